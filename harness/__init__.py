@@ -1,0 +1,1 @@
+"""A retrieval benchmarking harness: ranking quality and latency of any retriever, side by side."""

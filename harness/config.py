@@ -1,0 +1,226 @@
+"""From YAML to validated models: an unknown key is an error, and all faults come at once."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from harness import plugins, secrets
+from harness.errors import ConfigError, near_names
+from harness.retriever import Retriever
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class RetrieverConfig(BaseModel):
+    """A retriever by name, with its parameters; ``${NAME}`` is still unfilled here."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    target: str
+    params: dict[str, Any] = {}
+    description: str = ""
+    source: Path | None = None
+
+    def build(self) -> Retriever:
+        """The retriever, with ``${NAME}`` filled from the environment."""
+        where = str(self.source or f"retriever {self.name!r}")
+        return plugins.construct(
+            self.target,
+            secrets.expand(self.params, where),
+            base=self.source.parent if self.source else None,
+            where=where,
+        )
+
+
+def packaged_configs() -> Path:
+    """The folder ``configs`` that came with this project, in a clone as in an installed package."""
+    package = Path(__file__).resolve().parent
+    installed = package / "_configs"
+    return installed if installed.is_dir() else package.parent / "configs"
+
+
+def config_folders(kind: str) -> list[Path]:
+    """Where configs of ``kind`` ("retrievers", "datasets") are looked for: the user's folder
+    ``configs/`` first, then this project's own."""
+    folders = [Path.cwd() / "configs" / kind, packaged_configs() / kind]
+    return [f for i, f in enumerate(folders) if f.is_dir() and f not in folders[:i]]
+
+
+def retriever_names() -> list[str]:
+    """Names that :func:`load_retriever_config` takes, without the paths."""
+    from_files = {f.stem for folder in config_folders("retrievers") for f in folder.glob("*.yaml")}
+    return sorted(from_files | set(plugins.names("retriever")))
+
+
+def load_retriever_config(
+    name_or_path: str, overrides: Sequence[str] = (), *, base: Path | None = None
+) -> RetrieverConfig:
+    """The config that a name or a YAML file stands for.
+
+    Args:
+        name_or_path: a path that ends in .yaml or .yml, the name of a file in
+            ``configs/retrievers``, a plug-in's short name, or ``module:Class``.
+        overrides: ``dotted.path=value`` into the parameters, values in YAML.
+        base: folder that relative paths are tried against first.
+
+    Raises:
+        ConfigError: no such name (close ones are offered), or faults in the file.
+    """
+    config = _find(name_or_path, base)
+    if overrides:
+        params = copy.deepcopy(config.params)
+        for override in overrides:
+            _apply(params, override)
+        config = config.model_copy(update={"params": params})
+    return config
+
+
+def build_retriever(spec: str | Mapping[str, Any], *, base: Path | None = None) -> Retriever:
+    """A retriever from the name of a config or from an inline ``{target, params}``; what the legs
+    of a hybrid are given as."""
+    if isinstance(spec, str):
+        return load_retriever_config(spec, base=base).build()
+    inline = {"name": str(spec.get("target", "inline")), **spec}
+    config = validate(RetrieverConfig, inline, where="inline retriever")
+    return config.model_copy(update={"source": base / "inline" if base else None}).build()
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The mapping in a YAML file.
+
+    Raises:
+        ConfigError: unreadable, not YAML, or not a mapping; with the line where YAML says it.
+    """
+    try:
+        content = yaml.load(path.read_bytes(), Loader=_UniqueKeyLoader)
+    except OSError as problem:
+        raise ConfigError(f"cannot read the file: {problem.strerror}", where=str(path)) from None
+    except (yaml.YAMLError, UnicodeDecodeError) as problem:
+        mark = getattr(problem, "problem_mark", None)
+        where = f"{path}:{mark.line + 1}" if mark else str(path)
+        what = getattr(problem, "problem", None) or str(problem).splitlines()[0]
+        raise ConfigError(f"not readable as YAML: {what}", where=where) from None
+    if not isinstance(content, dict):
+        raise ConfigError(
+            f"the file holds {type(content).__name__}", where=str(path), accepted="a YAML mapping"
+        )
+    return content
+
+
+def validate(model: type[Model], content: Mapping[str, Any], *, where: str) -> Model:
+    """``content`` as ``model``.
+
+    Raises:
+        ConfigError: all faults in one message, without the values, which may be secret.
+    """
+    try:
+        return model.model_validate(content)
+    except ValidationError as problem:
+        raise ConfigError(
+            "; ".join(plugins.describe_faults(problem)),
+            where=where,
+            accepted="keys " + ", ".join(name for name in model.model_fields if name != "source"),
+            fix="correct the file",
+        ) from None
+
+
+def parse_value(text: str, where: str) -> Any:
+    """A value of the command line, read as YAML."""
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        raise ConfigError(f"{text!r} is not a YAML value", where=where) from None
+
+
+def _find(name_or_path: str, base: Path | None) -> RetrieverConfig:
+    if name_or_path.endswith((".yaml", ".yml")):
+        given = Path(name_or_path).expanduser()
+        tried = [given] if base is None or given.is_absolute() else [base / given, given]
+        for path in tried:
+            if path.is_file():
+                return _from_file(path)
+        raise ConfigError(
+            f"no retriever file {name_or_path!r}",
+            where=", ".join(str(path.absolute()) for path in tried),
+            accepted=f"a YAML file, or one of: {', '.join(retriever_names())}",
+        )
+    if ":" in name_or_path:
+        return RetrieverConfig(name=name_or_path.rpartition(":")[2], target=name_or_path)
+    for folder in config_folders("retrievers"):
+        path = folder / f"{name_or_path}.yaml"
+        if path.is_file():
+            return _from_file(path)
+    if name_or_path in plugins.names("retriever"):
+        return RetrieverConfig(name=name_or_path, target=name_or_path)
+    raise ConfigError(
+        f"unknown retriever {name_or_path!r}",
+        accepted=near_names(name_or_path, retriever_names()) + "; or a path ending in .yaml",
+        fix="correct the name; `retrieval-bench list` shows what exists",
+    )
+
+
+def _from_file(path: Path) -> RetrieverConfig:
+    content = read_yaml(path)
+    if "source" in content:
+        raise ConfigError("unknown key 'source'", where=str(path))
+    content.setdefault("name", path.stem)
+    return validate(RetrieverConfig, {**content, "source": path.resolve()}, where=str(path))
+
+
+def _apply(params: dict[str, Any], override: str) -> None:
+    key, equals, text = override.partition("=")
+    where = f"--set {override}"
+    if not equals or not key:
+        raise ConfigError(f"{override!r}", where="--set", accepted="key=value, key may be dotted")
+    *parents, last = key.split(".")
+    node: Any = params
+    for part in parents:
+        node = _step(node, part, where)
+    value = parse_value(text, where)
+    if isinstance(node, list):
+        node[_position(node, last, where)] = value
+    elif isinstance(node, dict):
+        node[last] = value
+    else:
+        raise ConfigError(f"{key!r} goes into a value that holds no keys", where=where)
+
+
+def _step(node: Any, part: str, where: str) -> Any:
+    if isinstance(node, list):
+        return node[_position(node, part, where)]
+    if isinstance(node, dict):
+        return node.setdefault(part, {})
+    raise ConfigError(f"{part!r} goes into a value that holds no keys", where=where)
+
+
+def _position(node: list[Any], part: str, where: str) -> int:
+    if part.isdecimal() and int(part) < len(node):
+        return int(part)
+    raise ConfigError(f"{part!r}", where=where, accepted=f"a position from 0 to {len(node) - 1}")
+
+
+class _UniqueKeyLoader(yaml.SafeLoader):
+    """YAML that refuses a key given twice, where PyYAML silently keeps the last."""
+
+
+def _unique_mapping(loader: _UniqueKeyLoader, node: yaml.MappingNode) -> dict[Any, Any]:
+    seen: set[Any] = set()
+    for key_node, _ in node.value:
+        key = loader.construct_object(key_node)
+        if key in seen:
+            raise yaml.constructor.ConstructorError(
+                None, None, f"key {key!r} given twice", key_node.start_mark
+            )
+        seen.add(key)
+    loader.flatten_mapping(node)
+    return loader.construct_mapping(node, deep=True)
+
+
+_UniqueKeyLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _unique_mapping)

@@ -1,0 +1,91 @@
+"""The error tree: every message says what was given, where, what is accepted and what to do.
+
+All errors that a user can cause derive from :class:`HarnessError`; the command line prints them
+without a traceback and exits with 2. Anything else that reaches the top is a bug of this project.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class HarnessError(Exception):
+    """Base of all errors with a remedy.
+
+    Args:
+        given: what was given, in the user's own words ("retriever 'bm52'").
+        where: file and line, option, or config key; empty when there is only one place.
+        accepted: what would have been accepted.
+        fix: what to do now, as an imperative sentence.
+    """
+
+    def __init__(self, given: str, *, where: str = "", accepted: str = "", fix: str = "") -> None:
+        self.given = given
+        self.where = where
+        self.accepted = accepted
+        self.fix = fix
+        super().__init__(self.render())
+
+    def render(self) -> str:
+        """The message as shown: one part a line, empty parts left out."""
+        lines = [self.given if not self.where else f"{self.given}\n  where: {self.where}"]
+        if self.accepted:
+            lines.append(f"  accepted: {self.accepted}")
+        if self.fix:
+            lines.append(f"  do: {self.fix}")
+        return "\n".join(lines)
+
+
+class ConfigError(HarnessError):
+    """A config file, option or parameter that cannot be used."""
+
+
+class PluginError(HarnessError):
+    """A name or ``module:attribute`` that does not lead to an object."""
+
+
+class DataError(HarnessError):
+    """A dataset with faults; ``faults`` holds every one of them."""
+
+    def __init__(
+        self,
+        given: str,
+        *,
+        where: str = "",
+        accepted: str = "",
+        fix: str = "",
+        faults: Iterable[str] = (),
+    ) -> None:
+        self.faults = tuple(faults)
+        super().__init__(given, where=where, accepted=accepted, fix=fix)
+
+    def render(self) -> str:
+        text = super().render()
+        if not self.faults:
+            return text
+        return text + "\n" + "\n".join(f"  - {fault}" for fault in self.faults)
+
+
+class ContractError(HarnessError):
+    """A retriever broke the contract of :class:`harness.retriever.Retriever`."""
+
+
+class ModelError(HarnessError):
+    """A model that is missing, or whose content is not what its hash says."""
+
+
+class MissingDependencyError(HarnessError):
+    """An optional package that is needed for this and is not installed."""
+
+
+class RecordError(HarnessError):
+    """A run folder that cannot be written or read."""
+
+
+def near_names(given: str, known: Iterable[str]) -> str:
+    """A phrase that offers close names and then the whole list, for ``accepted``."""
+    names = sorted(known)
+    close = difflib.get_close_matches(given, names, n=3, cutoff=0.5)
+    everything = ", ".join(names) if names else "(none)"
+    return f"did you mean {' or '.join(close)}? all: {everything}" if close else everything

@@ -1,0 +1,1 @@
+"""Running and timing: knows retrievers and clocks, but no metric and no file."""

@@ -1,0 +1,189 @@
+"""The few records that everything else passes around; all are frozen, none knows a file.
+
+Only the standard library is imported here, so that importing :mod:`harness` stays cheap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+EMPTY: Mapping[str, Any] = MappingProxyType({})
+
+Qrels = Mapping[str, Mapping[str, int]]
+"""Judgements: query id -> document id -> grade. A grade of 1 or more is relevant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One entry of a corpus: what is indexed and what a judgement points to."""
+
+    id: str
+    text: str
+    title: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=lambda: EMPTY, hash=False)
+
+    @property
+    def contents(self) -> str:
+        """Title, one blank, text: the string that built-in retrievers index."""
+        return f"{self.title} {self.text}" if self.title else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What a retriever is asked. ``text`` is never empty of meaning: for a conversation it is the
+    last user turn, while ``messages`` holds all turns."""
+
+    id: str
+    text: str
+    messages: tuple[Message, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=lambda: EMPTY, hash=False)
+
+    @property
+    def answerable(self) -> bool:
+        """False when the data says that no document answers this query.
+
+        Read from ``metadata.answerable: false`` or SQuAD's ``metadata.is_impossible: true``.
+        """
+        return (
+            self.metadata.get("answerable", True) is not False
+            and self.metadata.get("is_impossible", False) is not True
+        )
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Labels for slicing, from ``metadata.tags``."""
+        tags = self.metadata.get("tags", ())
+        return (tags,) if isinstance(tags, str) else tuple(str(tag) for tag in tags)
+
+
+class Hit(NamedTuple):
+    """One entry of a ranking. ``score`` is NaN where the retriever gives no scores."""
+
+    doc_id: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class LegTrace:
+    """Where one leg of a hybrid had each hit of the fused ranking.
+
+    Attributes:
+        ranks: 1-based rank in the leg, 0 where the leg did not return the document; one per hit.
+        scores: the leg's own score, NaN where it has none; one per hit.
+    """
+
+    ranks: Sequence[int] | NDArray[np.int32]
+    scores: Sequence[float] | NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The answer to one query: document ids, best first.
+
+    Attributes:
+        doc_ids: at most k distinct ids.
+        scores: one finite float per id, never rising; None when the retriever has no scores and
+            the order of the list is all there is.
+        stages: nanoseconds of parts of this call, by stage name (tokenize, encode, sparse, dense,
+            fuse, rerank). Optional.
+        legs: for a hybrid, where each leg had each hit. Optional.
+        collapsed: hits that were dropped because their relevance unit was already in the list.
+    """
+
+    doc_ids: Sequence[str]
+    scores: Sequence[float] | NDArray[np.float64] | None = None
+    stages: Mapping[str, int] = field(default_factory=lambda: EMPTY)
+    legs: Mapping[str, LegTrace] = field(default_factory=lambda: EMPTY)
+    collapsed: int = 0
+
+    def __len__(self) -> int:
+        return len(self.doc_ids)
+
+    def __iter__(self) -> Iterator[Hit]:
+        if self.scores is None:
+            return (Hit(doc_id, float("nan")) for doc_id in self.doc_ids)
+        return (
+            Hit(doc_id, float(score))
+            for doc_id, score in zip(self.doc_ids, self.scores, strict=True)
+        )
+
+
+@runtime_checkable
+class Documents(Protocol):
+    """A corpus that can be walked any number of times without being held in memory."""
+
+    def __iter__(self) -> Iterator[Document]: ...
+
+    def __len__(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """Documents, queries and judgements of one split, validated.
+
+    Attributes:
+        name: for people; results are matched by ``fingerprint``.
+        documents: the corpus, or None for a dataset that serves external retrievers only.
+        queries: all queries of the source, in the order of the file.
+        qrels: the judgements of ``split`` only.
+        split: such as "test".
+        language: ISO 639-1 code, None when not declared.
+        fingerprint: hash of documents, queries and judgements that does not depend on their order.
+        unit_key: metadata key of a document that names the unit which judgements are on; None when
+            judgements are on the documents themselves.
+        unit_of: document id -> unit id, filled when ``unit_key`` is given.
+        warnings: faults that do not prevent a run, in plain words.
+    """
+
+    name: str
+    documents: Documents | None
+    queries: tuple[Query, ...]
+    qrels: Qrels
+    split: str
+    language: str | None
+    fingerprint: str
+    unit_key: str | None = None
+    unit_of: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def n_documents(self) -> int:
+        """Size of the corpus, 0 when there is none."""
+        return 0 if self.documents is None else len(self.documents)
+
+    @property
+    def evaluated(self) -> tuple[Query, ...]:
+        """Queries that count: answerable and with at least one judgement in this split."""
+        return tuple(q for q in self.queries if q.answerable and q.id in self.qrels)
+
+    @property
+    def unanswerable(self) -> tuple[Query, ...]:
+        """Queries that say that no document answers them: run, and reported apart."""
+        return tuple(q for q in self.queries if not q.answerable)
+
+
+class Verdict(StrEnum):
+    """The one vocabulary of every decision; words on screen map to it."""
+
+    BETTER = "better"
+    EQUIVALENT = "equivalent"
+    WORSE = "worse"
+    UNDECIDED = "undecided"
+    MISSING = "missing"
+    NOT_COMPARABLE = "not comparable"
