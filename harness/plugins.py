@@ -148,6 +148,10 @@ def _checked_params(
 ) -> dict[str, Any]:
     from pydantic import ConfigDict, ValidationError, create_model
 
+    try:
+        parameters = inspect.signature(factory).parameters
+    except (TypeError, ValueError):  # some built-in types have no signature to check against
+        return params
     init = factory.__init__ if inspect.isclass(factory) else factory
     try:
         hints = typing.get_type_hints(init)
@@ -155,7 +159,7 @@ def _checked_params(
         hints = {}
     fields: dict[str, Any] = {}
     open_ended = False
-    for name, parameter in inspect.signature(factory).parameters.items():
+    for name, parameter in parameters.items():
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
             open_ended = True
         elif parameter.kind is not inspect.Parameter.VAR_POSITIONAL:
@@ -181,19 +185,24 @@ def _checked_params(
     return params
 
 
+_TYPE_NAMES = {"int", "float", "str", "bool", "dict", "list", "none"}
+
+
 def describe_faults(problem: Any) -> list[str]:
     """One phrase for each fault of a pydantic ``ValidationError``; input values are not repeated,
     they may hold secrets."""
     faults = []
     for error in problem.errors(include_input=False, include_url=False):
-        path = ".".join(str(part) for part in error["loc"]) or "(top)"
+        # Where several types are accepted pydantic adds the name of the type to the path.
+        parts = [str(part) for part in error["loc"] if str(part) not in _TYPE_NAMES]
+        path = ".".join(part for part in parts if "[" not in part) or "(top)"
         if error["type"] == "extra_forbidden":
             faults.append(f"unknown key {path!r}")
         elif error["type"] == "missing":
             faults.append(f"{path!r} is missing")
         else:
             faults.append(f"{path!r}: {error['msg']}")
-    return faults
+    return list(dict.fromkeys(faults))
 
 
 def _registered(kind: Kind) -> dict[str, EntryPoint]:

@@ -203,7 +203,8 @@ class _Recorder:
             failure = f"timed out after {timer.seconds:g} s"
         except Exception as problem:
             timer.disarm()
-            failure = f"{type(problem).__name__}: {problem}"
+            notes = getattr(problem, "__notes__", ())
+            failure = "; ".join([f"{type(problem).__name__}: {problem}", *notes])
         stop = stop if stop is not None else clock()
         elapsed = stop - (start if start is not None else stop)
         if failure is None and timer.exceeded(elapsed):

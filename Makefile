@@ -1,0 +1,73 @@
+# `make` shows what there is. The first target that needs it sets up .venv; afterwards that costs nothing.
+
+PYTHON ?= python3
+# Where PyPI's torch brings CUDA and you do not want it, name an index with CPU builds here.
+TORCH_INDEX ?=
+
+RETRIEVER ?= hybrid
+RETRIEVERS ?= bm25 dense hybrid
+DATASET ?= science-mini
+SPLIT ?= test
+K ?= 10
+# Further options of the command, such as ARGS="--rounds 3 --format json".
+ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+BENCH := $(BIN)/retrieval-bench
+MEASURED = --dataset "$(DATASET)" --split "$(SPLIT)" --k $(K) $(ARGS)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup check test bench compare perf list format clean
+
+help: ## show this help
+	@echo "Targets:"
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo
+	@echo "Examples:"
+	@echo '  make bench RETRIEVER=hybrid'
+	@echo '  make compare RETRIEVERS="bm25 dense hybrid"'
+	@echo '  make bench RETRIEVER=bm25 DATASET=path/to/my/beir/folder K=100'
+	@echo '  make bench RETRIEVER=bm25 ARGS="--set k1=1.2 --metrics nDCG@10 AP@10"'
+
+setup: $(READY) ## create .venv and install everything (other targets do it themselves)
+
+bench: $(READY) ## measure one retriever: RETRIEVER, DATASET, SPLIT, K, ARGS
+	@$(BENCH) bench --retriever "$(RETRIEVER)" $(MEASURED)
+
+compare: $(READY) ## several side by side: RETRIEVERS="a b c", DATASET, SPLIT, K, ARGS
+	@$(BENCH) compare --retrievers $(RETRIEVERS) $(MEASURED)
+
+list: $(READY) ## retrievers, datasets and metrics that can be named
+	@$(BENCH) list
+
+check: $(READY) ## the whole gate: format, lint, types, fast tests
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/python -m pytest -q -m "not slow and not install and not realdata"
+
+test: $(READY) ## all tests; real data too where BENCH_DATA names its folder
+	@$(BIN)/python -m pytest -q
+
+perf: $(READY) ## speed and memory against other libraries, side by side in one run
+	@$(BIN)/python -m tests.benchmarks
+
+format: $(READY) ## rewrite the code in the project's format
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+clean: ## remove .venv and caches; keeps results/
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): pyproject.toml constraints.txt
+	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed, and there is no '$(PYTHON)': install it, or name yours: make PYTHON=/path/to/python3.12" >&2; exit 2; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed, '$(PYTHON)' is $$($(PYTHON) -c 'import platform; print(platform.python_version())'): name a newer one: make PYTHON=python3.12" >&2; exit 2; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "'$(PYTHON)' lacks the venv module: install it (Debian and Ubuntu: apt install python3-venv), or name another Python: make PYTHON=python3.12" >&2; exit 2; }
+	@echo "Setting up $(VENV): once, some minutes, about 2 GB ..." >&2
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt torch $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dense,korean,dev]'
+	@touch $@

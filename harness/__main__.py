@@ -1,0 +1,7 @@
+"""``python -m harness`` is the command ``retrieval-bench``."""
+
+import sys
+
+from harness.cli import main
+
+sys.exit(main())

@@ -1,0 +1,166 @@
+"""The same work from Python: what notebooks and scripts import from :mod:`harness`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.comparison import Comparison, Delta, compare_runs
+from harness.data import load_dataset
+from harness.errors import ConfigError
+from harness.evaluation import Evaluation
+from harness.experiment import Reporter, prepare
+from harness.measure.protocol import Protocol
+from harness.records import read_run
+from harness.report import render, tables
+from harness.run import Run
+from harness.types import Dataset
+
+__all__ = ["BenchResult", "ComparisonResult", "bench", "compare", "load_dataset"]
+
+
+class _Shown:
+    """Shows itself as a table: HTML in a notebook, text with ``print``."""
+
+    def _tables(self) -> list[tables.Table]:
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return render.plain(self._tables())
+
+    def _repr_html_(self) -> str:
+        return render.html(self._tables())
+
+
+@dataclass(frozen=True, eq=False)
+class BenchResult(_Shown):
+    """What :func:`bench` gives: the run, shown as a table."""
+
+    run: Run
+
+    @property
+    def summary(self) -> Mapping[str, Any]:
+        """The content of ``summary.json``."""
+        return self.run.summary
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """Values per query and means."""
+        return self.run.evaluation
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the run was saved, None when it was not."""
+        return self.run.folder
+
+    def _tables(self) -> list[tables.Table]:
+        return tables.run_tables(self.run)
+
+
+@dataclass(frozen=True, eq=False)
+class ComparisonResult(_Shown):
+    """What :func:`compare` gives: runs side by side with verdicts, shown as tables."""
+
+    comparison: Comparison
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """The compared runs."""
+        return self.comparison.runs
+
+    @property
+    def deltas(self) -> tuple[Delta, ...]:
+        """Every pair on every metric."""
+        return self.comparison.deltas
+
+    def _tables(self) -> list[tables.Table]:
+        return tables.comparison_tables(self.comparison)
+
+
+def bench(
+    retriever: Any,
+    dataset: str | Path | Dataset = "science-mini",
+    *,
+    split: str = "test",
+    k: int = 10,
+    metrics: Sequence[str] = (),
+    overrides: Sequence[str] = (),
+    protocol: Protocol | None = None,
+    out: str | Path | None = None,
+    save: bool = False,
+    reporter: Reporter | None = None,
+) -> BenchResult:
+    """Measure one retriever on one dataset.
+
+    Args:
+        retriever: name of a config, YAML file, inline mapping, a :class:`Retriever`,
+            LangChain retriever or runnable, or function (query, k).
+        dataset: name, folder, or a :class:`Dataset`.
+        split: of a dataset that is given by name or folder.
+        k: hits asked for per query.
+        metrics: such as ``["nDCG@10", "R@100"]``; empty = the defaults for k.
+        overrides: ``dotted.path=value`` into the parameters.
+        protocol: how often to call; None = warm-up, then 1,000 calls.
+        out: folder to save the run in; implies ``save``.
+        save: write the run to a new folder under ``results/runs``.
+
+    Returns:
+        The run; in a notebook it shows itself as a table, and ``print`` shows the same as text.
+
+    Raises:
+        HarnessError: everything that is wrong with the input, in one message.
+    """
+    experiment = prepare(
+        [retriever],
+        dataset,
+        split=split,
+        k=k,
+        metrics=metrics,
+        overrides=overrides,
+        protocol=protocol,
+        out=Path(out) if out is not None else None,
+        save=save or out is not None,
+    )
+    return BenchResult(experiment.run(reporter, save=save or out is not None)[0])
+
+
+def compare(
+    systems: Sequence[Any],
+    dataset: str | Path | Dataset | None = None,
+    *,
+    split: str = "test",
+    k: int = 10,
+    metrics: Sequence[str] = (),
+    protocol: Protocol | None = None,
+    save: bool = False,
+    reporter: Reporter | None = None,
+) -> ComparisonResult:
+    """Put two or more systems side by side, with paired differences and verdicts.
+
+    Args:
+        systems: without ``dataset``: runs, or folders of saved runs; with it: retrievers as in
+            :func:`bench`, which are measured together, alternating query by query.
+
+    Raises:
+        HarnessError: everything that is wrong with the input, in one message.
+    """
+    if dataset is None:
+        return ComparisonResult(compare_runs([_run(system) for system in systems]))
+    if len(systems) < 2:
+        raise ConfigError(
+            f"{len(systems)} retriever to compare",
+            accepted="two or more",
+            fix="use bench for a single one",
+        )
+    experiment = prepare(
+        systems, dataset, split=split, k=k, metrics=metrics, protocol=protocol, save=save
+    )
+    return ComparisonResult(compare_runs(experiment.run(reporter, save=save)))
+
+
+def _run(given: Any) -> Run:
+    if isinstance(given, BenchResult):
+        return given.run
+    return given if isinstance(given, Run) else read_run(Path(given))

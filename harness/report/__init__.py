@@ -1,0 +1,1 @@
+"""Tables from summaries, in several formats; formats numbers, decides nothing."""

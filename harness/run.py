@@ -1,0 +1,88 @@
+"""One run as arrays: rankings, raw times, values per query, and the facts around them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.evaluation import Evaluation
+from harness.measure.runner import Timings
+from harness.metrics.judged import NONE
+from harness.types import Ranking
+
+
+@dataclass(frozen=True, slots=True)
+class Rankings:
+    """Rankings of all queries as arrays.
+
+    Attributes:
+        query_ids: one for each row.
+        doc_ids: what positions in ``ranking`` stand for; every id occurs in some ranking.
+        ranking: int32 (queries, k), -1 behind the last hit.
+        scores: float64 (queries, k), raw, NaN behind the last hit and where there is none.
+        leg_ranks: per leg int32 (queries, k), 1-based, 0 = not returned by the leg.
+        leg_scores: per leg float64 (queries, k), NaN = none.
+    """
+
+    query_ids: tuple[str, ...]
+    doc_ids: tuple[str, ...]
+    ranking: NDArray[np.int32]
+    scores: NDArray[np.float64]
+    leg_ranks: Mapping[str, NDArray[np.int32]] = field(default_factory=dict)
+    leg_scores: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+
+    def row(self, at: int) -> Ranking:
+        """The ranking of one query."""
+        positions = self.ranking[at]
+        n = int(np.count_nonzero(positions != NONE))
+        scores = self.scores[at, :n]
+        return Ranking(
+            [self.doc_ids[i] for i in positions[:n]], None if np.isnan(scores).any() else scores
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run, as measured or as read back; ``folder`` is None while it is not saved."""
+
+    summary: Mapping[str, Any]
+    manifest: Mapping[str, Any]
+    rankings: Rankings
+    status: tuple[str, ...]
+    timings: Timings
+    evaluation: Evaluation
+    folder: Path | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of the retriever."""
+        return str(self.summary["retriever"])
+
+
+def pack_rankings(query_ids: Sequence[str], rankings: Sequence[Ranking | None], k: int) -> Rankings:
+    """Rankings as arrays; a query without one gets an empty row."""
+    positions: dict[str, int] = {}
+    shape = (len(query_ids), k)
+    ranking = np.full(shape, NONE, dtype=np.int32)
+    scores = np.full(shape, np.nan)
+    leg_ranks: dict[str, NDArray[np.int32]] = {}
+    leg_scores: dict[str, NDArray[np.float64]] = {}
+    for at, one in enumerate(rankings):
+        if one is None:
+            continue
+        n = len(one)
+        ranking[at, :n] = [positions.setdefault(doc_id, len(positions)) for doc_id in one.doc_ids]
+        if one.scores is not None:
+            scores[at, :n] = one.scores
+        for leg, trace in one.legs.items():
+            if leg not in leg_ranks:
+                leg_ranks[leg] = np.zeros(shape, dtype=np.int32)
+                leg_scores[leg] = np.full(shape, np.nan)
+            leg_ranks[leg][at, :n] = trace.ranks
+            leg_scores[leg][at, :n] = trace.scores
+    return Rankings(tuple(query_ids), tuple(positions), ranking, scores, leg_ranks, leg_scores)

@@ -1,0 +1,99 @@
+"""Which scripts a set of texts is written in: the first line of a health check.
+
+A script is the first word of a character's Unicode name (Latin, Hangul, Arabic ...), with Chinese
+characters as Han and both Japanese syllabaries as Kana. Only letters count.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+BLANKLESS = ("Han", "Kana", "Thai", "Lao", "Khmer", "Myanmar")
+"""Scripts that put no blanks between words."""
+
+_WORTH_NAMING = 0.05
+_CHARACTERS_READ = 400
+_GROUPED = {
+    "CJK": "Han",
+    "IDEOGRAPHIC": "Han",
+    "HIRAGANA": "Kana",
+    "KATAKANA": "Kana",
+    "KATAKANA-HIRAGANA": "Kana",
+    "MODIFIER": "Other",
+    "": "Other",
+}
+
+
+class ScriptSample:
+    """The scripts of a stream of texts, from an even sample that costs next to nothing.
+
+    Args:
+        size: at least this many texts are read when the stream has them, at most twice as many; of
+            each the first 400 characters.
+    """
+
+    def __init__(self, size: int = 1000) -> None:
+        self._size = size
+        self._stride = 1
+        self._seen = 0
+        self._kept: list[str] = []
+
+    def add(self, text: str) -> None:
+        """Take the next text of the stream into account."""
+        if self._seen % self._stride == 0:
+            self._kept.append(text[:_CHARACTERS_READ])
+            if len(self._kept) == 2 * self._size:
+                self._kept = self._kept[::2]
+                self._stride *= 2
+        self._seen += 1
+
+    def profile(self) -> dict[str, float]:
+        """Share of the letters in each script, largest first, adding up to 1; empty without
+        letters."""
+        characters: Counter[str] = Counter()
+        for text in self._kept:
+            # Compatibility forms, so that full-width Latin is Latin and half-width Kana is Kana.
+            characters.update(text if text.isascii() else unicodedata.normalize("NFKC", text))
+        scripts: Counter[str] = Counter()
+        for character, count in characters.items():
+            if character.isalpha():
+                scripts[_script(character)] += count
+        total = scripts.total()
+        order = sorted(scripts.items(), key=lambda item: (-item[1], item[0]))
+        return {script: count / total for script, count in order}
+
+
+def script_profile(texts: Iterable[str], sample: int = 1000) -> dict[str, float]:
+    """Share of the letters of ``texts`` in each script, largest first; see
+    :class:`ScriptSample`."""
+    taken = ScriptSample(sample)
+    for text in texts:
+        taken.add(text)
+    return taken.profile()
+
+
+def main_script(profile: Mapping[str, float]) -> str | None:
+    """The script with the largest share, None without letters."""
+    return max(profile, key=lambda script: (profile[script], script), default=None)
+
+
+def main_scripts(profile: Mapping[str, float]) -> str:
+    """The scripts that matter, as a phrase: ``"Hangul 71 %, Latin 27 %"``."""
+    order = sorted(profile.items(), key=lambda item: (-item[1], item[0]))
+    named = [f"{script} {share:.0%}" for script, share in order if share >= _WORTH_NAMING]
+    return ", ".join(named).replace("%", " %") or "no letters"
+
+
+def no_common_script(corpus: Mapping[str, float], queries: Mapping[str, float]) -> bool:
+    """True when corpus and queries have letters, but hardly any in the same script."""
+    shared = sum(min(share, queries.get(script, 0.0)) for script, share in corpus.items())
+    return bool(corpus) and bool(queries) and shared < _WORTH_NAMING
+
+
+@lru_cache(maxsize=1 << 16)
+def _script(letter: str) -> str:
+    first = unicodedata.name(letter, "").partition(" ")[0]
+    return _GROUPED.get(first, first.capitalize())

@@ -1,0 +1,132 @@
+"""The one-page account of a run: what ``summary.json`` holds and every table is printed from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from harness.evaluation import CONVENTION, Evaluation
+from harness.measure.runner import NOT_RUN, OK, Measurement
+from harness.metrics import METRICS_VERSION
+from harness.ranking import TIE_RULE
+from harness.stats import Percentile, percentile
+from harness.types import Dataset, Query
+
+SCHEMA_VERSION = 1
+"""Of ``summary.json``; 1: first version."""
+
+LEVELS = (50.0, 95.0, 99.0)
+
+
+def summarize(
+    *,
+    retriever: str,
+    dataset: Dataset,
+    queries: Sequence[Query],
+    k: int,
+    evaluation: Evaluation,
+    measurement: Measurement,
+    index: dict[str, Any],
+    warnings: Sequence[str],
+) -> dict[str, Any]:
+    """The summary of one run, without its ``run_id``, which is known when it is written."""
+    status = measurement.status
+    partial = measurement.interrupted
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "status": "partial" if partial else "complete",
+        "retriever": retriever,
+        "dataset": {
+            "name": dataset.name,
+            "split": dataset.split,
+            "language": dataset.language,
+            "fingerprint": dataset.fingerprint,
+            "n_documents": dataset.n_documents,
+            "n_queries": len(dataset.evaluated),
+            "n_unanswerable": len(dataset.unanswerable),
+            "n_not_run": len(dataset.queries) - len(queries),
+        },
+        "k": k,
+        "convention": CONVENTION,
+        "tie_rule": TIE_RULE,
+        "metrics_version": METRICS_VERSION,
+        "metrics": quality(evaluation),
+        "unanswerable": unanswerable(queries, measurement),
+        "latency_ms": latency(measurement),
+        "stages_ms": stages(measurement),
+        "index": index,
+        "n_failed": sum(s not in (OK, NOT_RUN) for s in status),
+        "n_unreached": sum(s == NOT_RUN for s in status),
+        "warnings": list(warnings),
+    }
+
+
+def quality(evaluation: Evaluation) -> dict[str, Any]:
+    """Means with intervals, by metric name."""
+    return {
+        str(metric): {
+            "mean": _number(mean.mean),
+            "ci95": None if mean.ci95 is None else list(mean.ci95),
+            "n": mean.n,
+        }
+        for metric, mean in zip(evaluation.metrics, evaluation.means, strict=True)
+    }
+
+
+def unanswerable(queries: Sequence[Query], measurement: Measurement) -> dict[str, int]:
+    """Of the queries that no document answers: how many were run, how many got hits."""
+    lengths = [
+        len(ranking)
+        for query, ranking in zip(queries, measurement.rankings, strict=True)
+        if not query.answerable and ranking is not None
+    ]
+    return {"n": len(lengths), "returned_hits": sum(n > 0 for n in lengths)}
+
+
+def latency(measurement: Measurement) -> dict[str, Any]:
+    """Percentiles over all measured calls, failed ones included: what a user waits."""
+    timings = measurement.timings
+    ms = timings.wall_ns / 1e6
+    report: dict[str, Any] = {
+        "family": "call",
+        "n": len(ms),
+        "rounds": int(timings.round.max(initial=-1)) + 1,
+        "warm_up_calls": measurement.warm_up_calls,
+        "overhead": measurement.overhead_ns / 1e6,
+        "failed_calls": int(timings.failed.sum()),
+        "mean": _number(ms.mean()) if len(ms) else None,
+        "min": _number(ms.min()) if len(ms) else None,
+        "max": _number(ms.max()) if len(ms) else None,
+    }
+    for level in LEVELS:
+        report[f"p{level:g}"] = _percentile(percentile(ms, level))
+    return report
+
+
+def stages(measurement: Measurement) -> dict[str, Any]:
+    """Mean and median milliseconds of each stage that the retriever reports."""
+    report = {}
+    for name, nanoseconds in measurement.timings.stages.items():
+        ms = nanoseconds[nanoseconds >= 0] / 1e6
+        report[name] = {
+            "mean": _number(ms.mean()),
+            "p50": _number(np.median(ms)),
+            "n": len(ms),
+        }
+    return report
+
+
+def _percentile(result: Percentile) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "value": result.value,
+        "ci95": None if result.ci95 is None else list(result.ci95),
+    }
+    if result.reason:
+        entry["reason"] = result.reason
+    return entry
+
+
+def _number(value: float | np.floating) -> float | None:
+    return float(value) if np.isfinite(value) else None

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.errors import ContractError
+from harness.ranking import checked_ranking, top_k
+from harness.types import LegTrace, Ranking
+
+
+@given(
+    values=st.lists(st.integers(-3, 3), max_size=1500),
+    repeat=st.integers(1, 3),
+    k=st.integers(1, 40),
+)
+@settings(deadline=None, max_examples=150)
+def test_top_k_is_the_head_of_the_full_sort(values: list[int], repeat: int, k: int) -> None:
+    scores = np.array(values * repeat, dtype=np.float32)
+    full = sorted(range(len(scores)), key=lambda i: (-scores[i], i))
+    assert top_k(scores, k).tolist() == full[:k]
+
+
+def test_top_k_of_a_large_random_array() -> None:
+    scores = np.random.default_rng(3).random(100_003).astype(np.float32)
+    assert top_k(scores, 100).tolist() == np.argsort(-scores, kind="stable")[:100].tolist()
+
+
+def test_pairs_become_a_ranking() -> None:
+    ranking = checked_ranking([("b", 2.0), ("a", 1)], k=3)
+    assert list(ranking) == [("b", 2.0), ("a", 1.0)]
+
+
+def test_ties_come_out_by_id_with_everything_that_belongs_to_a_hit() -> None:
+    raw = Ranking(
+        ["b", "a", "c"], [1.0, 1.0, 0.5], legs={"x": LegTrace([1, 2, 0], [9.0, 8.0, 7.0])}
+    )
+    ranking = checked_ranking(raw, k=3)
+    assert ranking.doc_ids == ["a", "b", "c"]
+    assert ranking.legs["x"].ranks == [2, 1, 0]
+    assert ranking.legs["x"].scores == [8.0, 9.0, 7.0]
+
+
+def test_the_caller_s_ranking_is_left_alone() -> None:
+    ids, scores = ["b", "a"], [1.0, 1.0]
+    checked_ranking(Ranking(ids, scores), k=2)
+    assert (ids, scores) == (["b", "a"], [1.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("raw", "says"),
+    [
+        ([("a", 1.0), ("b", 0.5), ("c", 0.1)], "3 hits returned"),
+        ([("a", 1.0), ("a", 0.5)], "returned twice"),
+        ([("a", 0.5), ("b", 1.0)], "score rises"),
+        ([("a", float("inf"))], "finite"),
+        ([("a", float("nan")), ("b", 1.0)], "finite"),
+        ([(7, 1.0)], "of type int"),
+        ([("zz", 1.0)], "not in the corpus"),
+        (["a", "b"], "at rank 1"),
+        ("ab", "search returned str"),
+        (None, "search returned NoneType"),
+        (Ranking(["a", "b"], [1.0]), "1 scores for 2"),
+    ],
+)
+def test_a_broken_ranking_is_an_error_that_says_what_is_wrong(raw: object, says: str) -> None:
+    with pytest.raises(ContractError, match=says):
+        checked_ranking(raw, k=2, known_ids={"a", "b", "c"})
+
+
+def test_without_scores_the_list_order_counts() -> None:
+    assert checked_ranking(Ranking(["b", "a"]), k=2).doc_ids == ["b", "a"]
+    assert checked_ranking([("b", 1.0), ("a", 2.0)], k=2, has_scores=False).scores is None
+
+
+def test_an_empty_answer_is_an_answer() -> None:
+    assert len(checked_ranking([], k=5)) == 0

@@ -1,0 +1,269 @@
+"""The runner with a mock clock and scripted retrievers: exact to the nanosecond."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import pytest
+
+from harness.errors import ConfigError, ContractError
+from harness.measure import runner
+from harness.measure.protocol import Protocol, plan
+from harness.measure.runner import Measurement, System, measure
+from harness.retriever import Retriever
+from harness.types import Query, Ranking
+
+QUERIES = [Query(f"q{i}", f"text {i}") for i in range(4)]
+
+
+class MockClock:
+    """Stands still but for what a retriever adds to it."""
+
+    def __init__(self) -> None:
+        self.now = 0
+
+    def __call__(self) -> int:
+        return self.now
+
+
+class Scripted(Retriever):
+    """Takes ``costs[query id]`` nanoseconds, or does what ``acts[query id]`` says."""
+
+    def __init__(self, clock: MockClock, cost: int = 1_000) -> None:
+        self.clock = clock
+        self.cost = cost
+        self.calls: list[str] = []
+
+    def search(self, query: Query, k: int) -> Ranking:
+        self.calls.append(query.id)
+        self.clock.now += self.cost
+        return Ranking(["d1", "d2"], [2.0, 1.0], stages={"sparse": self.cost // 2})
+
+
+def run(
+    retriever: Retriever, clock: MockClock, protocol: Protocol, queries: Sequence[Query] = QUERIES
+) -> Measurement:
+    return measure([System("s", retriever)], queries, 2, protocol, clock=clock)[0]
+
+
+def test_times_are_those_of_search_alone() -> None:
+    clock = MockClock()
+    result = run(Scripted(clock, 1_234), clock, Protocol(rounds=3))
+    assert result.timings.wall_ns.tolist() == [1_234] * 12
+    assert result.timings.stages["sparse"].tolist() == [617] * 12
+    assert result.timings.round.tolist() == [0] * 4 + [1] * 4 + [2] * 4
+    assert result.timings.position.tolist() == [0, 1, 2, 3] * 3
+    assert result.overhead_ns == 0
+
+
+def test_every_round_visits_every_query_in_a_fresh_seeded_order() -> None:
+    clock = MockClock()
+    first = run(Scripted(clock), clock, Protocol(rounds=5)).timings.query.reshape(5, 4)
+    again = run(Scripted(clock), clock, Protocol(rounds=5)).timings.query.reshape(5, 4)
+    other = run(Scripted(clock), clock, Protocol(rounds=5, seed=1)).timings.query.reshape(5, 4)
+    assert all(sorted(row) == [0, 1, 2, 3] for row in first.tolist())
+    assert len({tuple(row) for row in first.tolist()}) > 1
+    assert (first == again).all()
+    assert (first != other).any()
+
+
+def test_the_warm_up_makes_at_least_fifty_calls_and_consumes_no_query() -> None:
+    clock = MockClock()
+    retriever = Scripted(clock)
+    result = run(retriever, clock, Protocol(rounds=1))
+    assert result.warm_up_calls == 50
+    assert len(retriever.calls) == 54
+    assert sorted(retriever.calls[-4:]) == ["q0", "q1", "q2", "q3"]
+    assert result.status == ["ok"] * 4
+
+
+def test_a_slow_warm_up_ends_after_ten_seconds_of_the_clock() -> None:
+    clock = MockClock()
+    queries = [Query(f"q{i}", "") for i in range(200)]
+    result = run(Scripted(clock, 150_000_000), clock, Protocol(rounds=1), queries)
+    assert result.warm_up_calls == 67  # the first call that starts after 10 s is not made
+    assert len(result.timings.wall_ns) == 200
+
+
+def test_rounds_are_repeated_until_a_thousand_calls_are_in() -> None:
+    clock = MockClock()
+    assert len(run(Scripted(clock), clock, Protocol()).timings.wall_ns) == 1_000
+    queries = [Query(f"q{i}", "") for i in range(300)]
+    assert len(run(Scripted(clock), clock, Protocol(), queries).timings.wall_ns) == 1_200
+
+
+def test_several_systems_alternate_and_take_turns_in_going_first() -> None:
+    clock = MockClock()
+    order: list[str] = []
+
+    class Noting(Scripted):
+        def __init__(self, name: str) -> None:
+            super().__init__(clock)
+            self.name = name
+
+        def search(self, query: Query, k: int) -> Ranking:
+            order.append(self.name)
+            return super().search(query, k)
+
+    systems = [System(name, Noting(name)) for name in "ab"]
+    results = measure(systems, QUERIES, 2, Protocol(rounds=2), clock=clock)
+    timed = order[-16:]
+    pairs = ["".join(timed[i : i + 2]) for i in range(0, 16, 2)]
+    assert set(pairs) == {"ab", "ba"}
+    assert pairs.count("ab") == pairs.count("ba") == 4
+    assert results[0].timings.query.tolist() == results[1].timings.query.tolist()
+
+
+class Failing(Scripted):
+    """Raises on q1, and on q2 from its second measured call on."""
+
+    def __init__(self, clock: MockClock) -> None:
+        super().__init__(clock)
+        self.seen = 0
+
+    def search(self, query: Query, k: int) -> Ranking:
+        ranking = super().search(query, k)
+        if query.id == "q1":
+            raise ValueError("no answer")
+        return ranking
+
+
+def test_a_query_that_raises_is_failed_and_the_run_goes_on() -> None:
+    clock = MockClock()
+    result = run(Failing(clock), clock, Protocol(rounds=3))
+    assert result.status == ["ok", "ValueError: no answer", "ok", "ok"]
+    assert result.rankings[1] is None
+    assert result.timings.failed.sum() == 1  # told once, not called again
+    assert len(result.timings.wall_ns) == 10
+    assert result.timings.wall_ns.tolist() == [1_000] * 10  # its time is in
+
+
+def test_a_call_that_came_back_too_late_is_failed() -> None:
+    clock = MockClock()
+    result = run(Scripted(clock, 3_000_000_000), clock, Protocol(rounds=1, timeout_s=2.0))
+    assert result.status == ["timed out after 2 s"] * 4
+
+
+class Hanging(Retriever):
+    def __init__(self) -> None:
+        self.swallowed = False
+
+    def search(self, query: Query, k: int) -> Ranking:
+        if query.id == "q2":
+            try:
+                time.sleep(30)
+            except Exception:  # a time-out is none of these
+                self.swallowed = True
+        return Ranking(["d1"], [1.0])
+
+
+def test_a_call_that_hangs_is_interrupted() -> None:
+    retriever = Hanging()
+    protocol = Protocol(rounds=2, timeout_s=0.05, max_calls=8)
+    result = measure([System("s", retriever)], QUERIES, 1, protocol)[0]
+    assert result.status == ["ok", "ok", "timed out after 0.05 s", "ok"]
+    assert not retriever.swallowed
+
+
+class Interrupted(Scripted):
+    """The user presses Ctrl-C in the middle of the third measured call."""
+
+    def search(self, query: Query, k: int) -> Ranking:
+        if len(self.calls) == 50 + 2:
+            raise KeyboardInterrupt
+        return super().search(query, k)
+
+
+def test_ctrl_c_keeps_what_was_finished() -> None:
+    clock = MockClock()
+    result = run(Interrupted(clock), clock, Protocol(rounds=2))
+    assert result.interrupted
+    assert sorted(result.status) == ["not run", "not run", "ok", "ok"]
+    assert len(result.timings.wall_ns) == 2
+
+
+class Unsteady(Scripted):
+    def search(self, query: Query, k: int) -> Ranking:
+        super().search(query, k)
+        return Ranking([f"d{len(self.calls) % 2}"], [1.0])
+
+
+def test_a_ranking_that_changes_between_rounds_is_told() -> None:
+    clock = MockClock()
+    result = run(Unsteady(clock), clock, Protocol(rounds=4))
+    assert result.unstable > 0
+    assert "not deterministic" in result.warnings[0]
+
+
+class TooMany(Scripted):
+    def search(self, query: Query, k: int) -> Ranking:
+        return Ranking(["a", "b", "c"], [3.0, 2.0, 1.0])
+
+
+def test_a_broken_contract_ends_the_run_and_names_retriever_and_query() -> None:
+    clock = MockClock()
+    with pytest.raises(ContractError, match=r"3 hits returned\n  where: retriever 's', query 'q"):
+        run(TooMany(clock), clock, Protocol(rounds=1))
+
+
+def test_progress_ends_at_the_planned_number() -> None:
+    clock = MockClock()
+    seen: list[tuple[int, int]] = []
+    measure(
+        [System("s", Scripted(clock))],
+        QUERIES,
+        2,
+        Protocol(rounds=3),
+        clock=clock,
+        progress=lambda done, total: seen.append((done, total)),
+    )
+    assert seen[-1] == (62, 62)
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "rounds", "warm_up"),
+    [
+        (Protocol(), 10, 100),
+        (Protocol(rounds=2), 2, 100),
+        (Protocol(max_calls=100), 1, 0),
+        (Protocol(max_calls=130), 1, 30),
+        (Protocol(max_calls=250), 2, 50),
+        (Protocol(rounds=1, max_calls=1000), 1, 100),
+    ],
+)
+def test_the_plan_spends_calls_on_rankings_first(
+    protocol: Protocol, rounds: int, warm_up: int
+) -> None:
+    calls = plan(protocol, 100)
+    assert (calls.rounds, calls.warm_up) == (rounds, warm_up)
+    assert protocol.max_calls is None or calls.total <= protocol.max_calls
+
+
+def test_fewer_calls_than_queries_is_an_error() -> None:
+    with pytest.raises(ConfigError, match="max-calls = 99 for 100 queries"):
+        plan(Protocol(max_calls=99), 100)
+
+
+@pytest.mark.parametrize("wrong", [{"rounds": 0}, {"timeout_s": -1.0}, {"threads": 0}])
+def test_senseless_numbers_are_refused(wrong: dict[str, int]) -> None:
+    with pytest.raises(ConfigError, match="above 0"):
+        Protocol(**wrong)
+
+
+def test_the_collector_is_off_while_calls_are_timed() -> None:
+    import gc
+
+    states: list[bool] = []
+
+    class Looking(Scripted):
+        def search(self, query: Query, k: int) -> Ranking:
+            states.append(gc.isenabled())
+            return super().search(query, k)
+
+    clock = MockClock()
+    run(Looking(clock), clock, Protocol(rounds=1))
+    assert not any(states)
+    assert gc.isenabled()
+    assert runner.OK == "ok"
