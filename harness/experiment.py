@@ -372,8 +372,8 @@ def _foreign_ids(doc_ids: Sequence[str], data: Dataset) -> list[str]:
         example = f"for example {doc_ids[0]!r} beside {min(judged, default='')!r}"
         return [
             (
-                f"none of the {len(doc_ids):,} returned ids is judged ({example}): the index and the "
-                "judgements seem to use different ids"
+                f"none of the {len(doc_ids):,} returned ids is judged ({example}): "
+                "the index and the judgements seem to use different ids"
             )
         ]
     return []

@@ -210,10 +210,7 @@ def _registered(kind: Kind) -> dict[str, EntryPoint]:
 
 
 def _load_module(name: str, base: Path | None) -> Any:
-    # At the end of the path: a user's own `retrievers/` must not hide this project's package.
-    for folder in (str(base) if base else None, str(Path.cwd())):
-        if folder and folder not in sys.path:
-            sys.path.append(folder)
+    _make_importable(base)
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as problem:
@@ -237,6 +234,13 @@ def _load_module(name: str, base: Path | None) -> Any:
         ) from problem
 
 
+def _make_importable(base: Path | None) -> None:
+    # At the end of the path: a user's own `retrievers/` must not hide this project's package.
+    for folder in (str(base) if base else None, str(Path.cwd())):
+        if folder and folder not in sys.path:
+            sys.path.append(folder)
+
+
 def _load_file(name: str, base: Path | None) -> Any:
     given = Path(name).expanduser()
     tried = [given] if given.is_absolute() or base is None else [base / given, given]
@@ -250,6 +254,7 @@ def _load_file(name: str, base: Path | None) -> Any:
     if spec is None or spec.loader is None:
         raise PluginError(f"{path} cannot be read as a Python module")
     module = importlib.util.module_from_spec(spec)
+    _make_importable(base)
     sys.modules[module_name] = module
     try:
         spec.loader.exec_module(module)

@@ -6,7 +6,6 @@ by id, so that a lower position is a lower id and :func:`top_k` applies the rule
 
 from __future__ import annotations
 
-import math
 from collections.abc import Container, Sequence
 from typing import Any
 
@@ -73,10 +72,35 @@ def checked_ranking(
             finite or that rises.
     """
     ranking = raw if isinstance(raw, Ranking) else _from_pairs(raw)
-    ids = ranking.doc_ids
+    _check_ids(ranking.doc_ids, k, known_ids)
+    _check_legs(ranking)
+    if ranking.scores is None or not has_scores:
+        return ranking if ranking.scores is None else _replace_scores(ranking)
+    scores = _checked_scores(ranking)
+    if (np.diff(scores) == 0).any():
+        return _break_ties(ranking, scores)
+    return Ranking(ranking.doc_ids, scores, ranking.stages, ranking.legs, ranking.collapsed)
+
+
+def _check_ids(ids: Sequence[str], k: int, known_ids: Container[str] | None) -> None:
     n = len(ids)
     if n > k:
         raise ContractError(f"{n} hits returned", accepted=f"at most k = {k}", fix="cut at k")
+    if not set(map(type, ids)) <= {str}:
+        other = next(doc_id for doc_id in ids if type(doc_id) is not str)
+        raise ContractError(
+            f"document id {other!r} of type {type(other).__name__}",
+            accepted="ids as text",
+            fix="convert ids with str() in the retriever",
+        )
+    if known_ids is not None and not all(map(known_ids.__contains__, ids)):
+        unknown = next(doc_id for doc_id in ids if doc_id not in known_ids)
+        raise ContractError(
+            f"document id {unknown!r} is not in the corpus",
+            accepted="ids of the documents that were indexed",
+            fix="check the id mapping of the retriever, or use a dataset without a corpus for "
+            "an external index",
+        )
     if len(set(ids)) != n:
         repeated = next(doc_id for i, doc_id in enumerate(ids) if doc_id in ids[:i])
         raise ContractError(
@@ -85,47 +109,48 @@ def checked_ranking(
             fix="return distinct ids; chunks of one document need an id each, or a unit key that "
             "collapses them",
         )
-    for doc_id in ids:
-        if type(doc_id) is not str:
+
+
+def _check_legs(ranking: Ranking) -> None:
+    n = len(ranking)
+    for name, leg in ranking.legs.items():
+        ranks, scores = len(leg.ranks), len(leg.scores)
+        if ranks != n or scores != n:
             raise ContractError(
-                f"document id {doc_id!r} of type {type(doc_id).__name__}",
-                accepted="ids as text",
-                fix="convert ids with str() in the retriever",
+                f"leg {name!r} has {ranks} ranks and {scores} scores for {n} hits",
+                accepted="one of each per hit",
             )
-        if known_ids is not None and doc_id not in known_ids:
-            raise ContractError(
-                f"document id {doc_id!r} is not in the corpus",
-                accepted="ids of the documents that were indexed",
-                fix="check the id mapping of the retriever, or use a dataset without a corpus for "
-                "an external index",
-            )
-    if ranking.scores is None or not has_scores:
-        return ranking if ranking.scores is None else _replace_scores(ranking)
-    scores = np.asarray(ranking.scores, dtype=np.float64)
-    if scores.shape != (n,):
+
+
+def _checked_scores(ranking: Ranking) -> NDArray[np.float64]:
+    ids = ranking.doc_ids
+    try:
+        scores = np.asarray(ranking.scores, dtype=np.float64)
+    except (TypeError, ValueError):
         raise ContractError(
-            f"{scores.size} scores for {n} document ids", accepted="one score per id"
+            f"scores {ranking.scores!r}", accepted="one finite number per document id"
+        ) from None
+    if scores.shape != (len(ids),):
+        raise ContractError(
+            f"{scores.size} scores for {len(ids)} document ids", accepted="one score per id"
         )
-    if n == 0:
-        return ranking
-    if not np.isfinite(scores).all():
-        at = int(np.flatnonzero(~np.isfinite(scores))[0])
+    finite = np.isfinite(scores)
+    if not finite.all():
+        at = int(np.flatnonzero(~finite)[0])
         raise ContractError(
             f"score {scores[at]} of document {ids[at]!r} at rank {at + 1}",
             accepted="finite numbers",
             fix="leave documents without a score out of the ranking",
         )
-    steps = np.diff(scores)
-    if (steps > 0).any():
-        at = int(np.flatnonzero(steps > 0)[0]) + 1
+    rises = np.flatnonzero(scores[1:] > scores[:-1])
+    if len(rises):
+        at = int(rises[0]) + 1
         raise ContractError(
             f"score rises from {scores[at - 1]:.6g} to {scores[at]:.6g} at rank {at + 1}",
             accepted="best first: scores never rise",
             fix="sort by score, or return negated distances",
         )
-    if (steps == 0).any():
-        return _break_ties(ranking, scores)
-    return Ranking(ids, scores, ranking.stages, ranking.legs, ranking.collapsed)
+    return scores
 
 
 def _from_pairs(raw: Any) -> Ranking:
@@ -146,8 +171,6 @@ def _from_pairs(raw: Any) -> Ranking:
                 accepted="(doc_id, score) pairs; Ranking(doc_ids) when there are no scores",
             ) from None
         ids.append(doc_id)
-    if scores and all(math.isnan(score) for score in scores):
-        return Ranking(ids)
     return Ranking(ids, scores)
 
 

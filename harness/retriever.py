@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +107,7 @@ class Retriever(ABC):
 
 def require_k(k: int) -> None:
     """Raise :class:`ContractError` when ``k`` is not a whole number of at least 1."""
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+    if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
         raise ContractError(
             f"k = {k!r}", accepted="a whole number of at least 1", fix="ask for one hit or more"
         )

@@ -62,6 +62,9 @@ def test_the_caller_s_ranking_is_left_alone() -> None:
         ("ab", "search returned str"),
         (None, "search returned NoneType"),
         (Ranking(["a", "b"], [1.0]), "1 scores for 2"),
+        (Ranking(["a"], ["high"]), "scores"),  # type: ignore[list-item]
+        ([([], 1.0)], "of type list"),
+        (Ranking(["a"], [1.0], legs={"x": LegTrace([], [])}), "leg 'x' has 0 ranks"),
     ],
 )
 def test_a_broken_ranking_is_an_error_that_says_what_is_wrong(raw: object, says: str) -> None:

@@ -1,0 +1,102 @@
+"""A user's project in a temporary folder: data, a retriever of their own, and the command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.cli import main
+
+OWN = '''
+from harness import Retriever, Ranking
+
+
+class Overlap(Retriever):
+    """Counts shared words."""
+
+    def __init__(self, *, boost: float = 1.0, fail_on: str = "") -> None:
+        self.boost, self.fail_on, self.texts = boost, fail_on, None
+
+    def index(self, documents):
+        self.texts = {d.id: set(d.contents.lower().split()) for d in documents}
+
+    def search(self, query, k):
+        if self.fail_on and self.fail_on in query.text:
+            raise RuntimeError(f"cannot answer {query.id}")
+        words = set(query.text.lower().split())
+        scores = {i: self.boost * len(words & t) for i, t in self.texts.items()}
+        hits = sorted(((i, s) for i, s in scores.items() if s), key=lambda h: (-h[1], h[0]))
+        return hits[:k]
+
+
+class Foreign(Overlap):
+    """Returns ids that no corpus has."""
+
+    def search(self, query, k):
+        return [("nowhere", 1.0)]
+
+
+class Broken(Overlap):
+    """Cannot index."""
+
+    def index(self, documents):
+        raise ConnectionError("no route to the engine")
+
+
+def answer(text, k):
+    return ["d1", "d2"][:k]
+
+
+def not_a_retriever(**params):
+    return {"hits": []}
+
+
+def not_a_factory(documents, k):
+    return {"hits": []}
+'''
+
+DOCUMENTS = {
+    "d1": "red apples and pears",
+    "d2": "blue whales",
+    "d3": "green apples",
+    "문서": "사과 배",
+}
+QUERIES = {"q1": "red apples", "q2": "whales", "q3": "green things", "질문": "사과"}
+QRELS = {"q1": {"d1": 2, "d3": 1}, "q2": {"d2": 1}, "q3": {"d3": 1}, "질문": {"문서": 1}}
+
+
+def make_project(folder: Path) -> Path:
+    """A BEIR folder ``data`` and a module ``own.py`` in ``folder``."""
+    data = folder / "data"
+    (data / "qrels").mkdir(parents=True)
+    for name, texts in (("corpus.jsonl", DOCUMENTS), ("queries.jsonl", QUERIES)):
+        lines = (
+            json.dumps({"_id": i, "text": t}, ensure_ascii=False) + "\n" for i, t in texts.items()
+        )
+        (data / name).write_text("".join(lines), encoding="utf-8")
+    rows = "".join(f"{q}\t{d}\t{g}\n" for q, row in QRELS.items() for d, g in row.items())
+    (data / "qrels" / "test.tsv").write_text(
+        "query-id\tcorpus-id\tscore\n" + rows, encoding="utf-8"
+    )
+    (folder / "own.py").write_text(OWN, encoding="utf-8")
+    (folder / "own.yaml").write_text("name: own\ntarget: own.py:Overlap\n", encoding="utf-8")
+    return folder
+
+
+class Command:
+    """Runs the command line in this process and keeps what it printed."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+        self.out = ""
+        self.err = ""
+
+    def __call__(self, *arguments: str) -> int:
+        try:
+            code = main(arguments)
+        except SystemExit as stop:  # argparse
+            code = int(stop.code or 0)
+        self.out, self.err = self._capsys.readouterr()
+        return code

@@ -1,0 +1,386 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness import secrets
+from tests.cli.project import Command, make_project
+
+QUICK = ("--rounds", "1")
+
+
+OWN_MODULES = {"own", "counting", "leaky"}
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for name in [n for n in sys.modules if n in OWN_MODULES or n.startswith("_harness_file_")]:
+        monkeypatch.delitem(sys.modules, name)
+    return make_project(tmp_path)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(capsys)
+
+
+def only_run(project: Path) -> Path:
+    (folder,) = (project / "results" / "runs").iterdir()
+    return folder
+
+
+def nothing_written(project: Path) -> bool:
+    runs = project / "results" / "runs"
+    return not runs.exists() or not list(runs.iterdir())
+
+
+class TestBench:
+    def test_a_user_s_own_retriever_on_their_own_folder(self, project: Path, run: Command) -> None:
+        assert run("bench", "--retriever", "own.yaml", "--dataset", "data") == 0
+        assert "own on data (test), k = 10" in run.out
+        for shown in ("nDCG@10", "p50 ms", "p95 ms", "p99 ms", "4 documents", "1,000 calls"):
+            assert shown in run.out
+        summary = json.loads((only_run(project) / "summary.json").read_text(encoding="utf-8"))
+        assert summary["metrics"]["RR@10"]["mean"] == 1.0
+        assert summary["latency_ms"]["n"] == 1000
+        assert run.err == ""
+
+    def test_json_is_one_document_and_nothing_else(self, project: Path, run: Command) -> None:
+        code = run(
+            "bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK, "--format", "json"
+        )
+        assert code == 0
+        summary = json.loads(run.out)
+        assert summary["schema_version"] == 1
+        assert summary["status"] == "complete"
+        assert summary["run_id"] == only_run(project).name
+        assert summary["dataset"]["n_queries"] == 4
+        assert summary["latency_ms"]["p99"]["value"] is None
+        assert "more" in summary["latency_ms"]["p99"]["reason"]
+
+    def test_markdown_is_a_table(self, project: Path, run: Command) -> None:
+        run("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK, "--format", "markdown")
+        assert "| nDCG@10 | 1.0000 |" in run.out
+
+    def test_metrics_k_split_and_overrides_are_taken(self, project: Path, run: Command) -> None:
+        (project / "data/qrels/dev.tsv").write_text(
+            "query-id\tcorpus-id\tscore\nq2\td2\t1\n", encoding="utf-8"
+        )
+        code = run(
+            *("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK, "--split", "dev"),
+            *("--k", "2", "--metrics", "P@2", "MRR", "--set", "boost=2.5", "--format", "json"),
+            *("--out", "here"),
+        )
+        assert code == 0
+        summary = json.loads(run.out)
+        assert list(summary["metrics"]) == ["P@2", "RR"]
+        assert summary["dataset"]["n_queries"] == 1
+        manifest = json.loads((project / "here/manifest.json").read_text(encoding="utf-8"))
+        assert manifest["retriever"]["params"] == {"boost": 2.5}
+
+    def test_a_dry_run_counts_calls_and_makes_none(self, project: Path, run: Command) -> None:
+        code = run(
+            *("bench", "--retriever", "own.yaml", "--dataset", "data", "--max-calls", "30"),
+            *("--dry-run", "--format", "json"),
+        )
+        assert code == 0
+        document = json.loads(run.out)
+        assert document["measured_calls"] + document["warm_up_calls_at_most"] == 30
+        assert nothing_written(project)
+
+    def test_max_calls_is_kept(self, project: Path, run: Command) -> None:
+        (project / "counting.py").write_text(
+            "calls = []\ndef count(text, k):\n    calls.append(text)\n    return ['d1'][:k]\n",
+            encoding="utf-8",
+        )
+        code = run(
+            *("bench", "--retriever", "callable", "--dataset", "data", "--max-calls", "30"),
+            *("--set", "function=counting:count", "--format", "json"),
+        )
+        assert code == 0
+        assert len(sys.modules["counting"].calls) == 30
+
+    def test_a_failing_query_is_told_and_counts_zero(self, project: Path, run: Command) -> None:
+        code = run(
+            *("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK),
+            *("--set", "fail_on=whales"),
+        )
+        assert code == 0
+        assert "FAILED on 1 queries" in run.out
+        assert "RuntimeError: cannot answer q2" in run.out
+        summary = json.loads((only_run(project) / "summary.json").read_text(encoding="utf-8"))
+        assert summary["n_failed"] == 1
+        assert summary["metrics"]["RR@10"] == {"mean": 0.75, "ci95": [0.25, 1.0], "n": 4}
+
+    def test_when_every_query_fails_nothing_was_judged(self, project: Path, run: Command) -> None:
+        code = run(
+            *("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK),
+            *("--set", "fail_on=''", "boost=.nan"),
+        )
+        assert code == 2  # not a failed query but a broken contract: scores are NaN
+        (project / "own.py").write_text(
+            (project / "own.py")
+            .read_text(encoding="utf-8")
+            .replace("if self.fail_on and", "if True or"),
+            encoding="utf-8",
+        )
+        for name in [n for n in sys.modules if n.startswith("_harness_file_")]:
+            del sys.modules[name]
+        assert run("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK) == 3
+        assert "nothing could be judged" in run.err
+
+
+class TestCompare:
+    def test_retrievers_side_by_side(self, project: Path, run: Command) -> None:
+        code = run("compare", "--retrievers", "bm25", "own.yaml", "--dataset", "data", *QUICK)
+        assert code == 0
+        assert "bm25 / own on data (test), k = 10" in run.out
+        assert "own - bm25" in run.out
+        assert len(list((project / "results" / "runs").iterdir())) == 2
+
+    def test_saved_runs_and_the_json_document(self, project: Path, run: Command) -> None:
+        for out in ("one", "two"):
+            run("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK, "--out", out)
+        assert run("compare", "one", "two", "--format", "json") == 0
+        document = json.loads(run.out)
+        assert [system["name"] for system in document["systems"]] == ["own", "own#2"]
+        row = document["comparisons"][0]
+        assert set(row) == {
+            "metric", "a", "b", "difference", "ci95", "p", "p_adjusted", "verdict",
+            "queries_needed",
+        }  # fmt: skip
+        assert (row["difference"], row["p"], row["verdict"]) == (0.0, 1.0, "undecided")
+
+    def test_runs_on_different_data_are_not_comparable(self, project: Path, run: Command) -> None:
+        run("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK, "--out", "one")
+        with (project / "data/corpus.jsonl").open("a", encoding="utf-8") as file:
+            file.write('{"_id": "d9", "text": "new"}\n')
+        run("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK, "--out", "two")
+        assert run("compare", "one", "two", "--format", "json") == 0
+        rows = json.loads(run.out)["comparisons"]
+        assert {row["verdict"] for row in rows} == {"not comparable"}
+        assert rows[0]["reason"] == "different dataset fingerprint"
+
+    def test_neither_runs_nor_retrievers(self, project: Path, run: Command) -> None:
+        assert run("compare") == 2
+        assert "compare --retrievers A B" in run.err
+        assert run("compare", "--retrievers", "own.yaml", "--dataset", "data") == 2
+
+
+class TestBadInput:
+    """Each with a clear message, exit code 2, and nothing half-written."""
+
+    @pytest.mark.parametrize(
+        ("arguments", "says"),
+        [
+            (["--retriever", "bm52"], "did you mean bm25"),
+            (["--retriever", "none.yaml"], "no retriever file"),
+            (["--retriever", "own.yaml", "--dataset", "scifct"], "scifct"),
+            (["--retriever", "own.yaml", "--dataset", "science-mni"], "science-mini"),
+            (["--retriever", "own.yaml", "--k", "0"], "k = 0"),
+            (["--retriever", "own.yaml", "--metrics", "nDGC@10"], "did you mean nDCG"),
+            (["--retriever", "own.yaml", "--metrics", "nDCG@20"], "raise --k to 20"),
+            (["--retriever", "own.yaml", "--set", "bost=2"], "unknown key 'bost'"),
+            (["--retriever", "own.yaml", "--split", "dev"], "test"),
+            (["--retriever", "own.yaml", "--rounds", "0"], "above 0"),
+            (["--retriever", "own.yaml", "--max-calls", "2"], "at least 4"),
+            (["--retriever", "own:Missing"], "no 'Missing'"),
+            (["--retriever", "own:not_a_retriever"], "a subclass of"),
+            (["--retriever", "own:Foreign"], "not in the corpus"),
+            (["--retriever", "own:Broken"], "ConnectionError: no route to the engine"),
+            (["--retriever", "trec_run", "--set", "path=gone.trec"], "gone.trec"),
+            (["--retriever", "callable", "--set", "function=own:gone"], "no 'gone'"),
+            (["--retriever", "langchain", "--set", "factory=own:not_a_factory"], "dict"),
+        ],
+    )
+    def test_one_clear_message(
+        self, project: Path, run: Command, arguments: list[str], says: str
+    ) -> None:
+        if "--dataset" not in arguments:
+            arguments = [*arguments, "--dataset", "data"]
+        assert run("bench", *arguments) == 2
+        assert says in run.err
+        assert run.out == ""
+        assert "Traceback" not in run.err
+        assert nothing_written(project)
+
+    def test_several_problems_come_in_one_message(self, project: Path, run: Command) -> None:
+        code = run("bench", "--retriever", "bm52", "--dataset", "nowhere", "--metrics", "nDGC")
+        assert code == 2
+        assert "3 problems" in run.err
+
+    @pytest.mark.parametrize("name", ["corpus.jsonl", "queries.jsonl"])
+    def test_an_empty_corpus_or_no_queries(self, project: Path, run: Command, name: str) -> None:
+        (project / "data" / name).write_text("", encoding="utf-8")
+        assert run("bench", "--retriever", "own.yaml", "--dataset", "data") == 2
+        assert nothing_written(project)
+
+    def test_a_misspelt_config_key(self, project: Path, run: Command) -> None:
+        (project / "own.yaml").write_text("target: own.py:Overlap\nparam: {}\n", encoding="utf-8")
+        assert run("bench", "--retriever", "own.yaml", "--dataset", "data") == 2
+        assert "unknown key 'param'" in run.err
+        assert "own.yaml" in run.err
+
+    def test_an_output_folder_that_holds_a_run(self, project: Path, run: Command) -> None:
+        arguments = ["bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK, "--out", "o"]
+        assert run(*arguments) == 0
+        before = sorted((p.name, p.stat().st_mtime_ns) for p in (project / "o").iterdir())
+        assert run(*arguments) == 2
+        assert "already holds a run" in run.err
+        assert sorted((p.name, p.stat().st_mtime_ns) for p in (project / "o").iterdir()) == before
+
+    def test_a_results_folder_that_cannot_be_written(self, project: Path, run: Command) -> None:
+        (project / "results").write_text("not a folder", encoding="utf-8")
+        assert run("bench", "--retriever", "own.yaml", "--dataset", "data") == 2
+        assert "cannot write the run" in run.err
+
+    def test_a_name_that_is_not_set(
+        self, project: Path, run: Command, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.delenv("ENGINE_KEY", raising=False)
+        assert (
+            run(
+                "bench",
+                "--retriever",
+                "own.yaml",
+                "--dataset",
+                "data",
+                "--set",
+                "boost=${ENGINE_KEY}",
+            )
+            == 2
+        )
+        assert "environment variable not set: ENGINE_KEY" in run.err
+
+    def test_no_secret_is_printed_or_written(
+        self, project: Path, run: Command, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(secrets, "_filled", {})
+        monkeypatch.setenv("ENGINE_KEY", "hunter2-hunter2")
+        (project / "leaky.py").write_text(
+            "class Leaky:\n    pass\n"
+            "from own import Overlap\n"
+            "class Search(Overlap):\n"
+            "    def __init__(self, *, key: str):\n"
+            "        super().__init__()\n"
+            "        self.key = key\n"
+            "    def search(self, query, k):\n"
+            "        if query.id == 'q2':\n"
+            "            raise RuntimeError('401 for key ' + self.key)\n"
+            "        return super().search(query, k)\n"
+            "    def describe(self):\n"
+            "        return {'url': 'https://x/?key=' + self.key}\n",
+            encoding="utf-8",
+        )
+        (project / "leaky.yaml").write_text(
+            "target: leaky:Search\nparams: {key: '${ENGINE_KEY}'}\n", encoding="utf-8"
+        )
+        assert run("bench", "--retriever", "leaky.yaml", "--dataset", "data", *QUICK) == 0
+        assert "401 for key ${ENGINE_KEY}" in run.out
+        assert "hunter2" not in run.out + run.err
+        for path in only_run(project).iterdir():
+            assert b"hunter2" not in path.read_bytes(), path.name
+
+    def test_unknown_options_and_commands(self, project: Path, run: Command) -> None:
+        assert run("bench", "--retriver", "bm25") == 2
+        assert run("benchmark") == 2
+        assert run() == 2
+
+
+def test_list_shows_names_and_what_fails_to_load(project: Path, run: Command) -> None:
+    assert run("list") == 0
+    for shown in ("bm25", "hybrid-convex", "science-mini", "nDCG", "retrievers.dense:Dense"):
+        assert shown in run.out
+    assert run("list", "--format", "json") == 0
+    assert {"retrievers", "targets", "datasets", "metrics"} == set(json.loads(run.out))
+
+
+def command(*arguments: str, **options: Any) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "harness", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        **options,
+    )
+
+
+SLOW = """
+import pathlib, time
+from own import Overlap
+
+
+class Slow(Overlap):
+    def search(self, query, k):
+        with open("calls.txt", "a") as file:
+            file.write(query.id + "\\n")
+        time.sleep(0.02)
+        return super().search(query, k)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+def test_ctrl_c_keeps_what_was_finished(project: Path) -> None:
+    (project / "slow.py").write_text(SLOW, encoding="utf-8")
+    process = command(
+        *("bench", "--retriever", "slow:Slow", "--dataset", "data", "--rounds", "100000")
+    )
+    calls = project / "calls.txt"
+    until = time.monotonic() + 60
+    while time.monotonic() < until and (
+        not calls.exists() or len(calls.read_text(encoding="utf-8").splitlines()) < 70
+    ):
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "PARTIAL RUN" in out
+    assert "marked as partial" in err
+    summary = json.loads((only_run(project) / "summary.json").read_text(encoding="utf-8"))
+    assert summary["status"] == "partial"
+    assert summary["latency_ms"]["n"] > 4
+    assert summary["n_unreached"] == 0
+
+
+def test_a_terminal_that_is_not_utf8_still_prints(project: Path) -> None:
+    environment = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    process = command(
+        *("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK, "--set", "fail_on=사과"),
+        env=environment,
+    )
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert "nDCG@10" in out
+
+
+def test_a_project_with_folders_of_our_names_is_no_obstacle(project: Path) -> None:
+    for name in ("harness", "retrievers"):
+        (project / name).mkdir()
+        (project / name / "__init__.py").write_text(
+            "raise ImportError('not mine')\n", encoding="utf-8"
+        )
+    (project / "retrievers" / "mine.py").write_text(
+        "from own import Overlap as Mine\n", encoding="utf-8"
+    )
+    script = Path(sys.executable).with_name("retrieval-bench")
+    if not script.exists():
+        pytest.skip("the console command is not installed")
+    done = subprocess.run(
+        [script, "bench", "--retriever", "retrievers/mine.py:Mine", "--dataset", "data", *QUICK],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Mine on data" in done.stdout

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from retrievers.inverted_index import InvertedIndex, Postings
+
+
+def _postings(matrix: NDArray[Any], has: NDArray[np.bool_]) -> Postings:
+    """Postings of a (terms, documents) matrix where ``has`` is true."""
+    positions = [np.flatnonzero(row) for row in has]
+    starts = np.concatenate(([0], np.cumsum([len(row) for row in positions])))
+    return Postings(
+        matrix.shape[1],
+        starts.astype(np.int64),
+        np.concatenate(positions).astype(np.int32),
+        np.concatenate([matrix[term, row] for term, row in enumerate(positions)]),
+    )
+
+
+def _random(
+    seed: int, *, lowest: int = 1, dtype: type = np.float32
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Weights in quarters, whose sums are exact and often tie."""
+    rng = np.random.default_rng(seed)
+    shares = np.array([0.01, 0.05, 0.2, 0.3, 0.6, 1.0, 0.0])
+    has: NDArray[np.bool_] = rng.random((len(shares), 900)) < shares[:, None]
+    weights = rng.integers(lowest, 12, has.shape) / 4
+    return np.where(has, weights, 0).astype(dtype), has
+
+
+def _sums(matrix: NDArray[Any], counts: dict[int, int]) -> NDArray[np.float64]:
+    terms = list(counts)
+    sums: NDArray[np.float64] = np.array([counts[term] for term in terms]) @ matrix[terms]
+    return sums
+
+
+def _expected(
+    matrix: NDArray[Any], has: NDArray[np.bool_], counts: dict[int, int], k: int
+) -> list[int]:
+    scores = _sums(matrix, counts)
+    candidates = np.flatnonzero(has[list(counts)].any(axis=0))
+    return sorted(candidates.tolist(), key=lambda at: (-scores[at], at))[:k]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("lowest", [1, 0, -12])
+@pytest.mark.parametrize("counts", [{0: 1}, {2: 2, 3: 1}, {0: 1, 1: 3, 5: 1}, {4: 2, 5: 1}, {6: 1}])
+@pytest.mark.parametrize("k", [1, 10, 899, 5000])
+def test_search_is_the_head_of_all_sums_over_documents_with_a_term(
+    seed: int, lowest: int, counts: dict[int, int], k: int
+) -> None:
+    matrix, has = _random(seed, lowest=lowest, dtype=np.float64)
+    positions, scores = InvertedIndex(_postings(matrix, has)).search(counts, k)
+    assert positions.tolist() == _expected(matrix, has, counts, k)
+    assert scores.tolist() == _sums(matrix, counts)[positions].tolist()
+
+
+def test_documents_that_score_nothing_are_found_when_they_have_the_term() -> None:
+    matrix = np.array([[0.0, 0.0, -1.0, 2.0, 0.0]])
+    has = np.array([[True, False, True, True, False]])
+    positions, scores = InvertedIndex(_postings(matrix, has)).search({0: 1}, 5)
+    assert positions.tolist() == [3, 0, 2]
+    assert scores.tolist() == [2.0, 0.0, -1.0]
+
+
+def test_ties_at_the_cut_go_to_the_lower_position() -> None:
+    matrix = np.full((1, 600), 1.5, dtype=np.float32)
+    positions, _ = InvertedIndex(_postings(matrix, matrix > 0)).search({0: 1}, 7)
+    assert positions.tolist() == list(range(7))
+
+
+def test_frequent_terms_are_rows_and_need_no_postings() -> None:
+    matrix, has = _random(3)
+    index = InvertedIndex(_postings(matrix, has))
+    assert sorted(index._row_of) == [3, 4, 5]
+    assert len(index._positions) == has[[0, 1, 2]].sum()
+    rows, postings = 3 * 900 * 4, int(has[[0, 1, 2]].sum()) * 8
+    assert index.nbytes == rows + postings + 8 * 8
+
+
+def test_a_frequent_term_with_a_weight_of_zero_stays_in_postings() -> None:
+    matrix = np.array([[1.0, 0.0, 1.0, 1.0]])
+    index = InvertedIndex(_postings(matrix, np.array([[True, True, True, False]])))
+    assert not index._row_of
+    assert index.search({0: 1}, 4)[0].tolist() == [0, 2, 1]
+
+
+def test_sums_of_many_terms_are_taken_in_double_precision() -> None:
+    rng = np.random.default_rng(5)
+    matrix = rng.uniform(0.1, 9, (3000, 40)).astype(np.float32)
+    has = rng.random(matrix.shape) < rng.uniform(0, 1, (3000, 1))
+    index = InvertedIndex(_postings(matrix, has))
+    scores = index.scores(dict.fromkeys(range(3000), 1))
+    assert scores.dtype == np.float64
+    assert scores == pytest.approx(np.where(has, matrix, 0).sum(axis=0, dtype=float), rel=1e-12)
