@@ -84,9 +84,12 @@ def load_retriever_config(
 
 def build_retriever(spec: str | Mapping[str, Any], *, base: Path | None = None) -> Retriever:
     """A retriever from the name of a config or from an inline ``{target, params}``; what the legs
-    of a hybrid are given as."""
+    of a hybrid are given as. Relative paths start at the config that is being built."""
+    base = base or plugins.config_folder()
     if isinstance(spec, str):
         return load_retriever_config(spec, base=base).build()
+    if "source" in spec:
+        raise ConfigError("unknown key 'source'", where="inline retriever")
     inline = {"name": str(spec.get("target", "inline")), **spec}
     config = validate(RetrieverConfig, inline, where="inline retriever")
     return config.model_copy(update={"source": base / "inline" if base else None}).build()
@@ -102,7 +105,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
         content = yaml.load(path.read_bytes(), Loader=_UniqueKeyLoader)
     except OSError as problem:
         raise ConfigError(f"cannot read the file: {problem.strerror}", where=str(path)) from None
-    except (yaml.YAMLError, UnicodeDecodeError) as problem:
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as problem:
         mark = getattr(problem, "problem_mark", None)
         where = f"{path}:{mark.line + 1}" if mark else str(path)
         what = getattr(problem, "problem", None) or str(problem).splitlines()[0]

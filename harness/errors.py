@@ -87,5 +87,5 @@ def near_names(given: str, known: Iterable[str]) -> str:
     """A phrase that offers close names and then the whole list, for ``accepted``."""
     names = sorted(known)
     close = difflib.get_close_matches(given, names, n=3, cutoff=0.5)
-    everything = ", ".join(names) if names else "(none)"
+    everything = ", ".join(names) if names else "there are none"
     return f"did you mean {' or '.join(close)}? all: {everything}" if close else everything

@@ -108,11 +108,11 @@ class Experiment:
 
     def _index(self, candidate: Candidate, reporter: Reporter) -> None:
         retriever, documents = candidate.retriever, self.dataset.documents
+        retriever.use_k(self.k)
         if _is_external(candidate) or documents is None:
             return
         with reporter.phase(f"indexing {candidate.name}") as task:
-            if hasattr(retriever, "progress"):
-                retriever.progress = task
+            retriever.progress = task
             start = time.perf_counter()
             try:
                 retriever.use_language(self.dataset.language)
@@ -177,6 +177,7 @@ class Experiment:
             measurement=measurement,
             index=candidate.index or {"seconds": None, "peak_rss_bytes": None, "disk_bytes": None},
             warnings=warnings,
+            replayed=candidate.retriever.capabilities.replays,
         )
         summary["health"] = self._health()
         manifest = {

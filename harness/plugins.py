@@ -14,6 +14,7 @@ import inspect
 import sys
 import typing
 from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import reduce
 from importlib.metadata import EntryPoint, entry_points
@@ -24,6 +25,9 @@ from harness.errors import ConfigError, HarnessError, PluginError, near_names
 from harness.retriever import Retriever
 
 Kind = Literal["retriever", "metric", "dataset"]
+
+_base: ContextVar[Path | None] = ContextVar("base", default=None)
+"""Folder of the config that is being built, for names inside its parameters."""
 
 BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
     "retriever": {
@@ -50,6 +54,11 @@ class PluginEntry:
     error: str | None
 
 
+def config_folder() -> Path | None:
+    """Folder of the config that is being built, None outside of that."""
+    return _base.get()
+
+
 def names(kind: Kind) -> list[str]:
     """All short names of ``kind``, sorted; nothing is imported."""
     return sorted({*BUILT_IN[kind], *_registered(kind)})
@@ -60,6 +69,7 @@ def resolve(kind: Kind, target: str, *, base: Path | None = None) -> Any:
 
     Args:
         base: folder of the config that holds the target; modules and files beside it are found.
+            None = that of the config that is being built, if any.
 
     Raises:
         PluginError: unknown short name, module that fails to import, attribute that is not there.
@@ -81,6 +91,7 @@ def resolve(kind: Kind, target: str, *, base: Path | None = None) -> Any:
 
 def load(target: str, *, base: Path | None = None) -> Any:
     """The attribute of the module or file that ``module:attribute`` names, dots allowed in both."""
+    base = base or config_folder()
     module_name, _, attribute = target.rpartition(":")
     if not module_name or not attribute:
         raise PluginError(f"{target!r}", accepted="module:attribute or file.py:attribute")
@@ -131,7 +142,12 @@ def construct(
     factory = resolve("retriever", target, base=base)
     if not callable(factory):
         raise PluginError(f"{target!r} is no class and no function", where=where)
-    made = factory(**_checked_params(factory, dict(params), target, where))
+    checked = _checked_params(factory, dict(params), target, where)
+    outer = _base.set(base or config_folder())
+    try:
+        made = factory(**checked)
+    finally:
+        _base.reset(outer)
     if not isinstance(made, Retriever):
         raise PluginError(
             f"{target!r} gave {type(made).__name__}",

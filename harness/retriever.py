@@ -9,7 +9,7 @@ times each call. What a subclass must promise is tested by
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
@@ -31,17 +31,26 @@ class Capabilities:
         exact: two searches over the same content give the same ranking whatever the order of the
             corpus. Approximate indexes say False.
         has_scores: False when the order of the list is all there is.
+        replays: answers are read from a saved run, so that its times are no latencies.
         score_tolerance: relative difference below which two scores are the same (encoders: 1e-5).
     """
 
     external: bool = False
     exact: bool = True
     has_scores: bool = True
+    replays: bool = False
     score_tolerance: float = 1e-9
 
 
 class Retriever(ABC):
-    """Base class of all retrievers; adapters override ``index`` and ``search``."""
+    """Base class of all retrievers; adapters override ``index`` and ``search``.
+
+    Attributes:
+        progress: set by the harness while it indexes; an adapter whose indexing takes long calls
+            it with (texts done, texts in all).
+    """
+
+    progress: Callable[[int, int], None] | None = None
 
     @property
     def capabilities(self) -> Capabilities:
@@ -63,6 +72,11 @@ class Retriever(ABC):
     def use_language(self, language: str | None) -> None:
         """Told before ``index``: the dataset's ISO 639-1 language, None when not declared. A
         language in the retriever's own parameters wins. Optional."""
+        return
+
+    def use_k(self, k: int) -> None:
+        """Told before ``index`` (and to external retrievers too): the number of hits that
+        searches will ask for. Another number in ``search`` must work all the same. Optional."""
         return
 
     @abstractmethod
@@ -105,7 +119,7 @@ class Retriever(ABC):
         return
 
 
-def require_k(k: int) -> None:
+def require_k(k: object) -> None:
     """Raise :class:`ContractError` when ``k`` is not a whole number of at least 1."""
     if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
         raise ContractError(

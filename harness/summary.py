@@ -30,6 +30,7 @@ def summarize(
     measurement: Measurement,
     index: dict[str, Any],
     warnings: Sequence[str],
+    replayed: bool = False,
 ) -> dict[str, Any]:
     """The summary of one run, without its ``run_id``, which is known when it is written."""
     status = measurement.status
@@ -54,9 +55,10 @@ def summarize(
         "metrics_version": METRICS_VERSION,
         "metrics": quality(evaluation),
         "unanswerable": unanswerable(queries, measurement),
-        "latency_ms": latency(measurement),
+        "latency_ms": latency(measurement, replayed=replayed),
         "stages_ms": stages(measurement),
         "index": index,
+        "n_collapsed": sum(r.collapsed for r in measurement.rankings if r is not None),
         "n_failed": sum(s not in (OK, NOT_RUN) for s in status),
         "n_unreached": sum(s == NOT_RUN for s in status),
         "warnings": list(warnings),
@@ -85,8 +87,11 @@ def unanswerable(queries: Sequence[Query], measurement: Measurement) -> dict[str
     return {"n": len(lengths), "returned_hits": sum(n > 0 for n in lengths)}
 
 
-def latency(measurement: Measurement) -> dict[str, Any]:
-    """Percentiles over all measured calls, failed ones included: what a user waits."""
+def latency(measurement: Measurement, *, replayed: bool = False) -> dict[str, Any]:
+    """Percentiles over all measured calls, failed ones included: what a user waits.
+
+    A replayed run yields no latency: reading a saved ranking says nothing of who made it.
+    """
     timings = measurement.timings
     ms = timings.wall_ns / 1e6
     report: dict[str, Any] = {
@@ -101,7 +106,12 @@ def latency(measurement: Measurement) -> dict[str, Any]:
         "max": _number(ms.max()) if len(ms) else None,
     }
     for level in LEVELS:
-        report[f"p{level:g}"] = _percentile(percentile(ms, level))
+        result = percentile(ms, level)
+        if replayed:
+            result = Percentile(level, None, None, "the rankings were read from a saved run")
+        report[f"p{level:g}"] = _percentile(result)
+    if replayed:
+        report |= dict.fromkeys(("mean", "min", "max"))
     return report
 
 

@@ -85,11 +85,16 @@ class UnitRetriever(Retriever):
 
     def index(self, documents: Iterable[Document]) -> None:
         """Index the documents (chunks) with the inner retriever."""
+        self.inner.progress = self.progress
         self.inner.index(documents)
 
     def use_language(self, language: str | None) -> None:
         """Passed on."""
         self.inner.use_language(language)
+
+    def use_k(self, k: int) -> None:
+        """The inner retriever is first asked for one more, to see whether a tie goes on."""
+        self.inner.use_k(k + 1 if self.inner.capabilities.has_scores else k)
 
     def search(self, query: Query, k: int) -> Ranking:
         """At most ``k`` units, best first, ties by unit id; ``stages`` are summed over all inner

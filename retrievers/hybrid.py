@@ -162,13 +162,17 @@ class Hybrid(Retriever):
     def progress(self, told: Progress | None) -> None:
         self._progress = told
         for leg in self._legs:
-            if hasattr(leg.retriever, "progress"):
-                leg.retriever.progress = told
+            leg.retriever.progress = told
 
     def use_language(self, language: str | None) -> None:
         """Passed on to every leg."""
         for leg in self._legs:
             leg.retriever.use_language(language)
+
+    def use_k(self, k: int) -> None:
+        """Every leg is told what it will be asked for."""
+        for leg in self._legs:
+            leg.retriever.use_k(max(leg.depth, k))
 
     def index(self, documents: Iterable[Document]) -> None:
         """Let every leg that is not external index ``documents``."""

@@ -78,9 +78,12 @@ class Scripted(Retriever):
 
 
 class Learning(Scripted):
-    """A leg that tells how far it is."""
+    """A leg that wants to know what it will be asked for."""
 
-    progress: Callable[[int, int], None] | None = None
+    asked_for = 0
+
+    def use_k(self, k: int) -> None:
+        self.asked_for = k
 
 
 class Failing(Scripted):
@@ -347,11 +350,13 @@ def test_language_and_progress_reach_the_legs_also_of_nested_hybrids() -> None:
     def told(done: int, total: int) -> None: ...
 
     outer.use_language("ko")
+    outer.use_k(130)
     outer.progress = told
     assert (leg.language, learning.language) == ("ko", "ko")
+    assert learning.asked_for == 130
     assert learning.progress is told
     assert outer.progress is told
-    assert not hasattr(leg, "progress")
+    assert leg.progress is told
 
 
 # --- facts

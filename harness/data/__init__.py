@@ -1,0 +1,24 @@
+"""Datasets: documents, queries and judgements, checked as a whole and streamed from their files.
+
+>>> from harness.data import load_dataset
+>>> dataset = load_dataset("path/to/a/beir/folder", split="test")  # doctest: +SKIP
+
+Layers, lowest first: ``faults`` (one report), ``files`` (lines, JSON, tables), ``source`` (what a
+format gives), ``records`` and ``qrels``, the formats ``beir``, ``trec``, ``plain``, ``scienceqa``
+and ``squad``, then ``build`` (the checks) and ``catalog`` (names, folders, splits).
+"""
+
+from harness.data.build import build_dataset
+from harness.data.catalog import dataset_names, load_dataset
+from harness.data.config import DatasetConfig
+from harness.data.fingerprint import dataset_fingerprint
+from harness.data.qrels import read_qrels
+
+__all__ = [
+    "DatasetConfig",
+    "build_dataset",
+    "dataset_fingerprint",
+    "dataset_names",
+    "load_dataset",
+    "read_qrels",
+]

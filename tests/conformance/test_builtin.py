@@ -1,0 +1,139 @@
+"""Every retriever that ships passes the suite that adapter authors get."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness import plugins
+from harness.retriever import Retriever
+from harness.testing import RetrieverConformance
+from harness.trec import write_run
+from harness.types import Document, Query
+from retrievers.trec_run import TrecRun
+from tests.conformance.reference import TermOverlap
+
+
+class TestBM25(RetrieverConformance):
+    target = "bm25"
+
+
+class TestBM25L(RetrieverConformance):
+    target = "bm25"
+    params: Mapping[str, Any] = {"variant": "l"}
+
+
+class TestBM25Plus(RetrieverConformance):
+    target = "bm25"
+    params: Mapping[str, Any] = {"variant": "plus"}
+
+
+class TestBM25Characters(RetrieverConformance):
+    target = "bm25"
+    params: Mapping[str, Any] = {"tokenizer": {"name": "ngram", "n": 3}}
+
+
+class TestBM25S(RetrieverConformance):
+    target = "bm25s"
+
+
+class TestHybridOfSparseLegs(RetrieverConformance):
+    target = "hybrid"
+    params: Mapping[str, Any] = {"legs": ["bm25", "bm25s"], "depth": 20}
+
+
+class TestConvexParallelHybrid(RetrieverConformance):
+    target = "hybrid"
+    params: Mapping[str, Any] = {
+        "legs": ["bm25", "bm25s"],
+        "depth": 20,
+        "parallel": True,
+        "fusion": {"method": "convex"},
+    }
+
+
+@pytest.mark.dense
+@pytest.mark.slow
+class TestDense(RetrieverConformance):
+    target = "dense"
+    params: Mapping[str, Any] = {"cache": False}
+
+
+@pytest.mark.dense
+@pytest.mark.slow
+class TestDenseHNSW(RetrieverConformance):
+    target = "dense"
+    params: Mapping[str, Any] = {"cache": False, "index": "hnsw"}
+
+
+@pytest.mark.dense
+@pytest.mark.slow
+class TestHybrid(RetrieverConformance):
+    target = "hybrid"
+    params: Mapping[str, Any] = {
+        "legs": ["bm25", {"target": "dense", "params": {"cache": False}}],
+        "depth": 20,
+    }
+
+
+def _overlap(documents: Sequence[Any], k: int) -> Any:
+    """A LangChain retriever over the reference retriever."""
+    from retrievers.langchain import as_langchain
+
+    inner = TermOverlap()
+    plain = [Document(d.id, d.page_content) for d in documents]
+    inner.index(plain)
+    return as_langchain(inner, k, plain)
+
+
+class TestLangChain(RetrieverConformance):
+    target = "langchain"
+    params: Mapping[str, Any] = {"factory": f"{__name__}:_overlap"}
+
+
+def _indexed() -> tuple[TermOverlap, list[Document]]:
+    documents = RetrieverConformance().documents()
+    inner = TermOverlap()
+    inner.index(documents)
+    return inner, list(documents)
+
+
+def _search(text: str, k: int) -> list[tuple[str, float]]:
+    inner, _ = _indexed()
+    return [tuple(hit) for hit in inner.search(Query("q", text), k)]  # type: ignore[misc]
+
+
+class TestCallable(RetrieverConformance):
+    target = "callable"
+    params: Mapping[str, Any] = {"function": f"{__name__}:_search"}
+
+
+class TestTrecRun(RetrieverConformance):
+    def make(self) -> Retriever:
+        inner, documents = _indexed()
+        rankings = {query.id: inner.search(query, len(documents)) for query in self.queries()}
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "saved.trec"
+            write_run(path, rankings, "reference")
+            return TrecRun(path)
+
+
+def test_every_built_in_retriever_is_covered() -> None:
+    covered = {
+        value.target
+        for value in globals().values()
+        if isinstance(value, type) and issubclass(value, RetrieverConformance)
+    }
+    assert set(plugins.BUILT_IN["retriever"]) == covered - {None} | {"trec_run"}
+
+
+def test_retrievers_with_required_parameters_say_so() -> None:
+    from harness.errors import ConfigError
+
+    for target in ("trec_run", "callable", "langchain", "hybrid"):
+        with pytest.raises(ConfigError):
+            plugins.construct(target, {})

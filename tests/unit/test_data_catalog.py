@@ -1,0 +1,305 @@
+"""Names, folders and splits, dataset.yaml, plug-ins, and corpora that stay in their files."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tracemalloc
+import types
+from pathlib import Path
+
+import pytest
+
+from harness.data import build_dataset, dataset_names, load_dataset
+from harness.data.build import assemble
+from harness.data.faults import Faults, Place
+from harness.data.source import Judgement, Located, Source, file_stream, held_stream
+from harness.errors import ConfigError, DataError, HarnessError, PluginError
+from harness.types import Dataset, Document, Documents, Query
+
+CORPUS = '{"_id": "d1", "text": "one"}\n{"_id": "d2", "text": "two", "metadata": {"page": 7}}\n'
+QUERIES = '{"_id": "q1", "text": "1"}\n'
+QRELS = "query-id\tcorpus-id\tscore\nq1\td1\t1\n"
+
+
+def beir(folder: Path, config: str | None = None) -> Path:
+    (folder / "qrels").mkdir(parents=True)
+    (folder / "corpus.jsonl").write_text(CORPUS)
+    (folder / "queries.jsonl").write_text(QUERIES)
+    (folder / "qrels" / "test.tsv").write_text(QRELS)
+    if config is not None:
+        (folder / "dataset.yaml").write_text(config)
+    return folder
+
+
+def corpus_of(dataset: Dataset) -> Documents:
+    assert dataset.documents is not None
+    return dataset.documents
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_name_is_a_folder_of_the_catalog(workplace: Path) -> None:
+    beir(workplace / "configs" / "datasets" / "mine", "format: beir\nlanguage: fr\n")
+    dataset = load_dataset("mine")
+    assert (dataset.name, dataset.language, dataset.n_documents) == ("mine", "fr", 2)
+    assert "mine" in dataset_names()
+
+
+def test_a_name_wins_over_a_folder_and_a_path_is_the_folder(workplace: Path) -> None:
+    beir(workplace / "configs" / "datasets" / "mine", "format: beir\nname: catalog\n")
+    beir(workplace / "mine", "format: beir\nname: folder\n")
+    assert load_dataset("mine").name == "catalog"
+    assert load_dataset("./mine").name == "folder"
+    assert load_dataset(Path("mine")).name == "folder"
+    assert load_dataset("mine/dataset.yaml").name == "folder"
+
+
+def test_an_unknown_name_is_answered_with_near_ones(workplace: Path) -> None:
+    beir(workplace / "configs" / "datasets" / "scifact-mini", "format: beir\n")
+    with pytest.raises(ConfigError) as caught:
+        load_dataset("scifact_mini")
+    text = str(caught.value)
+    assert "dataset 'scifact_mini' is neither a known name nor a folder" in text
+    assert "did you mean scifact-mini" in text
+    assert "or a path to a folder" in text
+
+
+@pytest.mark.parametrize("given", ["", "no/such/folder", "../x", "a\0b", "x" * 5000])
+def test_what_is_no_dataset_is_a_clear_error(workplace: Path, given: str) -> None:
+    with pytest.raises(ConfigError):
+        load_dataset(given)
+
+
+def test_a_file_is_no_dataset(workplace: Path) -> None:
+    (workplace / "x.jsonl").write_text("{}")
+    with pytest.raises(ConfigError, match="is a file"):
+        load_dataset("x.jsonl")
+
+
+def test_an_unknown_layout_names_the_known_ones_and_what_was_found(tmp_path: Path) -> None:
+    (tmp_path / "data.parquet").write_text("x")
+    (tmp_path / "raw").mkdir()
+    with pytest.raises(ConfigError) as caught:
+        load_dataset(tmp_path)
+    text = str(caught.value)
+    assert "found data.parquet, raw/" in text
+    for word in ("dataset.yaml", "BEIR", "scienceqa", "SQuAD", "trec", "plain"):
+        assert word in text
+
+
+def test_an_unknown_split_names_those_there_are(tmp_path: Path) -> None:
+    folder = beir(tmp_path / "x")
+    (folder / "qrels" / "train.tsv.gz").write_bytes(b"never opened")
+    with pytest.raises(ConfigError) as caught:
+        load_dataset(folder, "tset")
+    assert "dataset 'x' has no split 'tset'" in str(caught.value)
+    assert "did you mean test? all: test, train" in str(caught.value)
+
+
+def test_a_folder_without_judgements_says_what_to_add(tmp_path: Path) -> None:
+    folder = beir(tmp_path / "x")
+    (folder / "qrels" / "test.tsv").unlink()
+    with pytest.raises(ConfigError, match=r"add the judgements \(BEIR: .*qrels/SPLIT.tsv"):
+        load_dataset(folder)
+
+
+@pytest.mark.parametrize(
+    ("config", "told"),
+    [
+        ("format: bier", "'format'"),
+        ("format: beir\nlicense: MIT", "unknown key 'license'"),
+        ("format: beir\nlanguage: English", "'language'"),
+        ("format: beir\nlanguage: no", "'language'"),
+        ("format: beir\ncolumns: {}", "`columns` has no meaning for format beir"),
+        ("format: beir\nsplits: {test: {judgement: x}}", "unknown key 'splits.test.judgement'"),
+        ("format: beir\nsplits: [test]", "'splits'"),
+        ("name: x", "'format' is missing"),
+        ("format: plain\nsplits: {test: x.csv}", "no file of queries named for split 'test'"),
+        ("format: trec\nsplits: {test: {queries: x}}", "no file of judgements named"),
+        ("format: beir\nname: ${NOT_SET_ANYWHERE}", "NOT_SET_ANYWHERE"),
+        ("- beir", "list"),
+    ],
+)
+def test_faults_of_the_yaml_file(tmp_path: Path, config: str, told: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_dataset(beir(tmp_path / "x", config))
+    assert told in str(caught.value)
+    assert "dataset.yaml" in str(caught.value)
+
+
+def test_the_yaml_file_names_files_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATA_FOLDER", str(beir(tmp_path / "data")))
+    described = tmp_path / "described"
+    described.mkdir()
+    (described / "dataset.yaml").write_text(
+        "format: beir\nfiles:\n  documents: ${DATA_FOLDER}/corpus.jsonl\n"
+        "  queries: ../data/queries.jsonl\nsplits: {all: '${DATA_FOLDER}/qrels/test.tsv'}\n"
+    )
+    assert load_dataset(described, "all").n_documents == 2
+    (tmp_path / "data" / "corpus.jsonl").write_text("x\n")
+    with pytest.raises(DataError) as caught:
+        load_dataset(described, "all")
+    assert caught.value.faults[0].startswith("${DATA_FOLDER}/corpus.jsonl:1: no JSON")
+
+
+def test_the_yaml_file_may_leave_out_the_corpus_and_reads_the_usual_names(tmp_path: Path) -> None:
+    folder = beir(tmp_path / "x", "format: beir\nfiles: {documents: null}\nname: 2019\n")
+    dataset = load_dataset(folder)
+    assert dataset.documents is None
+    assert dataset.name == "2019"
+
+
+def test_units_come_from_the_metadata(tmp_path: Path) -> None:
+    folder = beir(tmp_path / "x", "format: beir\nunit_key: page\n")
+    with pytest.raises(DataError) as caught:
+        load_dataset(folder)
+    assert "corpus.jsonl:1: no 'page'" in caught.value.faults[0]
+    (folder / "corpus.jsonl").write_text(CORPUS.replace('"one"', '"one", "page": "d1"'))
+    assert load_dataset(folder).unit_of == {"d1": "d1", "d2": "7"}
+
+
+def test_a_corpus_can_be_walked_again_and_within_a_walk(tmp_path: Path) -> None:
+    corpus = corpus_of(load_dataset(beir(tmp_path)))
+    assert len(corpus) == 2
+    assert list(corpus) == list(corpus)
+    assert [(a.id, b.id) for a in corpus for b in corpus] == [
+        ("d1", "d1"),
+        ("d1", "d2"),
+        ("d2", "d1"),
+        ("d2", "d2"),
+    ]
+    assert isinstance(corpus, Documents)
+
+
+def test_a_relative_path_survives_a_change_of_folder(
+    workplace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beir(workplace / "x")
+    corpus = corpus_of(load_dataset("x"))
+    (workplace / "elsewhere").mkdir()
+    monkeypatch.chdir(workplace / "elsewhere")
+    assert len(list(corpus)) == 2
+
+
+def test_no_text_is_held_during_the_check_or_a_walk(tmp_path: Path) -> None:
+    folder = beir(tmp_path)
+    with (folder / "corpus.jsonl").open("a", encoding="utf-8") as stream:
+        for number in range(2_000):
+            stream.write(json.dumps({"_id": f"x{number}", "text": f"{number} " * 400}) + "\n")
+    size = (folder / "corpus.jsonl").stat().st_size
+    load_dataset(folder)  # imports and caches are no matter of this test
+    tracemalloc.start()
+    try:
+        dataset = load_dataset(folder)
+        assert sum(1 for _ in corpus_of(dataset)) == 2_002
+        held, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < size / 50
+    assert peak < size / 3
+
+
+def test_a_file_that_changed_since_the_check_is_an_error(tmp_path: Path) -> None:
+    folder = beir(tmp_path)
+    corpus = corpus_of(load_dataset(folder))
+    path = folder / "corpus.jsonl"
+    before = path.stat()
+    path.write_text(CORPUS.replace("two", "2wo"))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 1))
+    with pytest.raises(DataError, match="changed or removed after it was checked"):
+        next(iter(corpus))
+    path.unlink()
+    with pytest.raises(DataError, match="changed or removed"):
+        list(corpus)
+
+
+def test_a_file_that_changes_during_a_walk_is_an_error(tmp_path: Path) -> None:
+    folder = beir(tmp_path)
+    walk = iter(corpus_of(load_dataset(folder)))
+    next(walk)
+    with (folder / "corpus.jsonl").open("a") as stream:
+        stream.write('{"_id": "d3", "text": "three"}\n')
+    with pytest.raises(DataError, match="changed or removed"):
+        list(walk)
+
+
+def test_a_file_that_changes_during_the_check_is_an_error(tmp_path: Path) -> None:
+    path = beir(tmp_path) / "corpus.jsonl"
+
+    def read(path: Path, faults: Faults) -> Located[Document]:
+        yield 1, Document("d1", "one")
+        path.write_text(CORPUS + CORPUS)
+
+    queries: list[tuple[Place, Query]] = [(1, Query("q1", "1"))]
+    judged: list[tuple[Place, Judgement]] = [(1, Judgement("q1", "d1", 1))]
+    source = Source(
+        file_stream(path, read), held_stream("queries", queries), held_stream("judged", judged)
+    )
+    with pytest.raises(DataError, match="changed or removed"):
+        assemble(source, Faults(), name="x", split="test", language=None, unit_key=None)
+
+
+def loader(split: str) -> Dataset:
+    if split == "boom":
+        raise KeyError(split)
+    if split == "harness":
+        raise ConfigError("no such split")
+    if split == "other":
+        split = "test"
+    qrels = {"q1": {"d1": 1}} if split != "faulty" else {"q7": {"d1": 1}}
+    documents = [Document("d1", "one")]
+    made = build_dataset("plugged", documents, [Query("q1", "1"), Query("q7", "7")], qrels)
+    queries = made.queries[:1] if split == "faulty" else made.queries
+    return Dataset("plugged", documents, queries, qrels, split, "en", "made up")
+
+
+@pytest.fixture
+def plugin(monkeypatch: pytest.MonkeyPatch) -> str:
+    module = types.ModuleType("some_plugin_of_datasets")
+    vars(module).update(loader=loader, nothing=lambda split: None, number=5)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    return module.__name__
+
+
+def test_a_plug_in_is_called_with_the_split_and_checked(plugin: str) -> None:
+    dataset = load_dataset(f"{plugin}:loader", "dev")
+    assert (dataset.name, dataset.split, dataset.language) == ("plugged", "dev", "en")
+    assert len(dataset.fingerprint) == 32
+    with pytest.raises(DataError, match="query 'q7' is not among the queries"):
+        load_dataset(f"{plugin}:loader", "faulty")
+
+
+@pytest.mark.parametrize(
+    ("name", "split", "told"),
+    [
+        ("loader", "boom", "failed with KeyError"),
+        ("loader", "other", "gave split 'test' when asked for 'other'"),
+        ("nothing", "test", "gave NoneType"),
+        ("number", "test", "is no function"),
+        ("lodaer", "test", "did you mean loader"),
+    ],
+)
+def test_a_plug_in_that_fails_is_told(plugin: str, name: str, split: str, told: str) -> None:
+    with pytest.raises(PluginError, match=told):
+        load_dataset(f"{plugin}:{name}", split)
+
+
+def test_an_error_of_the_harness_passes_through_a_plug_in(plugin: str) -> None:
+    with pytest.raises(HarnessError, match=r"^no such split$"):
+        load_dataset(f"{plugin}:loader", "harness")
+
+
+def test_a_registered_name_is_found(plugin: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from harness import plugins
+
+    monkeypatch.setitem(plugins.BUILT_IN, "dataset", {"plugged": f"{plugin}:loader"})
+    assert "plugged" in dataset_names()
+    assert load_dataset("plugged").name == "plugged"
