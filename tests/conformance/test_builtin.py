@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -24,17 +24,17 @@ class TestBM25(RetrieverConformance):
 
 class TestBM25L(RetrieverConformance):
     target = "bm25"
-    params: Mapping[str, Any] = {"variant": "l"}
+    params: ClassVar[Mapping[str, Any]] = {"variant": "l"}
 
 
 class TestBM25Plus(RetrieverConformance):
     target = "bm25"
-    params: Mapping[str, Any] = {"variant": "plus"}
+    params: ClassVar[Mapping[str, Any]] = {"variant": "plus"}
 
 
 class TestBM25Characters(RetrieverConformance):
     target = "bm25"
-    params: Mapping[str, Any] = {"tokenizer": {"name": "ngram", "n": 3}}
+    params: ClassVar[Mapping[str, Any]] = {"tokenizer": {"name": "ngram", "n": 3}}
 
 
 class TestBM25S(RetrieverConformance):
@@ -43,12 +43,12 @@ class TestBM25S(RetrieverConformance):
 
 class TestHybridOfSparseLegs(RetrieverConformance):
     target = "hybrid"
-    params: Mapping[str, Any] = {"legs": ["bm25", "bm25s"], "depth": 20}
+    params: ClassVar[Mapping[str, Any]] = {"legs": ["bm25", "bm25s"], "depth": 20}
 
 
 class TestConvexParallelHybrid(RetrieverConformance):
     target = "hybrid"
-    params: Mapping[str, Any] = {
+    params: ClassVar[Mapping[str, Any]] = {
         "legs": ["bm25", "bm25s"],
         "depth": 20,
         "parallel": True,
@@ -60,21 +60,21 @@ class TestConvexParallelHybrid(RetrieverConformance):
 @pytest.mark.slow
 class TestDense(RetrieverConformance):
     target = "dense"
-    params: Mapping[str, Any] = {"cache": False}
+    params: ClassVar[Mapping[str, Any]] = {"cache": False}
 
 
 @pytest.mark.dense
 @pytest.mark.slow
 class TestDenseHNSW(RetrieverConformance):
     target = "dense"
-    params: Mapping[str, Any] = {"cache": False, "index": "hnsw"}
+    params: ClassVar[Mapping[str, Any]] = {"cache": False, "index": "hnsw"}
 
 
 @pytest.mark.dense
 @pytest.mark.slow
 class TestHybrid(RetrieverConformance):
     target = "hybrid"
-    params: Mapping[str, Any] = {
+    params: ClassVar[Mapping[str, Any]] = {
         "legs": ["bm25", {"target": "dense", "params": {"cache": False}}],
         "depth": 20,
     }
@@ -92,7 +92,7 @@ def _overlap(documents: Sequence[Any], k: int) -> Any:
 
 class TestLangChain(RetrieverConformance):
     target = "langchain"
-    params: Mapping[str, Any] = {"factory": f"{__name__}:_overlap"}
+    params: ClassVar[Mapping[str, Any]] = {"factory": f"{__name__}:_overlap"}
 
 
 def _indexed() -> tuple[TermOverlap, list[Document]]:
@@ -109,7 +109,7 @@ def _search(text: str, k: int) -> list[tuple[str, float]]:
 
 class TestCallable(RetrieverConformance):
     target = "callable"
-    params: Mapping[str, Any] = {"function": f"{__name__}:_search"}
+    params: ClassVar[Mapping[str, Any]] = {"function": f"{__name__}:_search"}
 
 
 class TestTrecRun(RetrieverConformance):

@@ -1,0 +1,22 @@
+"""Fixtures of all tests."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session")
+def bench_data() -> Path:
+    """The folder of real data; tests that need it are skipped, with the reason, where it is not."""
+    given = os.environ.get("BENCH_DATA")
+    if not given:
+        pytest.skip("BENCH_DATA is not set: no real data on this machine")
+    folder = (ROOT / given).resolve()
+    if not folder.is_dir():
+        pytest.skip(f"BENCH_DATA names {given}, which is no folder")
+    return folder
