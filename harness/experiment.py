@@ -177,9 +177,9 @@ class Experiment:
             measurement=measurement,
             index=candidate.index or {"seconds": None, "peak_rss_bytes": None, "disk_bytes": None},
             warnings=warnings,
-            replayed=candidate.retriever.capabilities.replays,
+            capabilities=candidate.retriever.capabilities,
+            health=self._health(candidate.retriever),
         )
-        summary["health"] = self._health()
         manifest = {
             "retriever": {
                 "name": candidate.name,
@@ -202,14 +202,13 @@ class Experiment:
             evaluation,
         )
 
-    def _health(self) -> dict[str, str]:
-        """Which scripts the texts are written in."""
-        health = {"queries": main_scripts(script_profile(q.text for q in self.queries))}
+    def _health(self, retriever: Retriever) -> list[str]:
+        """Which scripts the texts are written in, and how they fit the retriever."""
+        scripts = "queries " + main_scripts(script_profile(q.text for q in self.queries))
         if self.dataset.documents is not None:
-            health["corpus"] = main_scripts(
-                script_profile(document.contents for document in self.dataset.documents)
-            )
-        return health
+            profile = script_profile(document.contents for document in self.dataset.documents)
+            scripts = f"corpus {main_scripts(profile)}; {scripts}"
+        return [scripts, *retriever.health_facts(self.queries)]
 
 
 def prepare(

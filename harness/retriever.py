@@ -97,6 +97,11 @@ class Retriever(ABC):
         size of the vocabulary, the fusion constant and its base. Values are JSON types."""
         return {}
 
+    def health_facts(self, queries: Sequence[Query]) -> Sequence[str]:
+        """What is worth knowing of the fit between this retriever and the texts, one line each, and
+        no reason to worry: the share of texts that an encoder cuts off. Asked after searching."""
+        return ()
+
     def health(self, queries: Sequence[Query]) -> Sequence[str]:
         """Warnings in plain words about the fit of this retriever to the indexed corpus and to
         ``queries``: an encoder that does not know the language, texts that are cut off."""

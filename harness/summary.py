@@ -11,6 +11,7 @@ from harness.evaluation import CONVENTION, Evaluation
 from harness.measure.runner import NOT_RUN, OK, Measurement
 from harness.metrics import METRICS_VERSION
 from harness.ranking import TIE_RULE
+from harness.retriever import Capabilities
 from harness.stats import Percentile, percentile
 from harness.types import Dataset, Query
 
@@ -30,7 +31,8 @@ def summarize(
     measurement: Measurement,
     index: dict[str, Any],
     warnings: Sequence[str],
-    replayed: bool = False,
+    capabilities: Capabilities,
+    health: Sequence[str],
 ) -> dict[str, Any]:
     """The summary of one run, without its ``run_id``, which is known when it is written."""
     status = measurement.status
@@ -51,16 +53,17 @@ def summarize(
         },
         "k": k,
         "convention": CONVENTION,
-        "tie_rule": TIE_RULE,
+        "tie_rule": TIE_RULE if capabilities.has_scores else "order of the list",
         "metrics_version": METRICS_VERSION,
         "metrics": quality(evaluation),
         "unanswerable": unanswerable(queries, measurement),
-        "latency_ms": latency(measurement, replayed=replayed),
+        "latency_ms": latency(measurement, replayed=capabilities.replays),
         "stages_ms": stages(measurement),
         "index": index,
         "n_collapsed": sum(r.collapsed for r in measurement.rankings if r is not None),
         "n_failed": sum(s not in (OK, NOT_RUN) for s in status),
         "n_unreached": sum(s == NOT_RUN for s in status),
+        "health": list(health),
         "warnings": list(warnings),
     }
 

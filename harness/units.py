@@ -122,6 +122,10 @@ class UnitRetriever(Retriever):
         """Those of the inner retriever."""
         return self.inner.describe()
 
+    def health_facts(self, queries: Sequence[Query]) -> Sequence[str]:
+        """Those of the inner retriever."""
+        return self.inner.health_facts(queries)
+
     def health(self, queries: Sequence[Query]) -> Sequence[str]:
         """Those of the inner retriever."""
         return self.inner.health(queries)

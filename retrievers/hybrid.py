@@ -231,6 +231,14 @@ class Hybrid(Retriever):
             "legs": {leg.name: {**leg.facts, **leg.retriever.describe()} for leg in self._legs},
         }
 
+    def health_facts(self, queries: Sequence[Query]) -> Sequence[str]:
+        """Every leg's facts, each behind the leg's name."""
+        return [
+            f"{leg.name}: {fact}"
+            for leg in self._legs
+            for fact in leg.retriever.health_facts(queries)
+        ]
+
     def health(self, queries: Sequence[Query]) -> Sequence[str]:
         """Every leg's warnings, each behind the leg's name."""
         return [

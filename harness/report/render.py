@@ -36,7 +36,8 @@ def to_console(tables: Iterable[Table], console: Console) -> None:
             shown.add_row(*(Text(cell) for cell in row))
         console.print(shown)
         for note in table.notes:
-            console.print(Text(note), soft_wrap=True, highlight=False)
+            # In a file or a pipe a note stays one line, for those who search in it.
+            console.print(Text(note), soft_wrap=not console.is_terminal, highlight=False)
 
 
 def plain(tables: Iterable[Table], file: IO[str] | None = None) -> str:

@@ -10,6 +10,8 @@ from harness.comparison import Comparison, Delta
 from harness.run import Run
 from harness.types import Verdict
 
+LEVELS = ("p50", "p95", "p99")
+
 SYSTEMS_PER_TABLE = 4
 """As many as fit beside each other in 80 columns."""
 
@@ -36,7 +38,7 @@ def run_tables(run: Run) -> list[Table]:
     latency = summary["latency_ms"]
     latency_rows = [
         (f"{level} ms", _ms(latency[level]["value"]), _interval(latency[level]["ci95"], _ms), "")
-        for level in ("p50", "p95", "p99")
+        for level in LEVELS
     ]
     latency_rows[0] = (*latency_rows[0][:3], f"{latency['n']:,} calls")
     latency_rows.append(("mean ms", _ms(latency["mean"]), "", ""))
@@ -73,12 +75,13 @@ def _side_by_side(comparison: Comparison, pairs: Sequence[tuple[str, Run]]) -> T
     for metric in comparison.metrics:
         entries = [run.summary["metrics"][str(metric)] for _, run in pairs]
         rows.append([str(metric)] + [_quality(entry["mean"]) for entry in entries])
-        rows.append([""] + [_interval(entry["ci95"], _quality) for entry in entries])
+        rows.append([""] + [_interval(entry["ci95"], _short_quality) for entry in entries])
     rules = [len(rows)]
-    for level in ("p50", "p95", "p99"):
+    for level in LEVELS:
         entries = [run.summary["latency_ms"][level] for _, run in pairs]
         rows.append([f"{level} ms"] + [_ms(entry["value"]) for entry in entries])
-        rows.append([""] + [_interval(entry["ci95"], _ms) for entry in entries])
+        if any(entry["ci95"] for entry in entries):
+            rows.append([""] + [_interval(entry["ci95"], _short_ms) for entry in entries])
     rules.append(len(rows))
     rows.append(["index s"] + [_seconds(run.summary["index"].get("seconds")) for _, run in pairs])
     rows.append(["calls"] + [f"{run.summary['latency_ms']['n']:,}" for _, run in pairs])
@@ -90,7 +93,9 @@ def _side_by_side(comparison: Comparison, pairs: Sequence[tuple[str, Run]]) -> T
         "quality: mean over queries, percentile-bootstrap interval; latency: all measured calls",
         *_measured_on(first),
     ]
-    notes += [f"{name}: {warning}" for name, run in pairs for warning in run.summary["warnings"]]
+    notes += _unsupported(first.summary)
+    notes += _said_by("health", pairs)
+    notes += _said_by("warnings", pairs)
     return Table(
         _title(first.summary, " / ".join(name for name, _ in pairs)),
         ["", *(name for name, _ in pairs)],
@@ -98,6 +103,21 @@ def _side_by_side(comparison: Comparison, pairs: Sequence[tuple[str, Run]]) -> T
         rules,
         notes,
     )
+
+
+def _said_by(kind: str, pairs: Sequence[tuple[str, Run]]) -> list[str]:
+    """What runs say, each sentence once, behind the names of those that say it."""
+    speakers: dict[str, list[str]] = {}
+    for name, run in pairs:
+        for sentence in run.summary[kind]:
+            speakers.setdefault(sentence, []).append(name)
+    label = "health" if kind == "health" else "warning"
+    return [
+        f"{label}: {sentence}"
+        if len(names) == len(pairs)
+        else f"{label} ({', '.join(names)}): {sentence}"
+        for sentence, names in speakers.items()
+    ]
 
 
 def _differences(comparison: Comparison) -> Table:
@@ -152,14 +172,24 @@ def _notes(run: Run) -> list[str]:
         )
     if summary["n_failed"]:
         notes.append(f"FAILED on {summary['n_failed']} queries; each counts 0 in every mean")
-    for level in ("p50", "p95", "p99"):
-        reason = summary["latency_ms"][level].get("reason")
-        if reason:
-            notes.append(f"{level} not given: {reason}")
+    notes += _unsupported(summary)
+    if summary["n_collapsed"]:
+        notes.append(f"{summary['n_collapsed']:,} hits belonged to a unit already in the ranking")
+    notes += [f"health: {fact}" for fact in summary["health"]]
     notes += [f"warning: {warning}" for warning in summary["warnings"]]
     if run.folder is not None:
         notes.append(f"run: {_relative(run)}")
     return notes
+
+
+def _unsupported(summary: Mapping[str, Any]) -> list[str]:
+    """Why percentiles are not given, equal reasons together."""
+    missing: dict[str, list[str]] = {}
+    for level in LEVELS:
+        reason = summary["latency_ms"][level].get("reason")
+        if reason:
+            missing.setdefault(reason, []).append(level)
+    return [f"{', '.join(levels)} not given: {reason}" for reason, levels in missing.items()]
 
 
 def _measured_on(run: Run) -> list[str]:
@@ -174,8 +204,9 @@ def _measured_on(run: Run) -> list[str]:
             f"{data['n_unanswerable']:,} need no search{not_run}"
         ),
         (
-            f"calls: {latency['rounds']} rounds after a warm-up of {latency['warm_up_calls']:,}, "
-            f"{environment['threads']} thread(s) while searching"
+            f"calls: {_count(latency['rounds'], 'round')} "
+            f"after a warm-up of {latency['warm_up_calls']:,}, "
+            f"{_count(environment['threads'], 'thread')} while searching"
         ),
         f"machine: {machine['processor']}, {machine['usable_cores']} cores, {machine['python']}",
         (
@@ -192,6 +223,10 @@ def _index_rows(index: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
     if index.get("peak_rss_bytes"):
         rows.append(("peak memory MB", f"{index['peak_rss_bytes'] / 1e6:,.0f}", "", "process"))
     return rows
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
 
 def _relative(run: Run) -> str:
@@ -212,6 +247,14 @@ def _ms(value: float | None) -> str:
     if value is None:
         return "-"
     return f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 100 else f"{value:,.0f}"
+
+
+def _short_quality(value: float) -> str:
+    return f"{value:.3f}".replace("0.", ".", 1)
+
+
+def _short_ms(value: float) -> str:
+    return f"{value:.3g}"
 
 
 def _seconds(value: float | None) -> str:

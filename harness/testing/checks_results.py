@@ -88,9 +88,10 @@ class ResultChecks(Subject):
 
     def test_health_gives_sentences(self) -> None:
         """Warnings are a sequence of texts (a single text would be a sequence of letters)."""
-        lines = self._searcher.health(self.queries())
-        fit = not isinstance(lines, str) and all(isinstance(line, str) for line in lines)
-        require(fit, f"health() gave {lines!r}; accepted: a list of texts")
+        for ask in (self._searcher.health, self._searcher.health_facts):
+            lines = ask(self.queries())
+            fit = not isinstance(lines, str) and all(isinstance(line, str) for line in lines)
+            require(fit, f"{ask.__name__}() gave {lines!r}; accepted: a list of texts")
 
     def test_search_leaves_the_query_unchanged(self) -> None:
         """A query can be asked again, and of another retriever."""

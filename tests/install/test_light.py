@@ -1,0 +1,95 @@
+"""The light install in an empty environment of its own: BM25 and scoring, without torch."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+from tests.cli.project import make_project
+
+ROOT = Path(__file__).parents[2]
+
+pytestmark = [pytest.mark.install, pytest.mark.slow]
+
+
+def _run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    return subprocess.run(
+        command, cwd=cwd, env=clean, capture_output=True, text=True, check=False, encoding="utf-8"
+    )
+
+
+@pytest.fixture(scope="module")
+def light(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of commands of an environment that holds the wheel and nothing optional."""
+    folder = tmp_path_factory.mktemp("light")
+    venv.create(folder / "env", with_pip=True)
+    commands = folder / "env" / ("Scripts" if sys.platform == "win32" else "bin")
+    pip = (commands / "python", "-m", "pip", "--quiet", "--disable-pip-version-check")
+    built = _run(*pip, "wheel", "--no-deps", "--wheel-dir", folder / "dist", ROOT, cwd=folder)
+    if built.returncode != 0 and "hatchling" in built.stderr:
+        pytest.skip("no package index can be reached, and the wheel needs hatchling to be built")
+    assert built.returncode == 0, built.stderr
+    (wheel,) = (folder / "dist").glob("*.whl")
+    installed = _run(*pip, "install", "--constraint", ROOT / "constraints.txt", wheel, cwd=folder)
+    assert installed.returncode == 0, installed.stderr
+    return commands
+
+
+def test_nothing_heavy_came_along(light: Path, tmp_path: Path) -> None:
+    code = (
+        "from importlib.util import find_spec\n"
+        "print([n for n in ('torch', 'faiss', 'sentence_transformers') if find_spec(n)])"
+    )
+    done = _run(light / "python", "-c", code, cwd=tmp_path)
+    assert done.stdout.strip() == "[]"
+
+
+def test_bm25_runs_on_the_bundled_collection(light: Path, tmp_path: Path) -> None:
+    for retriever in ("bm25", "bm25s"):
+        done = _run(
+            *(light / "retrieval-bench", "bench", "--retriever", retriever, "--rounds", "1"),
+            cwd=tmp_path,
+        )
+        assert done.returncode == 0, done.stderr
+        assert f"{retriever} on science-mini (test)" in done.stdout
+    assert len(list((tmp_path / "results" / "runs").iterdir())) == 2
+
+
+def test_saved_runs_are_scored_and_compared(light: Path, tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    bench = (light / "retrieval-bench", "bench", "--dataset", "data", "--rounds", "1")
+    first = _run(*bench, "--retriever", "own.yaml", "--out", "first", cwd=project)
+    assert first.returncode == 0, first.stderr
+    again = _run(
+        *(*bench, "--retriever", "trec_run", "--set", "path=first/run.trec", "--out", "again"),
+        cwd=project,
+    )
+    assert again.returncode == 0, again.stderr
+    compared = _run(light / "retrieval-bench", "compare", "first", "again", cwd=project)
+    assert compared.returncode == 0, compared.stderr
+    assert "trec_run - own" in compared.stdout
+
+
+def test_langchain_works_without_the_extra(light: Path, tmp_path: Path) -> None:
+    done = _run(
+        *(light / "retrieval-bench", "bench", "--retriever", "langchain-in-memory"),
+        *("--rounds", "1"),
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_dense_says_what_to_install(light: Path, tmp_path: Path) -> None:
+    done = _run(light / "retrieval-bench", "bench", "--retriever", "dense", cwd=tmp_path)
+    assert done.returncode == 2
+    assert 'pip install "retrieval-bench[dense]"' in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "results" / "runs").exists() or not list(
+        (tmp_path / "results" / "runs").iterdir()
+    )
