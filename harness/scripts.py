@@ -22,6 +22,8 @@ _GROUPED = {
     "HIRAGANA": "Kana",
     "KATAKANA": "Kana",
     "KATAKANA-HIRAGANA": "Kana",
+    "HALFWIDTH": "Kana",
+    "FULLWIDTH": "Latin",
     "MODIFIER": "Other",
     "": "Other",
 }
@@ -60,7 +62,7 @@ class ScriptSample:
         scripts: Counter[str] = Counter()
         for character, count in characters.items():
             if character.isalpha():
-                scripts[_script(character)] += count
+                scripts[script_of(character)] += count
         total = scripts.total()
         order = sorted(scripts.items(), key=lambda item: (-item[1], item[0]))
         return {script: count / total for script, count in order}
@@ -94,6 +96,7 @@ def no_common_script(corpus: Mapping[str, float], queries: Mapping[str, float]) 
 
 
 @lru_cache(maxsize=1 << 16)
-def _script(letter: str) -> str:
+def script_of(letter: str) -> str:
+    """The script of one letter, "Other" for what has no name of its own."""
     first = unicodedata.name(letter, "").partition(" ")[0]
     return _GROUPED.get(first, first.capitalize())

@@ -27,6 +27,8 @@ from retrievers.model_files import DEFAULT_MODEL, require_package
 _SIMILARITIES = ("cosine", "dot")
 _PAST_THE_CUT = 16
 
+_Fits = tuple[encoder_fit.TokenFit, encoder_fit.TokenFit]
+
 
 class Dense(Retriever):
     """Documents by the similarity of their vector to the query's. A blank query finds nothing.
@@ -86,6 +88,7 @@ class Dense(Retriever):
         self._ids: list[str] = []
         self._groups: _Groups | None = None
         self._sample: list[str] = []
+        self._fitted: tuple[tuple[Query, ...], _Fits] | None = None
         self._cache: EmbeddingCache | None = None
         self._cache_note = ""
         self._facts: dict[str, Any] = {}
@@ -110,6 +113,7 @@ class Dense(Retriever):
             ModelError: the model cannot be loaded.
         """
         self._index = None
+        self._fitted = None
         self._encoder.load()
         pairs = sorted((document.id, readable(document.contents)) for document in documents)
         self._ids = [doc_id for doc_id, _ in pairs]
@@ -158,11 +162,19 @@ class Dense(Retriever):
         }
 
     def health_facts(self, queries: Sequence[Query]) -> Sequence[str]:
-        """What the encoder cuts off and does not know, of a sample of the texts."""
+        """What the encoder cuts off and does not know, of a sample of the texts, and whether the
+        time of indexing is that of reading a cache."""
         fits = self._fits(queries)
         if fits is None:
             return ()
-        return [encoder_fit.facts(self._encoder.name, self._encoder.max_seq_length, *fits)]
+        facts = [encoder_fit.facts(self._encoder.name, self._encoder.max_seq_length, *fits)]
+        cached, texts = self._facts["from_cache"], self._facts["distinct_texts"]
+        if cached:
+            facts.append(
+                f"{cached:,} of {texts:,} vectors came from the cache: index seconds are not those "
+                "of a first run"
+            )
+        return facts
 
     def health(self, queries: Sequence[Query]) -> Sequence[str]:
         """Warnings: an encoder that does not fit the language, trouble with the cache."""
@@ -184,11 +196,11 @@ class Dense(Retriever):
             *trouble,
         ]
 
-    def _fits(
-        self, queries: Sequence[Query]
-    ) -> tuple[encoder_fit.TokenFit, encoder_fit.TokenFit] | None:
+    def _fits(self, queries: Sequence[Query]) -> _Fits | None:
         """What the tokenizer makes of documents and of queries; None when there is no index, or no
-        tokenizer that can be examined."""
+        tokenizer that can be examined. Counted once for facts and warnings."""
+        if self._fitted is not None and self._fitted[0] == tuple(queries):
+            return self._fitted[1]
         tools = self._encoder.tokenizer() if self._index is not None else None
         if tools is None:
             return None
@@ -198,6 +210,7 @@ class Dense(Retriever):
             encoder_fit.measure(*tools, [prompts[role] + text for text in texts], limit)
             for role, texts in (("document", self._sample), ("query", asked))
         )
+        self._fitted = (tuple(queries), (documents, questions))
         return documents, questions
 
     def disk_bytes(self) -> int | None:
@@ -207,6 +220,7 @@ class Dense(Retriever):
     def close(self) -> None:
         """Let go of the model and the vectors."""
         self._index = None
+        self._fitted = None
         self._encoder.close()
 
     def _vectors(self, texts: Sequence[str]) -> Vectors:

@@ -15,8 +15,9 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
+
+from harness.scripts import script_of
 
 SAMPLE = 500
 """Texts that are looked at, spread evenly."""
@@ -33,14 +34,6 @@ _COARSE_PER_WORD = 1.4
 _NAMED = 5
 
 _WORD = re.compile(r"[^\W\d_]+")
-_SCRIPT_NAMES = {
-    "CJK": "Han",
-    "HIRAGANA": "Kana",
-    "KATAKANA": "Kana",
-    "KATAKANA-HIRAGANA": "Kana",
-    "HALFWIDTH": "Kana",
-    "FULLWIDTH": "Latin",
-}
 
 
 @dataclass(slots=True)
@@ -125,7 +118,7 @@ def measure(
         fit.cut_texts += excess > 0
         fit.cut_tokens += excess
         fit.letters.update(_scripts_of(text))
-        fit.words.update(_script(word[0]) for word in _WORD.findall(text))
+        fit.words.update(script_of(word[0]) for word in _WORD.findall(text))
         pieces = zip(encoding.ids, encoding.offsets, encoding.special_tokens_mask, strict=True)
         for token, (start, end), added in pieces:
             if not added:
@@ -223,13 +216,4 @@ def _share(part: int, whole: int) -> str:
 
 def _scripts_of(text: str) -> list[str]:
     """The script of each letter; composed first, so that a syllable in parts is one letter."""
-    return [script for c in unicodedata.normalize("NFC", text) if (script := _script(c))]
-
-
-@lru_cache(maxsize=1 << 16)
-def _script(character: str) -> str:
-    """The script of a letter, as the first word of its Unicode name; empty for what is none."""
-    if not character.isalpha():
-        return ""
-    first = unicodedata.name(character, "other").partition(" ")[0]
-    return _SCRIPT_NAMES.get(first, first.title())
+    return [script_of(c) for c in unicodedata.normalize("NFC", text) if c.isalpha()]

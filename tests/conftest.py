@@ -20,3 +20,15 @@ def bench_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"BENCH_DATA names {given}, which is no folder")
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No test writes to the user's cache, but those on real data, whose vectors take minutes."""
+    if request.node.get_closest_marker("realdata") is None:
+        base = tmp_path_factory.getbasetemp() / "cache"
+        monkeypatch.setenv("RETRIEVAL_BENCH_CACHE", str(base))

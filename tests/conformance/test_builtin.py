@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
 from harness import plugins
+from harness.measure.threads import search_threads
 from harness.retriever import Retriever
 from harness.testing import RetrieverConformance
 from harness.trec import write_run
 from harness.types import Document, Query
 from retrievers.trec_run import TrecRun
 from tests.conformance.reference import TermOverlap
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread() -> Iterator[None]:
+    """Short texts are encoded faster by one thread than by several that wait for each other."""
+    with search_threads(1):
+        yield
 
 
 class TestBM25(RetrieverConformance):

@@ -18,7 +18,7 @@ from harness.errors import ConfigError, ContractError, MissingDependencyError, M
 from harness.retriever import Retriever
 from harness.testing import RetrieverConformance
 from harness.types import Document, Query, Ranking
-from retrievers import dense, faiss_index
+from retrievers import dense, encoder_fit, faiss_index
 from retrievers.dense import Dense
 from retrievers.encoder import Encoder, Vectors
 from retrievers.faiss_index import IndexSettings, Nearest
@@ -410,6 +410,27 @@ def test_health_compares_the_language_that_it_was_told_with_the_models_card(
     retriever.use_language("fr")
     retriever.index(corpus(5))
     assert "its model card names en, the dataset says fr" in retriever.health([])[0]
+
+
+def test_texts_are_counted_once_for_facts_and_warnings_and_anew_for_another_corpus(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    measured: list[int] = []
+    measure = encoder_fit.measure
+
+    def counting(*args: Any) -> encoder_fit.TokenFit:
+        measured.append(len(args[2]))
+        return measure(*args)
+
+    monkeypatch.setattr(encoder_fit, "measure", counting)
+    retriever = indexed(corpus(5))
+    retriever.health_facts([Query("q", "river")])
+    retriever.health([Query("q", "river")])
+    assert measured == [5, 1]
+    retriever.index(corpus(6))
+    retriever.health([Query("q", "river")])
+    retriever.health([Query("q", "river"), Query("r", "water")])
+    assert measured == [5, 1, 6, 1, 6, 2]
 
 
 def test_health_of_a_tokenizer_that_cannot_be_examined_says_so(

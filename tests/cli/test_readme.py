@@ -1,0 +1,87 @@
+"""What the READMEs tell people to type works."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from harness.cli import _parser
+from harness.config import RetrieverConfig
+from tests.cli.project import Command, make_project
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+KOREAN = (ROOT / "README.ko.md").read_text(encoding="utf-8")
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+
+
+COMMANDS = [
+    line
+    for text in (README, KOREAN)
+    for block in blocks(text, "bash")
+    for line in block.splitlines()
+    if line.strip()
+]
+
+
+@pytest.mark.parametrize("line", sorted(set(COMMANDS)))
+def test_every_command_is_one_that_exists(line: str) -> None:
+    words = shlex.split(line)
+    if words[0] == "make":
+        if shutil.which("make") is None:
+            pytest.skip("make is not installed")
+        done = subprocess.run(
+            ["make", "-n", "-o", ".venv/.ready", *words[1:]],
+            cwd=ROOT, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    else:
+        assert words[0] == "retrieval-bench"
+        _parser().parse_args(words[1:])
+
+
+def test_the_ten_lines_are_a_retriever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(make_project(tmp_path))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (block,) = [b for b in blocks(README, "python") if b.startswith("# my_search.py")]
+    assert len([line for line in block.splitlines() if line.strip()]) <= 10 + 1
+    (tmp_path / "my_search.py").write_text(block, encoding="utf-8")
+    run = Command(capsys)
+    code = run("bench", "--retriever", "my_search:MySearch", "--dataset", "data", "--rounds", "1")
+    assert code == 0, run.err
+    assert "MySearch on data" in run.out
+
+
+def test_the_yaml_is_a_config() -> None:
+    for block in blocks(README, "yaml"):
+        assert RetrieverConfig.model_validate(yaml.safe_load(block)).target == "langchain"
+
+
+def test_the_python_lines_run(tmp_path: Path) -> None:
+    (block,) = [b for b in blocks(README, "python") if b.startswith("from harness import bench")]
+    done = subprocess.run(
+        [sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, check=False,
+        encoding="utf-8",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "bm25 / bm25s on science-mini" in done.stdout
+    assert not list(tmp_path.iterdir()), "nothing is saved unless asked for"
+
+
+@pytest.mark.parametrize("name", ["bench", "scifact", "more", "perf"])
+def test_the_shown_output_is_there(name: str) -> None:
+    found = re.search(rf"<!-- output:{name} -->\n(.*?)<!-- /output:{name} -->", README, re.DOTALL)
+    assert found is not None
+    assert len(found[1].splitlines()) > 5
