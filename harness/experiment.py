@@ -12,6 +12,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, Protocol
 
 from harness import plugins, secrets
@@ -73,6 +74,8 @@ class Experiment:
     metrics: tuple[Metric, ...]
     protocol: MeasuringProtocol
     out: Path | None
+    session: str = field(default_factory=lambda: token_hex(8))
+    """Shared by runs that were measured together."""
 
     @property
     def plan(self) -> Plan:
@@ -192,6 +195,7 @@ class Experiment:
             "metrics": [str(metric) for metric in self.metrics],
             "protocol": self.protocol.as_dict(),
             "environment": surroundings,
+            "session": self.session,
         }
         return Run(
             secrets.redact(summary),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness.comparison import Comparison, Delta
@@ -67,6 +67,7 @@ def comparison_tables(comparison: Comparison) -> list[Table]:
         _side_by_side(comparison, pairs[start : start + SYSTEMS_PER_TABLE])
         for start in range(0, len(pairs), SYSTEMS_PER_TABLE)
     ]
+    blocks[-1] = replace(blocks[-1], notes=_comparison_notes(pairs))
     return [*blocks, _differences(comparison)]
 
 
@@ -88,21 +89,37 @@ def _side_by_side(comparison: Comparison, pairs: Sequence[tuple[str, Run]]) -> T
     failed = [run.summary["n_failed"] for _, run in pairs]
     if any(failed):
         rows.append(["failed"] + [str(n) for n in failed])
+    no_search = [run.summary["unanswerable"] for _, run in pairs]
+    if any(entry["n"] for entry in no_search):
+        rows.append(["needless"] + [f"{e['returned_hits']} of {e['n']}" for e in no_search])
+    title = _title(pairs[0][1].summary, " / ".join(name for name, _ in pairs))
+    return Table(title, ["", *(name for name, _ in pairs)], rows, rules)
+
+
+def _comparison_notes(pairs: Sequence[tuple[str, Run]]) -> list[str]:
     first = pairs[0][1]
     notes = [
         "quality: mean over queries, percentile-bootstrap interval; latency: all measured calls",
         *_measured_on(first),
+        _how_timed([run for _, run in pairs]),
     ]
-    notes += _unsupported(first.summary)
-    notes += _said_by("health", pairs)
-    notes += _said_by("warnings", pairs)
-    return Table(
-        _title(first.summary, " / ".join(name for name, _ in pairs)),
-        ["", *(name for name, _ in pairs)],
-        rows,
-        rules,
-        notes,
-    )
+    if first.summary["unanswerable"]["n"]:
+        notes.append("needless: queries that need no search and got hits (not in the means)")
+    return [
+        *notes,
+        *_unsupported(first.summary),
+        *_said_by("health", pairs),
+        *_said_by("warnings", pairs),
+    ]
+
+
+def _how_timed(runs: Sequence[Run]) -> str:
+    machines = {run.manifest["environment"]["machine"]["fingerprint"] for run in runs}
+    if len(machines) > 1:
+        return "times: measured on different machines, NOT COMPARABLE"
+    if len({run.manifest["session"] for run in runs}) > 1:
+        return "times: measured at different times, a difference may be the machine's"
+    return "times: measured together, alternating query by query"
 
 
 def _said_by(kind: str, pairs: Sequence[tuple[str, Run]]) -> list[str]:

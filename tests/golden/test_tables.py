@@ -1,0 +1,151 @@
+"""The exact text of what people read. After a wanted change: UPDATE_GOLDEN=1 make test."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.comparison import compare_runs
+from harness.errors import DataError, HarnessError
+from harness.evaluation import evaluate
+from harness.experiment import Problems
+from harness.measure.runner import Measurement, Timings
+from harness.metrics import default_metrics
+from harness.report import render, tables
+from harness.retriever import Capabilities
+from harness.run import Run, pack_rankings
+from harness.summary import summarize
+from harness.types import Dataset, Query, Ranking
+
+HERE = Path(__file__).parent
+
+
+def golden(name: str, text: str) -> None:
+    path = HERE / name
+    if os.environ.get("UPDATE_GOLDEN"):
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+def make_run(
+    name: str,
+    shift: int,
+    calls: int = 1000,
+    *,
+    machine_of: str = "m",
+    session: str = "s",
+    **changes: Any,
+) -> Run:
+    """A run of 40 queries: query i has its document at rank 1 + (i + shift) % 4."""
+    queries = [Query(f"q{i}", f"text {i}") for i in range(40)]
+    none = Query("none", "hello", metadata={"answerable": False})
+    qrels = {query.id: {f"d{i}": 1} for i, query in enumerate(queries)}
+    dataset = Dataset("tiny", None, (*queries, none), qrels, "test", "en", "f" * 32)
+    rankings: list[Ranking | None] = []
+    for i in range(40):
+        ids = [f"x{j}" for j in range(3)]
+        ids.insert((i + shift) % 4, f"d{i}")
+        rankings.append(Ranking(ids, [4.0, 3.0, 2.0, 1.0]))
+    rankings.append(Ranking(["x0"], [1.0]))
+    wall = (np.arange(calls, dtype=np.int64) % 97 + 1) * 10_000 * (shift + 1)
+    each = np.zeros(calls, dtype=np.int32)
+    timings = Timings(wall, each, each, each, each.astype(bool), {"sparse": wall // 2})
+    measurement = Measurement(rankings, ["ok"] * 41, timings, 50, 0, False, 80)
+    packed = pack_rankings([q.id for q in (*queries, none)], rankings, 10)
+    evaluation = evaluate(
+        packed.ranking[:40], packed.doc_ids, [q.id for q in queries], qrels, default_metrics(10)
+    )
+    summary = summarize(
+        retriever=name,
+        dataset=dataset,
+        queries=(*queries, none),
+        k=10,
+        evaluation=evaluation,
+        measurement=measurement,
+        index={"seconds": 1.5, "peak_rss_bytes": 120_000_000, "disk_bytes": None},
+        warnings=["a warning | with a bar"],
+        capabilities=Capabilities(),
+        health=["queries Latin 100 %"],
+    )
+    machine = {
+        "processor": "Sample CPU",
+        "usable_cores": 2,
+        "python": "CPython 3.11.7",
+        "fingerprint": machine_of,
+    }
+    manifest = {"environment": {"machine": machine, "threads": 1}, "session": session}
+    return Run(summary | changes, manifest, packed, ("ok",) * 41, timings, evaluation)
+
+
+def test_the_table_of_a_run() -> None:
+    golden("run.txt", render.plain(tables.run_tables(make_run("sample", 0))))
+
+
+def test_the_table_of_a_short_partial_and_failing_run() -> None:
+    run = make_run("sample", 1, calls=40, status="partial", n_failed=2, n_collapsed=1234)
+    golden("run_partial.txt", render.plain(tables.run_tables(run)))
+
+
+def test_the_markdown_of_a_run() -> None:
+    golden("run.md", render.markdown(tables.run_tables(make_run("sample", 0))))
+
+
+def test_the_html_of_a_run() -> None:
+    golden("run.html", render.html(tables.run_tables(make_run("<b>", 0))))
+
+
+def test_five_systems_side_by_side() -> None:
+    runs = [make_run(name, i % 3) for i, name in enumerate(["bm25", "dense", "검색", "bm25", "e"])]
+    golden("comparison.txt", render.plain(tables.comparison_tables(compare_runs(runs))))
+
+
+@pytest.mark.parametrize(
+    ("other", "says"),
+    [
+        ({}, "measured together, alternating"),
+        ({"session": "t"}, "measured at different times"),
+        ({"machine_of": "n"}, "measured on different machines, NOT COMPARABLE"),
+    ],
+)
+def test_a_comparison_says_how_the_times_came_about(other: dict[str, Any], says: str) -> None:
+    comparison = compare_runs([make_run("a", 0), make_run("b", 1, **other)])
+    assert any(says in note for note in tables.comparison_tables(comparison)[0].notes)
+
+
+def test_eighty_columns_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(render, "PLAIN_WIDTH", 80)
+    names = ["bm25", "dense", "hybrid", "hybrid-convex"]
+    comparison = compare_runs([make_run(name, i % 3) for i, name in enumerate(names)])
+    side_by_side, differences = tables.comparison_tables(comparison)
+    shown = render.plain([tables.Table(t.title, t.columns, t.rows, t.rules) for t in
+                          (side_by_side, differences)])  # fmt: skip
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "…" not in shown
+    assert all(f"{metric}  " in shown for metric in ("nDCG@10", "AP@10", "Success@1"))
+
+
+def test_the_plan_of_a_dry_run() -> None:
+    document = {
+        "retrievers": ["bm25", "mine"],
+        "dataset": "tiny",
+        "queries": 300,
+        "rounds": 4,
+        "measured_calls": 1200,
+        "warm_up_calls_at_most": 300,
+        "calls_at_most": 3000,
+        "warnings": ["3 empty documents"],
+    }
+    golden("plan.txt", render.plain([tables.plan_table(document)]))
+
+
+def test_several_problems_in_one_message() -> None:
+    problems = Problems()
+    problems.add(HarnessError("k = 0", where="--k", accepted="1 or more", fix="ask for more"))
+    problems.add(DataError("2 faults", where="data", faults=["a.jsonl:3: no id", "b.tsv:9: x"]))
+    with pytest.raises(HarnessError) as raised:
+        problems.raise_if_any()
+    golden("problems.txt", raised.value.render() + "\n")

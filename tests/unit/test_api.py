@@ -1,0 +1,201 @@
+"""The Python front door, end to end on small data in memory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import harness
+from harness import Document, Query, bench, compare, load_dataset
+from harness.api import BenchResult
+from harness.data import build_dataset
+from harness.errors import ConfigError, ContractError, DataError, HarnessError
+from harness.measure.protocol import Protocol
+from harness.types import Dataset, Ranking
+from tests.conformance.reference import TermOverlap
+
+ONCE = Protocol(rounds=1)
+
+DOCUMENTS = [
+    Document("a1", "red apples", metadata={"page": "A"}),
+    Document("a2", "red pears", metadata={"page": "A"}),
+    Document("b1", "red whales", metadata={"page": "B"}),
+    Document("c1", "blue <b>sea</b>", metadata={"page": "C"}),
+]
+QUERIES = [
+    Query("q1", "red whales"),
+    Query("q2", "blue"),
+    Query("hello", "hello there", metadata={"answerable": False}),
+    Query("red?", "red or not", metadata={"answerable": False}),
+    Query("unjudged", "pears"),
+]
+
+
+def data(qrels: dict[str, dict[str, int]] | None = None, **options: Any) -> Dataset:
+    judged = qrels or {"q1": {"b1": 1}, "q2": {"c1": 2}}
+    return build_dataset("tiny", DOCUMENTS, QUERIES, judged, split="test", language="en", **options)
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_result_shows_itself_as_text_and_as_html() -> None:
+    result = bench("bm25", data())
+    assert "bm25 on tiny (test), k = 10" in str(result)
+    shown = result._repr_html_()
+    assert shown.startswith("<div><table><caption>bm25 on tiny")
+    assert "<td>nDCG@10</td>" in shown
+    assert result.evaluation.query_ids == ("q1", "q2")
+
+
+def test_names_from_data_are_escaped_in_html() -> None:
+    named = build_dataset(
+        "<script>", DOCUMENTS, QUERIES, {"q1": {"b1": 1}}, split="test", language=None
+    )
+    assert "<script>" not in bench("bm25", named, protocol=ONCE)._repr_html_()
+
+
+def test_nothing_is_saved_unless_asked_for(tmp_path: Path) -> None:
+    assert bench("bm25", data(), protocol=ONCE).folder is None
+    assert list(tmp_path.iterdir()) == []
+    saved = bench("bm25", data(), protocol=ONCE, out="here")
+    assert saved.folder == tmp_path / "here"
+
+
+def test_queries_that_count_are_run_and_the_others_only_counted() -> None:
+    summary = bench("bm25", data(), protocol=ONCE).summary
+    assert summary["dataset"]["n_queries"] == 2
+    assert summary["dataset"]["n_unanswerable"] == 2
+    assert summary["dataset"]["n_not_run"] == 1
+    assert summary["latency_ms"]["n"] == 4
+    assert summary["unanswerable"] == {"n": 2, "returned_hits": 1}
+    assert summary["metrics"]["nDCG@10"] == {"mean": 1.0, "ci95": [1.0, 1.0], "n": 2}
+
+
+def test_judgements_on_pages_while_chunks_are_searched() -> None:
+    pages = data({"q1": {"B": 1}, "q2": {"C": 1}}, unit_key="page")
+    result = bench("bm25", pages, k=2, protocol=ONCE)
+    assert result.summary["metrics"]["RR@2"]["mean"] == 1.0
+    assert set(result.run.rankings.doc_ids) <= {"A", "B", "C"}
+    assert result.summary["n_collapsed"] > 0
+
+
+def test_retrievers_may_be_objects_functions_mappings_and_langchain_retrievers() -> None:
+    from retrievers.langchain import as_langchain
+
+    def first(text: str, k: int) -> list[str]:
+        return ["b1", "c1"][:k]
+
+    inner = TermOverlap()
+    inner.index(DOCUMENTS)
+    systems = [
+        TermOverlap(),
+        first,
+        {"target": "bm25", "name": "k1 of 2", "params": {"k1": 2.0}},
+        as_langchain(inner, 3, DOCUMENTS),
+    ]
+    result = compare(systems, data(), k=3, protocol=ONCE)
+    assert [run.name for run in result.runs][:3] == ["TermOverlap", "first", "k1 of 2"]
+    assert all(run.summary["metrics"]["R@3"]["mean"] == 1.0 for run in result.runs)
+    assert len(result.deltas) == 6 * 5
+    assert "first - TermOverlap" in str(result)
+    assert "<table>" in result._repr_html_()
+
+
+def test_results_can_be_compared_afterwards() -> None:
+    one, two = (bench(name, data(), protocol=ONCE) for name in ("bm25", "bm25s"))
+    again = compare([one, two.run])
+    assert [delta.b for delta in again.deltas] == ["bm25s"] * 5
+    with pytest.raises(ConfigError, match="1 run to compare"):
+        compare([one])
+    with pytest.raises(ConfigError, match="1 retriever to compare"):
+        compare(["bm25"], data())
+
+
+@pytest.mark.parametrize("wrong", [3, None, object()])
+def test_what_is_no_retriever_is_refused(wrong: object) -> None:
+    with pytest.raises(ConfigError, match="as retriever"):
+        bench(wrong, data())
+
+
+def test_overrides_need_a_retriever_by_name() -> None:
+    with pytest.raises(ConfigError, match="overrides for a TermOverlap"):
+        bench(TermOverlap(), data(), overrides=["a=1"])
+
+
+def test_a_retriever_without_index_is_told_to_have_one() -> None:
+    class Forgetful(harness.Retriever):
+        def search(self, query: Query, k: int) -> Ranking:
+            return Ranking(())
+
+    with pytest.raises(ContractError, match=r"has no index\(\)"):
+        bench(Forgetful(), data())
+
+
+def test_a_dataset_without_corpus_needs_an_external_retriever(tmp_path: Path) -> None:
+    (tmp_path / "questions" / "qrels").mkdir(parents=True)
+    (tmp_path / "questions" / "queries.jsonl").write_text(
+        '{"_id": "q1", "text": "red"}\n', encoding="utf-8"
+    )
+    (tmp_path / "questions" / "qrels" / "test.tsv").write_text(
+        "query-id\tcorpus-id\tscore\nq1\tb1\t1\n", encoding="utf-8"
+    )
+    with pytest.raises(DataError, match="has no corpus, and bm25 needs one"):
+        bench("bm25", "questions")
+    result = bench(lambda _text, _k: ["x1", "x2"], "questions", protocol=ONCE)
+    assert any("none of the 2 returned ids is judged" in w for w in result.summary["warnings"])
+
+
+def test_several_problems_are_told_together() -> None:
+    with pytest.raises(HarnessError, match="3 problems"):
+        bench("bm52", "no-such-data", metrics=["nDGC"])
+
+
+def test_a_replayed_run_yields_no_latency(tmp_path: Path) -> None:
+    first = bench("bm25", data(), protocol=ONCE, out="first")
+    replay = {"target": "trec_run", "params": {"path": str(tmp_path / "first")}}
+    again = bench(replay, data())
+    assert again.summary["metrics"] == first.summary["metrics"]
+    assert again.summary["latency_ms"]["p50"]["value"] is None
+    assert "saved run" in again.summary["latency_ms"]["p50"]["reason"]
+    assert again.summary["latency_ms"]["mean"] is None
+
+
+def test_retrievers_are_closed_whatever_happens() -> None:
+    closed = []
+
+    class Closing(TermOverlap):
+        def close(self) -> None:
+            closed.append(True)
+
+        def search(self, query: Query, k: int) -> Ranking:
+            return Ranking(["nowhere"], [1.0])
+
+    with pytest.raises(ContractError, match="not in the corpus"):
+        bench(Closing(), data())
+    assert closed == [True]
+
+
+def test_public_names_are_loaded_when_used() -> None:
+    assert set(harness.__all__) <= set(dir(harness))
+    assert isinstance(bench("bm25", load_dataset("science-mini"), protocol=ONCE), BenchResult)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = harness.nothing
+
+
+def test_bm25_runs_without_anything_heavy() -> None:
+    code = (
+        "import sys\n"
+        "from harness import bench\n"
+        "from harness.measure.protocol import Protocol\n"
+        "bench('bm25', protocol=Protocol(rounds=1))\n"
+        "print(sorted({'torch', 'faiss', 'sentence_transformers', 'numba'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
