@@ -81,6 +81,7 @@ def _compare(options: argparse.Namespace) -> int:
     from harness.experiment import prepare
     from harness.records import read_run
     from harness.report import tables
+    from harness.types import Verdict
 
     if bool(options.runs) == bool(options.retrievers):
         raise ConfigError(
@@ -110,6 +111,9 @@ def _compare(options: argparse.Namespace) -> int:
             runs = experiment.run(reporter)
     comparison = compare_runs(runs)
     _print(options, comparison.as_dict(), lambda: tables.comparison_tables(comparison))
+    if all(delta.verdict is Verdict.NOT_COMPARABLE for delta in comparison.deltas):
+        _say("retrieval-bench: none of these runs can be compared with another")
+        return NOT_JUDGED
     return _code(runs)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness import plugins, secrets
 from harness.errors import ConfigError, near_names
@@ -26,7 +26,7 @@ class RetrieverConfig(BaseModel):
     target: str
     params: dict[str, Any] = {}
     description: str = ""
-    source: Path | None = None
+    source: Path | None = Field(default=None, exclude=True)
 
     def build(self) -> Retriever:
         """The retriever, with ``${NAME}`` filled from the environment."""
@@ -129,7 +129,8 @@ def validate(model: type[Model], content: Mapping[str, Any], *, where: str) -> M
         raise ConfigError(
             "; ".join(plugins.describe_faults(problem)),
             where=where,
-            accepted="keys " + ", ".join(name for name in model.model_fields if name != "source"),
+            accepted="keys "
+            + ", ".join(name for name, field in model.model_fields.items() if not field.exclude),
             fix="correct the file",
         ) from None
 
@@ -192,7 +193,7 @@ def _apply(params: dict[str, Any], override: str) -> None:
     elif isinstance(node, dict):
         node[last] = value
     else:
-        raise ConfigError(f"{key!r} goes into a value that holds no keys", where=where)
+        raise _no_keys_inside(key, where)
 
 
 def _step(node: Any, part: str, where: str) -> Any:
@@ -200,7 +201,16 @@ def _step(node: Any, part: str, where: str) -> Any:
         return node[_position(node, part, where)]
     if isinstance(node, dict):
         return node.setdefault(part, {})
-    raise ConfigError(f"{part!r} goes into a value that holds no keys", where=where)
+    raise _no_keys_inside(part, where)
+
+
+def _no_keys_inside(key: str, where: str) -> ConfigError:
+    return ConfigError(
+        f"{key!r} goes into a value that holds no keys",
+        where=where,
+        accepted="a path into a mapping or a list",
+        fix="set the whole value, such as --set 'tokenizer={name: ngram, n: 3}'",
+    )
 
 
 def _position(node: list[Any], part: str, where: str) -> int:

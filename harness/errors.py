@@ -83,6 +83,13 @@ class RecordError(HarnessError):
     """A run folder that cannot be written or read."""
 
 
+def counted(n: int, noun: str) -> str:
+    """``n`` with its noun: "1 query", "1,200 queries"."""
+    if n == 1:
+        return f"1 {noun}"
+    return f"{n:,} {noun[:-1]}ies" if noun.endswith("ry") else f"{n:,} {noun}s"
+
+
 def near_names(given: str, known: Iterable[str]) -> str:
     """A phrase that offers close names and then the whole list, for ``accepted``."""
     names = sorted(known)

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from harness import plugins, secrets
 from harness.config import RetrieverConfig, load_retriever_config
 from harness.data import load_dataset
-from harness.errors import ConfigError, ContractError, DataError, HarnessError
+from harness.errors import ConfigError, ContractError, DataError, HarnessError, counted
 from harness.evaluation import evaluate
 from harness.measure import runner
 from harness.measure.environment import environment, peak_rss_bytes
@@ -100,6 +100,8 @@ class Experiment:
                         systems, self.queries, self.k, self.protocol, progress=task
                     )
                 surroundings = environment(self.protocol.threads)
+            if not any(len(m.timings.wall_ns) for m in measurements):
+                raise KeyboardInterrupt  # it came in the warm-up: there is nothing to keep
             runs = [
                 self._account(candidate, measurement, surroundings, complaints)
                 for candidate, measurement in zip(self.candidates, measurements, strict=True)
@@ -344,7 +346,7 @@ def _check_match(candidates: Sequence[Candidate], data: Dataset, queries: Sequen
         raise DataError(
             f"no query of {data.name!r} has a judgement in split {data.split!r}",
             accepted="at least one judged or unanswerable query",
-            fix="choose another --split, or check the ids in the judgements",
+            fix="; ".join(["choose another --split, or check the ids", *data.warnings]),
         )
     if data.documents is None:
         needy = [c.name for c in candidates if not _is_external(c)]
@@ -365,7 +367,7 @@ def _failures(status: Sequence[str]) -> list[str]:
     for one in status:
         if one not in (runner.OK, runner.NOT_RUN):
             reasons[one] = reasons.get(one, 0) + 1
-    return [f"{n} queries failed: {reason}" for reason, n in reasons.items()]
+    return [f"{counted(n, 'query')} failed: {reason}" for reason, n in reasons.items()]
 
 
 def _foreign_ids(doc_ids: Sequence[str], data: Dataset) -> list[str]:

@@ -59,6 +59,16 @@ def config_folder() -> Path | None:
     return _base.get()
 
 
+def beside_config(given: str | Path) -> Path:
+    """A path from a parameter: a relative one starts at the config that is being built, or, where
+    nothing is there, at the current folder."""
+    path = Path(given).expanduser()
+    folder = config_folder()
+    if folder is not None and not path.is_absolute() and (folder / path).exists():
+        return folder / path
+    return path
+
+
 def names(kind: Kind) -> list[str]:
     """All short names of ``kind``, sorted; nothing is imported."""
     return sorted({*BUILT_IN[kind], *_registered(kind)})

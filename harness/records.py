@@ -24,7 +24,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from harness import secrets, trec
-from harness.errors import RecordError
+from harness.errors import ConfigError, RecordError
 from harness.evaluation import Evaluation, Mean
 from harness.measure.runner import Timings
 from harness.metrics import parse_metrics
@@ -135,6 +135,12 @@ def read_run(folder: Path) -> Run:
                 {n[6:]: arrays[n] for n in arrays.files if n.startswith("stage:")},
             )
         status, evaluation = _read_per_query(folder / PER_QUERY, summary, rankings.query_ids)
+    except ConfigError as problem:
+        raise RecordError(
+            f"run with a metric that is not known here: {problem.given}",
+            where=str(folder),
+            fix="install the package that registers this metric",
+        ) from None
     except (OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.error) as problem:
         raise RecordError(
             f"run folder is damaged: {type(problem).__name__}: {problem}",

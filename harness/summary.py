@@ -53,7 +53,7 @@ def summarize(
         },
         "k": k,
         "convention": CONVENTION,
-        "tie_rule": TIE_RULE if capabilities.has_scores else "order of the list",
+        "tie_rule": _tie_rule(measurement),
         "metrics_version": METRICS_VERSION,
         "metrics": quality(evaluation),
         "unanswerable": unanswerable(queries, measurement),
@@ -129,6 +129,12 @@ def stages(measurement: Measurement) -> dict[str, Any]:
             "n": len(ms),
         }
     return report
+
+
+def _tie_rule(measurement: Measurement) -> str:
+    answers = [ranking for ranking in measurement.rankings if ranking]
+    unscored = bool(answers) and all(ranking.scores is None for ranking in answers)
+    return "order of the list" if unscored else TIE_RULE
 
 
 def _percentile(result: Percentile) -> dict[str, Any]:

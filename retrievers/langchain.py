@@ -180,7 +180,9 @@ class LangChainRetriever(Retriever):
         """Says when every search so far got fewer hits than asked for, or when the factory had to
         build more than one index."""
         warnings = []
-        if self._searches and self._short == self._searches:
+        if self._searches and not self._most_hits:
+            warnings.append(f"every search found nothing: does {self._name} hold an index?")
+        elif self._searches and self._short == self._searches:
             warnings.append(
                 f"every search got fewer hits than asked for (at most {self._most_hits} of "
                 f"{self._most_asked}): {self._name} must hand k on, as in "

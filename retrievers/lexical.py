@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.errors import ConfigError, DataError
+from harness.errors import ConfigError, DataError, counted
 from harness.retriever import Retriever, require_index, require_k
 from harness.scripts import (
     BLANKLESS,
@@ -117,11 +117,12 @@ class LexicalRetriever(Retriever):
                 f"the queries are written in {main_scripts(asked)}, the corpus in "
                 f"{main_scripts(self._scripts)}: words of different scripts never match"
             )
-        unknown = sum(not self._known_terms(query.text) for query in queries)
+        answerable = [query for query in queries if query.answerable]
+        unknown = sum(not self._known_terms(query.text) for query in answerable)
         if unknown:
             warnings.append(
-                f"{unknown} of {len(queries)} queries ({unknown / len(queries):.1%}) hold no term "
-                "of the corpus and find nothing"
+                f"{unknown} of {counted(len(answerable), 'answerable query')} "
+                f"({unknown / len(answerable):.1%}) with no term of the corpus: nothing is found"
             )
         return warnings
 

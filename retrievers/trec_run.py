@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from harness import plugins
 from harness.ranking import order_hits
 from harness.retriever import Capabilities, Retriever, require_k
 from harness.trec import read_run
@@ -28,7 +29,7 @@ class TrecRun(Retriever):
     """
 
     def __init__(self, path: str | Path) -> None:
-        given = Path(path).expanduser()
+        given = plugins.beside_config(path)
         self.path = given / "run.trec" if given.is_dir() else given
         saved = read_run(self.path)
         self._sha256 = hashlib.sha256(self.path.read_bytes()).hexdigest()

@@ -87,6 +87,13 @@ class DatasetConfig(_Strict):
     columns: Columns = Columns()
     unit_key: str | None = None
 
+    @field_validator("language", mode="before")
+    @classmethod
+    def _quoted(cls, given: Any) -> Any:
+        if given is False:
+            raise ValueError("YAML reads `no` as false; for Norwegian write language: 'no'")
+        return given
+
     @field_validator("splits", mode="before")
     @classmethod
     def _short_splits(cls, value: Any) -> Any:

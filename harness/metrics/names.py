@@ -126,7 +126,7 @@ def parse_metrics(names: Sequence[str]) -> tuple[Metric, ...]:
 
 def default_metrics(k: int) -> tuple[Metric, ...]:
     """What is reported when nothing is asked for: quality near the top, and recall at k."""
-    names = ["nDCG@10", f"AP@{k}", f"RR@{k}", f"R@{k}", "Success@1"]
+    names = [f"nDCG@{min(k, 10)}", f"AP@{k}", f"RR@{k}", f"R@{k}", "Success@1"]
     if k >= 100:
         names.append("R@100")
     return parse_metrics(names)

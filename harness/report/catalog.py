@@ -14,11 +14,13 @@ from harness.report.tables import Table
 
 def entries() -> dict[str, list[dict[str, Any]]]:
     """Everything by kind; an entry with ``error`` exists but cannot be used, and says why."""
+    targets = plugins.listing("retriever")
+    broken = {entry.name for entry in targets if entry.error}
     return {
-        "retrievers": [_retriever(name) for name in retriever_names()],
+        "retrievers": [_retriever(name, broken) for name in retriever_names()],
         "targets": [
             {"name": e.name, "target": e.target, "source": e.source, "error": e.error}
-            for e in plugins.listing("retriever")
+            for e in targets
         ],
         "datasets": [{"name": name} for name in dataset_names()],
         "metrics": [
@@ -26,7 +28,7 @@ def entries() -> dict[str, list[dict[str, Any]]]:
                 "name": name,
                 "cut": definition.cut,
                 "params": list(definition.params),
-                "what": (definition.compute.__doc__ or "").split("\n")[0],
+                "what": " ".join((definition.compute.__doc__ or "").split("\n\n")[0].split()),
             }
             for name, definition in DEFINITIONS.items()
         ]
@@ -59,9 +61,10 @@ def catalog_tables(found: dict[str, list[dict[str, Any]]]) -> list[Table]:
     ]
 
 
-def _retriever(name: str) -> dict[str, Any]:
+def _retriever(name: str, broken: set[str]) -> dict[str, Any]:
     try:
         config = load_retriever_config(name)
     except HarnessError as problem:
         return {"name": name, "target": "", "description": f"unusable: {problem.given}"}
-    return {"name": name, "target": config.target, "description": config.description}
+    trouble = " (does not load, see Targets)" if config.target in broken else ""
+    return {"name": name, "target": config.target, "description": config.description + trouble}

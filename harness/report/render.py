@@ -23,8 +23,6 @@ def to_console(tables: Iterable[Table], console: Console) -> None:
 
     for table in tables:
         shown = RichTable(
-            title=Text(table.title, style="bold"),
-            title_justify="left",
             box=box.SIMPLE_HEAD,
             pad_edge=False,
         )
@@ -34,6 +32,7 @@ def to_console(tables: Iterable[Table], console: Console) -> None:
             if i in table.rules:
                 shown.add_section()
             shown.add_row(*(Text(cell) for cell in row))
+        console.print(Text(table.title, style="bold"), soft_wrap=not console.is_terminal)
         console.print(shown)
         for note in table.notes:
             # In a file or a pipe a note stays one line, for those who search in it.

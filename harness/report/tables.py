@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness.comparison import Comparison, Delta
+from harness.errors import counted
 from harness.run import Run
 from harness.types import Verdict
 
@@ -40,7 +41,7 @@ def run_tables(run: Run) -> list[Table]:
         (f"{level} ms", _ms(latency[level]["value"]), _interval(latency[level]["ci95"], _ms), "")
         for level in LEVELS
     ]
-    latency_rows[0] = (*latency_rows[0][:3], f"{latency['n']:,} calls")
+    latency_rows[0] = (*latency_rows[0][:3], counted(latency["n"], "call"))
     latency_rows.append(("mean ms", _ms(latency["mean"]), "", ""))
     stages = [
         (f"  {stage}", _ms(entry["p50"]), "", "p50 of stage")
@@ -98,6 +99,13 @@ def _side_by_side(comparison: Comparison, pairs: Sequence[tuple[str, Run]]) -> T
 
 def _comparison_notes(pairs: Sequence[tuple[str, Run]]) -> list[str]:
     first = pairs[0][1]
+    data = {
+        run.summary["dataset"]["fingerprint"]: run.summary["dataset"]["name"] for _, run in pairs
+    }
+    if len(data) > 1:
+        return [
+            f"NOT COMPARABLE: these runs are on {len(data)} datasets ({', '.join(data.values())})"
+        ]
     notes = [
         "quality: mean over queries, percentile-bootstrap interval; latency: all measured calls",
         *_measured_on(first),
@@ -188,7 +196,8 @@ def _notes(run: Run) -> list[str]:
             "(not in the means)"
         )
     if summary["n_failed"]:
-        notes.append(f"FAILED on {summary['n_failed']} queries; each counts 0 in every mean")
+        failed = counted(summary["n_failed"], "query")
+        notes.append(f"FAILED on {failed}; an evaluated one counts 0 in every mean")
     notes += _unsupported(summary)
     if summary["n_collapsed"]:
         notes.append(f"{summary['n_collapsed']:,} hits belonged to a unit already in the ranking")
@@ -213,7 +222,9 @@ def _measured_on(run: Run) -> list[str]:
     data, latency = run.summary["dataset"], run.summary["latency_ms"]
     environment = run.manifest["environment"]
     machine = environment["machine"]
-    corpus = f"{data['n_documents']:,} documents" if data["n_documents"] else "no corpus (external)"
+    corpus = counted(data["n_documents"], "document")
+    if not data["n_documents"]:
+        corpus = "no corpus (external)"
     not_run = f", {data['n_not_run']:,} not judged in this split" if data["n_not_run"] else ""
     return [
         (
@@ -221,9 +232,9 @@ def _measured_on(run: Run) -> list[str]:
             f"{data['n_unanswerable']:,} need no search{not_run}"
         ),
         (
-            f"calls: {_count(latency['rounds'], 'round')} "
+            f"calls: {counted(latency['rounds'], 'round')} "
             f"after a warm-up of {latency['warm_up_calls']:,}, "
-            f"{_count(environment['threads'], 'thread')} while searching"
+            f"{counted(environment['threads'], 'thread')} while searching"
         ),
         f"machine: {machine['processor']}, {machine['usable_cores']} cores, {machine['python']}",
         (
@@ -240,10 +251,6 @@ def _index_rows(index: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
     if index.get("peak_rss_bytes"):
         rows.append(("peak memory MB", f"{index['peak_rss_bytes'] / 1e6:,.0f}", "", "process"))
     return rows
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
 
 def _relative(run: Run) -> str:

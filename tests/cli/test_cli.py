@@ -116,7 +116,7 @@ class TestBench:
             *("--set", "fail_on=whales"),
         )
         assert code == 0
-        assert "FAILED on 1 queries" in run.out
+        assert "FAILED on 1 query;" in run.out
         assert "RuntimeError: cannot answer q2" in run.out
         summary = json.loads((only_run(project) / "summary.json").read_text(encoding="utf-8"))
         assert summary["n_failed"] == 1
@@ -166,7 +166,9 @@ class TestCompare:
         with (project / "data/corpus.jsonl").open("a", encoding="utf-8") as file:
             file.write('{"_id": "d9", "text": "new"}\n')
         run("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK, "--out", "two")
-        assert run("compare", "one", "two", "--format", "json") == 0
+        assert run("compare", "one", "two") == 3
+        assert "NOT COMPARABLE: these runs are on 2 datasets" in run.out
+        assert run("compare", "one", "two", "--format", "json") == 3
         rows = json.loads(run.out)["comparisons"]
         assert {row["verdict"] for row in rows} == {"not comparable"}
         assert rows[0]["reason"] == "different dataset fingerprint"
@@ -351,6 +353,20 @@ def test_ctrl_c_keeps_what_was_finished(project: Path) -> None:
     assert summary["status"] == "partial"
     assert summary["latency_ms"]["n"] > 4
     assert summary["n_unreached"] == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+def test_ctrl_c_in_the_warm_up_saves_nothing(project: Path) -> None:
+    (project / "slow.py").write_text(SLOW.replace("0.02", "30"), encoding="utf-8")
+    process = command("bench", "--retriever", "slow:Slow", "--dataset", "data")
+    until = time.monotonic() + 60
+    while time.monotonic() < until and not (project / "calls.txt").exists():
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "nothing was saved" in err
+    assert nothing_written(project)
 
 
 def test_a_terminal_that_is_not_utf8_still_prints(project: Path) -> None:

@@ -313,7 +313,7 @@ ENGLISH = ["a search engine is fast", "the capital of the country"]
             "fox",
             "the queries are written in Latin 100 %, the corpus in Hangul 100 %",
         ),
-        ("auto", ENGLISH, "fox", "1 of 1 queries (100.0%) hold no term of the corpus"),
+        ("auto", ENGLISH, "fox", "1 of 1 answerable query (100.0%) with no term of the corpus"),
     ],
 )
 def test_health_says_in_words_what_does_not_fit(

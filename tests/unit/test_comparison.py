@@ -116,7 +116,9 @@ def test_fewer_than_two_runs_or_no_common_metric() -> None:
         other.evaluation.query_ids, parse_metrics(["R@3"]), other.evaluation.per_query, ()
     )
     with pytest.raises(ConfigError, match="no metric in common"):
-        compare_runs([run("a", BASE), Run(other.summary, {}, other.rankings, (), other.timings, evaluation)])
+        compare_runs(
+            [run("a", BASE), Run(other.summary, {}, other.rankings, (), other.timings, evaluation)]
+        )
 
 
 def test_one_query_can_be_compared_without_crashing() -> None:

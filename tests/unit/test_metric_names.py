@@ -78,5 +78,6 @@ def test_defaults_follow_k() -> None:
         "R@10",
         "Success@1",
     ]
+    assert [str(m) for m in default_metrics(3)][:2] == ["nDCG@3", "AP@3"]
     assert [str(m) for m in default_metrics(1000)][-2:] == ["Success@1", "R@100"]
     assert [str(m) for m in default_metrics(100)].count("R@100") == 1

@@ -115,6 +115,12 @@ def test_several_systems_alternate_and_take_turns_in_going_first() -> None:
     assert results[0].timings.query.tolist() == results[1].timings.query.tolist()
 
 
+def test_a_service_that_hangs_does_not_hang_the_warm_up() -> None:
+    clock = MockClock()
+    result = run(Scripted(clock, 60_000_000_000), clock, Protocol(rounds=1, timeout_s=60.0))
+    assert result.warm_up_calls == 1
+
+
 class Failing(Scripted):
     """Raises on q1, and on q2 from its second measured call on."""
 
