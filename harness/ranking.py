@@ -179,10 +179,14 @@ def _replace_scores(ranking: Ranking) -> Ranking:
 
 
 def _break_ties(ranking: Ranking, scores: NDArray[np.float64]) -> Ranking:
-    ids = ranking.doc_ids
-    order = sorted(range(len(ids)), key=lambda i: (-scores[i], ids[i]))
-    legs = {
-        name: LegTrace([leg.ranks[i] for i in order], [leg.scores[i] for i in order])
-        for name, leg in ranking.legs.items()
-    }
-    return Ranking([ids[i] for i in order], scores[order], ranking.stages, legs, ranking.collapsed)
+    ids, legs = ranking.doc_ids, ranking.legs
+    tied = np.flatnonzero(scores[1:] == scores[:-1]).tolist()
+    if any(ids[i] > ids[i + 1] for i in tied):
+        order = sorted(range(len(ids)), key=ids.__getitem__)
+        order.sort(key=scores.tolist().__getitem__, reverse=True)  # stable: ids stay in order
+        legs = {
+            name: LegTrace(np.asarray(leg.ranks)[order], np.asarray(leg.scores)[order])
+            for name, leg in legs.items()
+        }
+        ids = [ids[i] for i in order]
+    return Ranking(ids, scores, ranking.stages, legs, ranking.collapsed)

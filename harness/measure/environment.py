@@ -102,6 +102,13 @@ def git_revision(folder: Path | None = None) -> Mapping[str, Any] | None:
 
 def peak_rss_bytes() -> int | None:
     """Highest resident memory of this process so far, None where the system does not tell."""
+    try:
+        # Not getrusage on Linux: its peak is inherited from the process that started this one.
+        for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError):
+        pass
     if sys.platform == "win32":
         return None
     import resource

@@ -5,7 +5,7 @@ The join is done once; after it no document id is looked at again and nothing is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -60,46 +60,74 @@ def judge(
         query_ids: one id for each row; a query without judgements gets a row of zeros.
         qrels: judgements; queries that are not in ``query_ids`` are left out.
     """
-    n_queries, depth = ranking.shape
-    position = {doc_id: i for i, doc_id in enumerate(doc_ids)}
     per_query = [qrels.get(query_id, {}) for query_id in query_ids]
+    n_queries = len(per_query)
     counts = np.fromiter((len(row) for row in per_query), dtype=np.int64, count=n_queries)
-    total = int(counts.sum())
     rows = np.repeat(np.arange(n_queries), counts)
     grade = np.fromiter(
-        chain.from_iterable(row.values() for row in per_query), dtype=np.int32, count=total
+        chain.from_iterable(row.values() for row in per_query), np.int32, int(counts.sum())
     )
-    document = np.fromiter(
-        (position.get(doc_id, NONE) for doc_id in chain.from_iterable(per_query)),
-        dtype=np.int32,
-        count=total,
+    lengths = np.count_nonzero(ranking != NONE, axis=1)
+    # Both joins give the same; which is cheaper was measured (a pair costs the depth of the run).
+    if len(grade) * 5 <= lengths.sum():
+        found = _join_from_judgements(ranking, doc_ids, per_query, rows, grade)
+    else:
+        found = _join_from_hits(ranking, doc_ids, per_query, lengths)
+    # A negative grade counts as not judged, as in trec_eval.
+    judged = found >= 0
+    return JudgedRun(
+        grades=np.where(judged, found, 0).astype(np.int32),
+        judged=judged,
+        lengths=lengths,
+        ideal=_ideal(rows, np.maximum(grade, 0), counts),
     )
 
-    grades = np.zeros((n_queries, depth), dtype=np.int32)
-    judged = np.zeros((n_queries, depth), dtype=bool)
-    # A negative grade counts as not judged, as in trec_eval.
-    retrieved = np.flatnonzero((document != NONE) & (grade >= 0))
-    step = max(1, _CHUNK_ELEMENTS // max(1, depth))
+
+def _join_from_judgements(
+    ranking: NDArray[np.int32],
+    doc_ids: Sequence[str],
+    per_query: Sequence[Mapping[str, int]],
+    rows: NDArray[np.int64],
+    grade: NDArray[np.int32],
+) -> NDArray[np.int32]:
+    """The grade at each rank, -1 where there is none, by looking for each judged document."""
+    position = {doc_id: i for i, doc_id in enumerate(doc_ids)}
+    document = np.fromiter(
+        (position.get(doc_id, NONE) for doc_id in chain.from_iterable(per_query)),
+        np.int32,
+        len(grade),
+    )
+    found = np.full(ranking.shape, -1, dtype=np.int32)
+    retrieved = np.flatnonzero(document != NONE)
+    step = max(1, _CHUNK_ELEMENTS // max(1, ranking.shape[1]))
     for start in range(0, len(retrieved), step):
         some = retrieved[start : start + step]
         pair, rank = np.nonzero(ranking[rows[some]] == document[some, None])
         where = some[pair]
-        grades[rows[where], rank] = grade[where]
-        judged[rows[where], rank] = True
+        found[rows[where], rank] = grade[where]
+    return found
 
-    return JudgedRun(
-        grades=grades,
-        judged=judged,
-        lengths=np.count_nonzero(ranking != NONE, axis=1),
-        ideal=_ideal(rows, np.maximum(grade, 0), counts),
-    )
+
+def _join_from_hits(
+    ranking: NDArray[np.int32],
+    doc_ids: Sequence[str],
+    per_query: Sequence[Mapping[str, int]],
+    lengths: NDArray[np.int64],
+) -> NDArray[np.int32]:
+    """The same by looking up each hit among the judgements of its query."""
+    found = np.full(ranking.shape, -1, dtype=np.int32)
+    for at, judgements in enumerate(per_query):
+        n = lengths[at]
+        if judgements and n:
+            grade_of = judgements.get
+            found[at, :n] = [grade_of(doc_ids[i], -1) for i in ranking[at, :n].tolist()]
+    return found
 
 
 def _ideal(
     rows: NDArray[np.int64], grade: NDArray[np.int32], counts: NDArray[np.int64]
 ) -> NDArray[np.int32]:
     ideal = np.zeros((len(counts), int(counts.max(initial=0))), dtype=np.int32)
-    order = np.lexsort((-grade, rows))
     starts = np.cumsum(counts) - counts
-    ideal[rows, np.arange(len(rows)) - np.repeat(starts, counts)] = grade[order]
-    return ideal
+    ideal[rows, np.arange(len(rows)) - np.repeat(starts, counts)] = grade
+    return -np.sort(-ideal, axis=1)

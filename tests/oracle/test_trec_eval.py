@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from harness.metrics import judge, parse_metric
+from harness.metrics import judge, judged, parse_metric
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -41,6 +41,22 @@ def _generated(seed: int) -> tuple[dict[str, list[str]], dict[str, dict[str, int
         grades[0] = max(grades[0], 0)
         qrels[f"q{i}"] = {f"d{j}": int(g) for j, g in zip(judged, grades, strict=True)}
     return rankings, qrels
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_both_ways_of_joining_give_the_same(seed: int) -> None:
+    rankings, qrels = _generated(seed)
+    doc_ids = [f"d{i}" for i in range(400)]
+    array = np.full((len(rankings), 300), -1, dtype=np.int32)
+    for at, row in enumerate(rankings.values()):
+        array[at, : len(row)] = [int(doc_id[1:]) for doc_id in row]
+    per_query = [qrels[query_id] for query_id in rankings]
+    rows = np.repeat(np.arange(len(rankings)), [len(row) for row in per_query])
+    grade = np.array([g for row in per_query for g in row.values()], dtype=np.int32)
+    lengths = np.array([len(row) for row in rankings.values()])
+    from_judgements = judged._join_from_judgements(array, doc_ids, per_query, rows, grade)
+    from_hits = judged._join_from_hits(array, doc_ids, per_query, lengths)
+    assert np.array_equal(from_judgements, from_hits)
 
 
 @pytest.mark.parametrize("seed", range(150))

@@ -38,8 +38,8 @@ def test_ties_come_out_by_id_with_everything_that_belongs_to_a_hit() -> None:
     )
     ranking = checked_ranking(raw, k=3)
     assert ranking.doc_ids == ["a", "b", "c"]
-    assert ranking.legs["x"].ranks == [2, 1, 0]
-    assert ranking.legs["x"].scores == [8.0, 9.0, 7.0]
+    assert list(ranking.legs["x"].ranks) == [2, 1, 0]
+    assert list(ranking.legs["x"].scores) == [8.0, 9.0, 7.0]
 
 
 def test_the_caller_s_ranking_is_left_alone() -> None:
