@@ -128,18 +128,22 @@ def measure(
 
 def facts(name: str, max_length: int | None, documents: TokenFit, queries: TokenFit) -> str:
     """One line: what the encoder cuts off, and how much it does not know."""
-    unknown = (
-        f"unknown tokens: {_share(documents.unknown, documents.tokens)} in documents, "
-        f"{_share(queries.unknown, queries.tokens)} in queries"
-    )
+    unknown = "no unknown tokens"
+    if documents.unknown or queries.unknown:
+        unknown = (
+            f"unknown tokens: {_share(documents.unknown, documents.tokens)} in documents, "
+            f"{_share(queries.unknown, queries.tokens)} in queries"
+        )
     if max_length is None:
         return f"encoder {name} reads texts of any length; {unknown}"
-    return (
-        f"encoder {name} reads {max_length} tokens of a text: cut off are "
-        f"{_share(documents.cut_texts, documents.texts)} of the documents "
-        f"({_share(documents.cut_tokens, documents.tokens)} of their tokens) and "
-        f"{_share(queries.cut_texts, queries.texts)} of the queries; {unknown}"
-    )
+    cut = "nothing is cut off"
+    if documents.cut_texts or queries.cut_texts:
+        cut = (
+            f"cut off are {_share(documents.cut_texts, documents.texts)} of the documents "
+            f"({_share(documents.cut_tokens, documents.tokens)} of their tokens) and "
+            f"{_share(queries.cut_texts, queries.texts)} of the queries"
+        )
+    return f"encoder {name} reads {max_length} tokens of a text: {cut}; {unknown}"
 
 
 def warnings(

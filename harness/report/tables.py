@@ -155,6 +155,7 @@ def _differences(comparison: Comparison) -> Table:
         rows,
         (),
         [
+            "difference: the first named minus the second; the verdict speaks of the first",
             f"p: paired randomisation test, Holm over {tested} comparisons (all pairs and metrics)",
             "no verdict on latency here: it needs the duet, not two medians",
         ],
@@ -165,10 +166,7 @@ def _difference_row(delta: Delta) -> list[str]:
     pair = f"{delta.b} - {delta.a}"
     if delta.difference is None:
         return [pair, "-", "-", "-", f"{delta.verdict.value} ({delta.reason})"]
-    verdict = {
-        Verdict.BETTER: f"{delta.b} better",
-        Verdict.WORSE: f"{delta.b} worse",
-    }.get(delta.verdict, delta.verdict.value)
+    verdict = delta.verdict.value
     if delta.verdict is Verdict.UNDECIDED and delta.queries_needed is not None:
         verdict += f" (~{delta.queries_needed:,} queries)"
     return [

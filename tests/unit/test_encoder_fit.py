@@ -193,6 +193,13 @@ def test_the_facts_are_one_line_with_shares_of_texts_and_tokens() -> None:
     )
 
 
+def test_facts_without_a_catch_are_short() -> None:
+    fit = TokenFit(texts=8, tokens=400)
+    assert facts("M", 256, fit, fit) == (
+        "encoder M reads 256 tokens of a text: nothing is cut off; no unknown tokens"
+    )
+
+
 @pytest.mark.parametrize(("n", "size"), [(0, 5), (3, 5), (5, 5), (6, 5), (99, 10), (1000, 500)])
 def test_a_sample_is_spread_over_all_texts_and_never_larger_than_asked(n: int, size: int) -> None:
     taken = sample([str(i) for i in range(n)], size)
