@@ -11,8 +11,9 @@ from harness.comparison import Comparison, Delta, compare_runs
 from harness.data import load_dataset
 from harness.errors import ConfigError
 from harness.evaluation import Evaluation
-from harness.experiment import Reporter, prepare
+from harness.experiment import Reporter
 from harness.measure.protocol import Protocol
+from harness.preparation import prepare
 from harness.records import read_run
 from harness.report import render, tables
 from harness.run import Run

@@ -3,15 +3,16 @@
 Nothing heavy is imported before a command runs, so that ``--help`` answers at once.
 
 Exit codes: 0 fine; 1 a regression or a missed published number; 2 bad input; 3 could not judge;
-130 interrupted (what was finished is saved, marked as partial).
+70 a bug of ours; 130 interrupted (what was finished is saved, marked as partial).
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,79 +21,117 @@ if TYPE_CHECKING:
     from harness.report.tables import Table
     from harness.run import Run
 
-OK, BAD_INPUT, NOT_JUDGED, INTERRUPTED = 0, 2, 3, 130
+OK, BAD_INPUT, NOT_JUDGED, BUG, INTERRUPTED = 0, 2, 3, 70, 130
 
 FORMATS = ("table", "json", "markdown")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; gives the exit code."""
-    parser = _parser()
-    options = parser.parse_args(arguments)
+    options = _parser().parse_args(arguments)
+    if sys.stdout is None:  # closed by the caller
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             # Ids and texts in any script must print, whatever the terminal's encoding is.
             stream.reconfigure(errors="backslashreplace")
-    from harness import secrets
     from harness.errors import HarnessError
 
     try:
         code: int = options.run(options)
+        sys.stdout.flush()
     except HarnessError as problem:
-        if options.debug:
-            raise
-        _say(f"retrieval-bench: error: {secrets.redact(problem.render())}")
+        _tell(problem, "error", traceback=options.debug)
         return BAD_INPUT
     except KeyboardInterrupt:
-        _say("retrieval-bench: interrupted before any query was measured; nothing was saved")
+        _say("retrieval-bench: interrupted; nothing was saved")
         return INTERRUPTED
     except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output went away: nothing is left to say
+        # The reader of our output went away. Python flushes stdout once more when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
+    except OSError as problem:
+        _tell(problem, f"cannot print the result: {problem.strerror}", traceback=options.debug)
+        return BAD_INPUT
+    except Exception as problem:
+        _tell(problem, "this is a bug of retrieval-bench, please report it", traceback=True)
+        return BUG
     return code
 
 
+def _tell(problem: Exception, what: str, *, traceback: bool) -> None:
+    import traceback as tracebacks
+
+    from harness import secrets
+    from harness.errors import HarnessError
+
+    text = what
+    if isinstance(problem, HarnessError):
+        text = f"{what}: {problem.render()}"
+    if traceback:
+        text = "".join(tracebacks.format_exception(problem)) + text
+    _say(f"retrieval-bench: {secrets.redact(text)}")
+
+
 def _bench(options: argparse.Namespace) -> int:
-    from harness.experiment import prepare
+    from harness.preparation import prepare
     from harness.report import tables
 
-    experiment = prepare(
-        [options.retriever],
-        options.dataset,
-        split=options.split,
-        k=options.k,
-        metrics=options.metrics,
-        overrides=options.set,
-        protocol=_protocol(options),
-        out=options.out,
-        save=not options.dry_run,
-    )
+    with _output_kept_clean():
+        experiment = prepare(
+            [options.retriever],
+            options.dataset,
+            split=options.split,
+            k=options.k,
+            metrics=options.metrics,
+            overrides=options.set,
+            protocol=_protocol(options),
+            out=options.out,
+            save=not options.dry_run,
+        )
+        if not options.dry_run:
+            with _reporter() as reporter:
+                (run,) = experiment.run(reporter)
     if options.dry_run:
         return _dry_run(experiment, options)
-    with _reporter() as reporter:
-        (run,) = experiment.run(reporter)
     _print(options, run.summary, lambda: tables.run_tables(run))
     return _code([run])
 
 
 def _compare(options: argparse.Namespace) -> int:
     from harness.comparison import compare_runs
-    from harness.errors import ConfigError
-    from harness.experiment import prepare
-    from harness.records import read_run
     from harness.report import tables
     from harness.types import Verdict
 
-    if bool(options.runs) == bool(options.retrievers):
-        raise ConfigError(
-            "neither runs nor retrievers" if not options.runs else "both runs and retrievers",
-            accepted="compare RUN RUN ..., or compare --retrievers A B --dataset D",
-            fix="give one of the two",
-        )
     if options.runs:
-        runs = [read_run(folder) for folder in options.runs]
+        runs = _read_runs(options)
     else:
-        experiment = prepare(
+        experiment = _prepare_comparison(options)
+        if options.dry_run:
+            return _dry_run(experiment, options)
+        with _output_kept_clean(), _reporter() as reporter:
+            runs = experiment.run(reporter)
+    comparison = compare_runs(runs)
+    _print(options, comparison.as_dict(), lambda: tables.comparison_tables(comparison))
+    unjudged = {Verdict.NOT_COMPARABLE, Verdict.MISSING}
+    if all(delta.verdict in unjudged for delta in comparison.deltas):
+        _say("retrieval-bench: none of these runs can be compared with another")
+        return NOT_JUDGED
+    return OK if options.runs else _code(runs)
+
+
+def _prepare_comparison(options: argparse.Namespace) -> Any:
+    from harness.errors import ConfigError
+    from harness.preparation import prepare
+
+    if len(options.retrievers) < 2:
+        raise ConfigError(
+            f"{len(options.retrievers)} retrievers and no runs to compare",
+            accepted="compare RUN RUN ..., or compare --retrievers A B --dataset D",
+            fix="give two or more; use bench for one",
+        )
+    with _output_kept_clean():
+        return prepare(
             options.retrievers,
             options.dataset,
             split=options.split,
@@ -101,20 +140,20 @@ def _compare(options: argparse.Namespace) -> int:
             protocol=_protocol(options),
             save=not options.dry_run,
         )
-        if len(experiment.candidates) < 2:
+
+
+def _read_runs(options: argparse.Namespace) -> list[Run]:
+    from harness.errors import ConfigError
+    from harness.records import read_run
+
+    for name, usual in options.measuring_defaults.items():
+        if getattr(options, name) != usual:
             raise ConfigError(
-                "one retriever to compare", accepted="two or more", fix="use bench for one"
+                f"--{name.replace('_', '-')} for saved runs",
+                accepted="saved runs as they are, or --retrievers to measure",
+                fix="leave the option out: it was settled when the runs were made",
             )
-        if options.dry_run:
-            return _dry_run(experiment, options)
-        with _reporter() as reporter:
-            runs = experiment.run(reporter)
-    comparison = compare_runs(runs)
-    _print(options, comparison.as_dict(), lambda: tables.comparison_tables(comparison))
-    if all(delta.verdict is Verdict.NOT_COMPARABLE for delta in comparison.deltas):
-        _say("retrieval-bench: none of these runs can be compared with another")
-        return NOT_JUDGED
-    return _code(runs)
+    return [read_run(folder) for folder in options.runs]
 
 
 def _list(options: argparse.Namespace) -> int:
@@ -141,6 +180,7 @@ def _dry_run(experiment: Any, options: argparse.Namespace) -> int:
         "calls_at_most": calls.total * len(names),
         "warnings": list(experiment.dataset.warnings),
     }
+    experiment.close()
     _print(options, document, lambda: [plan_table(document)])
     return OK
 
@@ -149,10 +189,16 @@ def _code(runs: Sequence[Run]) -> int:
     if any(run.summary["status"] == "partial" for run in runs):
         _say("retrieval-bench: interrupted; what was finished is saved, marked as partial")
         return INTERRUPTED
-    failed = [run for run in runs if all(status != "ok" for status in run.status)]
-    for run in failed:
-        _say(f"retrieval-bench: every query of {run.name} failed: nothing could be judged")
-    return NOT_JUDGED if failed else OK
+    unjudged = [run for run in runs if not _answered(run)]
+    for run in unjudged:
+        _say(f"retrieval-bench: nothing could be judged of {run.name}: no evaluated query answered")
+    return NOT_JUDGED if unjudged else OK
+
+
+def _answered(run: Run) -> bool:
+    """Whether any query that counts was answered."""
+    status = dict(zip(run.rankings.query_ids, run.status, strict=True))
+    return any(status[query_id] == "ok" for query_id in run.evaluation.query_ids)
 
 
 def _protocol(options: argparse.Namespace) -> Protocol:
@@ -168,23 +214,45 @@ def _protocol(options: argparse.Namespace) -> Protocol:
 
 
 def _print(options: argparse.Namespace, document: Any, tables: Any) -> None:
-    if options.format == "json":
-        import json
-
-        sys.stdout.write(json.dumps(document, ensure_ascii=False, indent=2, default=str) + "\n")
-        return
+    from harness.records import to_json
     from harness.report import render
 
+    if options.format == "json":
+        sys.stdout.write(to_json(document) + "\n")
+        return
     made: list[Table] = tables()
     if options.format == "markdown":
         sys.stdout.write(render.markdown(made))
         return
     from rich.console import Console
 
-    render.to_console(made, Console(file=sys.stdout))
+    console = Console(file=sys.stdout)
+    with console.capture() as capture:
+        render.to_console(made, console)
+    sys.stdout.write(capture.get())
+
+
+@contextmanager
+def _output_kept_clean() -> Iterator[None]:
+    """What a retriever prints, from Python or below, goes to stderr: stdout is for results."""
+    sys.stdout.flush()
+    try:
+        kept = os.dup(1)
+        os.dup2(2, 1)
+    except OSError:  # closed by the caller: there is nothing to keep clean
+        yield
+        return
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def _say(text: str) -> None:
+    if sys.stderr is None:  # closed by the caller
+        return
     sys.stderr.write(text + "\n")
     sys.stderr.flush()
 
@@ -194,7 +262,7 @@ def _reporter() -> Iterator[Any]:
     """Progress bars on stderr when it is a terminal, nothing otherwise."""
     from harness.experiment import Silent
 
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         yield Silent()
         return
     from harness.report.progress import Bars
@@ -209,7 +277,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="retrieval-bench",
         description="Measure retrievers side by side: ranking quality and latency.",
-        epilog="exit codes: 0 fine, 1 regression, 2 bad input, 3 could not judge, 130 interrupted",
+        epilog="exit codes: 0 fine, 1 regression, 2 bad input, 3 could not judge, 70 a bug, "
+        "130 interrupted",
     )
     parser.add_argument("--version", action="version", version=f"retrieval-bench {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
@@ -237,7 +306,14 @@ def _parser() -> argparse.ArgumentParser:
     compare.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="folders of saved runs")
     compare.add_argument("--retrievers", nargs="+", default=[], metavar="NAME_OR_YAML")
     _add_measuring(compare)
-    compare.set_defaults(run=_compare)
+    measuring = ("dataset", "split", "k", "metrics", "min_calls", "rounds", "max_calls", "timeout")
+    compare.set_defaults(
+        run=_compare,
+        measuring_defaults={
+            name: compare.get_default(name)
+            for name in (*measuring, "threads", "dry_run", "retrievers")
+        },
+    )
 
     listing = commands.add_parser("list", help="show retrievers, datasets and metrics there are")
     _add_common(listing)

@@ -6,21 +6,30 @@ what b is beside a.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.errors import ConfigError
+from harness.errors import ConfigError, distinct_names
 from harness.metrics import Metric
 from harness.run import Run
-from harness.stats import bootstrap_mean_ci, holm, randomization_p
+from harness.stats import RESAMPLES, bootstrap_mean_ci, holm, randomization_p
 from harness.types import Verdict
 
 ALPHA = 0.05
+POWER = 0.8
+
+MOST_RESAMPLES = 200_000
+"""However many rows a comparison has; enough for 10,000 of them."""
+
+_COLUMNS = 256
+"""Differences that are resampled at once; bounds the memory of a large comparison."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +41,9 @@ class Delta:
         ci95: percentile-bootstrap interval of the difference.
         p: paired randomisation test, two-sided.
         p_adjusted: after Holm over all rows of the same comparison.
-        queries_needed: queries in all at which a difference of this size would be found with 80 %
-            power; only for an undecided one.
-        reason: why the two are not comparable.
+        queries_needed: further queries, at least 1, with which a difference of this size and
+            spread would be found with 80 % power; only for an undecided one.
+        reason: why there is no difference: not comparable, or nothing to compare.
     """
 
     metric: str
@@ -66,12 +75,14 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Runs side by side; ``names`` tells equal retriever names apart."""
+    """Runs side by side; ``names`` tells equal retriever names apart, and ``resamples`` is how
+    many sign patterns were drawn for each p."""
 
     runs: tuple[Run, ...]
     names: tuple[str, ...]
     metrics: tuple[Metric, ...]
     deltas: tuple[Delta, ...]
+    resamples: int = RESAMPLES
 
     def as_dict(self) -> dict[str, Any]:
         """The document of ``compare --format json``."""
@@ -80,6 +91,7 @@ class Comparison:
                 {"name": name, **run.summary}
                 for name, run in zip(self.names, self.runs, strict=True)
             ],
+            "resamples": self.resamples,
             "comparisons": [delta.as_dict() for delta in self.deltas],
         }
 
@@ -99,93 +111,120 @@ def compare_runs(runs: Sequence[Run]) -> Comparison:
             where=", ".join(str(run.folder or run.name) for run in runs),
             fix="measure them again with the same --metrics and k",
         )
-    names = _distinct([run.name for run in runs])
-    rows = [
-        _pair(runs[i], runs[j], names[i], names[j], common)
-        for i, j in combinations(range(len(runs)), 2)
-    ]
-    return Comparison(tuple(runs), names, tuple(common), _decided([d for row in rows for d in row]))
+    names = distinct_names([run.name for run in runs])
+    deltas: list[Delta] = []
+    tests: list[_Test] = []
+    for i, j in combinations(range(len(runs)), 2):
+        verdict, reason = _untested(runs[i], runs[j])
+        for metric in common:
+            if not reason:
+                tests.append(_Test(len(deltas), metric, runs[i], runs[j]))
+            deltas.append(Delta(str(metric), names[i], names[j], verdict, reason=reason))
+    resamples = resamples_for(len(tests))
+    for test, delta in zip(tests, _tested(tests, deltas, resamples), strict=True):
+        deltas[test.place] = delta
+    return Comparison(tuple(runs), tuple(names), tuple(common), tuple(deltas), resamples)
 
 
-def _pair(a: Run, b: Run, name_a: str, name_b: str, metrics: Sequence[Metric]) -> list[Delta]:
+def resamples_for(rows: int) -> int:
+    """So many that the smallest p there can be, times Holm's factor, is well below 5 %."""
+    return min(MOST_RESAMPLES, max(RESAMPLES, math.ceil(20 * rows / ALPHA)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Test:
+    """One row that can be tested, and its ``place`` among all rows."""
+
+    place: int
+    metric: Metric
+    a: Run
+    b: Run
+
+    def differences(self) -> NDArray[np.float64]:
+        """b minus a, (queries,), in the order of a's queries."""
+        at = {query_id: i for i, query_id in enumerate(self.b.evaluation.query_ids)}
+        rows = [at[query_id] for query_id in self.a.evaluation.query_ids]
+        values = self.b.evaluation.values(self.metric)[rows]
+        return np.asarray(values - self.a.evaluation.values(self.metric))
+
+
+def _untested(a: Run, b: Run) -> tuple[Verdict, str]:
+    """The verdict and the reason of a pair without a test; no reason when it can be tested."""
     reason = _not_comparable(a, b)
     if reason:
-        return [
-            Delta(str(m), name_a, name_b, Verdict.NOT_COMPARABLE, reason=reason) for m in metrics
-        ]
-    row_of = {query_id: i for i, query_id in enumerate(b.evaluation.query_ids)}
-    rows = [row_of[query_id] for query_id in a.evaluation.query_ids]
-    differences = np.column_stack(
-        [b.evaluation.values(m)[rows] - a.evaluation.values(m) for m in metrics]
-    )
-    intervals = bootstrap_mean_ci(differences)
-    p = randomization_p(differences)
+        return Verdict.NOT_COMPARABLE, reason
+    if not a.evaluation.query_ids:
+        return Verdict.MISSING, "no evaluated query"
+    return Verdict.UNDECIDED, ""
+
+
+def _tested(tests: Sequence[_Test], deltas: Sequence[Delta], resamples: int) -> list[Delta]:
+    """The rows of ``tests``, judged together."""
+    columns = [test.differences() for test in tests]
+    p, intervals = _resampled(columns, resamples)
+    adjusted = holm(p)
+    rank = np.empty(len(p), dtype=np.int64)
+    rank[np.argsort(p, kind="stable")] = np.arange(len(p))
     return [
-        Delta(
-            metric=str(metric),
-            a=name_a,
-            b=name_b,
-            verdict=Verdict.UNDECIDED,
-            difference=float(column.mean()),
-            ci95=None if np.isnan(interval[0]) else (float(interval[0]), float(interval[1])),
-            p=float(p_value),
-            queries_needed=_queries_needed(column),
+        _judged(
+            replace(
+                deltas[test.place],
+                difference=float(column.mean()),
+                ci95=None if np.isnan(low) else (float(low), float(high)),
+                p=float(p[i]),
+                p_adjusted=float(adjusted[i]),
+            ),
+            # What Holm compares this row's p with.
+            queries_needed(column, ALPHA / (len(tests) - int(rank[i]))),
         )
-        for metric, column, interval, p_value in zip(
-            metrics, differences.T, intervals, p, strict=True
-        )
+        for i, (test, column, (low, high)) in enumerate(zip(tests, columns, intervals, strict=True))
     ]
 
 
-def _decided(deltas: Sequence[Delta]) -> tuple[Delta, ...]:
-    tested = [delta for delta in deltas if delta.p is not None]
-    adjusted = iter(holm(np.array([delta.p for delta in tested], dtype=np.float64)).tolist())
-    return tuple(delta if delta.p is None else _judged(delta, next(adjusted)) for delta in deltas)
+def _resampled(
+    columns: Sequence[NDArray[np.float64]], resamples: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """p (columns,) and intervals (columns, 2); columns of one length share their resamples."""
+    p, intervals = np.empty(len(columns)), np.empty((len(columns), 2))
+    lengths = np.array([len(column) for column in columns])
+    for length in sorted(set(lengths.tolist())):
+        (places,) = np.nonzero(lengths == length)
+        for start in range(0, len(places), _COLUMNS):
+            chunk = places[start : start + _COLUMNS]
+            differences = np.column_stack([columns[i] for i in chunk])
+            p[chunk] = randomization_p(differences, resamples=resamples)
+            intervals[chunk] = bootstrap_mean_ci(differences)
+    return p, intervals
 
 
-def _judged(delta: Delta, p_adjusted: float) -> Delta:
-    verdict = Verdict.UNDECIDED
-    if p_adjusted < ALPHA and delta.difference:
-        verdict = Verdict.BETTER if delta.difference > 0 else Verdict.WORSE
-    return Delta(
-        delta.metric,
-        delta.a,
-        delta.b,
-        verdict,
-        delta.difference,
-        delta.ci95,
-        delta.p,
-        p_adjusted,
-        delta.queries_needed if verdict is Verdict.UNDECIDED else None,
-    )
+def _judged(delta: Delta, needed: int | None) -> Delta:
+    if delta.difference and delta.p_adjusted is not None and delta.p_adjusted < ALPHA:
+        return replace(delta, verdict=Verdict.BETTER if delta.difference > 0 else Verdict.WORSE)
+    return replace(delta, verdict=Verdict.UNDECIDED, queries_needed=needed)
 
 
 def _not_comparable(a: Run, b: Run) -> str:
     for what in ("fingerprint", "split"):
-        if a.summary["dataset"][what] != b.summary["dataset"][what]:
+        if a.summary["dataset"].get(what) != b.summary["dataset"].get(what):
             return f"different dataset {what}"
     for what in ("k", "convention", "metrics_version"):
-        if a.summary[what] != b.summary[what]:
-            return f"{what} {a.summary[what]} and {b.summary[what]}"
+        if a.summary.get(what) != b.summary.get(what):
+            return f"{what} {a.summary.get(what)} and {b.summary.get(what)}"
     if set(a.evaluation.query_ids) != set(b.evaluation.query_ids):
         return "different queries were finished"
     return ""
 
 
-def _queries_needed(differences: NDArray[np.float64]) -> int | None:
-    """Normal approximation for a two-sided 5 % test with 80 % power at the observed effect."""
+def queries_needed(differences: NDArray[np.float64], alpha: float) -> int | None:
+    """Further queries, at least 1, until a two-sided test at ``alpha`` has 80 % power for the mean
+    and spread of ``differences``; None when no number of queries helps.
+
+    Normal approximation: n = ((z(1 - alpha / 2) + z(power)) * sd / mean)^2.
+    """
     if len(differences) < 2:
         return None
     mean, sd = float(differences.mean()), float(differences.std(ddof=1))
     if mean == 0 or sd == 0:
         return None
-    return max(len(differences) + 1, int(np.ceil(((1.959964 + 0.841621) * sd / mean) ** 2)))
-
-
-def _distinct(names: Sequence[str]) -> tuple[str, ...]:
-    seen: dict[str, int] = {}
-    result = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        result.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
-    return tuple(result)
+    z = NormalDist().inv_cdf(1 - alpha / 2) + NormalDist().inv_cdf(POWER)
+    return max(1, math.ceil((z * sd / mean) ** 2) - len(differences))

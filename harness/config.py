@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +14,12 @@ from harness.errors import ConfigError, near_names
 from harness.retriever import Retriever
 
 Model = TypeVar("Model", bound=BaseModel)
+
+YAML_FAULTS = (
+    *(yaml.YAMLError, ValueError, TypeError, RecursionError),
+    *(AttributeError, LookupError, ArithmeticError),
+)
+"""What PyYAML raises: its own errors, and whatever converting a value ends in (2024-02-30)."""
 
 
 class RetrieverConfig(BaseModel):
@@ -31,9 +36,10 @@ class RetrieverConfig(BaseModel):
     def build(self) -> Retriever:
         """The retriever, with ``${NAME}`` filled from the environment."""
         where = str(self.source or f"retriever {self.name!r}")
+        filled = secrets.expand({"target": self.target, "params": self.params}, where)
         return plugins.construct(
-            self.target,
-            secrets.expand(self.params, where),
+            filled["target"],
+            filled["params"],
             base=self.source.parent if self.source else None,
             where=where,
         )
@@ -73,13 +79,38 @@ def load_retriever_config(
     Raises:
         ConfigError: no such name (close ones are offered), or faults in the file.
     """
-    config = _find(name_or_path, base)
-    if overrides:
-        params = copy.deepcopy(config.params)
-        for override in overrides:
-            _apply(params, override)
-        config = config.model_copy(update={"params": params})
-    return config
+    return _overridden(_find(name_or_path, base), overrides)
+
+
+def inline_config(mapping: Mapping[str, Any], overrides: Sequence[str] = ()) -> RetrieverConfig:
+    """The config that an inline ``{target, params, name, description}`` stands for; its name is
+    the target unless given.
+
+    Args:
+        overrides: as in :func:`load_retriever_config`; objects in ``params`` are kept as they are.
+
+    Raises:
+        ConfigError: faults in the mapping, all in one message.
+    """
+    if "source" in mapping:
+        raise ConfigError("unknown key 'source'", where="inline retriever")
+    named = {"name": str(mapping.get("target", "inline")), **mapping}
+    return _overridden(validate(RetrieverConfig, named, where="inline retriever"), overrides)
+
+
+def _overridden(config: RetrieverConfig, overrides: Sequence[str]) -> RetrieverConfig:
+    if not overrides:
+        return config
+    params: dict[str, Any] = _containers_copied(config.params)
+    for override in overrides:
+        _apply(params, override)
+    return config.model_copy(update={"params": params})
+
+
+def _containers_copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _containers_copied(item) for key, item in value.items()}
+    return [_containers_copied(item) for item in value] if isinstance(value, list) else value
 
 
 def build_retriever(spec: str | Mapping[str, Any], *, base: Path | None = None) -> Retriever:
@@ -88,11 +119,9 @@ def build_retriever(spec: str | Mapping[str, Any], *, base: Path | None = None) 
     base = base or plugins.config_folder()
     if isinstance(spec, str):
         return load_retriever_config(spec, base=base).build()
-    if "source" in spec:
-        raise ConfigError("unknown key 'source'", where="inline retriever")
-    inline = {"name": str(spec.get("target", "inline")), **spec}
-    config = validate(RetrieverConfig, inline, where="inline retriever")
-    return config.model_copy(update={"source": base / "inline" if base else None}).build()
+    return (
+        inline_config(spec).model_copy(update={"source": base / "inline" if base else None}).build()
+    )
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -105,10 +134,10 @@ def read_yaml(path: Path) -> dict[str, Any]:
         content = yaml.load(path.read_bytes(), Loader=_UniqueKeyLoader)
     except OSError as problem:
         raise ConfigError(f"cannot read the file: {problem.strerror}", where=str(path)) from None
-    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as problem:
+    except YAML_FAULTS as problem:
         mark = getattr(problem, "problem_mark", None)
         where = f"{path}:{mark.line + 1}" if mark else str(path)
-        what = getattr(problem, "problem", None) or str(problem).splitlines()[0]
+        what = getattr(problem, "problem", None) or str(problem).partition("\n")[0]
         raise ConfigError(f"not readable as YAML: {what}", where=where) from None
     if not isinstance(content, dict):
         raise ConfigError(
@@ -139,17 +168,19 @@ def parse_value(text: str, where: str) -> Any:
     """A value of the command line, read as YAML."""
     try:
         return yaml.safe_load(text)
-    except yaml.YAMLError:
-        raise ConfigError(f"{text!r} is not a YAML value", where=where) from None
+    except YAML_FAULTS:
+        raise ConfigError(
+            f"{text!r} is not a YAML value",
+            where=where,
+            fix="put text into quotes, such as '\"a: b\"'",
+        ) from None
 
 
 def _find(name_or_path: str, base: Path | None) -> RetrieverConfig:
     if name_or_path.endswith((".yaml", ".yml")):
-        given = Path(name_or_path).expanduser()
-        tried = [given] if base is None or given.is_absolute() else [base / given, given]
-        for path in tried:
-            if path.is_file():
-                return _from_file(path)
+        found, tried = plugins.find_file(name_or_path, base)
+        if found is not None:
+            return _from_file(found)
         raise ConfigError(
             f"no retriever file {name_or_path!r}",
             where=", ".join(str(path.absolute()) for path in tried),
@@ -158,9 +189,9 @@ def _find(name_or_path: str, base: Path | None) -> RetrieverConfig:
     if ":" in name_or_path:
         return RetrieverConfig(name=name_or_path.rpartition(":")[2], target=name_or_path)
     for folder in config_folders("retrievers"):
-        path = folder / f"{name_or_path}.yaml"
-        if path.is_file():
-            return _from_file(path)
+        found, _ = plugins.find_file(str(folder / f"{name_or_path}.yaml"), None)
+        if found is not None:
+            return _from_file(found)
     if name_or_path in plugins.names("retriever"):
         return RetrieverConfig(name=name_or_path, target=name_or_path)
     raise ConfigError(

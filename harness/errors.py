@@ -7,7 +7,8 @@ without a traceback and exits with 2. Anything else that reaches the top is a bu
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import chain, count
 
 
 class HarnessError(Exception):
@@ -88,6 +89,15 @@ def counted(n: int, noun: str) -> str:
     if n == 1:
         return f"1 {noun}"
     return f"{n:,} {noun[:-1]}ies" if noun.endswith("ry") else f"{n:,} {noun}s"
+
+
+def distinct_names(names: Sequence[str]) -> list[str]:
+    """``names`` in their order, equal ones told apart: "a", "a#2", "a#3"."""
+    distinct: list[str] = []
+    for name in names:
+        numbered = (f"{name}#{i}" for i in count(2))
+        distinct.append(next(n for n in chain([name], numbered) if n not in distinct))
+    return distinct
 
 
 def near_names(given: str, known: Iterable[str]) -> str:

@@ -1,44 +1,46 @@
-"""One measurement from its words to its saved runs: prepare, index, measure, evaluate, write.
-
-Everything that can be found wrong is found, and told together, before anything is indexed.
-"""
+"""One measurement from checked parts to saved runs: index, measure, evaluate, write."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import signal
+import threading
 import time
+import warnings as python_warnings
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, Protocol
+from typing import Any
+from typing import Protocol as Interface
 
 from harness import plugins, secrets
-from harness.config import RetrieverConfig, load_retriever_config
-from harness.data import load_dataset
-from harness.errors import ConfigError, ContractError, DataError, HarnessError, counted
+from harness.config import load_retriever_config
+from harness.errors import ContractError, HarnessError, counted
 from harness.evaluation import evaluate
 from harness.measure import runner
 from harness.measure.environment import environment, peak_rss_bytes
-from harness.measure.protocol import Plan, plan
-from harness.measure.protocol import Protocol as MeasuringProtocol
-from harness.measure.threads import prepare_environment, search_threads
-from harness.metrics import Metric, default_metrics, parse_metrics
-from harness.records import check_destination, write_run
+from harness.measure.protocol import Plan, Protocol, plan
+from harness.measure.threads import search_threads
+from harness.metrics import Metric
+from harness.records import write_run
 from harness.retriever import Retriever
 from harness.run import Run, pack_rankings
 from harness.scripts import main_scripts, script_profile
+from harness.stats import RESAMPLES, SEED
 from harness.summary import summarize
 from harness.types import Dataset, Query
-from harness.units import UnitRetriever
+
+_EXAMPLES = 3
+"""Messages of one kind of failure that are shown."""
 
 Task = Callable[[int, int], None]
 """Told (done, total) of a phase that takes long."""
 
 
-class Reporter(Protocol):
+class Reporter(Interface):
     """Shows how far a run is; the command line has one, tests and notebooks need none."""
 
     def phase(self, name: str) -> Any:
@@ -65,14 +67,15 @@ class Candidate:
 
 @dataclass(slots=True)
 class Experiment:
-    """What is going to be measured, complete and checked; see :func:`prepare`."""
+    """What is going to be measured, complete and checked; see
+    :func:`harness.preparation.prepare`."""
 
     candidates: list[Candidate]
     dataset: Dataset
     queries: tuple[Query, ...]
     k: int
     metrics: tuple[Metric, ...]
-    protocol: MeasuringProtocol
+    protocol: Protocol
     out: Path | None
     session: str = field(default_factory=lambda: token_hex(8))
     """Shared by runs that were measured together."""
@@ -83,33 +86,41 @@ class Experiment:
         return plan(self.protocol, len(self.queries))
 
     def run(self, reporter: Reporter | None = None, *, save: bool = True) -> list[Run]:
-        """Index, measure, evaluate and save; one run for each candidate, in their order."""
+        """Index, measure, evaluate and save; one run for each candidate, in their order.
+
+        The retrievers are closed at the end, also those that were given as objects.
+        """
         reporter = reporter or Silent()
         try:
             for candidate in self.candidates:
                 self._index(candidate, reporter)
             known = self._known_ids()
+            scripts = self._scripts()
             systems = [
                 runner.System(c.name, c.retriever, None if _is_external(c) else known)
                 for c in self.candidates
             ]
             with search_threads(self.protocol.threads) as complaints:
+                surroundings = environment(self.protocol.threads)
                 names = ", ".join(c.name for c in self.candidates)
                 with reporter.phase(f"searching with {names}") as task:
                     measurements = runner.measure(
                         systems, self.queries, self.k, self.protocol, progress=task
                     )
-                surroundings = environment(self.protocol.threads)
             if not any(len(m.timings.wall_ns) for m in measurements):
                 raise KeyboardInterrupt  # it came in the warm-up: there is nothing to keep
-            runs = [
-                self._account(candidate, measurement, surroundings, complaints)
-                for candidate, measurement in zip(self.candidates, measurements, strict=True)
-            ]
+            with _interrupts_deferred():
+                runs = [
+                    self._account(candidate, measurement, surroundings, [*complaints], scripts)
+                    for candidate, measurement in zip(self.candidates, measurements, strict=True)
+                ]
+                return [write_run(run, self.out) for run in runs] if save else runs
         finally:
-            for candidate in self.candidates:
-                candidate.retriever.close()
-        return [write_run(run, self.out) for run in runs] if save else runs
+            self.close()
+
+    def close(self) -> None:
+        """Close every retriever; one that fails to close is told as a warning."""
+        close_all(self.candidates)
 
     def _index(self, candidate: Candidate, reporter: Reporter) -> None:
         retriever, documents = candidate.retriever, self.dataset.documents
@@ -122,18 +133,18 @@ class Experiment:
             try:
                 retriever.use_language(self.dataset.language)
                 retriever.index(documents)
-            except HarnessError:
+            except (HarnessError, KeyboardInterrupt):
                 raise
-            except Exception as problem:
+            except BaseException as problem:  # also SystemExit: it must not decide our exit code
                 raise ContractError(
                     f"indexing failed with {type(problem).__name__}: {problem}",
-                    where=f"retriever {candidate.name!r}, {_innermost(problem)}",
+                    where=f"retriever {candidate.name!r}, {plugins.innermost(problem)}",
                     fix="correct the retriever or its parameters; --debug shows the traceback",
                 ) from problem
         candidate.index = {
             "seconds": time.perf_counter() - start,
             "peak_rss_bytes": peak_rss_bytes(),
-            "disk_bytes": retriever.disk_bytes(),
+            "disk_bytes": _asked(candidate, "disk_bytes", [], None),
         }
 
     def _known_ids(self) -> Container[str] | None:
@@ -148,7 +159,8 @@ class Experiment:
         candidate: Candidate,
         measurement: runner.Measurement,
         surroundings: Mapping[str, Any],
-        complaints: Sequence[str],
+        complaints: list[str],
+        scripts: str,
     ) -> Run:
         rankings = pack_rankings([q.id for q in self.queries], measurement.rankings, self.k)
         # A failed query counts as 0; one that an interrupted run did not reach does not count.
@@ -164,12 +176,17 @@ class Experiment:
             self.dataset.qrels,
             self.metrics,
         )
+        told: list[str] = []  # what the retriever itself could not say
+        facts = _asked(candidate, "describe", told, {})
+        health = [scripts, *_asked(candidate, "health_facts", told, (), self.queries)]
         warnings = [
             *self.dataset.warnings,
+            *_without_relevant(self.dataset),
             *complaints,
             *measurement.warnings,
-            *candidate.retriever.health(self.queries),
+            *_asked(candidate, "health", told, (), self.queries),
             *_failures(measurement.status),
+            *told,
         ]
         if _is_external(candidate):
             warnings += _foreign_ids(rankings.doc_ids, self.dataset)
@@ -183,179 +200,42 @@ class Experiment:
             index=candidate.index or {"seconds": None, "peak_rss_bytes": None, "disk_bytes": None},
             warnings=warnings,
             capabilities=candidate.retriever.capabilities,
-            health=self._health(candidate.retriever),
+            health=health,
         )
         manifest = {
             "retriever": {
                 "name": candidate.name,
                 **candidate.config,
                 "hash": _hash(candidate.config),
-                "facts": dict(candidate.retriever.describe()),
+                "facts": dict(facts),
             },
             "dataset": summary["dataset"],
             "k": self.k,
             "metrics": [str(metric) for metric in self.metrics],
             "protocol": self.protocol.as_dict(),
+            "bootstrap": {"seed": SEED, "resamples": RESAMPLES},
             "environment": surroundings,
             "session": self.session,
         }
         return Run(
-            secrets.redact(summary),
-            secrets.redact(manifest),
+            secrets.redact_summary(summary),
+            secrets.redact_manifest(manifest),
             rankings,
-            tuple(secrets.redact(measurement.status)),
+            tuple(
+                status if status in (runner.OK, runner.NOT_RUN) else secrets.redact(status)
+                for status in measurement.status
+            ),
             measurement.timings,
             evaluation,
         )
 
-    def _health(self, retriever: Retriever) -> list[str]:
-        """Which scripts the texts are written in, and how they fit the retriever."""
+    def _scripts(self) -> str:
+        """Which scripts the texts are written in."""
         scripts = "queries " + main_scripts(script_profile(q.text for q in self.queries))
         if self.dataset.documents is not None:
             profile = script_profile(document.contents for document in self.dataset.documents)
             scripts = f"corpus {main_scripts(profile)}; {scripts}"
-        return [scripts, *retriever.health_facts(self.queries)]
-
-
-def prepare(
-    retrievers: Sequence[Any],
-    dataset: str | Path | Dataset,
-    *,
-    split: str = "test",
-    k: int = 10,
-    metrics: Sequence[str] = (),
-    overrides: Sequence[str] = (),
-    protocol: MeasuringProtocol | None = None,
-    out: Path | None = None,
-    save: bool = True,
-) -> Experiment:
-    """An experiment with every part built and checked; nothing is indexed yet.
-
-    Args:
-        retrievers: names of configs, YAML files, ``module:Class``, inline mappings, or objects:
-            a :class:`Retriever`, a LangChain retriever or runnable, or a function (query, k).
-        overrides: ``dotted.path=value`` into the parameters of every retriever.
-
-    Raises:
-        HarnessError: every problem that was found, in one message.
-    """
-    prepare_environment()
-    problems = Problems()
-    candidates: list[Candidate] = []
-    for given in retrievers:
-        with problems.kept():
-            candidates.append(_candidate(given, overrides))
-    data: Dataset | None = None
-    with problems.kept():
-        data = dataset if isinstance(dataset, Dataset) else load_dataset(dataset, split)
-    if k < 1:
-        problems.add(ConfigError(f"k = {k}", where="--k", accepted="a whole number from 1"))
-    chosen: tuple[Metric, ...] = ()
-    with problems.kept():
-        chosen = parse_metrics(metrics) if metrics else default_metrics(max(k, 1))
-    for metric in chosen:
-        if metric.cut is not None and metric.cut > max(k, 1) and metrics:
-            problems.add(
-                ConfigError(
-                    f"metric {metric} with k = {k}",
-                    where="--metrics",
-                    accepted=f"cut-offs up to k = {k}",
-                    fix=f"raise --k to {metric.cut}, or lower the cut-off",
-                )
-            )
-    if save:
-        with problems.kept():
-            check_destination(out)
-    queries: tuple[Query, ...] = ()
-    if data is not None:
-        counted = {q.id for q in data.evaluated} | {q.id for q in data.unanswerable}
-        queries = tuple(q for q in data.queries if q.id in counted)
-        with problems.kept():
-            _check_match(candidates, data, queries)
-            plan(protocol or MeasuringProtocol(), len(queries))
-    problems.raise_if_any()
-    if data is None:
-        raise AssertionError("a dataset that did not load is a problem that was raised")
-    if data.unit_of:
-        for candidate in candidates:
-            candidate.retriever = UnitRetriever(candidate.retriever, data.unit_of)
-    return Experiment(candidates, data, queries, k, chosen, protocol or MeasuringProtocol(), out)
-
-
-class Problems:
-    """Collects errors, to tell all of them at once."""
-
-    def __init__(self) -> None:
-        self._found: list[HarnessError] = []
-
-    def add(self, problem: HarnessError) -> None:
-        """Keep one more."""
-        self._found.append(problem)
-
-    @contextmanager
-    def kept(self) -> Iterator[None]:
-        """Errors of this project that are raised inside are kept instead."""
-        try:
-            yield
-        except HarnessError as problem:
-            self.add(problem)
-
-    def raise_if_any(self) -> None:
-        """Raise the one problem as it is, or several in one message."""
-        if len(self._found) == 1:
-            raise self._found[0]
-        if self._found:
-            parts = "\n".join(f"{i}. {p.render()}" for i, p in enumerate(self._found, start=1))
-            raise HarnessError(f"{len(self._found)} problems\n{parts}") from self._found[0]
-
-
-def _candidate(given: Any, overrides: Sequence[str]) -> Candidate:
-    if isinstance(given, str | Path):
-        given = load_retriever_config(str(given), overrides)
-    elif isinstance(given, Mapping):
-        name = str(given.get("name", given.get("target", "inline")))
-        given = RetrieverConfig.model_validate({"name": name, **given})
-    if isinstance(given, RetrieverConfig):
-        config = {
-            "target": given.target,
-            "params": given.params,
-            "source": str(given.source) if given.source else None,
-        }
-        return Candidate(given.name, given.build(), config)
-    if overrides:
-        raise ConfigError(
-            f"overrides for a {type(given).__name__} object",
-            accepted="overrides for a retriever that is given by name or file",
-        )
-    if isinstance(given, Retriever):
-        return Candidate(type(given).__name__, given, {"target": _path_of(type(given))})
-    if hasattr(given, "invoke") or hasattr(given, "ainvoke"):
-        wrapped = plugins.resolve("retriever", "langchain")(factory=given)
-        return Candidate(type(given).__name__, wrapped, {"target": _path_of(type(given))})
-    if callable(given):
-        wrapped = plugins.resolve("retriever", "callable")(function=given)
-        return Candidate(getattr(given, "__name__", "callable"), wrapped, {"target": "callable"})
-    raise ConfigError(
-        f"a {type(given).__name__} as retriever",
-        accepted="a name, a YAML file, a Retriever, a LangChain retriever or a function(query, k)",
-    )
-
-
-def _check_match(candidates: Sequence[Candidate], data: Dataset, queries: Sequence[Query]) -> None:
-    if not queries:
-        raise DataError(
-            f"no query of {data.name!r} has a judgement in split {data.split!r}",
-            accepted="at least one judged or unanswerable query",
-            fix="; ".join(["choose another --split, or check the ids", *data.warnings]),
-        )
-    if data.documents is None:
-        needy = [c.name for c in candidates if not _is_external(c)]
-        if needy:
-            raise DataError(
-                f"dataset {data.name!r} has no corpus, and {', '.join(needy)} needs one to index",
-                accepted="an external retriever (`external: true`), or a dataset with documents",
-                fix="add the documents to the dataset folder, or declare the retriever external",
-            )
+        return scripts
 
 
 def _is_external(candidate: Candidate) -> bool:
@@ -363,11 +243,66 @@ def _is_external(candidate: Candidate) -> bool:
 
 
 def _failures(status: Sequence[str]) -> list[str]:
-    reasons: dict[str, int] = {}
+    """Failed queries by kind of failure, with some of the messages: a service that puts a request
+    id into each of them would otherwise fill the screen."""
+    kinds: dict[str, list[str]] = {}
     for one in status:
         if one not in (runner.OK, runner.NOT_RUN):
-            reasons[one] = reasons.get(one, 0) + 1
-    return [f"{counted(n, 'query')} failed: {reason}" for reason, n in reasons.items()]
+            kinds.setdefault(one.partition(":")[0], []).append(one)
+    lines = []
+    for messages in kinds.values():
+        distinct = list(dict.fromkeys(messages))
+        shown = " / ".join(distinct[:_EXAMPLES])
+        more = f" / and {len(distinct) - _EXAMPLES} more" if len(distinct) > _EXAMPLES else ""
+        lines.append(f"{counted(len(messages), 'query')} failed: {shown}{more}")
+    return lines
+
+
+def _without_relevant(data: Dataset) -> list[str]:
+    n = sum(max(data.qrels[q.id].values(), default=0) < 1 for q in data.evaluated)
+    if not n:
+        return []
+    return [f"{counted(n, 'evaluated query')} with no relevant document: 0 whatever is returned"]
+
+
+def _asked(
+    candidate: Candidate, question: str, told: list[str], otherwise: Any, *arguments: Any
+) -> Any:
+    """What the retriever says of itself. It is asked after the measurement, which a mistake in the
+    answer must not cost: that becomes a sentence in ``told``."""
+    try:
+        return getattr(candidate.retriever, question)(*arguments)
+    except Exception as problem:
+        told.append(f"{question}() of {candidate.name} failed with {problem!r}")
+        return otherwise
+
+
+def close_all(candidates: Sequence[Candidate]) -> None:
+    """Close every retriever, whatever the others do."""
+    for candidate in candidates:
+        try:
+            candidate.retriever.close()
+        except Exception as problem:
+            message = f"close() of retriever {candidate.name!r} failed with {problem!r}"
+            python_warnings.warn(secrets.redact(message), RuntimeWarning, stacklevel=2)
+
+
+@contextmanager
+def _interrupts_deferred() -> Iterator[None]:
+    """A first Ctrl-C waits until what was measured is saved; a second one does not."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def later(*_: Any) -> None:
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, later)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _foreign_ids(doc_ids: Sequence[str], data: Dataset) -> list[str]:
@@ -385,19 +320,31 @@ def _foreign_ids(doc_ids: Sequence[str], data: Dataset) -> list[str]:
     return []
 
 
-def _innermost(problem: BaseException) -> str:
-    trace = problem.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    if trace is None:
-        return "unknown place"
-    return f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
+def _hash(config: Mapping[str, Any]) -> str | None:
+    """Of the target and the parameters, with the configs that legs name in their place; None for an
+    object, which does not say what it was built from."""
+    if "params" not in config:
+        return None
+    text = json.dumps(_resolved(config["target"], config["params"]), sort_keys=True, default=str)
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
 
-def _hash(config: Mapping[str, Any]) -> str:
-    kept = {key: value for key, value in config.items() if key != "source"}
-    return hashlib.sha256(json.dumps(kept, sort_keys=True, default=str).encode()).hexdigest()[:16]
+def _resolved(target: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    settings = dict(params)
+    if isinstance(settings.get("legs"), list):
+        settings["legs"] = [_resolved_leg(leg) for leg in settings["legs"]]
+    return {"target": target, "params": settings}
 
 
-def _path_of(kind: type) -> str:
+def _resolved_leg(leg: Any) -> Any:
+    if isinstance(leg, str):
+        config = load_retriever_config(leg)
+        return _resolved(config.target, config.params)
+    if isinstance(leg, Mapping):
+        return _resolved(str(leg.get("target")), leg.get("params", {}))
+    return path_of(type(leg))
+
+
+def path_of(kind: type) -> str:
+    """``module:Class``, as a config would name it."""
     return f"{kind.__module__}:{kind.__qualname__}"

@@ -8,12 +8,15 @@ whole list.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import inspect
+import json
 import sys
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import reduce
@@ -62,11 +65,40 @@ def config_folder() -> Path | None:
 def beside_config(given: str | Path) -> Path:
     """A path from a parameter: a relative one starts at the config that is being built, or, where
     nothing is there, at the current folder."""
-    path = Path(given).expanduser()
-    folder = config_folder()
-    if folder is not None and not path.is_absolute() and (folder / path).exists():
-        return folder / path
-    return path
+    with _looked_up(given):
+        path = Path(given).expanduser()
+        folder = config_folder()
+        if folder is not None and not path.is_absolute() and (folder / path).exists():
+            return folder / path
+        return path
+
+
+def find_file(name: str, base: Path | None) -> tuple[Path | None, list[Path]]:
+    """The file that ``name`` means, None when there is none; and the places that were looked at.
+
+    Args:
+        base: folder that a relative name is tried against first.
+
+    Raises:
+        ConfigError: a name that no file can have, or a folder that may not be read.
+    """
+    with _looked_up(name):
+        given = Path(name).expanduser()
+        tried = [given] if given.is_absolute() or base is None else [base / given, given]
+        return next((path for path in tried if path.is_file()), None), tried
+
+
+@contextmanager
+def _looked_up(name: str | Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, RuntimeError) as problem:  # RuntimeError: the home of an unknown user
+        shown = str(name) if len(str(name)) <= 100 else f"{str(name)[:100]}..."
+        raise ConfigError(
+            f"no file can be looked for under {shown!r}",
+            where=getattr(problem, "strerror", None) or str(problem),
+            accepted="the path of a file that may be read",
+        ) from None
 
 
 def names(kind: Kind) -> list[str]:
@@ -86,11 +118,12 @@ def resolve(kind: Kind, target: str, *, base: Path | None = None) -> Any:
     """
     if ":" in target:
         return load(target, base=base)
+    # What is built in or installed is not looked for beside a config.
     if target in BUILT_IN[kind]:
-        return load(BUILT_IN[kind][target])
+        return _attribute(BUILT_IN[kind][target], None)
     registered = _registered(kind)
     if target in registered:
-        return load(registered[target].value)
+        return _attribute(registered[target].value, None)
     raise PluginError(
         f"unknown {kind} {target!r}",
         accepted=f"a short name ({near_names(target, names(kind))}), module:attribute, "
@@ -101,7 +134,10 @@ def resolve(kind: Kind, target: str, *, base: Path | None = None) -> Any:
 
 def load(target: str, *, base: Path | None = None) -> Any:
     """The attribute of the module or file that ``module:attribute`` names, dots allowed in both."""
-    base = base or config_folder()
+    return _attribute(target, base or config_folder())
+
+
+def _attribute(target: str, base: Path | None) -> Any:
     module_name, _, attribute = target.rpartition(":")
     if not module_name or not attribute:
         raise PluginError(f"{target!r}", accepted="module:attribute or file.py:attribute")
@@ -109,6 +145,7 @@ def load(target: str, *, base: Path | None = None) -> Any:
         module = _load_file(module_name, base)
     else:
         module = _load_module(module_name, base)
+        _refuse_namesake(module, module_name, attribute, base)
     try:
         return reduce(getattr, attribute.split("."), module)
     except AttributeError:
@@ -147,7 +184,8 @@ def construct(
 
     Raises:
         PluginError: the target does not resolve or is no retriever.
-        ConfigError: unknown, missing or ill-typed parameters, all of them in one message.
+        ConfigError: unknown, missing or ill-typed parameters, all of them in one message; or the
+            constructor failed.
     """
     factory = resolve("retriever", target, base=base)
     if not callable(factory):
@@ -156,6 +194,14 @@ def construct(
     outer = _base.set(base or config_folder())
     try:
         made = factory(**checked)
+    except HarnessError:
+        raise
+    except (Exception, SystemExit) as problem:
+        raise ConfigError(
+            f"building retriever {target!r} failed with {type(problem).__name__}: {problem}",
+            where=", ".join(filter(None, [where, innermost(problem)])),
+            fix="correct the retriever or its parameters; --debug shows the traceback",
+        ) from problem
     finally:
         _base.reset(outer)
     if not isinstance(made, Retriever):
@@ -169,11 +215,19 @@ def construct(
     return made
 
 
+def innermost(problem: BaseException) -> str:
+    """``file:line`` where ``problem`` was raised, empty when that is in this module."""
+    trace = problem.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None or trace.tb_frame.f_code.co_filename == __file__:
+        return ""
+    return f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
+
+
 def _checked_params(
     factory: Any, params: dict[str, Any], target: str, where: str
 ) -> dict[str, Any]:
-    from pydantic import ConfigDict, ValidationError, create_model
-
     try:
         parameters = inspect.signature(factory).parameters
     except (TypeError, ValueError):  # some built-in types have no signature to check against
@@ -183,45 +237,95 @@ def _checked_params(
         hints = typing.get_type_hints(init)
     except Exception:  # hints of third parties may name what is importable only for type checkers
         hints = {}
-    fields: dict[str, Any] = {}
-    open_ended = False
-    for name, parameter in parameters.items():
-        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-            open_ended = True
-        elif parameter.kind is not inspect.Parameter.VAR_POSITIONAL:
-            default = ... if parameter.default is inspect.Parameter.empty else parameter.default
-            fields[name] = (hints.get(name, Any), default)
-    model = create_model(
-        "Params",
-        __config__=ConfigDict(
-            extra="allow" if open_ended else "forbid", arbitrary_types_allowed=True, strict=False
-        ),
-        **fields,
-    )
-    try:
-        model.model_validate(params)
-    except ValidationError as problem:
-        accepted = ", ".join(sorted(fields)) or "(none)"
+    kinds = {parameter.kind for parameter in parameters.values()}
+    open_ended = inspect.Parameter.VAR_KEYWORD in kinds
+    variable = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    declared = {name: p for name, p in parameters.items() if p.kind not in variable}
+    checked = dict(params)
+    faults: list[str] = []
+    for name, parameter in declared.items():
+        if name in params:
+            checked[name] = _checked_value(name, params[name], hints.get(name, Any), faults)
+        elif parameter.default is inspect.Parameter.empty:
+            faults.append(f"{name!r} is missing")
+    if not open_ended:
+        faults += [f"unknown key {name!r}" for name in params if name not in declared]
+    if faults:
         raise ConfigError(
-            f"parameters of {target!r}: " + "; ".join(describe_faults(problem)),
+            f"parameters of {target!r}: " + "; ".join(faults),
             where=where,
-            accepted=accepted + (", and what the factory takes" if open_ended else ""),
+            accepted=(", ".join(sorted(declared)) or "(none)")
+            + (", and what the factory takes" if open_ended else ""),
             fix="correct the keys under `params:` or in --set",
-        ) from None
-    return params
+        )
+    return checked
+
+
+def _checked_value(name: str, value: Any, annotation: Any, faults: list[str]) -> Any:
+    """``value`` as ``annotation`` wants it; what does not fit is told in ``faults``.
+
+    A number is no truth value and a truth value no number. Text, which is all that an environment
+    variable can hold, is read as what is wanted unless text is. Objects are handed on as they are.
+    """
+    from pydantic import ValidationError
+
+    adapter = _adapter(annotation)
+    if adapter is None:
+        return value
+    try:
+        fitting = adapter.validate_python(value, strict=True)
+    except ValidationError as problem:
+        try:
+            return _read_as(adapter, value, problem)
+        except ValidationError as final:
+            faults += describe_faults(final, name)
+            return value
+    # A mapping may have become a model. An ``Iterable`` becomes an iterator, which ends: not that.
+    if isinstance(value, dict | list) and not isinstance(fitting, Iterator):
+        return fitting
+    return value
+
+
+def _read_as(adapter: Any, value: Any, problem: Exception) -> Any:
+    """``value`` converted without loss: text, or a list or mapping of a config."""
+    if isinstance(value, str):
+        return adapter.validate_python(value, strict=False)
+    if not isinstance(value, dict | list):
+        raise problem
+    try:
+        text = json.dumps(value)
+    except (TypeError, ValueError):  # it holds objects
+        return adapter.validate_python(value, strict=False)
+    # YAML, as JSON, has no tuple, set, path or enumeration: strict, but for those.
+    return adapter.validate_json(text, strict=True)
+
+
+def _adapter(annotation: Any) -> Any:
+    """A pydantic ``TypeAdapter``, None for an annotation that pydantic cannot check."""
+    from pydantic import ConfigDict, TypeAdapter
+    from pydantic.errors import PydanticUserError
+    from pydantic_core import SchemaError
+
+    for config in (ConfigDict(arbitrary_types_allowed=True), None):  # models bring their own
+        try:
+            return TypeAdapter(annotation, config=config)
+        except (PydanticUserError, SchemaError, TypeError):
+            continue
+    return None
 
 
 _TYPE_NAMES = {"int", "float", "str", "bool", "dict", "list", "none"}
 
 
-def describe_faults(problem: Any) -> list[str]:
+def describe_faults(problem: Any, parent: str = "") -> list[str]:
     """One phrase for each fault of a pydantic ``ValidationError``; input values are not repeated,
-    they may hold secrets."""
+    they may hold secrets. ``parent`` is the key that was validated, empty for a whole mapping."""
     faults = []
     for error in problem.errors(include_input=False, include_url=False):
         # Where several types are accepted pydantic adds the name of the type to the path.
         parts = [str(part) for part in error["loc"] if str(part) not in _TYPE_NAMES]
-        path = ".".join(part for part in parts if "[" not in part) or "(top)"
+        inside = [part for part in parts if "[" not in part]
+        path = ".".join([parent, *inside] if parent else inside) or "(top)"
         if error["type"] == "extra_forbidden":
             faults.append(f"unknown key {path!r}")
         elif error["type"] == "missing":
@@ -254,10 +358,27 @@ def _load_module(name: str, base: Path | None) -> Any:
         ) from problem
     except HarnessError:
         raise
-    except Exception as problem:
+    except (Exception, SystemExit) as problem:
         raise PluginError(
             f"importing {name!r} failed with {type(problem).__name__}: {problem}"
         ) from problem
+
+
+def _refuse_namesake(module: Any, name: str, attribute: str, base: Path | None) -> None:
+    """Python keeps one module of a name: a second one, beside another config, is not that."""
+    if base is None:
+        return
+    stem = base.joinpath(*name.split("."))
+    beside = next((p for p in (stem / "__init__.py", Path(f"{stem}.py")) if p.is_file()), None)
+    loaded = getattr(module, "__file__", None)
+    if beside is None or (loaded and Path(loaded).resolve() == beside.resolve()):
+        return
+    raise PluginError(
+        f"{name!r} means two modules: {loaded or 'one without a file'} is loaded, {beside} is "
+        "beside the config",
+        accepted="a module of another name, or a file",
+        fix=f"name the file: ./{beside.relative_to(base).as_posix()}:{attribute}",
+    )
 
 
 def _make_importable(base: Path | None) -> None:
@@ -268,12 +389,12 @@ def _make_importable(base: Path | None) -> None:
 
 
 def _load_file(name: str, base: Path | None) -> Any:
-    given = Path(name).expanduser()
-    tried = [given] if given.is_absolute() or base is None else [base / given, given]
-    path = next((p for p in tried if p.is_file()), None)
+    path, tried = find_file(name, base)
     if path is None:
         raise PluginError(f"no file {name!r}", where=", ".join(str(p.absolute()) for p in tried))
-    module_name = "_harness_file_" + path.resolve().as_posix().replace("/", "_").replace(".", "_")
+    # Hashed, since a/b.py and a_b.py would read the same with other signs for the separators.
+    identity = hashlib.sha256(str(path.resolve()).encode("utf-8", "surrogateescape")).hexdigest()
+    module_name = f"_harness_file_{identity[:16]}_{path.stem}"
     if module_name in sys.modules:
         return sys.modules[module_name]
     spec = importlib.util.spec_from_file_location(module_name, path)
@@ -284,10 +405,10 @@ def _load_file(name: str, base: Path | None) -> Any:
     sys.modules[module_name] = module
     try:
         spec.loader.exec_module(module)
-    except HarnessError:
-        raise
-    except Exception as problem:
-        del sys.modules[module_name]
+    except BaseException as problem:
+        del sys.modules[module_name]  # half made
+        if isinstance(problem, HarnessError) or not isinstance(problem, Exception | SystemExit):
+            raise
         raise PluginError(
             f"importing {path} failed with {type(problem).__name__}: {problem}"
         ) from problem

@@ -6,7 +6,9 @@ by id, so that a lower position is a lower id and :func:`top_k` applies the rule
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,8 @@ from harness.types import Hit, LegTrace, Ranking
 TIE_RULE = "score desc, id asc"
 
 _BLOCK = 256
+
+_UNWRITABLE = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029\ud800-\udfff]")
 
 
 def top_k(scores: NDArray[np.floating[Any]], k: int) -> NDArray[np.intp]:
@@ -72,28 +76,41 @@ def checked_ranking(
             finite or that rises.
     """
     ranking = raw if isinstance(raw, Ranking) else _from_pairs(raw)
-    _check_ids(ranking.doc_ids, k, known_ids)
-    _check_legs(ranking)
-    if ranking.scores is None or not has_scores:
-        return ranking if ranking.scores is None else _replace_scores(ranking)
-    scores = _checked_scores(ranking)
-    if (np.diff(scores) == 0).any():
-        return _break_ties(ranking, scores)
-    return Ranking(ranking.doc_ids, scores, ranking.stages, ranking.legs, ranking.collapsed)
+    # Copies throughout: a retriever may fill the same lists again in its next call.
+    ids = _checked_ids(ranking.doc_ids, k, known_ids)
+    _check_stages(ranking)
+    legs = {name: _checked_leg(name, leg, len(ids)) for name, leg in ranking.legs.items()}
+    scores = None
+    if ranking.scores is not None and has_scores:
+        scores = _checked_scores(ids, ranking.scores)
+        tied = np.flatnonzero(scores[1:] == scores[:-1]).tolist()
+        if any(ids[i] > ids[i + 1] for i in tied):
+            ids, legs = _ties_by_id(ids, scores, legs)
+    return Ranking(ids, scores, dict(ranking.stages), legs, ranking.collapsed)
 
 
-def _check_ids(ids: Sequence[str], k: int, known_ids: Container[str] | None) -> None:
-    n = len(ids)
-    if n > k:
-        raise ContractError(f"{n} hits returned", accepted=f"at most k = {k}", fix="cut at k")
-    if not set(map(type, ids)) <= {str}:
-        other = next(doc_id for doc_id in ids if type(doc_id) is not str)
+def _check_stages(ranking: Ranking) -> None:
+    stages: dict[str, object] = dict(ranking.stages)
+    for stage, nanoseconds in stages.items():
+        if not isinstance(nanoseconds, Integral) or nanoseconds < 0:
+            raise ContractError(
+                f"stage {stage!r} of {nanoseconds!r}",
+                accepted="a whole number of nanoseconds",
+                fix="report stages with time.perf_counter_ns, or not at all",
+            )
+
+
+def _checked_ids(given: Sequence[str], k: int, known_ids: Container[str] | None) -> list[str]:
+    ids = list(given)
+    if len(ids) > k:
         raise ContractError(
-            f"document id {other!r} of type {type(other).__name__}",
-            accepted="ids as text",
-            fix="convert ids with str() in the retriever",
+            f"{len(ids)} hits returned", accepted=f"at most k = {k}", fix="cut at k"
         )
-    if known_ids is not None and not all(map(known_ids.__contains__, ids)):
+    if not set(map(type, ids)) <= {str}:
+        ids = [_as_text(doc_id) for doc_id in ids]
+    if known_ids is None:
+        _check_writable(ids)
+    elif not all(map(known_ids.__contains__, ids)):
         unknown = next(doc_id for doc_id in ids if doc_id not in known_ids)
         raise ContractError(
             f"document id {unknown!r} is not in the corpus",
@@ -101,7 +118,7 @@ def _check_ids(ids: Sequence[str], k: int, known_ids: Container[str] | None) -> 
             fix="check the id mapping of the retriever, or use a dataset without a corpus for "
             "an external index",
         )
-    if len(set(ids)) != n:
+    if len(set(ids)) != len(ids):
         repeated = next(doc_id for i, doc_id in enumerate(ids) if doc_id in ids[:i])
         raise ContractError(
             f"document id {repeated!r} returned twice in one ranking",
@@ -109,26 +126,46 @@ def _check_ids(ids: Sequence[str], k: int, known_ids: Container[str] | None) -> 
             fix="return distinct ids; chunks of one document need an id each, or a unit key that "
             "collapses them",
         )
+    return ids
 
 
-def _check_legs(ranking: Ranking) -> None:
-    n = len(ranking)
-    for name, leg in ranking.legs.items():
-        ranks, scores = len(leg.ranks), len(leg.scores)
-        if ranks != n or scores != n:
+def _as_text(doc_id: object) -> str:
+    if not isinstance(doc_id, str):
+        raise ContractError(
+            f"document id {doc_id!r} of type {type(doc_id).__name__}",
+            accepted="ids as text",
+            fix="convert ids with str() in the retriever",
+        )
+    return str(doc_id)  # text of numpy is text
+
+
+def _check_writable(ids: Sequence[str]) -> None:
+    """Ids of a corpus were checked when it was read; those of an external index are not known."""
+    for doc_id in ids:
+        if not doc_id or _UNWRITABLE.search(doc_id):
             raise ContractError(
-                f"leg {name!r} has {ranks} ranks and {scores} scores for {n} hits",
-                accepted="one of each per hit",
+                f"document id {doc_id!r}",
+                accepted="text without tabs, line breaks and other control characters, not empty",
+                fix="return ids that can stand in a file",
             )
 
 
-def _checked_scores(ranking: Ranking) -> NDArray[np.float64]:
-    ids = ranking.doc_ids
-    try:
-        scores = np.asarray(ranking.scores, dtype=np.float64)
-    except (TypeError, ValueError):
+def _checked_leg(name: str, leg: LegTrace, n: int) -> LegTrace:
+    ranks, scores = np.array(leg.ranks), np.array(leg.scores)
+    if len(ranks) != n or len(scores) != n:
         raise ContractError(
-            f"scores {ranking.scores!r}", accepted="one finite number per document id"
+            f"leg {name!r} has {len(ranks)} ranks and {len(scores)} scores for {n} hits",
+            accepted="one of each per hit",
+        )
+    return LegTrace(ranks, scores)
+
+
+def _checked_scores(ids: Sequence[str], given: Any) -> NDArray[np.float64]:
+    try:
+        scores = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ContractError(
+            f"scores {given!r}", accepted="one finite number per document id"
         ) from None
     if scores.shape != (len(ids),):
         raise ContractError(
@@ -153,6 +190,18 @@ def _checked_scores(ranking: Ranking) -> NDArray[np.float64]:
     return scores
 
 
+def _ties_by_id(
+    ids: list[str], scores: NDArray[np.float64], legs: dict[str, LegTrace]
+) -> tuple[list[str], dict[str, LegTrace]]:
+    order = sorted(range(len(ids)), key=ids.__getitem__)
+    order.sort(key=scores.tolist().__getitem__, reverse=True)  # stable: ids stay in order
+    turned = {
+        name: LegTrace(np.asarray(leg.ranks)[order], np.asarray(leg.scores)[order])
+        for name, leg in legs.items()
+    }
+    return [ids[i] for i in order], turned
+
+
 def _from_pairs(raw: Any) -> Ranking:
     if isinstance(raw, str) or not isinstance(raw, Sequence):
         raise ContractError(
@@ -163,30 +212,14 @@ def _from_pairs(raw: Any) -> Ranking:
     scores: list[float] = []
     for position, pair in enumerate(raw):
         try:
+            if isinstance(pair, str):
+                raise TypeError
             doc_id, score = pair
             scores.append(float(score))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ContractError(
                 f"search returned {pair!r} at rank {position + 1}",
                 accepted="(doc_id, score) pairs; Ranking(doc_ids) when there are no scores",
             ) from None
         ids.append(doc_id)
     return Ranking(ids, scores)
-
-
-def _replace_scores(ranking: Ranking) -> Ranking:
-    return Ranking(ranking.doc_ids, None, ranking.stages, ranking.legs, ranking.collapsed)
-
-
-def _break_ties(ranking: Ranking, scores: NDArray[np.float64]) -> Ranking:
-    ids, legs = ranking.doc_ids, ranking.legs
-    tied = np.flatnonzero(scores[1:] == scores[:-1]).tolist()
-    if any(ids[i] > ids[i + 1] for i in tied):
-        order = sorted(range(len(ids)), key=ids.__getitem__)
-        order.sort(key=scores.tolist().__getitem__, reverse=True)  # stable: ids stay in order
-        legs = {
-            name: LegTrace(np.asarray(leg.ranks)[order], np.asarray(leg.scores)[order])
-            for name, leg in legs.items()
-        }
-        ids = [ids[i] for i in order]
-    return Ranking(ids, scores, ranking.stages, legs, ranking.collapsed)

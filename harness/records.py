@@ -7,6 +7,7 @@ version is refused with a clear message, never half understood.
 from __future__ import annotations
 
 import csv
+import errno
 import hashlib
 import json
 import math
@@ -14,8 +15,10 @@ import os
 import re
 import shutil
 import tempfile
+import unicodedata
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,9 +27,9 @@ from zipfile import BadZipFile
 import numpy as np
 
 from harness import secrets, trec
-from harness.errors import ConfigError, RecordError
+from harness.errors import ConfigError, DataError, RecordError
 from harness.evaluation import Evaluation, Mean
-from harness.measure.runner import Timings
+from harness.measure.runner import NOT_RUN, OK, Timings
 from harness.metrics import parse_metrics
 from harness.run import Rankings, Run
 from harness.summary import SCHEMA_VERSION
@@ -37,34 +40,46 @@ TREC_RUN = "run.trec"
 RANKINGS = "rankings.npz"
 PER_QUERY = "per_query.csv"
 TIMINGS = "timings.npz"
+_PENDING = ".summary.json"
+_FILES = (SUMMARY, MANIFEST, TREC_RUN, RANKINGS, PER_QUERY, TIMINGS, _PENDING)
 
 DEFAULT_ROOT = Path("results") / "runs"
 
+_LONGEST_STATUS = 500
+"""Characters of a status in ``per_query.csv``, where it stands once for each metric."""
+
+_LONGEST_SLUG = 60
+"""Bytes: two of them, time, hash and prefix stay below the 255 that file systems allow."""
+
 
 def check_destination(out: Path | None) -> None:
-    """Find out before the measurement whether a run can be written.
+    """Find out before the measurement whether a run can be written; leaves no trace.
 
     Raises:
-        RecordError: ``out`` already holds something, or its parent cannot be written to.
+        RecordError: ``out`` is a file, already holds something, or cannot be written to.
     """
-    if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
-        what = "already holds a run" if (out / SUMMARY).exists() else "is not empty"
+    target = DEFAULT_ROOT if out is None else _resolved(out)
+    try:
+        what = None if out is None else _taken(target)
+        if what is None:
+            existing = out is not None and target.is_dir()
+            _probe(target if existing or out is None else target.parent)
+    except OSError as problem:
+        raise _cannot_write(DEFAULT_ROOT if out is None else out, problem) from None
+    if what is not None:
         raise RecordError(
             f"output folder {what}",
             where=str(out),
             accepted="a folder that does not exist yet, or an empty one",
             fix="name another folder with --out, or leave it out for a new one in results/runs",
         )
-    parent = DEFAULT_ROOT if out is None else out.absolute().parent
-    try:
-        parent.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(tempfile.mkdtemp(prefix=".probe-", dir=parent))
-    except OSError as problem:
-        raise _cannot_write(parent, problem) from None
 
 
 def write_run(run: Run, out: Path | None = None) -> Run:
-    """Save ``run`` as one folder, atomically; gives it with ``run_id`` and ``folder`` filled.
+    """Save ``run`` as one folder, complete or not at all; gives it as :func:`read_run` would.
+
+    A ranking that cannot be written as TREC text costs ``run.trec``, not the run: a warning in the
+    summary says so.
 
     Args:
         out: exactly this folder; None = a new one under ``results/runs``, named after time,
@@ -83,21 +98,27 @@ def write_run(run: Run, out: Path | None = None) -> Run:
             _content_hash(run),
         )
     )
-    target = out.absolute() if out is not None else (DEFAULT_ROOT / run_id).absolute()
-    summary = secrets.redact({"run_id": run_id, **run.summary})
-    manifest = secrets.redact(
+    shown = out.absolute() if out is not None else (DEFAULT_ROOT / run_id).absolute()
+    manifest = secrets.redact_manifest(
         {"run_id": run_id, "created": created.isoformat(timespec="seconds"), **run.manifest}
     )
-    temporary = target.parent / f".tmp-{os.getpid()}-{run_id}"
+    status = _status_texts(run.status)
     try:
-        temporary.mkdir()
-        _write_files(temporary, run, summary, manifest)
-        temporary.replace(target)
+        with _new_folder(_resolved(shown), run_id) as folder:
+            summary = {"run_id": run_id, **run.summary}
+            complaint = _write_trec(folder / TREC_RUN, run)
+            if complaint is not None:
+                summary["warnings"] = [*summary.get("warnings", ()), complaint]
+            summary = _visible_summary(secrets.redact_summary(summary))
+            _write_arrays(folder, run)
+            _write_per_query(folder / PER_QUERY, run, status)
+            _write_json(folder / MANIFEST, manifest)
+            # Last and at once: a folder without a summary is no run.
+            _write_json(folder / _PENDING, summary)
+            (folder / _PENDING).replace(folder / SUMMARY)
     except OSError as problem:
-        raise _cannot_write(target, problem) from None
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-    return Run(summary, manifest, run.rankings, run.status, run.timings, run.evaluation, target)
+        raise _cannot_write(shown, problem) from None
+    return Run(summary, manifest, run.rankings, status, run.timings, run.evaluation, shown)
 
 
 def read_run(folder: Path) -> Run:
@@ -141,7 +162,10 @@ def read_run(folder: Path) -> Run:
             where=str(folder),
             fix="install the package that registers this metric",
         ) from None
-    except (OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.error) as problem:
+    except (
+        OSError, ValueError, LookupError, TypeError, AttributeError, EOFError, BadZipFile,
+        csv.Error, zlib.error,
+    ) as problem:  # fmt: skip
         raise RecordError(
             f"run folder is damaged: {type(problem).__name__}: {problem}",
             where=str(folder),
@@ -153,23 +177,88 @@ def read_run(folder: Path) -> Run:
     )
 
 
-def _write_files(
-    folder: Path, run: Run, summary: Mapping[str, Any], manifest: Mapping[str, Any]
-) -> None:
+def to_json(document: Any) -> str:
+    """``document`` as JSON text that every reader takes, in UTF-8 and without a last line break.
+
+    Numbers that are not finite become null, for JSON has no word for them; lone surrogates, which
+    UTF-8 cannot hold, become visible escapes; what JSON does not know becomes text.
+    """
+    return json.dumps(_plain(document), ensure_ascii=False, indent=2, default=_as_text)
+
+
+def _resolved(path: Path) -> Path:
+    """The place behind links; unlike ``Path.resolve`` it never raises."""
+    return Path(os.path.realpath(path))
+
+
+def _taken(target: Path) -> str | None:
+    """Why a run cannot become ``target``; None = it can."""
+    if target.is_dir():
+        if (target / SUMMARY).exists():
+            return "already holds a run"
+        return "is not empty" if any(target.iterdir()) else None
+    return "is a file" if os.path.lexists(target) else None
+
+
+def _probe(folder: Path) -> None:
+    """Try to write into ``folder``, and take away again whatever that created."""
+    folder = folder.absolute()
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(tempfile.mkdtemp(prefix=".probe-", dir=folder))
+    finally:
+        for path in missing:
+            with suppress(OSError):  # somebody else may have put something there
+                path.rmdir()
+
+
+@contextmanager
+def _new_folder(target: Path, run_id: str) -> Iterator[Path]:
+    """A folder to write the files of a run in, which is ``target`` afterwards or gone.
+
+    An existing empty folder is filled in place: a mounted one cannot be renamed onto.
+    """
+    if target.is_dir():
+        try:
+            yield target
+        except BaseException:
+            for name in _FILES:
+                with suppress(OSError):
+                    (target / name).unlink(missing_ok=True)
+            raise
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.parent / f".tmp-{os.getpid()}-{run_id}"
+    temporary.mkdir()
+    try:
+        yield temporary
+        temporary.replace(target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _write_trec(path: Path, run: Run) -> str | None:
+    """Write ``run.trec``, or say why that cannot be done."""
+    rankings = run.rankings
+    rows = {query_id: rankings.row(at) for at, query_id in enumerate(rankings.query_ids)}
+    try:
+        trec.write_run(path, rows, _slug(run.name))
+    except DataError as problem:
+        path.unlink(missing_ok=True)
+        return f"{TREC_RUN} was not written: {problem.given}"
+    return None
+
+
+def _write_arrays(folder: Path, run: Run) -> None:
     rankings, timings = run.rankings, run.timings
-    _write_json(folder / MANIFEST, manifest)
-    trec.write_run(
-        folder / TREC_RUN,
-        {query_id: rankings.row(at) for at, query_id in enumerate(rankings.query_ids)},
-        _slug(run.name),
-    )
     arrays: dict[str, Any] = {
         "query_ids": np.array(rankings.query_ids, dtype=np.str_),
         "doc_ids": np.array(rankings.doc_ids, dtype=np.str_),
         "ranking": rankings.ranking,
         "scores": rankings.scores,
-        **{f"leg_ranks:{leg}": values for leg, values in rankings.leg_ranks.items()},
-        **{f"leg_scores:{leg}": values for leg, values in rankings.leg_scores.items()},
+        **{f"leg_ranks:{_visible(leg)}": ranks for leg, ranks in rankings.leg_ranks.items()},
+        **{f"leg_scores:{_visible(leg)}": scores for leg, scores in rankings.leg_scores.items()},
     }
     np.savez_compressed(folder / RANKINGS, **arrays)
     calls: dict[str, Any] = {
@@ -179,28 +268,26 @@ def _write_files(
         "position": timings.position,
         "query": timings.query,
         "failed": timings.failed,
-        **{f"stage:{stage}": values for stage, values in timings.stages.items()},
+        **{f"stage:{_visible(stage)}": values for stage, values in timings.stages.items()},
     }
     np.savez_compressed(folder / TIMINGS, **calls)
-    _write_per_query(folder / PER_QUERY, run)
-    _write_json(folder / SUMMARY, summary)
 
 
-def _write_per_query(path: Path, run: Run) -> None:
+def _write_per_query(path: Path, run: Run, status: Sequence[str]) -> None:
     evaluated = {query_id: at for at, query_id in enumerate(run.evaluation.query_ids)}
     with path.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(("query_id", "status", "metric", "value"))
-        for query_id, status in zip(run.rankings.query_ids, run.status, strict=True):
+        for query_id, told in zip(run.rankings.query_ids, status, strict=True):
             at = evaluated.get(query_id)
-            shown = secrets.redact(status)
+            shown = _visible(query_id)
             if at is None:
-                rows.writerow((query_id, shown, "", ""))
+                rows.writerow((shown, told, "", ""))
                 continue
             for metric, value in zip(
                 run.evaluation.metrics, run.evaluation.per_query[at].tolist(), strict=True
             ):
-                rows.writerow((query_id, shown, metric, repr(value)))
+                rows.writerow((shown, told, metric, repr(value)))
 
 
 def _read_per_query(
@@ -225,24 +312,66 @@ def _read_per_query(
     per_query = np.array(
         [[row[name] for name in names] for row in values.values()], dtype=np.float64
     ).reshape(len(values), len(names))
-    evaluation = Evaluation(tuple(values), parse_metrics(names), per_query, means)
-    return tuple(status[query_id] for query_id in query_ids), evaluation
+    original = {_visible(query_id): query_id for query_id in query_ids}
+    evaluated = tuple(original[shown] for shown in values)
+    evaluation = Evaluation(evaluated, parse_metrics(names), per_query, means)
+    return tuple(status[shown] for shown in map(_visible, query_ids)), evaluation
+
+
+def _status_texts(status: Sequence[str]) -> tuple[str, ...]:
+    """``status`` as it is written: no secret, one line, not too long."""
+    return tuple(
+        one if one in (OK, NOT_RUN) else _cut(_visible(redacted))
+        for one, redacted in zip(status, secrets.redact(status), strict=True)
+    )
+
+
+def _visible_summary(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """``summary`` whose sentences cannot move the cursor of a terminal they are printed on."""
+    free = {
+        name: [_visible(str(text)) for text in summary[name]]
+        for name in secrets.FREE_TEXTS
+        if name in summary
+    }
+    return {**summary, **free}
+
+
+def _visible(text: str) -> str:
+    """``text`` with control characters and lone surrogates as backslash escapes."""
+    if text.isprintable():
+        return text
+    return "".join(
+        c.encode("unicode_escape").decode() if unicodedata.category(c) in ("Cc", "Cs") else c
+        for c in text
+    )
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_STATUS else text[: _LONGEST_STATUS - 3] + "..."
 
 
 def _write_json(path: Path, content: Mapping[str, Any]) -> None:
-    text = json.dumps(_finite(content), ensure_ascii=False, indent=2, default=str)
-    path.write_text(text + "\n", encoding="utf-8")
+    path.write_text(to_json(content) + "\n", encoding="utf-8")
 
 
-def _finite(value: Any) -> Any:
-    """JSON has no word for NaN and infinity: they become text."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
+def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return _encodable(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {str(key): _finite(item) for key, item in value.items()}
+        return {_encodable(str(key)): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
+        return [_plain(item) for item in value]
     return value
+
+
+def _as_text(value: Any) -> str:
+    return _encodable(str(value))
+
+
+def _encodable(text: str) -> str:
+    return text.encode(errors="backslashreplace").decode()
 
 
 def _read_json(path: Path) -> dict[str, Any]:
@@ -263,20 +392,28 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 
 def _cannot_write(path: Path, problem: OSError) -> RecordError:
+    if problem.errno in (errno.ENOSPC, errno.EDQUOT):
+        fix = "free some space, or name a folder on another disk with --out"
+    elif problem.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        fix = "name a place that you may write to with --out"
+    else:
+        fix = "name another folder with --out"
     return RecordError(
         f"cannot write the run: {problem.strerror or problem}",
         where=str(path),
         accepted="a folder with free space that you may write to",
-        fix="free some space, or name another place with --out",
+        fix=fix,
     )
 
 
 def _content_hash(run: Run) -> str:
-    digest = hashlib.sha256(json.dumps(run.manifest, sort_keys=True, default=str).encode())
+    digest = hashlib.sha256(to_json(run.manifest).encode())
     digest.update(run.rankings.ranking.tobytes())
     digest.update(run.timings.wall_ns.tobytes())
     return digest.hexdigest()[:8]
 
 
 def _slug(name: str) -> str:
-    return re.sub(r"[^\w.+-]+", "_", name).strip("._") or "run"
+    """``name`` as a part of a file name: letters of any script stay, and it is never too long."""
+    safe = re.sub(r"[^\w.+-]+", "_", unicodedata.normalize("NFC", name)).strip("._")
+    return safe.encode()[:_LONGEST_SLUG].decode(errors="ignore").strip("._") or "run"

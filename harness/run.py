@@ -23,10 +23,11 @@ class Rankings:
     Attributes:
         query_ids: one for each row.
         doc_ids: what positions in ``ranking`` stand for; every id occurs in some ranking.
-        ranking: int32 (queries, k), -1 behind the last hit.
-        scores: float64 (queries, k), raw, NaN behind the last hit and where there is none.
-        leg_ranks: per leg int32 (queries, k), 1-based, 0 = not returned by the leg.
-        leg_scores: per leg float64 (queries, k), NaN = none.
+        ranking: int32 (queries, width), -1 behind the last hit; the width is the length of the
+            longest ranking, at least 1.
+        scores: float64 (queries, width), raw, NaN behind the last hit and where there is none.
+        leg_ranks: per leg int32 (queries, width), 1-based, 0 = not returned by the leg.
+        leg_scores: per leg float64 (queries, width), NaN = none.
     """
 
     query_ids: tuple[str, ...]
@@ -65,9 +66,18 @@ class Run:
 
 
 def pack_rankings(query_ids: Sequence[str], rankings: Sequence[Ranking | None], k: int) -> Rankings:
-    """Rankings as arrays; a query without one gets an empty row."""
+    """Rankings of up to ``k`` hits as arrays; a query without one gets an empty row.
+
+    The arrays are as wide as the longest ranking: a huge ``k`` costs nothing.
+
+    Raises:
+        ValueError: a ranking of more than ``k`` hits.
+    """
+    longest = max((len(one) for one in rankings if one is not None), default=0)
+    if longest > k:
+        raise ValueError(f"a ranking of {longest} hits, k = {k}")
     positions: dict[str, int] = {}
-    shape = (len(query_ids), k)
+    shape = (len(query_ids), max(longest, 1))
     ranking = np.full(shape, NONE, dtype=np.int32)
     scores = np.full(shape, np.nan)
     leg_ranks: dict[str, NDArray[np.int32]] = {}

@@ -1,21 +1,35 @@
 """``${NAME}`` in config values: filled from the environment, and kept out of everything written.
 
 Values that were filled in are remembered for the life of the process, so that :func:`redact` can
-put ``${NAME}`` back wherever a library repeats one in a message.
+put ``${NAME}`` back wherever a library repeats one in a message. Variables whose name says that
+they are secret (``..._KEY``, ``..._TOKEN``) count too, for a library reads them by itself.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 from harness.errors import ConfigError
 
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _SHORTEST = 4
 """Shorter values are not looked for in texts: they would match everywhere and hide nothing."""
+
+_SECRET_NAMES = ("KEY", "TOKEN", "SECRET", "PASSWORD")
+_SHORTEST_UNASKED = 8
+"""The same for variables with such a name that no config mentions."""
+
+FREE_TEXTS = ("warnings", "health")
+"""Fields of a summary that hold sentences, which may repeat what a library said."""
+
+_IDENTIFIERS = ("name", "target", "hash")
+"""Of the retriever in a manifest: what this project itself put there."""
 
 _filled: dict[str, str] = {}
 
@@ -59,14 +73,68 @@ def _expand(value: Any, missing: list[str]) -> Any:
 
 
 def redact(value: Any) -> Any:
-    """``value`` with every filled-in secret in its strings (keys too) put back to ``${NAME}``."""
+    """``value`` with every secret in its strings put back to ``${NAME}``; keys stay as they are.
+
+    Found as it is and as libraries print it: quoted for a URL, escaped by ``repr`` or JSON.
+    """
+    return _redact(value, *_replacements(_known()))
+
+
+def redact_summary(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """``summary`` with its sentences redacted; names and figures are never touched."""
+    return {key: redact(item) if key in FREE_TEXTS else item for key, item in summary.items()}
+
+
+def redact_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """``manifest`` with what the retriever was given and tells redacted, nothing else."""
+    redacted = dict(manifest)
+    retriever = redacted.get("retriever")
+    if isinstance(retriever, Mapping):
+        redacted["retriever"] = {
+            key: item if key in _IDENTIFIERS else redact(item) for key, item in retriever.items()
+        }
+    return redacted
+
+
+def _known() -> tuple[tuple[str, str], ...]:
+    """(name, value) of everything to hide; those that a config named come first."""
+    filled = [(name, value) for name, value in _filled.items() if len(value) >= _SHORTEST]
+    named = [
+        (name, value)
+        for name, value in os.environ.items()
+        if name.upper().endswith(_SECRET_NAMES) and len(value) >= _SHORTEST_UNASKED
+    ]
+    return tuple(dict.fromkeys(filled + named))
+
+
+@lru_cache(maxsize=4)
+def _replacements(known: tuple[tuple[str, str], ...]) -> tuple[re.Pattern[str], dict[str, str]]:
+    """A pattern of all forms of all secrets, and what to put for each form."""
+    put: dict[str, str] = {}
+    for name, value in known:
+        raw = os.fsencode(value)
+        for form in (
+            value,
+            quote(raw),
+            quote(raw, safe=""),
+            quote_plus(raw),
+            repr(value)[1:-1],
+            json.dumps(value)[1:-1],
+            json.dumps(value, ensure_ascii=False)[1:-1],
+        ):
+            put.setdefault(form, f"${{{name}}}")
+    # A reference that was put back before stays, whatever another secret says.
+    put |= {reference: reference for reference in set(put.values())}
+    # Longest first: a form that contains another is replaced whole.
+    forms = sorted(put, key=lambda form: (-len(form), form))
+    return re.compile("|".join(map(re.escape, forms)) or r"(?!)"), put
+
+
+def _redact(value: Any, pattern: re.Pattern[str], put: Mapping[str, str]) -> Any:
     if isinstance(value, str):
-        for name, secret in sorted(_filled.items(), key=lambda item: -len(item[1])):
-            if len(secret) >= _SHORTEST and secret in value:
-                value = value.replace(secret, f"${{{name}}}")
-        return value
+        return pattern.sub(lambda match: put[match[0]], value)
     if isinstance(value, Mapping):
-        return {redact(key): redact(item) for key, item in value.items()}
+        return {key: _redact(item, pattern, put) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [redact(item) for item in value]
+        return [_redact(item, pattern, put) for item in value]
     return value

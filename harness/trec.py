@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import io
 import math
+import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -24,6 +25,7 @@ from harness.types import Hit, Ranking
 _COLUMNS = "six columns: query Q0 document rank score tag"
 _BOM = b"\xef\xbb\xbf"
 _MOST_FAULTS = 20
+_UNWRITABLE = re.compile(r"[\t\n\r\ud800-\udfff]")
 _SIGN_BIT = np.int64(0x80000000)
 _HIGHEST = np.int64(0x7F7FFFFF)
 """Position of the largest finite float32 among all of them, counted from zero."""
@@ -78,7 +80,8 @@ def write_run(
     with the same bytes each time. Queries without hits leave no line.
 
     Raises:
-        DataError: an id that is empty or holds a tab or line break; a score that is not finite.
+        DataError: an id that is empty, or holds a tab, a line break or a lone surrogate; a score
+            that is not finite.
     """
     if not isinstance(target, str | Path):
         target.writelines(_run_lines(rankings, tag))
@@ -144,10 +147,11 @@ def _run_lines(
     table = [(query, *_columns(query, ranking)) for query, ranking in rankings.items()]
     ids = [i for query, doc_ids, _ in table for i in (query, *doc_ids)]
     for id_ in ids:
-        if not id_ or "\t" in id_ or "\n" in id_ or "\r" in id_:
+        if not id_ or _UNWRITABLE.search(id_):
             raise DataError(
                 f"id {id_!r} cannot stand in a TREC run",
-                accepted="ids of at least one character, without tabs and line breaks",
+                accepted="ids of at least one character that UTF-8 can hold, without tabs and "
+                "line breaks",
                 fix="rename it in the dataset",
             )
     # ASCII white space, as TREC tools split; other blanks of Unicode are part of an id for them.

@@ -12,7 +12,6 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from itertools import chain, count
 from time import perf_counter_ns
 from typing import Annotated, Any, TypeVar
 
@@ -31,7 +30,7 @@ from pydantic_core import PydanticCustomError
 
 from harness import secrets
 from harness.config import build_retriever, load_retriever_config
-from harness.errors import ConfigError, HarnessError
+from harness.errors import ConfigError, HarnessError, distinct_names
 from harness.plugins import describe_faults
 from harness.ranking import checked_ranking, top_k
 from harness.retriever import Capabilities, RankingLike, Retriever, require_index, require_k
@@ -127,7 +126,7 @@ class Hybrid(Retriever):
         parallel: bool = False,
     ) -> None:
         sources = _sources(legs)
-        names = _unique([source.name for source in sources])
+        names = distinct_names([source.name for source in sources])
         settings = _settings(names, {"fusion": fusion, "depth": depth, "parallel": parallel})
         self._fusion: RRF | Convex = settings.fusion
         self._parallel = settings.parallel
@@ -426,14 +425,6 @@ def _close(retrievers: Iterable[Retriever]) -> None:
     with ExitStack() as stack:
         for retriever in retrievers:
             stack.callback(retriever.close)
-
-
-def _unique(names: Sequence[str]) -> list[str]:
-    unique: list[str] = []
-    for name in names:
-        numbered = (f"{name}#{i}" for i in count(2))
-        unique.append(next(n for n in chain([name], numbered) if n not in unique))
-    return unique
 
 
 def _bad_legs(given: str) -> ConfigError:

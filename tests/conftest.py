@@ -18,7 +18,7 @@ def bench_data() -> Path:
         pytest.skip("BENCH_DATA is not set: no real data on this machine")
     folder = (ROOT / given).resolve()
     if not folder.is_dir():
-        pytest.skip(f"BENCH_DATA names {given}, which is no folder")
+        pytest.fail(f"BENCH_DATA names {given}, which is no folder")  # not a reason to be green
     return folder
 
 

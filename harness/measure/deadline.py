@@ -19,6 +19,10 @@ class QueryTimeoutError(BaseException):
     those does not swallow this one."""
 
 
+_LONGEST = 1e8
+"""Seconds from which on a time-out is none: three years, and what timers can take."""
+
+
 class Deadline:
     """Arms and disarms the timer of one call; see :func:`deadline`."""
 
@@ -39,6 +43,11 @@ class Deadline:
             self._armed = False
             signal.setitimer(signal.ITIMER_REAL, 0)
 
+    @property
+    def complaint(self) -> str:
+        """What a failed call is told to have done."""
+        return f"timed out after {self.seconds:g} s"
+
     def exceeded(self, elapsed_ns: int) -> bool:
         """Whether a call that came back had taken too long."""
         return self.seconds is not None and elapsed_ns > self.seconds * 1e9
@@ -51,6 +60,8 @@ class Deadline:
 @contextmanager
 def deadline(seconds: float | None) -> Iterator[Deadline]:
     """A :class:`Deadline` that interrupts where this thread and platform can."""
+    if seconds is not None and seconds > _LONGEST:
+        seconds = None
     able = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
     timer = Deadline(seconds, interrupts=able)
     if not timer.interrupts:

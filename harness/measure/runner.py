@@ -7,6 +7,7 @@ progress and bookkeeping come after the second reading.
 from __future__ import annotations
 
 import gc
+import os
 import time
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
@@ -31,6 +32,9 @@ Progress = Callable[[int, int], None]
 
 OK = "ok"
 NOT_RUN = "not run"
+
+_BLOCK = 1 << 16
+"""Calls that there is room for at first."""
 
 
 @dataclass(slots=True)
@@ -143,7 +147,7 @@ def _warm_up(
         if clock() - start > WARM_UP_SECONDS * 1e9:
             return
         for recorder in recorders:
-            recorder.try_out(queries[order[n % len(queries)]], timer)
+            recorder.try_out(queries[order[n % len(queries)]], timer, clock)
         yield n + 1
 
 
@@ -159,57 +163,28 @@ class _Recorder:
         self.status = [NOT_RUN] * len(queries)
         self.unstable: set[int] = set()
         self.late_failures = 0
+        self.pid = os.getpid()
         self.n = 0
-        self.wall = np.zeros(calls.measured, dtype=np.int64)
-        self.round = np.zeros(calls.measured, dtype=np.int32)
-        self.position = np.zeros(calls.measured, dtype=np.int32)
-        self.query = np.zeros(calls.measured, dtype=np.int32)
-        self.failed = np.zeros(calls.measured, dtype=bool)
+        self.planned = calls.measured
+        size = min(calls.measured, _BLOCK)
+        self.wall = np.zeros(size, dtype=np.int64)
+        self.round = np.zeros(size, dtype=np.int32)
+        self.position = np.zeros(size, dtype=np.int32)
+        self.query = np.zeros(size, dtype=np.int32)
+        self.failed = np.zeros(size, dtype=bool)
         self.stages: dict[str, NDArray[np.int64]] = {}
 
-    def try_out(self, query: Query, timer: Deadline) -> None:
+    def try_out(self, query: Query, timer: Deadline, clock: Clock) -> None:
         """One call of the warm-up: failures show again, and are told, when they count."""
-        try:
-            timer.arm()
-            raw = self.system.retriever.search(query, self.k)
-            timer.disarm()
-        except HarnessError:
-            timer.disarm()
-            raise
-        except (Exception, QueryTimeoutError):
-            timer.disarm()
-        else:
+        raw, _, failure = self._attempt(query, timer, clock)
+        if failure is None:
             self._check(raw, query)
 
     def call(self, at: int, round_: int, position: int, timer: Deadline, clock: Clock) -> None:
         """One measured call of the query at index ``at``."""
         if self.status[at] not in (OK, NOT_RUN):
             return
-        query = self.queries[at]
-        search, k = self.system.retriever.search, self.k
-        raw: Any = None
-        failure = None
-        start = stop = None
-        try:
-            timer.arm()
-            start = clock()
-            raw = search(query, k)
-            stop = clock()
-            timer.disarm()
-        except HarnessError as problem:
-            timer.disarm()
-            raise self._named(problem) from problem
-        except QueryTimeoutError:
-            timer.disarm()
-            failure = f"timed out after {timer.seconds:g} s"
-        except Exception as problem:
-            timer.disarm()
-            notes = getattr(problem, "__notes__", ())
-            failure = "; ".join([f"{type(problem).__name__}: {problem}", *notes])
-        stop = stop if stop is not None else clock()
-        elapsed = stop - (start if start is not None else stop)
-        if failure is None and timer.exceeded(elapsed):
-            failure = f"timed out after {timer.seconds:g} s"
+        raw, elapsed, failure = self._attempt(self.queries[at], timer, clock)
         self._keep(at, round_, position, elapsed, failure)
         if failure is None:
             self._keep_result(at, raw)
@@ -218,8 +193,44 @@ class _Recorder:
         else:
             self.late_failures += 1
 
+    def _attempt(self, query: Query, timer: Deadline, clock: Clock) -> tuple[Any, int, str | None]:
+        """One timed ``search``: what it returned, nanoseconds, and why it failed, if so."""
+        search, k = self.system.retriever.search, self.k
+        raw: Any = None
+        failure = None
+        start = stop = None
+        try:
+            try:
+                timer.arm()
+                start = clock()
+                raw = search(query, k)
+                stop = clock()
+                timer.disarm()
+            except (KeyboardInterrupt, QueryTimeoutError):
+                raise
+            except HarnessError as problem:
+                timer.disarm()
+                raise self._named(problem, query) from problem
+            except BaseException as problem:  # also SystemExit: it must not end the measurement
+                stop = clock()
+                timer.disarm()
+                if os.getpid() != self.pid:
+                    raise  # a process that the retriever forked has no business here
+                notes = getattr(problem, "__notes__", ())
+                failure = "; ".join([f"{type(problem).__name__}: {problem}", *notes])
+        except QueryTimeoutError:  # also when it comes while another exception is handled
+            stop = clock()
+            timer.disarm()
+            failure = timer.complaint
+        elapsed = 0 if start is None or stop is None else stop - start
+        if failure is None and timer.exceeded(elapsed):
+            failure = timer.complaint
+        return raw, elapsed, failure
+
     def _keep(self, at: int, round_: int, position: int, elapsed: int, failure: str | None) -> None:
         i = self.n
+        if i == len(self.wall):
+            self._grow()
         self.wall[i] = elapsed
         self.round[i] = round_
         self.position[i] = position
@@ -227,13 +238,21 @@ class _Recorder:
         self.failed[i] = failure is not None
         self.n += 1
 
+    def _grow(self) -> None:
+        """Twice the room: a plan of many calls must not take memory before they are made."""
+        more = min(len(self.wall), self.planned - len(self.wall))
+        for name in ("wall", "round", "position", "query", "failed"):
+            old = getattr(self, name)
+            setattr(self, name, np.concatenate([old, np.zeros(more, dtype=old.dtype)]))
+        for stage, old in self.stages.items():
+            self.stages[stage] = np.concatenate([old, np.full(more, -1, dtype=np.int64)])
+
     def _keep_result(self, at: int, raw: Any) -> None:
-        if isinstance(raw, Ranking):
-            for stage, nanoseconds in raw.stages.items():
-                if stage not in self.stages:
-                    self.stages[stage] = np.full(len(self.wall), -1, dtype=np.int64)
-                self.stages[stage][self.n - 1] = nanoseconds
         ranking = self._check(raw, self.queries[at])
+        for stage, nanoseconds in ranking.stages.items():
+            if stage not in self.stages:
+                self.stages[stage] = np.full(len(self.wall), -1, dtype=np.int64)
+            self.stages[stage][self.n - 1] = nanoseconds
         first = self.rankings[at]
         if first is None:
             self.rankings[at] = ranking

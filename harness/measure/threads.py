@@ -37,10 +37,9 @@ def search_threads(n: int) -> Iterator[list[str]]:
     restore = [(put, get()) for put, get in _knobs()]
     with threadpool_limits(limits=n):
         _limit = n
-        for put, _ in restore:
-            put(n)
+        refused = [complaint for put, _ in restore if (complaint := _try(put, n))]
         try:
-            yield [
+            yield refused + [
                 f"{pool['internal_api']} uses {pool['num_threads']} threads instead of {n}: "
                 "its share of the times depends on idle cores"
                 for pool in threadpool_info()
@@ -60,7 +59,16 @@ def apply_to_this_thread() -> None:
 
     threadpool_limits(limits=_limit)  # without `with`: it stays for the life of this thread
     for put, _ in _knobs():
-        put(_limit)
+        _try(put, _limit)
+
+
+def _try(put: Callable[[int], None], n: int) -> str | None:
+    """Set the count; what the library says when it cannot use that many."""
+    try:
+        put(n)
+    except ValueError as problem:
+        return f"{put.__module__.partition('.')[0]} does not use {n} threads: {problem}"
+    return None
 
 
 def _knobs() -> list[tuple[Callable[[int], None], Callable[[], int]]]:

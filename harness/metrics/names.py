@@ -6,6 +6,7 @@ Names that other tools use for the same thing are read, but never printed.
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ from harness.metrics.judged import JudgedRun
 
 _FORM = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9_\-]*?)(\((?P<params>[^()]*)\))?(@(?P<cut>-?\d+))?")
 
-_TREC_EVAL = re.compile(r"(ndcg_cut|map_cut|recall|P|success)_(\d+)")
+_TREC_EVAL = re.compile(r"(ndcg_cut|map_cut|recall|P|success)[_.](\d+)")
 
 _ALIASES: Mapping[str, str] = {
     "ap": "AP",
@@ -51,7 +52,8 @@ class Definition:
     """How a metric is computed and which parameters it knows; what a plug-in registers.
 
     Attributes:
-        compute: called as ``compute(run, cut, **params)``, gives float64 (queries,).
+        compute: called as ``compute(run, cut, **params)``, gives float64 (queries,). A parameter
+            that has its default is left out of the name and of the call.
         cut: whether a cut-off is needed, allowed or refused.
         params: parameter name -> the values it may take, or ``int`` for any whole number from 1.
     """
@@ -147,7 +149,7 @@ def _definition(name: str, given: str | None = None) -> Definition:
 
 
 def _spelled_out(text: str) -> str:
-    """trec_eval writes ``recall_100`` where everyone else writes ``recall@100``."""
+    """trec_eval writes ``recall_100``, its option -m ``recall.100``, all others ``recall@100``."""
     match = _TREC_EVAL.fullmatch(text)
     return f"{match[1]}@{match[2]}" if match else text
 
@@ -161,6 +163,8 @@ def _parse_params(
         allowed = definition.params.get(key)
         if not equals or allowed is None:
             raise _error(text, "parameters " + (", ".join(definition.params) or "(none)"))
+        if key in parsed:
+            raise _error(text, f"{key} once")
         if isinstance(allowed, tuple):
             if value not in allowed:
                 raise _error(text, f"{key} = {' or '.join(allowed)}")
@@ -169,7 +173,13 @@ def _parse_params(
             parsed[key] = int(value)
         else:
             raise _error(text, f"{key} = a whole number of at least 1")
-    return tuple(sorted(parsed.items()))
+    # Equal metrics are equal: a default that is written out is not kept.
+    of_compute = inspect.signature(definition.compute).parameters
+    return tuple(
+        (key, value)
+        for key, value in sorted(parsed.items())
+        if key not in of_compute or of_compute[key].default != value
+    )
 
 
 def _error(text: str, accepted: str) -> ConfigError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,6 +15,9 @@ LEVELS = ("p50", "p95", "p99")
 
 SYSTEMS_PER_TABLE = 4
 """As many as fit beside each other in 80 columns."""
+
+WARNINGS_SHOWN = 5
+"""Of each run; the others are in its summary.json."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,23 +39,24 @@ def run_tables(run: Run) -> list[Table]:
         (name, _quality(entry["mean"]), _interval(entry["ci95"], _quality), f"n = {entry['n']}")
         for name, entry in summary["metrics"].items()
     ]
-    latency = summary["latency_ms"]
+    latency = _latency(run)
+    levels = {level: latency.get(level, {}) for level in LEVELS}
     latency_rows = [
-        (f"{level} ms", _ms(latency[level]["value"]), _interval(latency[level]["ci95"], _ms), "")
-        for level in LEVELS
+        (f"{level} ms", _ms(entry.get("value")), _interval(entry.get("ci95"), _ms), "")
+        for level, entry in levels.items()
     ]
-    latency_rows[0] = (*latency_rows[0][:3], counted(latency["n"], "call"))
-    latency_rows.append(("mean ms", _ms(latency["mean"]), "", ""))
+    latency_rows[0] = (*latency_rows[0][:3], counted(latency.get("n", 0), "call"))
+    latency_rows.append(("mean ms", _ms(latency.get("mean")), "", ""))
     stages = [
         (f"  {stage}", _ms(entry["p50"]), "", "p50 of stage")
-        for stage, entry in summary["stages_ms"].items()
+        for stage, entry in summary.get("stages_ms", {}).items()
     ]
-    index_rows = _index_rows(summary["index"])
+    index_rows = _index_rows(summary.get("index", {}))
     sections = [rows, latency_rows + stages, index_rows]
     rules = [len(rows), len(rows) + len(sections[1])]
     return [
         Table(
-            title=_title(summary, summary["retriever"]),
+            title=_title([summary], summary["retriever"]),
             columns=("", "value", "95 % interval", ""),
             rows=[row for section in sections for row in section],
             rules=rules if index_rows else rules[:1],
@@ -75,74 +79,139 @@ def comparison_tables(comparison: Comparison) -> list[Table]:
 def _side_by_side(comparison: Comparison, pairs: Sequence[tuple[str, Run]]) -> Table:
     rows: list[list[str]] = []
     for metric in comparison.metrics:
-        entries = [run.summary["metrics"][str(metric)] for _, run in pairs]
-        rows.append([str(metric)] + [_quality(entry["mean"]) for entry in entries])
-        rows.append([""] + [_interval(entry["ci95"], _short_quality) for entry in entries])
+        entries = [run.summary["metrics"].get(str(metric), {}) for _, run in pairs]
+        rows.append([str(metric)] + [_quality(entry.get("mean")) for entry in entries])
+        rows.append([""] + [_interval(entry.get("ci95"), _short_quality) for entry in entries])
     rules = [len(rows)]
     for level in LEVELS:
-        entries = [run.summary["latency_ms"][level] for _, run in pairs]
-        rows.append([f"{level} ms"] + [_ms(entry["value"]) for entry in entries])
-        if any(entry["ci95"] for entry in entries):
-            rows.append([""] + [_interval(entry["ci95"], _short_ms) for entry in entries])
+        entries = [_latency(run).get(level, {}) for _, run in pairs]
+        rows.append([f"{level} ms"] + [_ms(entry.get("value")) for entry in entries])
+        if any(entry.get("ci95") for entry in entries):
+            rows.append([""] + [_interval(entry.get("ci95"), _short_ms) for entry in entries])
     rules.append(len(rows))
-    rows.append(["index s"] + [_seconds(run.summary["index"].get("seconds")) for _, run in pairs])
-    rows.append(["calls"] + [f"{run.summary['latency_ms']['n']:,}" for _, run in pairs])
-    failed = [run.summary["n_failed"] for _, run in pairs]
+    indexes = [run.summary.get("index", {}) for _, run in pairs]
+    rows.append(["index s"] + [_seconds(index.get("seconds")) for index in indexes])
+    rows.append(["calls"] + [f"{_latency(run).get('n', 0):,}" for _, run in pairs])
+    for name, fact in _TOLD_WHERE_DIFFERENT.items():
+        # Over all runs, so that tables below each other have the same rows.
+        if len({fact(run) for run in comparison.runs}) > 1:
+            rows.append([name] + [fact(run) for _, run in pairs])
+    failed = [run.summary.get("n_failed", 0) for _, run in pairs]
     if any(failed):
         rows.append(["failed"] + [str(n) for n in failed])
-    no_search = [run.summary["unanswerable"] for _, run in pairs]
-    if any(entry["n"] for entry in no_search):
-        rows.append(["needless"] + [f"{e['returned_hits']} of {e['n']}" for e in no_search])
-    title = _title(pairs[0][1].summary, " / ".join(name for name, _ in pairs))
-    return Table(title, ["", *(name for name, _ in pairs)], rows, rules)
+    no_search = [_unanswerable(run.summary) for _, run in pairs]
+    if any(n for n, _ in no_search):
+        rows.append(["needless"] + [f"{hits} of {n}" for n, hits in no_search])
+    what = " / ".join(name for name, _ in pairs)
+    return Table(
+        _title([run.summary for run in comparison.runs], what),
+        ["", *(name for name, _ in pairs)],
+        rows,
+        rules,
+    )
+
+
+def _latency(run: Run) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = run.summary.get("latency_ms", {})
+    return found
+
+
+def _unanswerable(summary: Mapping[str, Any]) -> tuple[int, int]:
+    """Queries that need no search: how many, and how many of them got hits."""
+    found = summary.get("unanswerable", {})
+    return found.get("n", 0), found.get("returned_hits", 0)
+
+
+def _status(run: Run) -> str:
+    return "PARTIAL" if run.summary.get("status") == "partial" else "complete"
+
+
+def _threads(run: Run) -> str:
+    return str(run.manifest.get("environment", {}).get("threads", "?"))
+
+
+_TOLD_WHERE_DIFFERENT: Mapping[str, Callable[[Run], str]] = {
+    "status": _status,
+    "k": lambda run: str(run.summary.get("k", "?")),
+    "threads": _threads,
+    "rounds": lambda run: str(_latency(run).get("rounds", "?")),
+}
 
 
 def _comparison_notes(pairs: Sequence[tuple[str, Run]]) -> list[str]:
-    first = pairs[0][1]
-    data = {
-        run.summary["dataset"]["fingerprint"]: run.summary["dataset"]["name"] for _, run in pairs
-    }
+    runs = [run for _, run in pairs]
+    data = {run.summary["dataset"]["fingerprint"]: run.summary["dataset"]["name"] for run in runs}
     if len(data) > 1:
         return [
             f"NOT COMPARABLE: these runs are on {len(data)} datasets ({', '.join(data.values())})"
         ]
     notes = [
         "quality: mean over queries, percentile-bootstrap interval; latency: all measured calls",
-        *_measured_on(first),
-        _how_timed([run for _, run in pairs]),
+        *_said(_measured_on, pairs),
+        _how_timed(runs),
     ]
-    if first.summary["unanswerable"]["n"]:
+    if any(_unanswerable(run.summary)[0] for run in runs):
         notes.append("needless: queries that need no search and got hits (not in the means)")
     return [
         *notes,
-        *_unsupported(first.summary),
-        *_said_by("health", pairs),
-        *_said_by("warnings", pairs),
+        *_said(lambda run: _unsupported(run.summary), pairs),
+        *_said(lambda run: run.summary.get("health", ()), pairs, "health"),
+        *_said(lambda run: _shown_warnings(run.summary), pairs, "warning"),
     ]
 
 
 def _how_timed(runs: Sequence[Run]) -> str:
-    machines = {run.manifest["environment"]["machine"]["fingerprint"] for run in runs}
+    surroundings = [run.manifest.get("environment", {}) for run in runs]
+    machines = {known.get("machine", {}).get("fingerprint") for known in surroundings}
     if len(machines) > 1:
         return "times: measured on different machines, NOT COMPARABLE"
-    if len({run.manifest["session"] for run in runs}) > 1:
+    different = _different_settings(runs)
+    if different:
+        return f"times: measured with different {', '.join(different)}, NOT COMPARABLE"
+    sessions = {run.manifest.get("session") for run in runs}
+    if len(sessions) > 1 or None in sessions:
         return "times: measured at different times, a difference may be the machine's"
     return "times: measured together, alternating query by query"
 
 
-def _said_by(kind: str, pairs: Sequence[tuple[str, Run]]) -> list[str]:
-    """What runs say, each sentence once, behind the names of those that say it."""
+def _different_settings(runs: Sequence[Run]) -> list[str]:
+    """What the protocols say differently, in words; what a record does not hold is not known."""
+    protocols = [
+        {"threads": run.manifest.get("environment", {}).get("threads")}
+        | run.manifest.get("protocol", {})
+        for run in runs
+    ]
+    names = dict.fromkeys(name for protocol in protocols for name in protocol)
+    return [
+        name.removesuffix("_s").replace("_", "-")
+        for name in names
+        if len({str(protocol[name]) for protocol in protocols if name in protocol}) > 1
+    ]
+
+
+def _shown_warnings(summary: Mapping[str, Any]) -> list[str]:
+    warnings = list(summary.get("warnings", ()))
+    more = len(warnings) - WARNINGS_SHOWN
+    if more <= 0:
+        return warnings
+    return [*warnings[:WARNINGS_SHOWN], f"... and {more:,} more in summary.json"]
+
+
+def _said(
+    sentences_of: Callable[[Run], Sequence[str]], pairs: Sequence[tuple[str, Run]], label: str = ""
+) -> list[str]:
+    """What runs say, each sentence once, behind the names of those that say it, if not all do."""
     speakers: dict[str, list[str]] = {}
     for name, run in pairs:
-        for sentence in run.summary[kind]:
+        for sentence in dict.fromkeys(sentences_of(run)):
             speakers.setdefault(sentence, []).append(name)
-    label = "health" if kind == "health" else "warning"
-    return [
-        f"{label}: {sentence}"
-        if len(names) == len(pairs)
-        else f"{label} ({', '.join(names)}): {sentence}"
-        for sentence, names in speakers.items()
-    ]
+    notes = []
+    for sentence, names in speakers.items():
+        start, who = label, "" if len(names) == len(pairs) else ", ".join(names)
+        if who:
+            start = f"{label} ({who})" if label else who
+        notes.append(f"{start}: {sentence}" if start else sentence)
+    return notes
 
 
 def _differences(comparison: Comparison) -> Table:
@@ -156,7 +225,10 @@ def _differences(comparison: Comparison) -> Table:
         (),
         [
             "difference: the first named minus the second; the verdict speaks of the first",
-            f"p: paired randomisation test, Holm over {tested} comparisons (all pairs and metrics)",
+            (
+                f"p: paired randomisation test ({comparison.resamples:,} resamples), "
+                f"Holm over {tested} comparisons (all pairs and metrics)"
+            ),
             "no verdict on latency here: it needs the duet, not two medians",
         ],
     )
@@ -168,7 +240,7 @@ def _difference_row(delta: Delta) -> list[str]:
         return [pair, "-", "-", "-", f"{delta.verdict.value} ({delta.reason})"]
     verdict = delta.verdict.value
     if delta.verdict is Verdict.UNDECIDED and delta.queries_needed is not None:
-        verdict += f" (~{delta.queries_needed:,} queries)"
+        verdict += f" (~{delta.queries_needed:,} more)"
     return [
         pair,
         f"{delta.difference:+.4f}",
@@ -178,29 +250,33 @@ def _difference_row(delta: Delta) -> list[str]:
     ]
 
 
-def _title(summary: Mapping[str, Any], what: str) -> str:
-    data = summary["dataset"]
-    partial = " - PARTIAL RUN" if summary["status"] == "partial" else ""
-    return f"{what} on {data['name']} ({data['split']}), k = {summary['k']}{partial}"
+def _title(summaries: Sequence[Mapping[str, Any]], what: str) -> str:
+    """What was measured on what; only what holds for all ``summaries``."""
+    data = {f"{s['dataset']['name']} ({s['dataset']['split']})" for s in summaries}
+    cuts = {s["k"] for s in summaries}
+    title = f"{what} on {data.pop() if len(data) == 1 else f'{len(data)} datasets'}"
+    if len(cuts) == 1:
+        title += f", k = {cuts.pop()}"
+    partial = all(s.get("status") == "partial" for s in summaries)
+    return title + (" - PARTIAL RUN" if partial else "")
 
 
 def _notes(run: Run) -> list[str]:
     summary = run.summary
     notes = _measured_on(run)
-    none = summary["unanswerable"]
-    if none["n"]:
+    needless, with_hits = _unanswerable(summary)
+    if needless:
         notes.append(
-            f"{none['returned_hits']} of {none['n']} queries that need no search got hits "
-            "(not in the means)"
+            f"{with_hits} of {needless} queries that need no search got hits (not in the means)"
         )
-    if summary["n_failed"]:
+    if summary.get("n_failed"):
         failed = counted(summary["n_failed"], "query")
         notes.append(f"FAILED on {failed}; an evaluated one counts 0 in every mean")
     notes += _unsupported(summary)
-    if summary["n_collapsed"]:
+    if summary.get("n_collapsed"):
         notes.append(f"{summary['n_collapsed']:,} hits belonged to a unit already in the ranking")
-    notes += [f"health: {fact}" for fact in summary["health"]]
-    notes += [f"warning: {warning}" for warning in summary["warnings"]]
+    notes += [f"health: {fact}" for fact in summary.get("health", ())]
+    notes += [f"warning: {warning}" for warning in _shown_warnings(summary)]
     if run.folder is not None:
         notes.append(f"run: {_relative(run)}")
     return notes
@@ -210,34 +286,36 @@ def _unsupported(summary: Mapping[str, Any]) -> list[str]:
     """Why percentiles are not given, equal reasons together."""
     missing: dict[str, list[str]] = {}
     for level in LEVELS:
-        reason = summary["latency_ms"][level].get("reason")
+        reason = summary.get("latency_ms", {}).get(level, {}).get("reason")
         if reason:
             missing.setdefault(reason, []).append(level)
     return [f"{', '.join(levels)} not given: {reason}" for reason, levels in missing.items()]
 
 
 def _measured_on(run: Run) -> list[str]:
-    data, latency = run.summary["dataset"], run.summary["latency_ms"]
-    environment = run.manifest["environment"]
-    machine = environment["machine"]
-    corpus = counted(data["n_documents"], "document")
-    if not data["n_documents"]:
-        corpus = "no corpus (external)"
-    not_run = f", {data['n_not_run']:,} not judged in this split" if data["n_not_run"] else ""
+    data, latency = run.summary["dataset"], _latency(run)
+    environment = run.manifest.get("environment", {})
+    machine = environment.get("machine", {})
+    n_documents, n_not_run = data.get("n_documents", 0), data.get("n_not_run", 0)
+    corpus = counted(n_documents, "document") if n_documents else "no corpus (external)"
+    not_run = f", {n_not_run:,} not judged in this split" if n_not_run else ""
     return [
         (
-            f"data: {corpus}; queries: {data['n_queries']:,} evaluated, "
-            f"{data['n_unanswerable']:,} need no search{not_run}"
+            f"data: {corpus}; queries: {data.get('n_queries', 0):,} evaluated, "
+            f"{data.get('n_unanswerable', 0):,} need no search{not_run}"
         ),
         (
-            f"calls: {counted(latency['rounds'], 'round')} "
-            f"after a warm-up of {latency['warm_up_calls']:,}, "
-            f"{counted(environment['threads'], 'thread')} while searching"
+            f"calls: {counted(latency.get('rounds', 0), 'round')} "
+            f"after a warm-up of {latency.get('warm_up_calls', 0):,}, "
+            f"{counted(environment.get('threads', 1), 'thread')} while searching"
         ),
-        f"machine: {machine['processor']}, {machine['usable_cores']} cores, {machine['python']}",
         (
-            f"convention {run.summary['convention']}, ties: {run.summary['tie_rule']}; "
-            f"fingerprint {data['fingerprint'][:12]}"
+            f"machine: {machine.get('processor', 'unknown')}, "
+            f"{machine.get('usable_cores', '?')} cores, {machine.get('python', 'Python ?')}"
+        ),
+        (
+            f"convention {run.summary.get('convention', '?')}, "
+            f"ties: {run.summary.get('tie_rule', '?')}; fingerprint {data['fingerprint'][:12]}"
         ),
     ]
 

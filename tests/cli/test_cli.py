@@ -299,6 +299,156 @@ class TestBadInput:
         assert run() == 2
 
 
+NOISY = """
+import os
+from own import Overlap
+
+print("imported")
+
+
+class Noisy(Overlap):
+    def index(self, documents):
+        os.write(1, b"from below\\n")
+        super().index(documents)
+
+    def search(self, query, k):
+        print("searching", query.id)
+        return super().search(query, k)
+
+
+class Leaving(Overlap):
+    def search(self, query, k):
+        raise SystemExit(0)
+
+
+class LeavingEarly(Overlap):
+    def index(self, documents):
+        raise SystemExit(0)
+
+
+class Unfriendly(Overlap):
+    def health(self, queries):
+        raise RuntimeError("no health today")
+
+    def describe(self):
+        raise RuntimeError("nor facts")
+
+    def close(self):
+        raise RuntimeError("stuck")
+
+
+class Impatient(Overlap):
+    def health(self, queries):
+        import signal
+        os.kill(os.getpid(), signal.SIGINT)
+        return []
+"""
+
+
+class TestRetrieversThatMisbehave:
+    @pytest.fixture(autouse=True)
+    def _noisy(self, project: Path) -> None:
+        (project / "noisy.py").write_text(NOISY, encoding="utf-8")
+
+    def bench(self, name: str, *more: str) -> tuple[int, str, str]:
+        process = command(
+            *("bench", "--retriever", f"noisy:{name}", "--dataset", "data", *QUICK, *more)
+        )
+        out, err = process.communicate(timeout=60)
+        return process.returncode, out, err
+
+    def test_what_it_prints_does_not_spoil_the_json(self, project: Path) -> None:
+        code, out, err = self.bench("Noisy", "--format", "json")
+        assert code == 0
+        assert json.loads(out)["retriever"] == "Noisy"
+        for text in ("imported", "from below", "searching q1"):
+            assert text in err
+
+    def test_one_that_leaves_the_process_does_not_decide_the_exit_code(self, project: Path) -> None:
+        code, _, err = self.bench("Leaving")
+        assert code == 3
+        assert "nothing could be judged" in err
+        code, _, err = self.bench("LeavingEarly")
+        assert code == 2
+        assert "indexing failed with SystemExit" in err
+
+    def test_a_mistake_after_the_measurement_does_not_cost_it(self, project: Path) -> None:
+        code, out, err = self.bench("Unfriendly")
+        assert code == 0, err
+        assert "health() of Unfriendly failed with RuntimeError('no health today')" in out
+        assert "close() of retriever 'Unfriendly' failed" in err
+        assert (only_run(project) / "summary.json").exists()
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+    def test_ctrl_c_while_saving_waits_until_it_is_saved(self, project: Path) -> None:
+        code, out, err = self.bench("Impatient")
+        assert code == 0, err
+        assert "Impatient on data" in out
+        assert (only_run(project) / "summary.json").exists()
+
+
+def test_an_unexpected_error_is_no_regression(
+    project: Path, run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(secrets, "_filled", {"MY_KEY": "hunter2-hunter2"})
+
+    def broken(*_: Any) -> None:
+        raise RuntimeError("with hunter2-hunter2 inside")
+
+    monkeypatch.setattr("harness.report.catalog.entries", broken)
+    assert run("list") == 70
+    assert "this is a bug of retrieval-bench" in run.err
+    assert "RuntimeError: with ${MY_KEY} inside" in run.err
+
+
+def test_debug_shows_the_traceback_without_secrets(
+    project: Path, run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(secrets, "_filled", {"MY_KEY": "hunter2-hunter2"})
+    assert run("bench", "--retriever", "hunter2-hunter2", "--dataset", "data", "--debug") == 2
+    assert "Traceback" in run.err
+    assert "hunter2" not in run.err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX shell")
+@pytest.mark.parametrize("format_", ["table", "json", "markdown"])
+def test_a_reader_that_goes_away_is_no_error(project: Path, format_: str) -> None:
+    done = subprocess.run(
+        ["bash", "-c", (f"{sys.executable} -m harness list --format {format_} | head -1; "
+         "echo ${PIPESTATUS[0]}")],
+        capture_output=True, text=True, check=False, encoding="utf-8",
+    )  # fmt: skip
+    assert done.stdout.splitlines()[-1] == "0", done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_result_that_cannot_be_printed_is_told(project: Path) -> None:
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "harness", "list"], stdout=full, stderr=subprocess.PIPE,
+            text=True, check=False,
+        )  # fmt: skip
+    assert done.returncode == 2
+    assert "cannot print the result: No space left on device" in done.stderr
+
+
+def test_options_that_cannot_apply_are_refused(project: Path, run: Command) -> None:
+    for out in ("one", "two"):
+        run("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK, "--out", out)
+    assert run("compare", "one", "two", "--k", "3") == 2
+    assert "--k for saved runs" in run.err
+    assert run("compare", "one", "two", "--retrievers", "bm25") == 2
+
+
+def test_queries_that_none_can_judge_are_not_green(project: Path, run: Command) -> None:
+    (project / "data/qrels/test.tsv").write_text(
+        "query-id\tcorpus-id\tscore\nq1\td1\t0\n", encoding="utf-8"
+    )
+    assert run("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK) == 0
+    assert "1 evaluated query with no relevant document" in run.out
+
+
 def test_list_shows_names_and_what_fails_to_load(project: Path, run: Command) -> None:
     assert run("list") == 0
     for shown in ("bm25", "hybrid-convex", "science-mini", "nDCG", "retrievers.dense:Dense"):

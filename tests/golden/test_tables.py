@@ -12,9 +12,9 @@ import pytest
 from harness.comparison import compare_runs
 from harness.errors import DataError, HarnessError
 from harness.evaluation import evaluate
-from harness.experiment import Problems
 from harness.measure.runner import Measurement, Timings
 from harness.metrics import default_metrics
+from harness.preparation import Problems
 from harness.report import render, tables
 from harness.retriever import Capabilities
 from harness.run import Run, pack_rankings
@@ -38,6 +38,8 @@ def make_run(
     *,
     machine_of: str = "m",
     session: str = "s",
+    threads: int = 1,
+    min_calls: int = 1000,
     **changes: Any,
 ) -> Run:
     """A run of 40 queries: query i has its document at rank 1 + (i + shift) % 4."""
@@ -77,7 +79,11 @@ def make_run(
         "python": "CPython 3.11.7",
         "fingerprint": machine_of,
     }
-    manifest = {"environment": {"machine": machine, "threads": 1}, "session": session}
+    manifest = {
+        "environment": {"machine": machine, "threads": threads},
+        "protocol": {"threads": threads, "min_calls": min_calls},
+        "session": session,
+    }
     return Run(summary | changes, manifest, packed, ("ok",) * 41, timings, evaluation)
 
 
@@ -109,11 +115,42 @@ def test_five_systems_side_by_side() -> None:
         ({}, "measured together, alternating"),
         ({"session": "t"}, "measured at different times"),
         ({"machine_of": "n"}, "measured on different machines, NOT COMPARABLE"),
+        ({"threads": 2}, "measured with different threads, NOT COMPARABLE"),
+        ({"min_calls": 5}, "measured with different min-calls, NOT COMPARABLE"),
     ],
 )
 def test_a_comparison_says_how_the_times_came_about(other: dict[str, Any], says: str) -> None:
     comparison = compare_runs([make_run("a", 0), make_run("b", 1, **other)])
     assert any(says in note for note in tables.comparison_tables(comparison)[0].notes)
+
+
+def test_a_comparison_tells_what_is_not_the_same_of_all_runs() -> None:
+    runs = [
+        make_run("whole", 0, warnings=[f"fault {i}" for i in range(8)]),
+        make_run("part", 1, calls=40, threads=2, status="partial", warnings=["fault 0"]),
+        make_run("shallow", 2, calls=40, session="t", k=3),
+    ]
+    golden("comparison_unlike.txt", render.plain(tables.comparison_tables(compare_runs(runs))))
+
+
+def test_the_record_of_an_older_run_can_be_shown() -> None:
+    """What came into the record later may be missing from it."""
+    new = make_run("new", 0)
+    kept = ("retriever", "dataset", "k", "metrics", "convention", "metrics_version")
+    data = {key: new.summary["dataset"][key] for key in ("name", "split", "fingerprint")}
+    summary = {key: new.summary[key] for key in kept} | {"dataset": data}
+    old = Run(summary, {}, new.rankings, new.status, new.timings, new.evaluation)
+    assert "new on tiny (test), k = 10" in render.plain(tables.run_tables(old))
+    shown = render.plain(tables.comparison_tables(compare_runs([old, new])))
+    assert "NOT COMPARABLE" in shown
+
+
+def test_many_warnings_are_cut_short() -> None:
+    notes = tables.run_tables(make_run("a", 0, warnings=[f"w{i}" for i in range(8)]))[0].notes
+    said = [note for note in notes if note.startswith("warning")]
+    assert said[-2:] == ["warning: w4", "warning: ... and 3 more in summary.json"]
+    notes = tables.run_tables(make_run("a", 0, warnings=[f"w{i}" for i in range(5)]))[0].notes
+    assert notes[-1] == "warning: w4"
 
 
 def test_eighty_columns_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -199,3 +199,59 @@ def test_bm25_runs_without_anything_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_hash_of_a_config_sees_the_configs_of_its_legs(tmp_path: Path) -> None:
+    folder = tmp_path / "configs" / "retrievers"
+    folder.mkdir(parents=True)
+
+    def hashed(k1: float) -> Any:
+        (folder / "leg.yaml").write_text(f"target: bm25\nparams: {{k1: {k1}}}\n", encoding="utf-8")
+        hybrid = {"target": "hybrid", "params": {"legs": ["leg", "bm25s"]}}
+        return bench(hybrid, data(), protocol=ONCE).run.manifest["retriever"]["hash"]
+
+    assert hashed(0.9) == hashed(0.9)
+    assert hashed(0.9) != hashed(2.5)
+    assert bench(TermOverlap(), data(), protocol=ONCE).run.manifest["retriever"]["hash"] is None
+
+
+def test_problems_found_before_the_run_close_what_was_built() -> None:
+    closed = []
+
+    class Closing(TermOverlap):
+        def close(self) -> None:
+            closed.append(True)
+
+    with pytest.raises(HarnessError):
+        compare([Closing(), "bm52"], data())
+    assert closed == [True]
+
+
+def test_a_bare_metric_name_is_one_metric() -> None:
+    result = bench("bm25", data(), metrics="P@2", protocol=ONCE)
+    assert list(result.summary["metrics"]) == ["P@2"]
+
+
+@pytest.mark.parametrize("k", [0, "10", 2.5, True])
+def test_k_is_a_whole_number(k: Any) -> None:
+    with pytest.raises(HarnessError, match="k = "):
+        bench("bm25", data(), k=k)
+
+
+def test_a_mapping_with_a_wrong_key_is_told_without_its_values() -> None:
+    with pytest.raises(ConfigError, match="unknown key 'parms'") as raised:
+        bench({"target": "bm25", "parms": {"key": "sk-secret"}}, data())
+    assert "sk-secret" not in str(raised.value)
+
+
+def test_overrides_reach_a_mapping() -> None:
+    result = bench({"target": "bm25"}, data(), overrides=["k1=7.5"], protocol=ONCE)
+    assert result.run.manifest["retriever"]["params"] == {"k1": 7.5}
+
+
+def test_one_text_for_each_kind_of_failure() -> None:
+    def ill(text: str, k: int) -> list[str]:
+        raise ConnectionError(f"request {hash(text)} failed")
+
+    warnings = bench(ill, data(), protocol=ONCE).summary["warnings"]
+    assert sum("failed: ConnectionError" in warning for warning in warnings) == 1

@@ -22,6 +22,7 @@ FLOORS = [
     {"run", "summary"},
     {"records", "comparison"},
     {"experiment", "report", "testing"},
+    {"preparation"},
     {"api"},
     {"cli"},
     {"__main__"},

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -10,6 +11,7 @@ from harness import plugins, secrets
 from harness.config import (
     RetrieverConfig,
     build_retriever,
+    inline_config,
     load_retriever_config,
     read_yaml,
     retriever_names,
@@ -35,6 +37,46 @@ class Sample(Retriever):
 
 
 SAMPLE = f"{__name__}:Sample"
+
+
+class Typed(Sample):
+    """A retriever with parameters of many types, two of them named as methods of pydantic."""
+
+    def __init__(
+        self,
+        *,
+        flag: bool = False,
+        k1: float = 0.9,
+        depth: int | list[int] = 100,
+        shape: tuple[int, ...] = (),
+        folder: Path | None = None,
+        label: str | None = None,
+        variant: Literal["a", "b"] = "a",
+        weights: Mapping[str, float] | None = None,
+        words: Iterable[str] = (),
+        legs: list[Any] | None = None,
+        json: int = 0,
+        copy: int = 0,
+    ) -> None:
+        self.given = {name: value for name, value in locals().items() if name != "self"}
+
+
+TYPED = f"{__name__}:Typed"
+
+
+def built(**params: Any) -> dict[str, Any]:
+    made = plugins.construct(TYPED, params)
+    assert isinstance(made, Typed)
+    return {name: made.given[name] for name in params}
+
+
+class Failing(Sample):
+    """Fails as libraries do."""
+
+    def __init__(self, how: str = "ValueError") -> None:
+        raise {"ValueError": ValueError, "SystemExit": SystemExit, "stop": KeyboardInterrupt}[how](
+            "no such index"
+        )
 
 
 def write(path: Path, text: str) -> str:
@@ -140,7 +182,164 @@ def test_an_inline_retriever_is_built() -> None:
         build_retriever({"target": SAMPLE, "prams": {"size": 1}})
 
 
+def test_an_inline_mapping_is_checked_without_showing_values_and_takes_overrides() -> None:
+    leg = Sample(size=1)
+    config = inline_config({"target": TYPED, "params": {"legs": [leg]}}, ["k1=2", "legs.0=bm25"])
+    assert (config.name, config.params) == (TYPED, {"legs": ["bm25"], "k1": 2})
+    kept = inline_config({"target": TYPED, "params": {"legs": [leg]}}, ["k1=2"])
+    assert kept.params["legs"][0] is leg
+    with pytest.raises(ConfigError, match="'params'") as raised:
+        inline_config({"target": TYPED, "params": "s3cret"})
+    assert "s3cret" not in str(raised.value)
+    with pytest.raises(ConfigError, match="unknown key 'source'"):
+        inline_config({"target": TYPED, "source": "x"})
+
+
+@pytest.mark.parametrize(
+    "text", ["2024-02-30", "!!bool x", "!!timestamp x", "!!int ''", "[" * 3000]
+)
+def test_a_value_that_yaml_cannot_convert_is_a_config_error(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError, match="not a YAML value"):
+        inline_config({"target": TYPED}, [f"k1={text}"])
+    path = tmp_path / "m.yaml"
+    write(path, f"k1: {text}\n")
+    with pytest.raises(ConfigError, match="not readable as YAML"):
+        read_yaml(path)
+
+
+@pytest.mark.parametrize(
+    "name", ["~no_such_user_1/x.yaml", "x" * 5000, "x" * 5000 + ".yaml", "x" * 5000 + ".py:R"]
+)
+def test_a_name_that_no_file_can_have_is_a_config_error(name: str) -> None:
+    with pytest.raises(ConfigError, match="no file can be looked for") as raised:
+        load_retriever_config(name).build()
+    assert len(str(raised.value)) < 400
+
+
+def test_a_path_in_a_parameter_that_no_file_can_have_is_a_config_error() -> None:
+    with pytest.raises(ConfigError, match="no file can be looked for"):
+        plugins.beside_config("~no_such_user_1/x")
+
+
+class TestParameters:
+    @pytest.mark.parametrize(
+        ("name", "given", "wanted"),
+        [
+            ("flag", "off", False),
+            ("k1", "1.5", 1.5),
+            ("k1", 2, 2),
+            ("depth", "7", 7),
+            ("depth", [7, 8], [7, 8]),
+            ("shape", [1, 2], (1, 2)),
+            ("folder", "a/b", Path("a/b")),
+            ("label", "7", "7"),
+            ("label", None, None),
+            ("weights", {"a": 1}, {"a": 1.0}),
+            ("json", "3", 3),
+        ],
+    )
+    def test_a_value_comes_as_the_type_that_is_hinted(
+        self, name: str, given: Any, wanted: Any
+    ) -> None:
+        value = built(**{name: given})[name]
+        assert value == wanted
+        assert type(value) is type(wanted)
+
+    @pytest.mark.parametrize(
+        ("name", "given"),
+        [
+            ("flag", 1),
+            ("flag", "perhaps"),
+            ("k1", True),
+            ("k1", "many"),
+            ("depth", [True]),
+            ("depth", 1.5),
+            ("shape", ["a"]),
+            ("label", 7),
+            ("variant", "c"),
+            ("weights", {"a": True}),
+        ],
+    )
+    def test_what_would_lose_its_meaning_is_refused(self, name: str, given: Any) -> None:
+        with pytest.raises(ConfigError, match=f"'{name}"):
+            built(**{name: given})
+
+    def test_objects_are_handed_on_as_they_are(self) -> None:
+        leg, words = Sample(size=1), ["a", "b"]
+        given = built(legs=[leg, {"target": leg}], words=words)
+        assert given["legs"][0] is leg
+        assert given["legs"][1]["target"] is leg
+        assert given["words"] is words
+
+    def test_all_faults_come_in_one_message(self) -> None:
+        with pytest.raises(ConfigError) as raised:
+            plugins.construct(SAMPLE, {"label": 3, "sise": 1, "copy": 1})
+        text = str(raised.value)
+        assert "'size' is missing" in text
+        assert "'label': Input should be a valid string" in text
+        assert "unknown key 'sise'; unknown key 'copy'" in text
+        assert "accepted: fusion, label, size" in text
+
+    @pytest.mark.parametrize("how", ["ValueError", "SystemExit"])
+    def test_a_constructor_that_fails_says_where(self, how: str) -> None:
+        with pytest.raises(ConfigError, match=rf"Failing' failed with {how}: no such") as raised:
+            plugins.construct(f"{__name__}:Failing", {"how": how}, where="mine.yaml")
+        assert raised.value.where.startswith(f"mine.yaml, {__file__}:")
+        assert raised.value.fix
+
+    def test_an_interruption_is_none_of_it(self) -> None:
+        with pytest.raises(KeyboardInterrupt):
+            plugins.construct(f"{__name__}:Failing", {"how": "stop"})
+
+
 class TestTargets:
+    def test_files_with_alike_names_are_two_modules(self, tmp_path: Path) -> None:
+        (tmp_path / "a").mkdir()
+        write(tmp_path / "a" / "b.py", "X = 1\n")
+        write(tmp_path / "a_b.py", "X = 2\n")
+        assert plugins.load(f"{tmp_path}/a/b.py:X") == 1
+        assert plugins.load(f"{tmp_path}/a_b.py:X") == 2
+
+    @pytest.mark.parametrize("package", [False, True])
+    def test_a_second_module_of_one_name_is_refused(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: bool
+    ) -> None:
+        name = f"namesake_{package}".lower()
+        monkeypatch.setattr(sys, "path", [*sys.path])
+        file = f"{name}/__init__.py" if package else f"{name}.py"
+        for folder in ("one", "two"):
+            (tmp_path / folder / file).parent.mkdir(parents=True)
+            write(tmp_path / folder / file, f"from {__name__} import Sample as R\n")
+            write(tmp_path / folder / "m.yaml", f"target: {name}:R\nparams: {{size: 1}}\n")
+        first = load_retriever_config(str(tmp_path / "one" / "m.yaml"))
+        assert isinstance(first.build(), Sample)
+        assert isinstance(first.build(), Sample)
+        with pytest.raises(PluginError, match="means two modules") as raised:
+            load_retriever_config(str(tmp_path / "two" / "m.yaml")).build()
+        assert f"./{file}:R" in raised.value.fix
+        del sys.modules[name]
+
+    def test_a_file_of_the_user_does_not_stand_in_the_way_of_what_is_built_in(
+        self, tmp_path: Path
+    ) -> None:
+        (tmp_path / "retrievers").mkdir()
+        write(tmp_path / "retrievers" / "bm25.py", "")
+        given = write(tmp_path / "m.yaml", "target: bm25\n")
+        assert load_retriever_config(given).build().describe()
+
+    @pytest.mark.parametrize(
+        "line",
+        ["1 / 0", "from harness.errors import PluginError; raise PluginError('x')", "exit(1)"],
+    )
+    def test_a_file_that_failed_leaves_no_half_made_module(self, tmp_path: Path, line: str) -> None:
+        path = tmp_path / "half.py"
+        write(path, f"X = 1\n{line}\n")
+        for _ in range(2):
+            with pytest.raises(PluginError):
+                plugins.load(f"{path}:X")
+        write(path, "X = 22\n")
+        assert plugins.load(f"{path}:X") == 22
+
     def test_an_unknown_short_name_lists_what_there_is(self) -> None:
         with pytest.raises(PluginError, match="did you mean dense"):
             plugins.resolve("retriever", "dens")
@@ -203,6 +402,18 @@ class TestSecrets:
         assert isinstance(built, Sample)
         assert built.params["label"] == "Bearer s3cret-value"
 
+    def test_names_are_filled_in_the_target_and_as_the_type_that_is_hinted(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("MY_CLASS", "Typed")
+        monkeypatch.setenv("FLAG", "off")
+        target = f"{__name__}:${{MY_CLASS}}"
+        config = inline_config({"target": target, "params": {"flag": "${FLAG}"}})
+        made = config.build()
+        assert isinstance(made, Typed)
+        assert made.given["flag"] is False
+        assert (config.target, config.params) == (target, {"flag": "${FLAG}"})
+
     def test_a_name_that_is_not_set_is_an_error_without_any_value(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -217,7 +428,7 @@ class TestSecrets:
         monkeypatch.setenv("MY_TOKEN", "s3cret-value")
         secrets.expand("${MY_TOKEN}", "here")
         shown = secrets.redact({"k s3cret-value": ["a s3cret-value b", 3, None]})
-        assert shown == {"k ${MY_TOKEN}": ["a ${MY_TOKEN} b", 3, None]}
+        assert shown["k s3cret-value"] == ["a ${MY_TOKEN} b", 3, None]
 
     def test_wrong_parameters_do_not_show_a_secret(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("MY_TOKEN", "s3cret-value")

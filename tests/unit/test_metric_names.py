@@ -28,6 +28,10 @@ def test_a_name_prints_back_exactly(name: str) -> None:
         ("ndcg@10", "nDCG@10"),
         ("ndcg_burges@10", "nDCG(gain=exp)@10"),
         ("recall_100", "R@100"),
+        ("ndcg_cut.10", "nDCG@10"),
+        ("P.5", "P@5"),
+        ("AP(rel=1)@10", "AP@10"),
+        ("nDCG(gain=linear)@10", "nDCG@10"),
         ("Recall@5", "R@5"),
         ("recip_rank", "RR"),
         ("MRR", "RR"),
@@ -48,6 +52,7 @@ def test_a_metric_is_a_value() -> None:
     assert parse_metric("MAP@3") == parse_metric("AP@3")
     assert len({parse_metric("MAP@3"), parse_metric("AP@3")}) == 1
     assert len(parse_metrics(["nDCG@10", "ndcg_cut_10", "R@10"])) == 2
+    assert parse_metric("AP(rel=1)@3") == parse_metric("AP@3")
     assert parse_metric("AP(rel=1)@3") != parse_metric("AP(rel=2)@3")
 
 
@@ -61,6 +66,8 @@ def test_a_metric_is_a_value() -> None:
         ("nDCG@ten", "NAME@k"),
         ("AP(rel=0)@3", "rel = a whole number"),
         ("AP(gain=exp)", "parameters rel"),
+        ("AP(rel=2, rel=3)@3", "rel once"),
+        ("ndcg_burges(gain=linear)@10", "gain once"),
         ("nDCG(gain=cubic)", "linear or exp"),
         ("", "NAME"),
     ],

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import csv
+import dataclasses
+import errno
 import json
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -13,7 +17,7 @@ from harness.errors import RecordError
 from harness.evaluation import evaluate
 from harness.measure.runner import Timings
 from harness.metrics import parse_metrics
-from harness.records import read_run, write_run
+from harness.records import read_run, to_json, write_run
 from harness.run import Run, pack_rankings
 from harness.summary import SCHEMA_VERSION, quality
 from harness.types import LegTrace, Ranking
@@ -191,7 +195,7 @@ def test_no_secret_reaches_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     run = make_run(warnings=["got s3cret-value"])
     leaky = Run(
         run.summary,
-        {"params": {"key": "s3cret-value"}},
+        {"retriever": {"name": "sample", "params": {"key": "s3cret-value"}}},
         run.rankings,
         ("ok", "HTTPError: bad key s3cret-value", "ok"),
         run.timings,
@@ -202,4 +206,244 @@ def test_no_secret_reaches_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for path in folder.iterdir():
         assert b"s3cret-value" not in path.read_bytes(), path.name
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    assert manifest["params"]["key"] == "${MY_TOKEN}"
+    assert manifest["retriever"]["params"]["key"] == "${MY_TOKEN}"
+
+
+def test_secrets_that_equal_a_word_of_the_record_do_not_rewrite_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = {"A": "complete", "B": "mean", "C": "sample", "D": "not run", "E": "tiny/set"}
+    monkeypatch.setattr(secrets, "_filled", words)
+    run = dataclasses.replace(make_run(), status=("ok", "not run", "ok"))
+    folder = write_run(run, tmp_path / "out").folder
+    assert folder is not None
+    read = read_run(folder)
+    assert {name: read.summary[name] for name in run.summary} == run.summary
+    assert read.manifest["note"] == run.manifest["note"]
+    assert read.status == run.status
+
+
+def _files(folder: Path | None) -> dict[str, bytes]:
+    assert folder is not None
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+class TestDestinations:
+    def test_a_link_to_an_empty_folder_is_followed(self, tmp_path: Path) -> None:
+        (tmp_path / "disk").mkdir()
+        (tmp_path / "link").symlink_to("disk")
+        written = write_run(make_run(), tmp_path / "link")
+        assert written.folder == tmp_path / "link"
+        assert (tmp_path / "link").is_symlink()
+        assert (tmp_path / "disk" / "summary.json").is_file()
+        assert read_run(tmp_path / "link").summary == written.summary
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["disk", "link"]
+
+    def test_an_existing_folder_is_filled_and_not_replaced(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        rename = Path.replace
+
+        def mounted(path: Path, target: Path) -> Path:
+            if Path(target) == tmp_path / "volume":
+                raise OSError(errno.EBUSY, "Device or resource busy")
+            return rename(path, target)
+
+        monkeypatch.setattr(Path, "replace", mounted)
+        (tmp_path / "volume").mkdir()
+        write_run(make_run(), tmp_path / "volume")
+        assert read_run(tmp_path / "volume").name == "sample"
+        assert len(_files(tmp_path / "volume")) == 6
+
+    @pytest.mark.parametrize("failing", ["per_query.csv", "manifest.json", ".summary.json"])
+    def test_a_failure_in_an_existing_folder_leaves_it_empty(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str
+    ) -> None:
+        (tmp_path / "out").mkdir()
+        opened = Path.open
+
+        def full(path: Path, *given: Any, **named: Any) -> Any:
+            if path.name == failing:
+                path.touch()
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return opened(path, *given, **named)
+
+        monkeypatch.setattr(Path, "open", full)
+        with pytest.raises(RecordError, match="No space left"):
+            write_run(make_run(), tmp_path / "out")
+        assert list((tmp_path / "out").iterdir()) == []
+
+    def test_the_summary_is_the_last_file_written(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "out").mkdir()
+        there: list[str] = []
+        rename = Path.replace
+
+        def note(path: Path, target: Path) -> Path:
+            there.extend(sorted(other.name for other in path.parent.iterdir()))
+            return rename(path, target)
+
+        monkeypatch.setattr(Path, "replace", note)
+        write_run(make_run(), tmp_path / "out")
+        assert there == [
+            ".summary.json", "manifest.json", "per_query.csv", "rankings.npz", "run.trec",
+            "timings.npz",
+        ]  # fmt: skip
+
+    def test_a_file_is_called_a_file(self, tmp_path: Path) -> None:
+        (tmp_path / "own.py").write_text("code", encoding="utf-8")
+        with pytest.raises(RecordError, match="output folder is a file"):
+            records.check_destination(tmp_path / "own.py")
+        assert (tmp_path / "own.py").read_text(encoding="utf-8") == "code"
+
+    @pytest.mark.parametrize("out", [Path("a/b/run"), None])
+    def test_the_check_leaves_no_folders_behind(self, tmp_path: Path, out: Path | None) -> None:
+        (tmp_path / "kept").mkdir()
+        records.check_destination(out)
+        assert list(tmp_path.iterdir()) == [tmp_path / "kept"]
+        assert write_run(make_run(), out).folder is not None
+
+    @pytest.mark.parametrize(
+        ("number", "advice"),
+        [
+            (errno.ENOSPC, "free some space"),
+            (errno.EDQUOT, "free some space"),
+            (errno.EACCES, "that you may write to with --out"),
+            (errno.EROFS, "that you may write to with --out"),
+            (errno.EBUSY, "name another folder"),
+        ],
+    )
+    def test_the_advice_fits_the_fault(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, advice: str
+    ) -> None:
+        def fail(*_: Any, **__: Any) -> None:
+            raise OSError(number, os.strerror(number))
+
+        monkeypatch.setattr(np, "savez_compressed", fail)
+        with pytest.raises(RecordError) as caught:
+            write_run(make_run(), tmp_path / "out")
+        assert os.strerror(number) in caught.value.given
+        assert advice in caught.value.fix
+        assert ("space" in caught.value.fix) == (number in (errno.ENOSPC, errno.EDQUOT))
+
+    @pytest.mark.parametrize("name", ["검" * 120, "a" + "検" * 120, "x" * 500, "é" * 200])
+    def test_long_names_are_cut_between_characters(self, name: str) -> None:
+        folder = write_run(make_run(name)).folder
+        assert folder is not None
+        slug = folder.name.split("-")[1]
+        assert name.startswith(slug)
+        assert 57 < len(slug.encode()) <= 60
+        assert read_run(folder).name == name
+
+
+class TestOddTexts:
+    def test_lone_surrogates_do_not_lose_a_run(self) -> None:
+        run = make_run("name \udc80", warnings=["odd \udcff"], health=["odd \udcff"])
+        run = dataclasses.replace(
+            run,
+            manifest={"\udc80": "\udc80", "facts": {1: ["\udc80"]}},
+            status=("ok", "ValueError: \udc80", "ok"),
+        )
+        read = read_run(write_run(run).folder or Path())
+        assert read.name == r"name \udc80"
+        assert read.summary["warnings"] == read.summary["health"] == [r"odd \udcff"]
+        assert read.manifest["facts"] == {"1": [r"\udc80"]}
+        assert read.manifest[r"\udc80"] == r"\udc80"
+        assert read.status[1] == r"ValueError: \udc80"
+
+    @pytest.mark.parametrize("odd", ["", "a\tb", "a\rb", "a\nb", "a\x1bb", "a\udc80b"])
+    def test_odd_ids_do_not_lose_a_run(self, odd: str) -> None:
+        run = make_run()
+        rankings = dataclasses.replace(
+            run.rankings, query_ids=(odd, "q2", "질문"), doc_ids=(odd, "d2", "d3")
+        )
+        evaluation = dataclasses.replace(run.evaluation, query_ids=(odd, "q2"))
+        run = dataclasses.replace(run, rankings=rankings, evaluation=evaluation)
+        read = read_run(write_run(run).folder or Path())
+        assert read.rankings.query_ids == (odd, "q2", "질문")
+        assert read.rankings.doc_ids == (odd, "d2", "d3")
+        assert read.evaluation.query_ids == (odd, "q2")
+        assert read.status == run.status
+
+    def test_a_run_that_is_no_trec_text_is_saved_without_it(self) -> None:
+        run = make_run(warnings=["before"])
+        odd = dataclasses.replace(run.rankings, doc_ids=("a\tb", "d2", "d3"))
+        written = write_run(dataclasses.replace(run, rankings=odd))
+        warnings = ["before", r"run.trec was not written: id 'a\tb' cannot stand in a TREC run"]
+        assert written.summary["warnings"] == warnings
+        assert sorted(_files(written.folder)) == [
+            "manifest.json", "per_query.csv", "rankings.npz", "summary.json", "timings.npz",
+        ]  # fmt: skip
+        assert read_run(written.folder or Path()).summary["warnings"] == warnings
+
+    def test_control_characters_become_visible(self) -> None:
+        run = make_run(warnings=["\x1b[2Jgone"], health=["a\rb", "ক্ষ é 검색 👩‍🔬"])
+        run = dataclasses.replace(run, status=("ok", "E: \x1b[31m\nred\x00", "ok"))
+        read = read_run(write_run(run).folder or Path())
+        assert read.summary["warnings"] == [r"\x1b[2Jgone"]
+        assert read.summary["health"] == [r"a\rb", "ক্ষ é 검색 👩‍🔬"]
+        assert read.status[1] == r"E: \x1b[31m\nred\x00"
+        assert b"\x1b" not in b"".join(
+            content for name, content in _files(read.folder).items() if not name.endswith("npz")
+        )
+
+    def test_a_huge_status_is_cut_and_reads_back(self) -> None:
+        run = dataclasses.replace(make_run(), status=("ok", "E: " + "x" * 300_000, "ok"))
+        written = write_run(run)
+        assert written.status[1] == "E: " + "x" * 494 + "..."
+        assert read_run(written.folder or Path()).status == written.status
+
+    def test_a_field_that_csv_does_not_take_is_told_as_damage(self, tmp_path: Path) -> None:
+        folder = write_run(make_run(), tmp_path / "out").folder
+        assert folder is not None
+        with (folder / "per_query.csv").open("a", encoding="utf-8") as file:
+            file.write("q9," + "x" * 5_001 + ",,\n")
+        limit = csv.field_size_limit(5_000)  # of the process; other libraries raise it
+        try:
+            with pytest.raises(RecordError, match="damaged"):
+                read_run(folder)
+        finally:
+            csv.field_size_limit(limit)
+
+
+def test_json_holds_nothing_that_a_strict_reader_refuses() -> None:
+    text = to_json({"검색": [math.nan, -math.inf, 1.5], 2: ("\udc80", Path("a"))})
+    text.encode("utf-8")
+
+    def refuse(word: str) -> None:
+        raise AssertionError(word)
+
+    assert json.loads(text, parse_constant=refuse) == {
+        "검색": [None, None, 1.5],
+        "2": [r"\udc80", "a"],
+    }
+    assert "검색" in text
+
+
+class TestPacking:
+    def test_arrays_are_as_wide_as_the_longest_ranking(self) -> None:
+        packed = pack_rankings(
+            ["a", "b"],
+            [Ranking(["d1"], [1.0]), Ranking(["d2", "d1"], [2.0, 1.0])],
+            k=1_000_000_000,
+        )
+        assert packed.ranking.tolist() == [[0, -1], [1, 0]]
+        assert packed.scores.shape == (2, 2)
+        run = evaluate(
+            packed.ranking,
+            packed.doc_ids,
+            packed.query_ids,
+            {"a": {"d1": 1}, "b": {"d1": 1}},
+            parse_metrics(["P@1000000000", "nDCG@1000000000", "R@10", "AP@10"]),
+        )
+        assert run.per_query[:, 0].tolist() == [1e-9, 1e-9]
+        assert run.per_query[:, 2].tolist() == [1.0, 1.0]
+
+    def test_without_any_hit_there_is_still_one_column(self) -> None:
+        for rankings in ([None, None], [Ranking([]), None]):
+            assert pack_rankings(["a", "b"], rankings, k=5).ranking.tolist() == [[-1], [-1]]
+
+    def test_more_hits_than_asked_for_are_an_error(self) -> None:
+        with pytest.raises(ValueError, match="2 hits, k = 1"):
+            pack_rankings(["a"], [Ranking(["d1", "d2"])], k=1)

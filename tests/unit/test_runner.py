@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Sequence
 
@@ -9,6 +10,7 @@ import pytest
 
 from harness.errors import ConfigError, ContractError
 from harness.measure import runner
+from harness.measure.deadline import Deadline, QueryTimeoutError, deadline
 from harness.measure.protocol import Protocol, plan
 from harness.measure.runner import Measurement, System, measure
 from harness.retriever import Retriever
@@ -110,8 +112,7 @@ def test_several_systems_alternate_and_take_turns_in_going_first() -> None:
     results = measure(systems, QUERIES, 2, Protocol(rounds=2), clock=clock)
     timed = order[-16:]
     pairs = ["".join(timed[i : i + 2]) for i in range(0, 16, 2)]
-    assert set(pairs) == {"ab", "ba"}
-    assert pairs.count("ab") == pairs.count("ba") == 4
+    assert pairs == ["ab", "ba"] * 2 + ["ba", "ab"] * 2
     assert results[0].timings.query.tolist() == results[1].timings.query.tolist()
 
 
@@ -122,17 +123,109 @@ def test_a_service_that_hangs_does_not_hang_the_warm_up() -> None:
 
 
 class Failing(Scripted):
-    """Raises on q1, and on q2 from its second measured call on."""
-
-    def __init__(self, clock: MockClock) -> None:
-        super().__init__(clock)
-        self.seen = 0
+    """Raises on q1."""
 
     def search(self, query: Query, k: int) -> Ranking:
         ranking = super().search(query, k)
         if query.id == "q1":
             raise ValueError("no answer")
         return ranking
+
+
+class FailingLater(Scripted):
+    """Raises on q2 from its second measured call on."""
+
+    def search(self, query: Query, k: int) -> Ranking:
+        ranking = super().search(query, k)
+        if query.id == "q2" and len(self.calls) > 50 + 4:
+            raise ValueError("gone")
+        return ranking
+
+
+def test_a_failure_after_a_first_success_is_told_and_the_ranking_kept() -> None:
+    clock = MockClock()
+    result = run(FailingLater(clock), clock, Protocol(rounds=3))
+    assert result.status == ["ok"] * 4
+    assert result.timings.failed.sum() == 2
+    assert "2 repeated calls failed after a first success" in result.warnings
+
+
+@pytest.mark.parametrize("problem", [SystemExit(0), asyncio.CancelledError()])
+def test_what_would_end_the_process_is_a_failed_query(problem: BaseException) -> None:
+    class Ending(Scripted):
+        def search(self, query: Query, k: int) -> Ranking:
+            raise problem
+
+    clock = MockClock()
+    result = run(Ending(clock), clock, Protocol(rounds=1))
+    assert all(type(problem).__name__ in status for status in result.status)
+
+
+def test_a_time_out_in_the_middle_of_another_exception_is_a_time_out() -> None:
+    class RaisingLate(Retriever):
+        def search(self, query: Query, k: int) -> Ranking:
+            try:
+                raise ValueError("its own limit")
+            finally:
+                end = time.perf_counter() + 0.06
+                while time.perf_counter() < end:
+                    pass
+
+    protocol = Protocol(rounds=1, timeout_s=0.03, max_calls=4)
+    result = measure([System("s", RaisingLate())], QUERIES, 1, protocol)[0]
+    assert result.status == ["timed out after 0.03 s"] * 4
+
+
+def test_an_alarm_that_comes_while_a_failure_is_noted_does_no_harm() -> None:
+    fired: list[bool] = []
+
+    class Late(Deadline):
+        def disarm(self) -> None:
+            if not fired:
+                fired.append(True)
+                raise QueryTimeoutError
+
+    clock = MockClock()
+    recorder = runner._Recorder(
+        System("s", Failing(clock)), QUERIES, 2, plan(Protocol(rounds=1), 4)
+    )
+    recorder.call(1, 0, 0, Late(5.0, interrupts=False), clock)
+    assert recorder.status[1] == "timed out after 5 s"
+
+
+def test_a_time_out_beyond_what_timers_take_is_none() -> None:
+    for seconds in (float("inf"), 1e300, None):
+        with deadline(seconds) as timer:
+            assert timer.seconds is None
+            assert not timer.exceeded(10**20)
+
+
+def test_many_planned_calls_take_no_memory_before_they_are_made() -> None:
+    clock = MockClock()
+    calls = plan(Protocol(rounds=10**12), 4)
+    recorder = runner._Recorder(System("s", Scripted(clock)), QUERIES, 2, calls)
+    with deadline(None) as timer:
+        for i in range(70_000):
+            recorder.call(i % 4, i // 4, i % 4, timer, clock)
+    timings = recorder.result(0, False, 0).timings
+    assert timings.wall_ns.tolist() == [1_000] * 70_000
+    assert timings.stages["sparse"].tolist() == [500] * 70_000
+    assert timings.query[:6].tolist() == [0, 1, 2, 3, 0, 1]
+
+
+def test_a_list_that_is_used_again_does_not_change_what_was_kept() -> None:
+    class Reusing(Scripted):
+        ids: list[str] = []  # noqa: RUF012 - the fault that is tested
+
+        def search(self, query: Query, k: int) -> Ranking:
+            super().search(query, k)
+            self.ids[:] = [query.id]
+            return Ranking(self.ids, [1.0])
+
+    clock = MockClock()
+    result = run(Reusing(clock), clock, Protocol(rounds=1))
+    kept = [list(ranking.doc_ids) for ranking in result.rankings if ranking is not None]
+    assert kept == [["q0"], ["q1"], ["q2"], ["q3"]]
 
 
 def test_a_query_that_raises_is_failed_and_the_run_goes_on() -> None:

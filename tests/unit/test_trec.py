@@ -168,7 +168,7 @@ class TestWriting:
         assert paths[0].read_bytes()[4:8] == bytes(4)  # no time stamp
         assert read_run(paths[0]) == {"q": [Hit("é", 1.0)]}
 
-    @pytest.mark.parametrize("bad", ["", "a\tb", "a\nb", "a\rb"])
+    @pytest.mark.parametrize("bad", ["", "a\tb", "a\nb", "a\rb", "a\udc80"])
     def test_an_id_that_a_line_cannot_hold_is_an_error(self, bad: str) -> None:
         with pytest.raises(DataError, match="cannot stand in a TREC run"):
             _written({"q": Ranking([bad], [1.0])})

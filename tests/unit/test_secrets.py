@@ -1,0 +1,123 @@
+"""No secret is shown in any form that libraries print, and nothing else is rewritten."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+import pytest
+
+from harness import secrets
+
+SECRET = "p/a ss'+\\wörd\"1"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(secrets, "_filled", {})
+    monkeypatch.setattr(os, "environ", {})
+
+
+def fill(monkeypatch: pytest.MonkeyPatch, **values: str) -> None:
+    monkeypatch.setattr(secrets, "_filled", values)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        SECRET,
+        quote(SECRET),
+        quote(SECRET, safe=""),
+        quote_plus(SECRET),
+        repr(SECRET)[1:-1],
+        json.dumps(SECRET)[1:-1],
+        json.dumps(SECRET, ensure_ascii=False)[1:-1],
+    ],
+)
+def test_a_secret_is_found_in_every_form_that_libraries_print(
+    monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    fill(monkeypatch, PASS=SECRET)
+    assert secrets.redact(f"GET /?q={form}&x") == "GET /?q=${PASS}&x"
+
+
+def test_keys_of_mappings_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(monkeypatch, FIELD="mean")
+    assert secrets.redact({"mean": [{"mean": "mean"}]}) == {"mean": [{"mean": "${FIELD}"}]}
+
+
+def test_a_secret_within_another_does_not_leave_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(monkeypatch, SHORT="abcd", LONG="abcd-efgh")
+    assert secrets.redact("abcd-efgh abcd") == "${LONG} ${SHORT}"
+
+
+def test_redacting_twice_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(monkeypatch, MY_TOKEN="s3cret-value", WORD="TOKEN")
+    once = secrets.redact("s3cret-value")
+    assert once == "${MY_TOKEN}"
+    assert secrets.redact(once) == once
+
+
+@pytest.mark.parametrize("name", ["API_KEY", "HF_TOKEN", "CLIENT_SECRET", "PGPASSWORD", "api_key"])
+def test_a_variable_with_the_name_of_a_secret_is_one(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(os, "environ", {name: "12345678"})
+    assert secrets.redact("key 12345678") == f"key ${{{name}}}"
+
+
+@pytest.mark.parametrize("name", ["PATH", "KEYBOARD", "TOKENIZERS_PARALLELISM"])
+def test_other_variables_are_none(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr(os, "environ", {name: "12345678"})
+    assert secrets.redact("key 12345678") == "key 12345678"
+
+
+def test_short_values_are_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "environ", {"API_KEY": "1234567"})
+    fill(monkeypatch, TINY="abc")
+    assert secrets.redact("1234567 abc") == "1234567 abc"
+
+
+def test_a_value_that_is_no_unicode_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(monkeypatch, RAW="abc\udcffdef")
+    assert secrets.redact("abc\udcffdef abc%FFdef") == "${RAW} ${RAW}"
+
+
+def test_of_a_summary_only_sentences_are_redacted(monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(monkeypatch, FIELD="test", OTHER="complete", THIRD="mean")
+    summary: dict[str, Any] = {
+        "status": "complete",
+        "retriever": "test",
+        "dataset": {"split": "test"},
+        "metrics": {"nDCG@10": {"mean": 0.5}},
+        "health": ["a test"],
+        "warnings": ["a test"],
+    }
+    assert secrets.redact_summary(summary) == summary | {
+        "health": ["a ${FIELD}"],
+        "warnings": ["a ${FIELD}"],
+    }
+
+
+def test_of_a_manifest_only_the_retriever_is_redacted(monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(monkeypatch, FIELD="test")
+    manifest: dict[str, Any] = {
+        "dataset": {"split": "test"},
+        "metrics": ["test"],
+        "retriever": {
+            "name": "test",
+            "target": "test",
+            "hash": "test",
+            "params": {"test": "a test"},
+            "source": "a test",
+            "facts": ["test"],
+        },
+    }
+    shown = secrets.redact_manifest(manifest)
+    assert shown == manifest | {
+        "retriever": manifest["retriever"]
+        | {"params": {"test": "a ${FIELD}"}, "source": "a ${FIELD}", "facts": ["${FIELD}"]}
+    }
+    assert secrets.redact_manifest({"k": 3}) == {"k": 3}
