@@ -11,12 +11,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from harness.comparison import Comparison
     from harness.measure.protocol import Protocol
     from harness.report.tables import Table
     from harness.run import Run
@@ -89,13 +90,15 @@ def _bench(options: argparse.Namespace) -> int:
             out=options.out,
             save=not options.dry_run,
         )
-        if not options.dry_run:
-            with _reporter() as reporter:
-                (run,) = experiment.run(reporter)
     if options.dry_run:
         return _dry_run(experiment, options)
-    _print(options, run.summary, lambda: tables.run_tables(run))
-    return _code([run])
+
+    def show(runs: Sequence[Run]) -> None:
+        _print(options, runs[0].summary, lambda: tables.run_tables(runs[0]))
+
+    runs = _measured(experiment, show)
+    show(runs)
+    return _code(runs)
 
 
 def _compare(options: argparse.Namespace) -> int:
@@ -103,21 +106,37 @@ def _compare(options: argparse.Namespace) -> int:
     from harness.report import tables
     from harness.types import Verdict
 
+    def show(comparison: Comparison) -> None:
+        _print(options, comparison.as_dict(), lambda: tables.comparison_tables(comparison))
+
     if options.runs:
         runs = _read_runs(options)
     else:
         experiment = _prepare_comparison(options)
         if options.dry_run:
             return _dry_run(experiment, options)
-        with _output_kept_clean(), _reporter() as reporter:
-            runs = experiment.run(reporter)
+        runs = _measured(experiment, lambda unsaved: show(compare_runs(unsaved)))
     comparison = compare_runs(runs)
-    _print(options, comparison.as_dict(), lambda: tables.comparison_tables(comparison))
+    show(comparison)
     unjudged = {Verdict.NOT_COMPARABLE, Verdict.MISSING}
     if all(delta.verdict in unjudged for delta in comparison.deltas):
         _say("retrieval-bench: none of these runs can be compared with another")
         return NOT_JUDGED
     return OK if options.runs else _code(runs)
+
+
+def _measured(experiment: Any, show: Callable[[Sequence[Run]], None]) -> list[Run]:
+    """The runs of ``experiment``; what was measured but cannot be saved is shown at least."""
+    from harness.errors import RecordError
+
+    try:
+        with _output_kept_clean(), _reporter() as reporter:
+            runs: list[Run] = experiment.run(reporter)
+    except RecordError as problem:
+        if problem.runs:
+            show(problem.runs)
+        raise
+    return runs
 
 
 def _prepare_comparison(options: argparse.Namespace) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 from itertools import chain, count
+from typing import Any
 
 
 class HarnessError(Exception):
@@ -81,7 +82,13 @@ class MissingDependencyError(HarnessError):
 
 
 class RecordError(HarnessError):
-    """A run folder that cannot be written or read."""
+    """A run folder that cannot be written or read.
+
+    Attributes:
+        runs: what was measured and could not be saved, so that it can at least be shown.
+    """
+
+    runs: Sequence[Any] = ()
 
 
 def counted(n: int, noun: str) -> str:

@@ -18,7 +18,7 @@ from typing import Protocol as Interface
 
 from harness import plugins, secrets
 from harness.config import load_retriever_config
-from harness.errors import ContractError, HarnessError, counted
+from harness.errors import ContractError, HarnessError, RecordError, counted
 from harness.evaluation import evaluate
 from harness.measure import runner
 from harness.measure.environment import environment, peak_rss_bytes
@@ -114,9 +114,16 @@ class Experiment:
                     self._account(candidate, measurement, surroundings, [*complaints], scripts)
                     for candidate, measurement in zip(self.candidates, measurements, strict=True)
                 ]
-                return [write_run(run, self.out) for run in runs] if save else runs
+                return self._saved(runs) if save else runs
         finally:
             self.close()
+
+    def _saved(self, runs: Sequence[Run]) -> list[Run]:
+        try:
+            return [write_run(run, self.out) for run in runs]
+        except RecordError as problem:
+            problem.runs = runs
+            raise
 
     def close(self) -> None:
         """Close every retriever; one that fails to close is told as a warning."""

@@ -246,6 +246,20 @@ class TestBadInput:
         assert run("bench", "--retriever", "own.yaml", "--dataset", "data") == 2
         assert "cannot write the run" in run.err
 
+    def test_a_disk_that_fills_up_costs_the_folder_but_not_the_figures(
+        self, project: Path, run: Command, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def full(*_: Any, **__: Any) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr("numpy.savez_compressed", full)
+        assert run("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK) == 2
+        assert "cannot write the run: No space left on device" in run.err
+        assert "nDCG@10" in run.out
+        assert run("compare", "--retrievers", "own.yaml", "bm25", "--dataset", "data", *QUICK) == 2
+        assert "bm25 - own" in run.out
+        assert nothing_written(project)
+
     def test_a_name_that_is_not_set(
         self, project: Path, run: Command, monkeypatch: pytest.MonkeyPatch
     ) -> None:
