@@ -118,11 +118,14 @@ def _compare(options: argparse.Namespace) -> int:
         runs = _measured(experiment, lambda unsaved: show(compare_runs(unsaved)))
     comparison = compare_runs(runs)
     show(comparison)
+    code = OK if options.runs else _code(runs)
+    if code != OK:  # an interruption may also leave runs that cannot be compared
+        return code
     unjudged = {Verdict.NOT_COMPARABLE, Verdict.MISSING}
     if all(delta.verdict in unjudged for delta in comparison.deltas):
         _say("retrieval-bench: none of these runs can be compared with another")
         return NOT_JUDGED
-    return OK if options.runs else _code(runs)
+    return OK
 
 
 def _measured(experiment: Any, show: Callable[[Sequence[Run]], None]) -> list[Run]:

@@ -28,7 +28,7 @@ from harness.metrics import Metric
 from harness.records import write_run
 from harness.retriever import Retriever
 from harness.run import Run, pack_rankings
-from harness.scripts import main_scripts, script_profile
+from harness.scripts import ScriptSample, main_scripts, script_profile
 from harness.stats import RESAMPLES, SEED
 from harness.summary import summarize
 from harness.types import Dataset, Query
@@ -94,8 +94,7 @@ class Experiment:
         try:
             for candidate in self.candidates:
                 self._index(candidate, reporter)
-            known = self._known_ids()
-            scripts = self._scripts()
+            known, scripts = self._survey()
             systems = [
                 runner.System(c.name, c.retriever, None if _is_external(c) else known)
                 for c in self.candidates
@@ -131,35 +130,41 @@ class Experiment:
 
     def _index(self, candidate: Candidate, reporter: Reporter) -> None:
         retriever, documents = candidate.retriever, self.dataset.documents
-        retriever.use_k(self.k)
-        if _is_external(candidate) or documents is None:
-            return
-        with reporter.phase(f"indexing {candidate.name}") as task:
-            retriever.progress = task
-            start = time.perf_counter()
-            try:
+        try:
+            retriever.use_k(self.k)
+            if _is_external(candidate) or documents is None:
+                return
+            with reporter.phase(f"indexing {candidate.name}") as task:
+                retriever.progress = task
+                start = time.perf_counter()
                 retriever.use_language(self.dataset.language)
                 retriever.index(documents)
-            except (HarnessError, KeyboardInterrupt):
-                raise
-            except BaseException as problem:  # also SystemExit: it must not decide our exit code
-                raise ContractError(
-                    f"indexing failed with {type(problem).__name__}: {problem}",
-                    where=f"retriever {candidate.name!r}, {plugins.innermost(problem)}",
-                    fix="correct the retriever or its parameters; --debug shows the traceback",
-                ) from problem
+        except (HarnessError, KeyboardInterrupt):
+            raise
+        except BaseException as problem:  # also SystemExit: it must not decide our exit code
+            raise ContractError(
+                f"indexing failed with {type(problem).__name__}: {problem}",
+                where=f"retriever {candidate.name!r}, {plugins.innermost(problem)}",
+                fix="correct the retriever or its parameters; --debug shows the traceback",
+            ) from problem
         candidate.index = {
             "seconds": time.perf_counter() - start,
             "peak_rss_bytes": peak_rss_bytes(),
             "disk_bytes": _asked(candidate, "disk_bytes", [], None),
         }
 
-    def _known_ids(self) -> Container[str] | None:
+    def _survey(self) -> tuple[Container[str] | None, str]:
+        """Ids that may be returned (None where the corpus is not known), and which scripts the
+        texts are written in; in one walk, a corpus may be large."""
+        scripts = "queries " + main_scripts(script_profile(q.text for q in self.queries))
         if self.dataset.documents is None:
-            return None
-        if self.dataset.unit_of:
-            return set(self.dataset.unit_of.values())
-        return {document.id for document in self.dataset.documents}
+            return None, scripts
+        ids, sample = set(), ScriptSample()
+        for document in self.dataset.documents:
+            ids.add(document.id)
+            sample.add(document.contents)
+        known = set(self.dataset.unit_of.values()) if self.dataset.unit_of else ids
+        return known, f"corpus {main_scripts(sample.profile())}; {scripts}"
 
     def _account(
         self,
@@ -235,14 +240,6 @@ class Experiment:
             measurement.timings,
             evaluation,
         )
-
-    def _scripts(self) -> str:
-        """Which scripts the texts are written in."""
-        scripts = "queries " + main_scripts(script_profile(q.text for q in self.queries))
-        if self.dataset.documents is not None:
-            profile = script_profile(document.contents for document in self.dataset.documents)
-            scripts = f"corpus {main_scripts(profile)}; {scripts}"
-        return scripts
 
 
 def _is_external(candidate: Candidate) -> bool:

@@ -313,6 +313,20 @@ class TestBadInput:
         assert run() == 2
 
 
+STOPPING = """
+from own import Overlap
+
+
+class Stopping(Overlap):
+    calls = 0
+
+    def search(self, query, k):
+        self.calls += 1
+        if self.calls == 3:
+            raise KeyboardInterrupt
+        return super().search(query, k)
+"""
+
 NOISY = """
 import os
 from own import Overlap
@@ -517,6 +531,21 @@ def test_ctrl_c_keeps_what_was_finished(project: Path) -> None:
     assert summary["status"] == "partial"
     assert summary["latency_ms"]["n"] > 4
     assert summary["n_unreached"] == 0
+
+
+def test_an_interrupted_comparison_says_so_also_when_nothing_can_be_compared(
+    project: Path, run: Command
+) -> None:
+    (project / "stopping.py").write_text(STOPPING, encoding="utf-8")
+    code = run(
+        *("compare", "--retrievers", "own.yaml", "stopping:Stopping", "--dataset", "data"),
+        *("--max-calls", "4", "--format", "json"),
+    )
+    assert code == 130
+    assert "marked as partial" in run.err
+    rows = json.loads(run.out)["comparisons"]
+    assert {row["reason"] for row in rows} == {"different queries were finished"}
+    assert len(list((project / "results" / "runs").iterdir())) == 2
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")

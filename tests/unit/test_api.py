@@ -255,3 +255,12 @@ def test_one_text_for_each_kind_of_failure() -> None:
 
     warnings = bench(ill, data(), protocol=ONCE).summary["warnings"]
     assert sum("failed: ConnectionError" in warning for warning in warnings) == 1
+
+
+def test_a_hook_that_fails_before_the_measurement_is_told_with_the_retriever() -> None:
+    class Odd(TermOverlap):
+        def use_k(self, k: int) -> None:
+            raise RuntimeError("no k today")
+
+    with pytest.raises(ContractError, match="RuntimeError: no k today"):
+        bench(Odd(), data())
