@@ -274,7 +274,8 @@ def _notes(run: Run) -> list[str]:
         notes.append(f"FAILED on {failed}; an evaluated one counts 0 in every mean")
     notes += _unsupported(summary)
     if summary.get("n_collapsed"):
-        notes.append(f"{summary['n_collapsed']:,} hits belonged to a unit already in the ranking")
+        hits = counted(summary["n_collapsed"], "hit")
+        notes.append(f"{hits} of a unit that was already in the ranking")
     notes += [f"health: {fact}" for fact in summary.get("health", ())]
     notes += [f"warning: {warning}" for warning in _shown_warnings(summary)]
     if run.folder is not None:
