@@ -19,7 +19,14 @@ from numpy.typing import NDArray
 from harness.errors import ConfigError, distinct_names
 from harness.metrics import Metric
 from harness.run import Run
-from harness.stats import RESAMPLES, bootstrap_mean_ci, holm, randomization_p
+from harness.stats import (
+    RESAMPLES,
+    bootstrap_mean_ci,
+    bootstrap_means,
+    holm,
+    interval,
+    randomization_p,
+)
 from harness.types import Verdict
 
 ALPHA = 0.05
@@ -27,6 +34,12 @@ POWER = 0.8
 
 MOST_RESAMPLES = 200_000
 """However many rows a comparison has; enough for 10,000 of them."""
+
+ROUNDING = 1e-12
+"""Differences up to this are none."""
+
+JUDGED_GAP = 0.05
+"""Systems whose share of judged hits differs by this much are not seen equally well."""
 
 _COLUMNS = 256
 """Differences that are resampled at once; bounds the memory of a large comparison."""
@@ -75,14 +88,21 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Runs side by side; ``names`` tells equal retriever names apart, and ``resamples`` is how
-    many sign patterns were drawn for each p."""
+    """Runs side by side.
+
+    Attributes:
+        names: one for each run, equal retriever names told apart.
+        deltas: every pair on every metric.
+        resamples: how many sign patterns were drawn for each p.
+        warnings: what makes the differences less than they seem, in plain words.
+    """
 
     runs: tuple[Run, ...]
     names: tuple[str, ...]
     metrics: tuple[Metric, ...]
     deltas: tuple[Delta, ...]
     resamples: int = RESAMPLES
+    warnings: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """The document of ``compare --format json``."""
@@ -92,6 +112,7 @@ class Comparison:
                 for name, run in zip(self.names, self.runs, strict=True)
             ],
             "resamples": self.resamples,
+            "warnings": list(self.warnings),
             "comparisons": [delta.as_dict() for delta in self.deltas],
         }
 
@@ -123,7 +144,27 @@ def compare_runs(runs: Sequence[Run]) -> Comparison:
     resamples = resamples_for(len(tests))
     for test, delta in zip(tests, _tested(tests, deltas, resamples), strict=True):
         deltas[test.place] = delta
-    return Comparison(tuple(runs), tuple(names), tuple(common), tuple(deltas), resamples)
+    return Comparison(
+        tuple(runs), tuple(names), tuple(common), tuple(deltas), resamples, _judged_gap(names, runs)
+    )
+
+
+def _judged_gap(names: Sequence[str], runs: Sequence[Run]) -> tuple[str, ...]:
+    """A warning where one system's hits are judged far less than another's."""
+    if len({run.summary["dataset"].get("fingerprint") for run in runs}) > 1:
+        return ()
+    shares = [dict(run.evaluation.judged) for run in runs]
+    warnings = []
+    for metric in dict.fromkeys(name for share in shares for name in share):
+        known = sorted((share[metric], name) for share, name in zip(shares, names, strict=True)
+                       if metric in share)  # fmt: skip
+        (least, fewest), (most, known_best) = known[0], known[-1]
+        if most - least >= JUDGED_GAP:
+            warnings.append(
+                f"{metric} is {least:.2f} for {fewest} and {most:.2f} for {known_best}: hits "
+                "without a judgement count as not relevant, so the difference may be the judges'"
+            )
+    return tuple(warnings)
 
 
 def resamples_for(rows: int) -> int:
@@ -140,12 +181,30 @@ class _Test:
     a: Run
     b: Run
 
+    def values(self) -> NDArray[np.float64]:
+        """Those of a and b, (queries, 2), in the order of the ids, on the scale whose mean counts:
+        the order in which queries were given changes no p and no interval."""
+        columns = []
+        for evaluation in (self.a.evaluation, self.b.evaluation):
+            by_id = sorted(range(len(evaluation.query_ids)), key=evaluation.query_ids.__getitem__)
+            columns.append(evaluation.values(self.metric)[by_id])
+        return self.metric.additive(np.column_stack(columns))
+
     def differences(self) -> NDArray[np.float64]:
-        """b minus a, (queries,), in the order of a's queries."""
-        at = {query_id: i for i, query_id in enumerate(self.b.evaluation.query_ids)}
-        rows = [at[query_id] for query_id in self.a.evaluation.query_ids]
-        values = self.b.evaluation.values(self.metric)[rows]
-        return np.asarray(values - self.a.evaluation.values(self.metric))
+        """b minus a, (queries,), on that scale."""
+        values = self.values()
+        return np.asarray(values[:, 1] - values[:, 0])
+
+    def in_means(self) -> tuple[float, NDArray[np.float64]]:
+        """Mean of b minus mean of a, and its interval, for a metric whose mean is geometric: the
+        difference of two such means is not the mean of differences."""
+        values = self.values()
+        means = self.metric.from_additive(values.mean(axis=0))
+        ends = np.full(2, np.nan)
+        if len(values) > 1:
+            resampled = self.metric.from_additive(bootstrap_means(values))
+            ends = interval(resampled[:, 1:] - resampled[:, :1])[0]
+        return float(means[1] - means[0]), ends
 
 
 def _untested(a: Run, b: Run) -> tuple[Verdict, str]:
@@ -165,11 +224,17 @@ def _tested(tests: Sequence[_Test], deltas: Sequence[Delta], resamples: int) -> 
     adjusted = holm(p)
     rank = np.empty(len(p), dtype=np.int64)
     rank[np.argsort(p, kind="stable")] = np.arange(len(p))
+    differences = [float(column.mean()) for column in columns]
+    for i, test in enumerate(tests):
+        if test.metric.geometric:
+            differences[i], intervals[i] = test.in_means()
+    # Values lie in [0, 1]: a mean this small is the rounding of a sum that is 0.
+    differences = [0.0 if abs(d) <= ROUNDING else d for d in differences]
     return [
         _judged(
             replace(
                 deltas[test.place],
-                difference=float(column.mean()),
+                difference=differences[i],
                 ci95=None if np.isnan(low) else (float(low), float(high)),
                 p=float(p[i]),
                 p_adjusted=float(adjusted[i]),
@@ -224,7 +289,7 @@ def queries_needed(differences: NDArray[np.float64], alpha: float) -> int | None
     if len(differences) < 2:
         return None
     mean, sd = float(differences.mean()), float(differences.std(ddof=1))
-    if mean == 0 or sd == 0:
+    if abs(mean) <= ROUNDING or sd == 0:
         return None
     z = NormalDist().inv_cdf(1 - alpha / 2) + NormalDist().inv_cdf(POWER)
     return max(1, math.ceil((z * sd / mean) ** 2) - len(differences))

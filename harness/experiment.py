@@ -19,7 +19,7 @@ from typing import Protocol as Interface
 from harness import plugins, secrets
 from harness.config import load_retriever_config
 from harness.errors import ContractError, HarnessError, RecordError, counted
-from harness.evaluation import evaluate
+from harness.evaluation import JUDGED_AT, evaluate
 from harness.measure import runner
 from harness.measure.environment import environment, peak_rss_bytes
 from harness.measure.protocol import Plan, Protocol, plan
@@ -187,6 +187,7 @@ class Experiment:
             [self.queries[at].id for at in rows],
             self.dataset.qrels,
             self.metrics,
+            judged_at=min(self.k, JUDGED_AT),
         )
         told: list[str] = []  # what the retriever itself could not say
         facts = _asked(candidate, "describe", told, {})

@@ -314,7 +314,8 @@ def _read_per_query(
     ).reshape(len(values), len(names))
     original = {_visible(query_id): query_id for query_id in query_ids}
     evaluated = tuple(original[shown] for shown in values)
-    evaluation = Evaluation(evaluated, parse_metrics(names), per_query, means)
+    judged = summary.get("judged", {})
+    evaluation = Evaluation(evaluated, parse_metrics(names), per_query, means, judged)
     return tuple(status[shown] for shown in map(_visible, query_ids)), evaluation
 
 

@@ -1,9 +1,6 @@
-"""Percentiles and intervals, seeded; a figure that the sample cannot support is not given."""
+"""Intervals and tests by resampling, seeded: the same data give the same answer."""
 
 from __future__ import annotations
-
-import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,19 +11,6 @@ SEED = 20_240_521
 RESAMPLES = 10_000
 
 _CHUNK_DRAWS = 4_000_000
-
-SMALLEST_SAMPLE = {50.0: 30, 95.0: 200, 99.0: 1_000}
-"""Percentile -> number of values from which it is printed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Percentile:
-    """A percentile with its 95 % interval; ``value`` is None when ``reason`` says why."""
-
-    level: float
-    value: float | None
-    ci95: tuple[float, float] | None
-    reason: str | None = None
 
 
 def bootstrap_mean_ci(
@@ -47,6 +31,21 @@ def bootstrap_mean_ci(
     n, columns = values.shape
     if n < 2:
         return np.full((columns, 2), np.nan)
+    return interval(bootstrap_means(values, seed=seed, resamples=resamples))
+
+
+def bootstrap_means(
+    values: NDArray[np.float64], *, seed: int = SEED, resamples: int = RESAMPLES
+) -> NDArray[np.float64]:
+    """Column means of ``resamples`` samples of the rows, drawn with replacement.
+
+    Args:
+        values: (queries, columns), at least one row.
+
+    Returns:
+        (resamples, columns).
+    """
+    n, columns = values.shape
     rng = np.random.default_rng(seed)
     means = np.empty((resamples, columns))
     step = max(1, _CHUNK_DRAWS // n)
@@ -56,37 +55,12 @@ def bootstrap_mean_ci(
         offsets = np.arange(size, dtype=np.int64)[:, None] * n
         counts = np.bincount((draws + offsets).ravel(), minlength=size * n).reshape(size, n)
         means[start : start + size] = counts @ values / n
-    return np.quantile(means, [0.025, 0.975], axis=0).T
+    return means
 
 
-def percentile(values: NDArray[np.float64], level: float) -> Percentile:
-    """The ``level``-th percentile (0-100) by linear interpolation (Hyndman & Fan's type 7), with
-    the distribution-free interval from order statistics.
-
-    The interval needs no assumption about the shape of the distribution, but takes the values as
-    independent. Below :data:`SMALLEST_SAMPLE` the value is None and ``reason`` says how many more
-    values it takes. Source: Hyndman & Fan (1996); David & Nagaraja (2003), ch. 7.
-    """
-    n = len(values)
-    needed = SMALLEST_SAMPLE.get(level) or math.ceil(10 / min(level / 100, 1 - level / 100))
-    if n < needed:
-        reason = f"{n} values, p{level:g} needs {needed}: {needed - n} more"
-        return Percentile(level, None, None, reason)
-    ordered = np.sort(values)
-    value = float(np.percentile(ordered, level))
-    return Percentile(level, value, _order_statistic_interval(ordered, level / 100))
-
-
-def _order_statistic_interval(ordered: NDArray[np.float64], p: float) -> tuple[float, float] | None:
-    from scipy.special import bdtr
-
-    n = len(ordered)
-    below = bdtr(np.arange(n + 1), n, p)  # P(at most i of n values lie below the percentile)
-    lower = int(np.searchsorted(below, 0.025, side="right")) - 1
-    upper = int(np.searchsorted(below, 0.975, side="left"))
-    if lower < 0 or upper >= n:
-        return None
-    return float(ordered[lower]), float(ordered[upper])
+def interval(resampled: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The middle 95 % of each column of ``resampled``, (columns, 2)."""
+    return np.quantile(resampled, [0.025, 0.975], axis=0).T
 
 
 def randomization_p(

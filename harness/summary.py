@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from harness.evaluation import CONVENTION, Evaluation
+from harness.evaluation import Evaluation
 from harness.measure.runner import NOT_RUN, OK, Measurement
-from harness.metrics import METRICS_VERSION
+from harness.metrics import METRICS_VERSION, conventions
+from harness.metrics.abstention import abstention
+from harness.percentiles import Percentile, percentile
 from harness.ranking import TIE_RULE
 from harness.retriever import Capabilities
-from harness.stats import Percentile, percentile
 from harness.types import Dataset, Query
 
 SCHEMA_VERSION = 1
@@ -52,10 +53,11 @@ def summarize(
             "n_not_run": len(dataset.queries) - len(queries),
         },
         "k": k,
-        "convention": CONVENTION,
+        "convention": conventions.DEFAULT,
         "tie_rule": _tie_rule(measurement),
         "metrics_version": METRICS_VERSION,
         "metrics": quality(evaluation),
+        "judged": dict(evaluation.judged),
         "unanswerable": unanswerable(queries, measurement),
         "latency_ms": latency(measurement, replayed=capabilities.replays),
         "stages_ms": stages(measurement),
@@ -80,14 +82,24 @@ def quality(evaluation: Evaluation) -> dict[str, Any]:
     }
 
 
-def unanswerable(queries: Sequence[Query], measurement: Measurement) -> dict[str, int]:
-    """Of the queries that no document answers: how many were run, how many got hits."""
-    lengths = [
-        len(ranking)
+def unanswerable(queries: Sequence[Query], measurement: Measurement) -> dict[str, Any]:
+    """Of the queries that no document answers: how many were run, how many got hits; and, where
+    there are any, how well empty lists tell them from the others."""
+    answered = [
+        (query.answerable, len(ranking))
         for query, ranking in zip(queries, measurement.rankings, strict=True)
-        if not query.answerable and ranking is not None
+        if ranking is not None
     ]
-    return {"n": len(lengths), "returned_hits": sum(n > 0 for n in lengths)}
+    found = abstention([kind for kind, _ in answered], [length for _, length in answered])
+    report: dict[str, Any] = {"n": found.n_unanswerable, "returned_hits": found.false_return}
+    if found.n_unanswerable:
+        report |= {
+            "false_empty": found.false_empty,
+            "precision": found.precision,
+            "recall": found.recall,
+            "f1": found.f1,
+        }
+    return report
 
 
 def latency(measurement: Measurement, *, replayed: bool = False) -> dict[str, Any]:

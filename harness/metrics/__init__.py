@@ -1,15 +1,20 @@
 """Ranking metrics: exact, on arrays, each a value that parses from its name and prints back."""
 
-from harness.metrics.judged import JudgedRun, judge
+from harness.metrics.judged import JudgedRun, judge, judge_lists
+from harness.metrics.judgements import Judgements
 from harness.metrics.names import Metric, default_metrics, parse_metric, parse_metrics
 from harness.metrics.ranking import METRICS_VERSION
+from harness.metrics.scored import judge_scores
 
 __all__ = [
     "METRICS_VERSION",
     "JudgedRun",
+    "Judgements",
     "Metric",
     "default_metrics",
     "judge",
+    "judge_lists",
+    "judge_scores",
     "parse_metric",
     "parse_metrics",
 ]

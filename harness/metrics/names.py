@@ -23,13 +23,19 @@ from harness.metrics.judged import JudgedRun
 _FORM = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9_\-]*?)(\((?P<params>[^()]*)\))?(@(?P<cut>-?\d+))?")
 
 _TREC_EVAL = re.compile(r"(ndcg_cut|map_cut|recall|P|success)[_.](\d+)")
+_LARGEST = 1_000_000_000
+_NUMBER = re.compile(r"\d*\.?\d+")
+_RANX_RBP = re.compile(r"rbp\.(\d+)")
 
 _ALIASES: Mapping[str, str] = {
     "ap": "AP",
+    "bpref": "Bpref",
+    "err": "ERR",
     "f1": "F1",
+    "gm_map": "GMAP",
     "hit_rate": "Success",
     "hitrate": "Success",
-    "hits": "Success",
+    "judged": "Judged",
     "map": "AP",
     "map_cut": "AP",
     "mrr": "RR",
@@ -39,12 +45,27 @@ _ALIASES: Mapping[str, str] = {
     "p": "P",
     "precision": "P",
     "r": "R",
+    "r-precision": "Rprec",
+    "rbp": "RBP",
     "recall": "R",
     "recip_rank": "RR",
+    "rprec": "Rprec",
     "rr": "RR",
+    "set_f": "set_F",
+    "set_p": "set_P",
+    "set_recall": "set_R",
+    "setf": "set_F",
+    "setp": "set_P",
+    "setr": "set_R",
     "success": "Success",
 }
 """Names of ir_measures, trec_eval, ranx and of articles, in lower case -> ours."""
+
+_PARAM_ALIASES: Mapping[tuple[str, str], tuple[str, str]] = {
+    ("dcg", "exp-log2"): ("gain", "exp"),
+    ("dcg", "log2"): ("gain", "linear"),
+}
+"""The same for a parameter and its value, as ir_measures writes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,25 +73,42 @@ class Definition:
     """How a metric is computed and which parameters it knows; what a plug-in registers.
 
     Attributes:
-        compute: called as ``compute(run, cut, **params)``, gives float64 (queries,). A parameter
-            that has its default is left out of the name and of the call.
+        compute: called as ``compute(run, cut, **params)``, without ``cut`` where it is refused;
+            gives float64 (queries,). A parameter that has its default is left out of the name and
+            of the call; one without a default is required.
         cut: whether a cut-off is needed, allowed or refused.
-        params: parameter name -> the values it may take, or ``int`` for any whole number from 1.
+        params: parameter name -> the values it may take, ``int`` for any whole number from 1, or
+            ``float`` for any number between 0 and 1.
+        mean: how values of queries become one; a geometric mean needs values above 0.
     """
 
     compute: Callable[..., NDArray[np.float64]]
     cut: Literal["required", "optional", "refused"]
-    params: Mapping[str, tuple[str, ...] | type[int]] = field(default_factory=dict)
+    params: Mapping[str, tuple[str, ...] | type[int] | type[float]] = field(default_factory=dict)
+    mean: Literal["arithmetic", "geometric"] = "arithmetic"
 
+
+_REL: Mapping[str, type[int]] = {"rel": int}
 
 DEFINITIONS: Mapping[str, Definition] = {
-    "nDCG": Definition(ranking.ndcg, "optional", {"gain": ("linear", "exp")}),
-    "AP": Definition(ranking.average_precision, "optional", {"rel": int}),
-    "RR": Definition(ranking.reciprocal_rank, "optional", {"rel": int}),
-    "P": Definition(ranking.precision, "required", {"rel": int}),
-    "R": Definition(ranking.recall, "required", {"rel": int}),
-    "F1": Definition(ranking.f1, "required", {"rel": int}),
-    "Success": Definition(ranking.success, "required", {"rel": int}),
+    "nDCG": Definition(
+        ranking.ndcg, "optional", {"gain": ("linear", "exp"), "ideal": ("judged", "returned")}
+    ),
+    "AP": Definition(ranking.average_precision, "optional", {**_REL, "norm": ("relevant", "hits")}),
+    "RR": Definition(ranking.reciprocal_rank, "optional", _REL),
+    "P": Definition(ranking.precision, "required", _REL),
+    "R": Definition(ranking.recall, "optional", _REL),
+    "F1": Definition(ranking.f1, "required", _REL),
+    "Success": Definition(ranking.success, "optional", _REL),
+    "Rprec": Definition(ranking.r_precision, "refused", _REL),
+    "Bpref": Definition(ranking.bpref, "refused", _REL),
+    "RBP": Definition(ranking.rank_biased_precision, "optional", {**_REL, "p": float}),
+    "ERR": Definition(ranking.expected_reciprocal_rank, "optional", {"highest": int}),
+    "Judged": Definition(ranking.judged, "required"),
+    "GMAP": Definition(ranking.geometric_ap, "refused", _REL, mean="geometric"),
+    "set_P": Definition(ranking.set_precision, "refused", _REL),
+    "set_R": Definition(ranking.set_recall, "refused", _REL),
+    "set_F": Definition(ranking.set_f, "refused", _REL),
 }
 
 
@@ -80,10 +118,10 @@ class Metric:
 
     name: str
     cut: int | None = None
-    params: tuple[tuple[str, str | int], ...] = ()
+    params: tuple[tuple[str, str | int | float], ...] = ()
 
     def __str__(self) -> str:
-        params = ", ".join(f"{key}={value}" for key, value in self.params)
+        params = ", ".join(f"{key}={_written(value)}" for key, value in self.params)
         return (
             self.name
             + (f"({params})" if params else "")
@@ -92,7 +130,24 @@ class Metric:
 
     def compute(self, run: JudgedRun) -> NDArray[np.float64]:
         """The value of every query, float64 (queries,)."""
-        return _definition(self.name).compute(run, self.cut, **dict(self.params))
+        definition = _definition(self.name)
+        if definition.cut == "refused":
+            return definition.compute(run, **dict(self.params))
+        return definition.compute(run, self.cut, **dict(self.params))
+
+    @property
+    def geometric(self) -> bool:
+        """Whether the mean over queries is the geometric one."""
+        return _definition(self.name).mean == "geometric"
+
+    def additive(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``values`` on the scale whose arithmetic mean counts: their logarithms for a geometric
+        mean. Differences and tests belong there; :meth:`from_additive` leads back."""
+        return np.log(values) if self.geometric else values
+
+    def from_additive(self, mean: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What a mean on that scale stands for."""
+        return np.exp(mean) if self.geometric else mean
 
 
 def parse_metric(text: str) -> Metric:
@@ -111,9 +166,9 @@ def parse_metric(text: str) -> Metric:
         name, _, implied = alias.rstrip(")").partition("(")
         params = ", ".join(part for part in (implied, params) if part)
     definition = _definition(name, given=text)
-    cut = None if match["cut"] is None else int(match["cut"])
-    if cut is not None and cut < 1:
-        raise _error(text, "a cut-off of at least 1")
+    cut = None if match["cut"] is None else _whole_number(match["cut"])
+    if match["cut"] is not None and cut is None:
+        raise _error(text, f"a cut-off from 1 to {_LARGEST:,}")
     if cut is None and definition.cut == "required":
         raise _error(text, f"{name}@k, such as {name}@10")
     if cut is not None and definition.cut == "refused":
@@ -149,32 +204,33 @@ def _definition(name: str, given: str | None = None) -> Definition:
 
 
 def _spelled_out(text: str) -> str:
-    """trec_eval writes ``recall_100``, its option -m ``recall.100``, all others ``recall@100``."""
+    """trec_eval writes ``recall_100``, its option -m ``recall.100``, all others ``recall@100``;
+    ranx writes ``rbp.95``."""
+    if match := _RANX_RBP.fullmatch(text):
+        return f"RBP(p=0.{match[1]})"
     match = _TREC_EVAL.fullmatch(text)
     return f"{match[1]}@{match[2]}" if match else text
 
 
 def _parse_params(
     text: str, params: str, definition: Definition
-) -> tuple[tuple[str, str | int], ...]:
-    parsed: dict[str, str | int] = {}
+) -> tuple[tuple[str, str | int | float], ...]:
+    parsed: dict[str, str | int | float] = {}
     for part in filter(None, (part.strip() for part in params.split(","))):
-        key, equals, value = (piece.strip() for piece in part.partition("="))
+        key, equals, value = (piece.strip().strip("'\"") for piece in part.partition("="))
+        key, value = _PARAM_ALIASES.get((key, value), (key, value))
         allowed = definition.params.get(key)
         if not equals or allowed is None:
             raise _error(text, "parameters " + (", ".join(definition.params) or "(none)"))
         if key in parsed:
             raise _error(text, f"{key} once")
-        if isinstance(allowed, tuple):
-            if value not in allowed:
-                raise _error(text, f"{key} = {' or '.join(allowed)}")
-            parsed[key] = value
-        elif value.isdecimal() and int(value) >= 1:
-            parsed[key] = int(value)
-        else:
-            raise _error(text, f"{key} = a whole number of at least 1")
-    # Equal metrics are equal: a default that is written out is not kept.
+        parsed[key] = _parse_value(text, key, value, allowed)
     of_compute = inspect.signature(definition.compute).parameters
+    for key in definition.params:
+        needed = key in of_compute and of_compute[key].default is inspect.Parameter.empty
+        if needed and key not in parsed:
+            raise _error(text, f"a value for {key}, such as {_example(text, key)}")
+    # Equal metrics are equal: a default that is written out is not kept.
     return tuple(
         (key, value)
         for key, value in sorted(parsed.items())
@@ -182,7 +238,41 @@ def _parse_params(
     )
 
 
+def _parse_value(
+    text: str, key: str, value: str, allowed: tuple[str, ...] | type[int] | type[float]
+) -> str | int | float:
+    if isinstance(allowed, tuple):
+        if value not in allowed:
+            raise _error(text, f"{key} = {' or '.join(allowed)}")
+        return value
+    if allowed is int:
+        number = _whole_number(value)
+        if number is None:
+            raise _error(text, f"{key} = a whole number from 1 to {_LARGEST:,}")
+        return number
+    if not _NUMBER.fullmatch(value) or not 0 < float(value) < 1:
+        raise _error(text, f"{key} = a number between 0 and 1")
+    return float(value)
+
+
+def _whole_number(text: str) -> int | None:
+    """A number that a cut-off or a grade can be, None for any other."""
+    digits = text.lstrip("0")
+    fits = digits.isascii() and digits.isdecimal() and len(digits) <= len(str(_LARGEST))
+    return int(digits) if fits and int(digits) <= _LARGEST else None
+
+
+def _written(value: str | int | float) -> str:
+    """Without an exponent, which names do not have."""
+    return np.format_float_positional(value, trim="-") if isinstance(value, float) else str(value)
+
+
+def _example(text: str, key: str) -> str:
+    name, at, cut = text.strip().partition("@")
+    return f"{name.partition('(')[0]}({key}=0.8){at}{cut}"
+
+
 def _error(text: str, accepted: str) -> ConfigError:
     return ConfigError(
-        f"metric {text!r}", where="--metrics", accepted=accepted, fix="correct the name"
+        f"metric {text!r}", where="--metrics", accepted=accepted, fix="write it as accepted"
     )

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.stats
 
-from harness.comparison import ALPHA, compare_runs, queries_needed, resamples_for
+from harness.comparison import ALPHA, JUDGED_GAP, compare_runs, queries_needed, resamples_for
 from harness.errors import ConfigError
 from harness.evaluation import Evaluation, Mean
 from harness.measure.runner import Timings
@@ -156,6 +159,7 @@ def test_queries_are_paired_by_id_not_by_place() -> None:
     (delta,) = compare_runs([a, b]).deltas
     assert delta.difference == 0
     assert delta.p == 1.0
+    assert delta.ci95 == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -204,3 +208,113 @@ def test_one_query_can_be_compared_without_crashing() -> None:
     (delta,) = compare_runs([run("a", [0.2]), run("b", [0.9])]).deltas
     assert (delta.verdict, delta.ci95, delta.queries_needed) == (Verdict.UNDECIDED, None, None)
     assert delta.p == 1.0
+
+
+def with_judged(one: Run, judged: Mapping[str, float]) -> Run:
+    return replace(one, evaluation=replace(one.evaluation, judged=judged))
+
+
+class TestShareOfJudgedHits:
+    def test_a_large_gap_is_a_warning_that_names_both_systems(self) -> None:
+        shares = {"a": 0.8, "b": 0.95, "c": 0.55}
+        runs = [with_judged(run(name, BASE), {"Judged@10": s}) for name, s in shares.items()]
+        (warning,) = compare_runs(runs).warnings
+        assert warning.startswith("Judged@10 is 0.55 for c and 0.95 for b: ")
+        assert compare_runs(runs).as_dict()["warnings"] == [warning]
+
+    @pytest.mark.parametrize(("gap", "warned"), [(0.0, 0), (0.0499, 0), (0.0501, 1), (0.3, 1)])
+    def test_a_small_gap_is_none(self, gap: float, warned: int) -> None:
+        assert JUDGED_GAP == 0.05
+        runs = [with_judged(run(n, BASE), {"Judged@5": 0.5 + gap * (n == "b")}) for n in "ab"]
+        assert len(compare_runs(runs).warnings) == warned
+
+    def test_systems_of_equal_name_are_told_apart(self) -> None:
+        runs = [with_judged(run("a", BASE), {"Judged@10": s}) for s in (0.2, 0.9)]
+        (warning,) = compare_runs(runs).warnings
+        assert "0.20 for a and 0.90 for a#2" in warning
+
+    def test_shares_at_different_depths_are_not_held_against_each_other(self) -> None:
+        runs = [
+            with_judged(run("a", BASE), {"Judged@3": 0.9}),
+            with_judged(run("b", BASE), {"Judged@10": 0.2}),
+        ]
+        assert compare_runs(runs).warnings == ()
+
+    def test_other_data_has_other_judgements(self) -> None:
+        other = {"dataset": {"fingerprint": "g", "split": "test"}}
+        runs = [
+            with_judged(run("a", BASE), {"Judged@10": 0.9}),
+            with_judged(run("b", BASE, **other), {"Judged@10": 0.2}),
+        ]
+        assert compare_runs(runs).warnings == ()
+
+    def test_runs_that_never_measured_it_are_compared_all_the_same(self) -> None:
+        runs = [with_judged(run("a", BASE), {"Judged@10": 0.9}), run("b", WORSE)]
+        assert compare_runs(runs).warnings == ()
+
+
+def with_gmap(name: str, values: list[float]) -> Run:
+    one = run(name, values)
+    return replace(one, evaluation=replace(one.evaluation, metrics=parse_metrics(["GMAP"])))
+
+
+class TestGeometricMeans:
+    A = (0.02, 0.5, 0.9, 0.11, 0.4, 0.07, 0.33, 1.0, 0.25, 0.6)
+    B = (0.04, 0.45, 0.95, 0.3, 0.41, 0.1, 0.3, 0.9, 0.5, 0.66)
+
+    def test_the_difference_is_that_of_the_geometric_means(self) -> None:
+        (delta,) = compare_runs([with_gmap("a", list(self.A)), with_gmap("b", list(self.B))]).deltas
+        means = [float(np.prod(values)) ** (1 / 10) for values in (self.A, self.B)]
+        assert delta.difference == pytest.approx(means[1] - means[0])
+        assert delta.difference != pytest.approx(np.mean(self.B) - np.mean(self.A), abs=0.005)
+
+    def test_p_is_that_of_the_logarithms_over_all_sign_patterns(self) -> None:
+        (delta,) = compare_runs([with_gmap("a", list(self.A)), with_gmap("b", list(self.B))]).deltas
+        logs = np.log(self.B) - np.log(self.A)
+        sums = [abs(float(np.dot(signs, logs))) for signs in product([-1, 1], repeat=10)]
+        extreme = sum(value >= abs(logs.sum()) - 1e-12 for value in sums)
+        assert delta.p == pytest.approx(extreme / 2**10)
+        plain = np.subtract(self.B, self.A)
+        sums = [abs(float(np.dot(signs, plain))) for signs in product([-1, 1], repeat=10)]
+        assert delta.p != sum(value >= abs(plain.sum()) - 1e-12 for value in sums) / 2**10
+
+    def test_the_interval_is_that_of_differences_of_resampled_means(self) -> None:
+        (delta,) = compare_runs([with_gmap("a", list(self.A)), with_gmap("b", list(self.B))]).deltas
+        rng = np.random.default_rng(99)
+        draws = rng.integers(0, 10, size=(40_000, 10))
+        logs = np.log([self.A, self.B])
+        differences = np.exp(logs[1][draws].mean(axis=1)) - np.exp(logs[0][draws].mean(axis=1))
+        assert delta.ci95 == pytest.approx(np.quantile(differences, [0.025, 0.975]), abs=0.004)
+        assert delta.ci95 is not None
+        assert delta.difference is not None
+        assert delta.ci95[0] < delta.difference < delta.ci95[1]
+
+    def test_b_minus_a_turns_round_with_the_order_of_the_runs(self) -> None:
+        runs = [with_gmap("a", list(self.A)), with_gmap("b", list(self.B))]
+        (one,), (two,) = compare_runs(runs).deltas, compare_runs(runs[::-1]).deltas
+        assert one.difference == pytest.approx(-(two.difference or 0.0))
+        assert one.p == two.p
+        assert one.ci95 == pytest.approx([-end for end in reversed(two.ci95 or ())])
+
+    def test_queries_are_paired_by_id(self) -> None:
+        a, b = with_gmap("a", list(self.A)), with_gmap("b", list(self.B))
+        order = [3, 1, 0, 2, *range(9, 3, -1)]
+        ids = tuple(b.evaluation.query_ids[i] for i in order)
+        turned = replace(b.evaluation, query_ids=ids, per_query=b.evaluation.per_query[order])
+        paired = compare_runs([a, b]).deltas
+        assert compare_runs([a, replace(b, evaluation=turned)]).deltas == paired
+
+    def test_one_query_has_no_interval(self) -> None:
+        (delta,) = compare_runs([with_gmap("a", [0.2]), with_gmap("b", [0.8])]).deltas
+        assert delta.difference == pytest.approx(0.6)
+        assert (delta.ci95, delta.p) == (None, 1.0)
+
+    def test_a_clear_difference_is_better_and_more_queries_are_counted_in_logarithms(self) -> None:
+        low = [0.001 * (1 + i % 5) for i in range(60)]
+        high = [value * 3 for value in low]
+        (delta,) = compare_runs([with_gmap("a", low), with_gmap("b", high)]).deltas
+        assert delta.verdict is Verdict.BETTER
+        noisy = (np.array(low) * np.exp(np.random.default_rng(4).normal(0.05, 1, 60))).tolist()
+        (delta,) = compare_runs([with_gmap("a", low), with_gmap("b", noisy)]).deltas
+        assert delta.verdict is Verdict.UNDECIDED
+        assert delta.queries_needed == queries_needed(np.log(noisy) - np.log(low), ALPHA)

@@ -1,51 +1,114 @@
 from __future__ import annotations
 
+import copy
+import pickle
+from importlib.metadata import EntryPoint
+
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from harness.errors import ConfigError
-from harness.metrics import default_metrics, parse_metric, parse_metrics
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("nDCG@10", "nDCG", "AP", "AP@3", "RR@10", "RR", "P@5", "R@100", "Success@5", "F1@5"),
-        *("AP(rel=2)@3", "nDCG(gain=exp)@10"),
-    ],
+from harness.metrics import (
+    JudgedRun,
+    Judgements,
+    default_metrics,
+    judge_lists,
+    parse_metric,
+    parse_metrics,
 )
+from harness.metrics.conventions import convention
+from harness.metrics.names import _ALIASES, DEFINITIONS, Definition
+from harness.scoring import Answers, score
+
+NAMES = [
+    *("nDCG@10", "nDCG", "AP", "AP@3", "RR@10", "RR", "P@5", "R@100", "R", "Success@5", "Success"),
+    *("F1@5", "Rprec", "Bpref", "RBP(p=0.8)", "RBP(p=0.95)@10", "ERR@10", "ERR", "Judged@10"),
+    *("GMAP", "set_P", "set_R", "set_F", "AP(rel=2)@3", "nDCG(gain=exp)@10", "AP(norm=hits)@3"),
+    *("nDCG(gain=exp, ideal=returned)@3", "AP(norm=hits, rel=2)", "RBP(p=0.8, rel=2)@3"),
+    *("ERR(highest=3)@20", "GMAP(rel=2)", "Bpref(rel=3)", "set_F(rel=2)", "P(rel=2)@1000"),
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_name_prints_back_exactly(name: str) -> None:
-    assert str(parse_metric(name)) == name
+    metric = parse_metric(name)
+    assert str(metric) == name
+    assert parse_metric(str(metric)) == metric
 
 
-@pytest.mark.parametrize(
-    ("alias", "name"),
-    [
-        ("map", "AP"),
-        ("MAP@3", "AP@3"),
-        ("map_cut_3", "AP@3"),
-        ("ndcg_cut_10", "nDCG@10"),
-        ("NDCG@3", "nDCG@3"),
-        ("ndcg@10", "nDCG@10"),
-        ("ndcg_burges@10", "nDCG(gain=exp)@10"),
-        ("recall_100", "R@100"),
-        ("ndcg_cut.10", "nDCG@10"),
-        ("P.5", "P@5"),
-        ("AP(rel=1)@10", "AP@10"),
-        ("nDCG(gain=linear)@10", "nDCG@10"),
-        ("Recall@5", "R@5"),
-        ("recip_rank", "RR"),
-        ("MRR", "RR"),
-        ("mrr@10", "RR@10"),
-        ("success_5", "Success@5"),
-        ("hit_rate@5", "Success@5"),
-        ("HitRate@5", "Success@5"),
-        ("P_5", "P@5"),
-        ("Precision@5", "P@5"),
-        (" f1@5 ", "F1@5"),
-    ],
+def test_every_metric_that_there_is_stands_in_the_tests() -> None:
+    assert {parse_metric(name).name for name in NAMES} == set(DEFINITIONS)
+    assert {name.partition("(")[0] for name in _ALIASES.values()} <= set(DEFINITIONS)
+
+
+@settings(deadline=None, derandomize=True)
+@given(
+    st.sampled_from(sorted(DEFINITIONS)),
+    st.one_of(st.none(), st.integers(1, 10_000)),
+    st.integers(1, 9),
+    st.floats(0.001, 0.999),
+    st.booleans(),
 )
+def test_any_metric_that_parses_prints_what_parses_back(
+    name: str, cut: int | None, number: int, p: float, blanks: bool
+) -> None:
+    definition = DEFINITIONS[name]
+    if definition.cut == "refused":
+        cut = None
+    if definition.cut == "required":
+        cut = cut or 10
+    given_: dict[str, object] = {}
+    for key, allowed in definition.params.items():
+        if isinstance(allowed, tuple):
+            given_[key] = allowed[number % len(allowed)]
+        else:
+            given_[key] = number if allowed is int else p
+    equals, comma = (" = ", " , ") if blanks else ("=", ",")
+    params = comma.join(f"{key}{equals}{value}" for key, value in given_.items())
+    text = f"{name}({params})" + (f"@{cut}" if cut else "")
+    metric = parse_metric(text)
+    assert parse_metric(str(metric)) == metric
+    assert str(parse_metric(str(metric))) == str(metric)
+    assert hash(parse_metric(str(metric))) == hash(metric)
+
+
+ALIASES = [
+    # trec_eval
+    *[("map", "AP"), ("map_cut_3", "AP@3"), ("map_cut.3", "AP@3"), ("map_cut@3", "AP@3")],
+    *[("ndcg", "nDCG"), ("ndcg_cut_10", "nDCG@10"), ("ndcg_cut.10", "nDCG@10")],
+    *[("ndcg_cut@10", "nDCG@10"), ("recall_100", "R@100"), ("recall.100", "R@100")],
+    *[("recip_rank", "RR"), ("success_5", "Success@5"), ("success.5", "Success@5")],
+    *[("P_5", "P@5"), ("P.5", "P@5"), ("bpref", "Bpref"), ("gm_map", "GMAP")],
+    *[("set_recall", "set_R"), ("set_P", "set_P"), ("set_F", "set_F"), ("set_p", "set_P")],
+    *[("set_f", "set_F"), ("Rprec", "Rprec"), ("rprec", "Rprec")],
+    # ranx
+    *[("ndcg@10", "nDCG@10"), ("ndcg_burges@10", "nDCG(gain=exp)@10"), ("mrr@10", "RR@10")],
+    *[("map@10", "AP@10"), ("hit_rate@5", "Success@5"), ("precision@5", "P@5")],
+    *[("recall@5", "R@5"), ("f1@5", "F1@5"), ("r-precision", "Rprec"), ("rbp.95", "RBP(p=0.95)")],
+    *[("rbp.8", "RBP(p=0.8)"), ("ndcg_burges", "nDCG(gain=exp)")],
+    # ir_measures
+    *[("nDCG(dcg='exp-log2')@10", "nDCG(gain=exp)@10"), ("nDCG(dcg='log2')@10", "nDCG@10")],
+    *[('nDCG(dcg="exp-log2")', "nDCG(gain=exp)"), ("SetP", "set_P"), ("SetR", "set_R")],
+    *[("SetF", "set_F"), ("Judged@10", "Judged@10"), ("judged@10", "Judged@10")],
+    *[("RBP(p=0.80)", "RBP(p=0.8)"), ("RBP(p=.8)", "RBP(p=0.8)"), ("rbp(p=0.5)@3", "RBP(p=0.5)@3")],
+    *[("RBP(rel=2,p=0.8)", "RBP(p=0.8, rel=2)"), ("ERR@20", "ERR@20"), ("err@20", "ERR@20")],
+    *[("AP(rel=1)@10", "AP@10"), ("AP()", "AP"), ("ERR(highest=4)@3", "ERR@3")],
+    *[("nDCG(gain=linear)@10", "nDCG@10"), ("nDCG(ideal=judged)@10", "nDCG@10")],
+    *[("AP(norm=relevant)", "AP"), ("MAP(rel=2)@3", "AP(rel=2)@3"), ("rr(rel=2)", "RR(rel=2)")],
+    # articles
+    *[("MAP@3", "AP@3"), ("NDCG@3", "nDCG@3"), ("MRR", "RR"), ("HitRate@5", "Success@5")],
+    *[("Recall@5", "R@5"), ("Precision@5", "P@5"), (" f1@5 ", "F1@5"), ("Success@1", "Success@1")],
+    *[("r@5", "R@5"), ("p@5", "P@5"), ("ap", "AP")],
+]
+
+
+@pytest.mark.parametrize(("alias", "name"), ALIASES)
 def test_names_of_other_tools_are_read_but_never_printed(alias: str, name: str) -> None:
     assert str(parse_metric(alias)) == name
+    assert parse_metric(alias) == parse_metric(name)
 
 
 def test_a_metric_is_a_value() -> None:
@@ -54,27 +117,85 @@ def test_a_metric_is_a_value() -> None:
     assert len(parse_metrics(["nDCG@10", "ndcg_cut_10", "R@10"])) == 2
     assert parse_metric("AP(rel=1)@3") == parse_metric("AP@3")
     assert parse_metric("AP(rel=1)@3") != parse_metric("AP(rel=2)@3")
+    assert parse_metric("RBP(rel=2, p=0.8)") == parse_metric("RBP(p=.8, rel=2)")
+    metric = parse_metric("RBP(p=0.8, rel=2)@3")
+    assert pickle.loads(pickle.dumps(metric)) == copy.deepcopy(metric) == metric
+    with pytest.raises(AttributeError):
+        metric.cut = 5  # type: ignore[misc]
+
+
+def test_metrics_keep_the_order_in_which_they_are_asked_for() -> None:
+    names = ["R@10", "AP", "map", "nDCG@10", "RBP(p=0.8)"]
+    assert [str(metric) for metric in parse_metrics(names)] == [
+        "R@10",
+        "AP",
+        "nDCG@10",
+        "RBP(p=0.8)",
+    ]
 
 
 @pytest.mark.parametrize(
     ("name", "says"),
     [
         ("nDGC@10", "did you mean nDCG"),
-        ("P", "P@k"),
-        ("nDCG@0", "at least 1"),
-        ("nDCG@-3", "at least 1"),
+        ("Bprefs", "did you mean Bpref"),
+        ("Sucess@5", "did you mean Success"),
+        ("xyzzy", "AP, Bpref, ERR, F1, GMAP, Judged, P, R, RBP, RR, Rprec, Success, nDCG"),
+        ("P", "P@k, such as P@10"),
+        ("F1", "F1@k, such as F1@10"),
+        ("Judged", "Judged@k"),
+        ("precision", "P@k"),
+        ("Bpref@10", "Bpref without a cut-off"),
+        ("Rprec@5", "Rprec without a cut-off"),
+        ("GMAP@5", "GMAP without a cut-off"),
+        ("set_P@5", "set_P without a cut-off"),
+        ("SetR@5", "set_R without a cut-off"),
+        ("set_F@5", "set_F without a cut-off"),
+        ("nDCG@0", "a cut-off from 1 to"),
+        ("nDCG@-3", "a cut-off from 1 to"),
         ("nDCG@ten", "NAME@k"),
-        ("AP(rel=0)@3", "rel = a whole number"),
-        ("AP(gain=exp)", "parameters rel"),
+        ("nDCG@3.5", "NAME@k"),
+        ("nDCG@", "NAME@k"),
+        ("nDCG@3@5", "NAME@k"),
+        ("nDCG 10", "NAME@k"),
+        ("nDCG(gain=exp", "NAME@k"),
+        ("nDCG@10(gain=exp)", "NAME@k"),
+        ("AP(rel=0)@3", "rel = a whole number from 1 to"),
+        ("AP(rel=-1)@3", "rel = a whole number"),
+        ("AP(rel=1.5)@3", "rel = a whole number"),
+        ("AP(rel=²)@3", "rel = a whole number"),
+        ("AP(rel=)@3", "rel = a whole number"),
+        ("AP(rel)@3", "parameters rel, norm"),
+        ("AP(rel==2)@3", "rel = a whole number"),
+        ("AP(gain=exp)", "parameters rel, norm"),
+        ("Judged(rel=2)@3", "parameters (none)"),
         ("AP(rel=2, rel=3)@3", "rel once"),
         ("ndcg_burges(gain=linear)@10", "gain once"),
-        ("nDCG(gain=cubic)", "linear or exp"),
+        ("nDCG(dcg='exp-log2', gain=exp)", "gain once"),
+        ("nDCG(gain=cubic)", "gain = linear or exp"),
+        ("nDCG(ideal=run)", "ideal = judged or returned"),
+        ("AP(norm=k)", "norm = relevant or hits"),
+        ("RBP", "a value for p, such as RBP(p=0.8)"),
+        ("RBP@10", "a value for p, such as RBP(p=0.8)@10"),
+        ("RBP(rel=2)@10", "a value for p, such as RBP(p=0.8)@10"),
+        ("RBP(p=1)", "p = a number between 0 and 1"),
+        ("RBP(p=0)", "p = a number between 0 and 1"),
+        ("RBP(p=-0.5)", "p = a number between 0 and 1"),
+        ("RBP(p=nan)", "p = a number between 0 and 1"),
+        ("RBP(p=high)", "p = a number between 0 and 1"),
+        ("rbp.0", "p = a number between 0 and 1"),
         ("", "NAME"),
+        ("@10", "NAME"),
+        ("정밀도@5", "NAME"),
     ],
 )
 def test_a_wrong_name_is_told_what_is_accepted(name: str, says: str) -> None:
-    with pytest.raises(ConfigError, match=says.replace("(", r"\(")):
+    with pytest.raises(ConfigError) as caught:
         parse_metric(name)
+    assert says in caught.value.accepted
+    assert caught.value.given == f"metric {name!r}" or name == "rbp.0"
+    assert caught.value.where == "--metrics"
+    assert caught.value.fix
 
 
 def test_defaults_follow_k() -> None:
@@ -88,3 +209,74 @@ def test_defaults_follow_k() -> None:
     assert [str(m) for m in default_metrics(3)][:2] == ["nDCG@3", "AP@3"]
     assert [str(m) for m in default_metrics(1000)][-2:] == ["Success@1", "R@100"]
     assert [str(m) for m in default_metrics(100)].count("R@100") == 1
+
+
+def _first_grade(run: JudgedRun, *, plus: int = 0) -> NDArray[np.float64]:
+    return run.grades(1)[:, 0] / 4.0 + plus
+
+
+def _depth(run: JudgedRun, cut: int | None, *, unit: str) -> NDArray[np.float64]:
+    lengths = run.lengths if cut is None else np.minimum(run.lengths, cut)
+    return lengths.astype(np.float64) * (10 if unit == "mm" else 1)
+
+
+FIRST = Definition(_first_grade, "refused", {"plus": int}, mean="geometric")
+DEPTH = Definition(_depth, "optional", {"unit": ("cm", "mm")})
+NOT_A_METRIC = "text"
+
+
+@pytest.fixture
+def third_party(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another package has registered metrics, one of them broken."""
+    entries = [
+        EntryPoint(name, f"{__name__}:{target}", "harness.metrics")
+        for name, target in [("First", "FIRST"), ("Depth", "DEPTH"), ("Broken", "NOT_A_METRIC")]
+    ]
+    monkeypatch.setattr(
+        "harness.plugins.entry_points",
+        lambda *, group: entries if group == "harness.metrics" else [],
+    )
+
+
+@pytest.mark.usefixtures("third_party")
+def test_a_metric_of_another_package_is_a_metric_like_any_other() -> None:
+    run = judge_lists({"q": ["a", "b", "c"]}, ["q"], Judgements({"q": {"a": 2}}))
+    names = ["First", "First(plus=2)", "Depth(unit=cm)", "Depth(unit=mm)@2"]
+    assert [str(metric) for metric in parse_metrics(names)] == names
+    assert [metric.compute(run).tolist() for metric in parse_metrics(names)] == [
+        [0.5], [2.5], [3.0], [20.0],
+    ]  # fmt: skip
+    assert parse_metric("First(plus=2)").geometric
+    assert not parse_metric("Depth(unit=cm)").geometric
+
+
+@pytest.mark.usefixtures("third_party")
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("First@3", "First without a cut-off"),
+        ("First(minus=1)", "parameters plus"),
+        ("Depth", "a value for unit"),
+        ("Depth(unit=km)", "unit = cm or mm"),
+        ("Depht(unit=cm)", "did you mean Depth"),
+        ("Broken", "harness.metrics.names.Definition"),
+    ],
+)
+def test_a_metric_of_another_package_is_checked_like_any_other(name: str, says: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_metric(name)
+    assert says in caught.value.accepted
+
+
+@pytest.mark.usefixtures("third_party")
+def test_a_geometric_mean_of_another_package_is_taken() -> None:
+    rules = convention("trec")
+    qrels = {"q1": {"a": 4}, "q2": {"a": 1}}
+    lists = {"q1": ["a"], "q2": ["a"]}
+    metrics = rules.parse(["First", "Depth(unit=cm)"])
+    scored = score(Answers(lists=lists), Judgements(qrels), rules, metrics)
+    first, depth = scored.evaluation.means
+    assert first.mean == pytest.approx(0.5)
+    assert depth.mean == 1
+    assert first.ci95 == pytest.approx((0.25, 1))
+    assert [*scored.as_dict()["metrics"]] == ["First", "Depth(unit=cm)"]

@@ -1,21 +1,52 @@
-"""Worked values: published ones, and cases with one answer. The oracle tests compare the rest."""
+"""Worked values: published ones, cases with one answer, and each definition computed again.
+
+The oracle tests compare with other libraries; here stands what none of them has, and what needs no
+library to be seen.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pytest
 
-from harness.metrics import judge, parse_metric
+from harness.errors import DataError
+from harness.metrics import Judgements, judge, judge_lists, parse_metric
+from harness.metrics.conventions import convention
+from harness.scoring import Answers, score
+from tests.oracle.generated import generated_lists
+
+Lists = Mapping[str, Sequence[str]]
+Grades = Mapping[str, Mapping[str, int]]
 
 
-def score(name: str, ranking: list[str], grades: dict[str, int], depth: int = 0) -> float:
-    ids = sorted({*ranking, *grades})
-    row = [ids.index(doc_id) for doc_id in ranking] + [-1] * max(0, depth - len(ranking))
-    array = np.array([row], dtype=np.int32).reshape(1, len(row))
-    run = judge(array, ids, ["q"], {"q": grades})
+def mean(name: str, lists: Lists, qrels: Grades, *, under: str = "trec") -> float:
+    """One figure, as the command line comes to it."""
+    rules = convention(under)
+    scored = score(Answers(lists=lists), Judgements(qrels), rules, rules.parse([name]))
+    return scored.evaluation.means[0].mean
+
+
+def one(
+    name: str, ranking: Sequence[str], grades: Mapping[str, int], *, under: str = "trec"
+) -> float:
+    return mean(name, {"q": ranking}, {"q": grades}, under=under)
+
+
+def direct(name: str, ranking: Sequence[str], grades: Mapping[str, int]) -> float:
+    """The metric alone, without the rules on queries and lists."""
+    run = judge_lists({"q": ranking}, ["q"], Judgements({"q": grades}))
     return float(parse_metric(name).compute(run)[0])
+
+
+def pattern(marks: str, n_relevant: int) -> tuple[list[str], dict[str, int]]:
+    """A ranking in which O is relevant, and judgements with so many relevant documents."""
+    ranking = [f"{mark}{i}" for i, mark in enumerate(marks)]
+    found = [doc_id for doc_id in ranking if doc_id[0] == "O"]
+    others = [f"far{i}" for i in range(n_relevant - len(found))]
+    return ranking, dict.fromkeys([*found, *others], 1)
 
 
 GRADED = {"a": 3, "b": 2, "c": 3, "d": 0, "e": 1, "f": 2}
@@ -30,77 +61,325 @@ GRADED = {"a": 3, "b": 2, "c": 3, "d": 0, "e": 1, "f": 2}
         ("nDCG", 0.9608),
         ("nDCG@3", 0.9778),
         ("nDCG(gain=exp)@3", 0.9595),
+        ("ERR@3", 0.5569),
+        ("Bpref", 0.6),
+        ("set_F", 0.9091),
+        ("Rprec", 0.8),
         ("F1@3", 0.75),
     ],
 )
 def test_the_graded_case(name: str, value: float) -> None:
-    assert score(name, list("abcdef"), GRADED) == pytest.approx(value, abs=5e-5)
+    assert f"{one(name, 'abcdef', GRADED):.4f}" == f"{value:.4f}"
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("AP", 0.5), ("nDCG@3", 0.6131), ("P@3", 1 / 3), ("F1@3", 0.4)]
+    ("name", "value"),
+    [
+        ("AP", 0.5),
+        ("nDCG@3", 0.6131),
+        ("P@3", 0.3333),
+        ("Rprec", 0.5),
+        ("F1@3", 0.4),
+        ("Judged@3", 1),
+    ],
 )
 def test_a_list_shorter_than_the_cut(name: str, value: float) -> None:
-    assert score(name, ["a"], {"a": 1, "b": 1}) == pytest.approx(value, abs=5e-5)
-    assert score(name, ["a"], {"a": 1, "b": 1}, depth=7) == pytest.approx(value, abs=5e-5)
+    assert f"{one(name, ['a'], {'a': 1, 'b': 1}):.4f}" == f"{value:.4f}"
+    ranking = np.array([[0, -1, -1, -1]], dtype=np.int32)
+    run = judge(ranking, ["a"], ["q"], Judgements({"q": {"a": 1, "b": 1}}))
+    assert f"{parse_metric(name).compute(run)[0]:.4f}" == f"{value:.4f}"
 
 
-def test_an_article_s_ndcg_with_the_ideal_over_all_judged_documents() -> None:
+def test_the_competition_divides_by_the_hits_found() -> None:
+    ranking, grades = pattern("OXO", 5)
+    assert f"{one('AP', ranking, grades, under='scienceqa'):.6f}" == "0.833333"
+    assert f"{one('AP@3', ranking, grades):.6f}" == "0.333333"
+
+
+def test_the_competition_counts_a_repeated_document_again() -> None:
+    assert f"{one('AP', ['x', 'a', 'a'], {'a': 1}, under='scienceqa'):.6f}" == "0.583333"
+
+
+@pytest.mark.parametrize(("ranking", "value"), [([], 1.0), (["x"], 0.0)])
+def test_the_competition_rewards_silence_where_nothing_is_relevant(
+    ranking: list[str], value: float
+) -> None:
+    assert one("AP", ranking, {}, under="scienceqa") == value
+    assert one("AP", ranking, {"x": 0}, under="scienceqa") == value
+
+
+def test_the_article_divides_average_precision_by_all_relevant_documents() -> None:
+    first, last = pattern("OOXXX", 3), pattern("XXXOO", 3)
+    assert f"{one('AP@5', *first, under='blog'):.6f}" == "0.666667"
+    assert f"{one('AP@5', *last, under='blog'):.6f}" == "0.216667"
+    both = mean(
+        "MAP@5",
+        {"q1": first[0], "q2": last[0]},
+        {"q1": first[1], "q2": last[1]},
+        under="blog",
+    )
+    assert f"{both:.6f}" == "0.441667"
+
+
+def test_the_article_takes_the_ideal_from_all_judged_documents() -> None:
     grades = dict(zip("abcdefg", [1, 0, 3, 3, 0, 3, 0], strict=True))
-    assert score("nDCG@5", list("abcde"), grades) == pytest.approx(0.555734, abs=5e-7)
-    assert score("nDCG(gain=exp)@5", list("abcde"), grades) == pytest.approx(0.489649, abs=5e-7)
+    assert f"{one('nDCG@5', 'abcde', grades, under='blog'):.6f}" == "0.555734"
+    assert f"{one('nDCG(ideal=returned)@5', 'abcde', grades):.6f}" == "0.703167"
+    assert f"{one('nDCG(gain=exp)@5', 'abcde', grades):.6f}" == "0.489649"
 
 
-def test_average_precision_divides_by_all_relevant_documents() -> None:
-    relevant = {"a": 1, "b": 1, "r": 1}
-    assert score("AP@5", ["a", "b", "x", "y", "z"], relevant) == pytest.approx(2 / 3)
-    assert score("AP@5", ["x", "y", "z", "a", "b"], relevant) == pytest.approx(0.65 / 3)
+def test_the_article_s_hit_rate_is_any_hit() -> None:
+    assert one("HitRate@5", "ABCDE", dict.fromkeys("CFG", 1), under="blog") == 1
+    assert one("HitRate@2", "ABCDE", dict.fromkeys("CFG", 1), under="blog") == 0
 
 
-def test_recall_of_eight_in_ten() -> None:
-    relevant = {str(i): 1 for i in range(10)}
-    assert score("R@10", [*map(str, range(8)), "x", "y"], relevant) == pytest.approx(0.8)
+def test_the_paper_s_notes() -> None:
+    queries = {f"q{i}": pattern(marks, 2) for i, marks in enumerate(("OXO", "OOX", "XOO"))}
+    lists = {query_id: ranking for query_id, (ranking, _) in queries.items()}
+    qrels = {query_id: grades for query_id, (_, grades) in queries.items()}
+    assert f"{mean('MAP@3', lists, qrels, under='mala2025'):.6f}" == "0.805556"
+    assert f"{mean('nDCG@3', lists, qrels, under='mala2025'):.6f}" == "0.871049"
 
 
-def test_reciprocal_ranks() -> None:
-    values = [score("RR", ["x"] * 0 + list("xyz")[:n] + ["a"], {"a": 1}) for n in (0, 1, 3)]
-    assert sum(values) / 3 == pytest.approx(0.583333, abs=5e-7)
-    assert score("RR@2", ["x", "y", "a"], {"a": 1}) == 0
+def test_the_text_of_piaf() -> None:
+    ranking, grades = pattern("XOXOX", 2)
+    assert one("AP", ranking, grades, under="piaf") == pytest.approx(0.5)
+    queries = {f"q{n}": pattern("X" * (n - 1) + "O", 1) for n in (1, 2, 4)}
+    lists = {query_id: ranking for query_id, (ranking, _) in queries.items()}
+    qrels = {query_id: grades for query_id, (_, grades) in queries.items()}
+    assert f"{mean('MRR', lists, qrels, under='piaf'):.6f}" == "0.583333"
 
 
-def test_success_is_any_hit() -> None:
-    assert score("Success@5", list("ABCDE"), {"C": 1, "F": 1, "G": 1}) == 1
-    assert score("Success@2", list("ABCDE"), {"C": 1, "F": 1, "G": 1}) == 0
+def test_the_notebook_finds_eight_of_ten() -> None:
+    ranking, grades = pattern("OOOOXOOOOX", 10)
+    assert one("Recall@10", ranking, grades, under="tutorial") == pytest.approx(0.8)
 
 
-NAMES = ["nDCG@10", "nDCG", "AP", "AP@3", "RR", "RR@3", "P@5", "R@5", "F1@5", "Success@1"]
+@pytest.mark.parametrize(("relevant", "value"), [("b", 1.0), ("a", 0.5)])
+def test_scores_that_tie_in_single_precision(relevant: str, value: float) -> None:
+    rules = convention("trec")
+    answers = Answers(scores={"q": {"a": 0.700000001, "b": 0.70}})
+    scored = score(answers, Judgements({"q": {relevant: 1}}), rules, rules.parse(["RR"]))
+    assert scored.evaluation.means[0].mean == value
+    assert scored.tie_rule == "score in single precision desc, id desc"
 
 
-@pytest.mark.parametrize("name", NAMES)
+def test_average_precision_divided_by_hits_is_its_own_metric() -> None:
+    ranking, grades = pattern("XOXO", 6)
+    assert one("AP(norm=hits)@3", ranking, grades) == pytest.approx(1 / 2)
+    assert one("AP(norm=hits)", ranking, grades) == pytest.approx((1 / 2 + 2 / 4) / 2)
+    assert one("AP(norm=hits)@1", ranking, grades) == 0
+    assert one("AP(norm=hits, rel=2)", "ab", {"a": 1, "b": 2}) == pytest.approx(1 / 2)
+
+
+def test_an_ideal_of_what_was_returned_sorts_the_whole_list_and_then_cuts() -> None:
+    grades = {"a": 1, "b": 2, "c": 3, "far": 3}
+    best = 3 + 2 / math.log2(3)
+    assert direct("nDCG(ideal=returned)@2", "abc", grades) == pytest.approx(
+        (1 + 2 / math.log2(3)) / best
+    )
+    exponential = direct("nDCG(gain=exp, ideal=returned)@2", "abc", grades)
+    assert exponential == pytest.approx((1 + 3 / math.log2(3)) / (7 + 3 / math.log2(3)))
+    assert direct("nDCG(ideal=returned)", "cab", {"a": 0, "c": 1}) == 1
+
+
+def test_bpref_counts_at_most_as_many_as_there_are_relevant_ones() -> None:
+    # R = 2, N = 3: above c stand three that are not relevant, of which two count.
+    assert direct("Bpref", "xyzc", {"c": 1, "far": 1, "x": 0, "y": 0, "z": 0}) == 0
+    # R = 2, N = 1: the only one that is not relevant costs all.
+    assert direct("Bpref", "xc", {"c": 1, "far": 1, "x": 0}) == 0
+    assert direct("Bpref", "cx", {"c": 1, "far": 1, "x": 0}) == 0.5
+    # R = 4, N = 2, one of two above.
+    grades = {**dict.fromkeys("abcd", 1), "x": 0, "y": 0}
+    assert direct("Bpref", "axb", grades) == pytest.approx((1 + 1 / 2) / 4)
+    # What is not judged, or negative, does not count; with rel=2 a grade of 1 is not relevant.
+    assert direct("Bpref", "?nc", {"c": 1, "n": -1}) == 1
+    assert direct("Bpref(rel=2)", "bc", {"c": 2, "b": 1}) == 0
+
+
+def test_rank_biased_precision_by_hand() -> None:
+    ranking, grades = pattern("OXO", 2)
+    assert direct("RBP(p=0.5)", ranking, grades) == pytest.approx(0.5 * (1 + 0.25))
+    assert direct("RBP(p=0.9)@2", ranking, grades) == pytest.approx(0.1)
+    assert direct("RBP(p=0.9, rel=2)", "ab", {"a": 1, "b": 2}) == pytest.approx(0.1 * 0.9)
+
+
+def test_expected_reciprocal_rank_by_hand() -> None:
+    chances = {grade: (2**grade - 1) / 16 for grade in range(5)}
+    by_hand = chances[1] + (1 - chances[1]) * chances[4] / 3
+    assert direct("ERR@3", "axb", {"a": 1, "b": 4}) == pytest.approx(by_hand)
+    assert direct("ERR@2", "axb", {"a": 1, "b": 4}) == pytest.approx(chances[1])
+    assert direct("ERR(highest=1)", "xa", {"a": 1}) == pytest.approx(1 / 4)
+    assert direct("ERR(highest=1)", "ab", {"a": 1, "b": 1}) == pytest.approx(1 / 2 + 1 / 8)
+
+
+def test_a_grade_above_the_highest_of_err_is_an_error_that_offers_a_higher_one() -> None:
+    with pytest.raises(DataError) as caught:
+        direct("ERR@3", "a", {"a": 1, "far": 5})
+    assert caught.value.given.startswith("grade 5 in the judgements")
+    assert caught.value.accepted == "grades from 0 to 4"
+    assert "ERR(highest=5)" in caught.value.fix
+    assert direct("ERR(highest=5)@3", "a", {"a": 1, "far": 5}) == pytest.approx(1 / 32)
+
+
+def test_a_grade_that_an_exponent_cannot_take_is_an_error() -> None:
+    assert direct("nDCG(gain=exp)", "a", {"a": 900}) == 1
+    with pytest.raises(DataError, match="grade 901"):
+        direct("nDCG(gain=exp)", "x", {"a": 901})
+    assert direct("nDCG", "a", {"a": 2_000_000_000}) == 1
+
+
+def test_judged_divides_by_the_hits_there_are() -> None:
+    grades = {"a": 0, "b": 2, "n": -1}
+    assert direct("Judged@3", "axbnn", grades) == pytest.approx(2 / 3)
+    assert direct("Judged@10", "axbny", grades) == pytest.approx(2 / 5)
+    assert direct("Judged@10", "", grades) == 0
+    assert direct("Judged@2", "n", grades) == 0
+
+
+def test_sets_and_the_harmonic_mean_by_hand() -> None:
+    ranking, grades = pattern("OXOX", 3)
+    assert direct("set_P", ranking, grades) == pytest.approx(2 / 4)
+    assert direct("set_R", ranking, grades) == pytest.approx(2 / 3)
+    assert direct("set_F", ranking, grades) == pytest.approx(4 / 7)
+    assert direct("F1@2", ranking, grades) == pytest.approx(2 / (2 + 3))
+    assert direct("R", ranking, grades) == pytest.approx(2 / 3)
+    assert direct("set_P(rel=2)", "ab", {"a": 2, "b": 1}) == 0.5
+
+
+def test_success_and_reciprocal_rank_without_a_cut_look_at_the_whole_list() -> None:
+    ranking, grades = pattern("XXXO", 1)
+    assert [direct(name, ranking, grades) for name in ("Success", "Success@3")] == [1, 0]
+    assert [direct(name, ranking, grades) for name in ("RR", "RR@3")] == [0.25, 0]
+
+
+def test_the_geometric_mean_takes_small_values_for_one_in_a_hundred_thousand() -> None:
+    grades = {"a": 1, "b": 1}
+    lists = {"q1": ["a", "b"], "q2": ["x", "a"], "q3": ["x"]}
+    qrels = dict.fromkeys(lists, grades)
+    rules = convention("trec")
+    scored = score(Answers(lists=lists), Judgements(qrels), rules, rules.parse(["GMAP"]))
+    values = [1.0, 0.25, 1e-5]
+    assert scored.evaluation.per_query[:, 0].tolist() == pytest.approx(values)
+    got = scored.evaluation.means[0]
+    assert got.mean == pytest.approx(math.prod(values) ** (1 / 3))
+    assert got.ci95 is not None
+    assert 0.999e-5 <= got.ci95[0] <= got.mean <= got.ci95[1] <= 1
+
+
+@pytest.mark.parametrize("name", ["R@4", "R", "Rprec", "set_R"])
+def test_where_documents_are_counted_a_repeated_one_counts_once(name: str) -> None:
+    grades = {"a": 1, "b": 1, "c": 1}
+    assert direct(name, "aaxa", grades) == pytest.approx(1 / 3)
+    assert direct(name, "aabx", grades) == pytest.approx(2 / 3)
+
+
+def test_where_ranks_are_counted_a_repeated_document_counts_again() -> None:
+    assert direct("P@2", "aa", {"a": 1}) == 1
+    assert direct("AP", "xaa", {"a": 1}) == pytest.approx(1 / 2 + 2 / 3)
+    assert direct("nDCG@2", "aa", {"a": 1}) == pytest.approx(1 + 1 / math.log2(3))
+    assert direct("set_P", "aax", {"a": 1}) == pytest.approx(1 / 3)
+    assert direct("Judged@3", "aax", {"a": 1}) == pytest.approx(2 / 3)
+    assert direct("RR", "xaa", {"a": 1}) == 0.5
+
+
+EVERY = [
+    *("nDCG@10", "nDCG", "nDCG(gain=exp)@3", "nDCG(ideal=returned)@3", "AP", "AP@3"),
+    *("AP(norm=hits)@3", "RR", "RR@3", "P@5", "R@5", "R", "F1@5", "Success@1", "Success", "Rprec"),
+    *("Bpref", "RBP(p=0.8)", "RBP(p=0.8)@3", "ERR", "ERR@3", "set_P", "set_R", "set_F"),
+]
+
+
+@pytest.mark.parametrize("name", EVERY)
 def test_nothing_retrieved_nothing_relevant_and_nothing_judged_give_zero(name: str) -> None:
-    assert score(name, [], {"a": 1}) == 0
-    assert score(name, [], {"a": 1}, depth=4) == 0
-    assert score(name, ["a"], {"a": 0}) == 0
-    assert score(name, ["a"], {}) == 0
+    assert direct(name, [], {"a": 1}) == 0
+    assert direct(name, ["a"], {"a": 0}) == 0
+    assert direct(name, ["a"], {"a": -1}) == 0
+    assert direct(name, ["a"], {}) == 0
+    assert direct(name, [], {}) == 0
+    no_queries = judge(np.empty((0, 0), np.int32), [], [], Judgements({"q": {"a": 1}}))
+    values = parse_metric(name).compute(no_queries)
+    assert values.dtype == np.float64
+    assert values.shape == (0,)
 
 
-@pytest.mark.parametrize("name", [n.replace("@3", "@5") for n in NAMES])
-def test_the_ideal_ranking_gives_one(name: str) -> None:
-    ranking, grades = list("abcde"), {c: 5 - i for i, c in enumerate("abcde")}
-    assert score(name, ranking, grades) == pytest.approx(1)
+@pytest.mark.parametrize("name", [*EVERY, "Judged@3", "GMAP"])
+def test_values_are_doubles_one_for_each_query(name: str) -> None:
+    qrels = {"q1": {"a": 1}, "q2": {"a": 1}}
+    values = parse_metric(name).compute(
+        judge_lists({"q1": ["a"]}, ["q1", "q2", "q3"], Judgements(qrels))
+    )
+    assert values.dtype == np.float64
+    assert values.shape == (3,)
 
 
 def test_a_negative_grade_counts_as_not_judged() -> None:
-    assert score("nDCG@3", ["b", "a"], {"a": 1, "b": -2}) == pytest.approx(1 / math.log2(3))
-    assert score("P@2", ["b", "a"], {"a": 1, "b": -2}) == 0.5
+    assert one("nDCG@3", ["b", "a"], {"a": 1, "b": -2}) == pytest.approx(1 / math.log2(3))
+    assert one("P@2", ["b", "a"], {"a": 1, "b": -2}) == 0.5
 
 
-def test_the_join_leaves_its_input_alone_and_ignores_other_queries() -> None:
-    ranking = np.array([[0, 1], [1, -1]], dtype=np.int32)
-    before = ranking.copy()
-    qrels = {"q1": {"a": 1}, "q9": {"b": 1}}
-    run = judge(ranking, ["a", "b"], ["q1", "q2"], qrels)
-    assert np.array_equal(ranking, before)
-    assert run.grades.tolist() == [[1, 0], [0, 0]]
-    assert run.lengths.tolist() == [2, 1]
-    assert run.n_relevant(1).tolist() == [1, 0]
+def _dcg(gains: Sequence[float]) -> float:
+    return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, start=1))
+
+
+def _again_err(rel: Sequence[int], grades: Mapping[str, int]) -> float:
+    total, goes_on = 0.0, 1.0
+    for rank, grade in enumerate(rel, start=1):
+        chance = (2 ** max(0, grade) - 1) / 16
+        total += goes_on * chance / rank
+        goes_on *= 1 - chance
+    return total
+
+
+def _again_bpref(rel: Sequence[int], grades: Mapping[str, int]) -> float:
+    n_relevant = sum(g >= 1 for g in grades.values())
+    n_other = len(grades) - n_relevant
+    if not n_relevant:
+        return 0.0
+    total, above = 0.0, 0
+    for grade in rel:
+        if grade >= 1:
+            limit = min(n_other, n_relevant)
+            total += 1 - (min(above, n_relevant) / limit if above else 0)
+        elif grade == 0:
+            above += 1
+    return total / n_relevant
+
+
+def _again_ndcg(gain: Callable[[int], float], k: int) -> Callable[..., float]:
+    def value(rel: Sequence[int], grades: Mapping[str, int]) -> float:
+        best = _dcg(sorted((gain(g) for g in grades.values()), reverse=True)[:k])
+        return _dcg([gain(max(0, g)) for g in rel[:k]]) / best if best else 0.0
+
+    return value
+
+
+def _again_rbp(rel: Sequence[int], grades: Mapping[str, int]) -> float:
+    return 0.3 * sum(0.7**i for i, grade in enumerate(rel) if grade >= 1)
+
+
+def _again_judged(rel: Sequence[int], grades: Mapping[str, int]) -> float:
+    top = rel[:4]
+    return sum(grade >= 0 for grade in top) / len(top) if top else 0.0
+
+
+@pytest.mark.parametrize(
+    ("name", "again"),
+    [
+        ("ERR", _again_err),
+        ("Bpref", _again_bpref),
+        ("nDCG(gain=exp)@4", _again_ndcg(lambda grade: 2.0**grade - 1, 4)),
+        ("nDCG@2", _again_ndcg(float, 2)),
+        ("RBP(p=0.7)", _again_rbp),
+        ("Judged@4", _again_judged),
+    ],
+)
+def test_a_definition_written_again_gives_the_same(
+    name: str, again: Callable[[Sequence[int], Mapping[str, int]], float]
+) -> None:
+    qrels, lists = generated_lists(800, 1000, repeated=False)
+    # a rank without a judgement is -1
+    rel = {q: [qrels[q].get(d, -1) for d in lists.get(q, ())] for q in qrels}
+    values = parse_metric(name).compute(judge_lists(lists, list(qrels), Judgements(qrels)))
+    for query_id, value in zip(qrels, values.tolist(), strict=True):
+        assert value == pytest.approx(again(rel[query_id], qrels[query_id]), abs=1e-12)

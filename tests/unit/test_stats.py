@@ -7,7 +7,13 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from harness.stats import bootstrap_mean_ci, holm, percentile, randomization_p
+from harness.stats import (
+    bootstrap_mean_ci,
+    bootstrap_means,
+    holm,
+    interval,
+    randomization_p,
+)
 
 
 def test_the_bootstrap_agrees_with_scipy() -> None:
@@ -29,6 +35,53 @@ def test_one_query_has_no_interval() -> None:
     assert np.isnan(bootstrap_mean_ci(np.array([[0.5]]))).all()
 
 
+def test_the_interval_is_the_middle_of_the_resampled_means() -> None:
+    values = np.random.default_rng(7).random((30, 2))
+    means = bootstrap_means(values)
+    assert means.shape == (10_000, 2)
+    assert np.array_equal(interval(means), bootstrap_mean_ci(values))
+    inside = ((means >= interval(means)[:, 0]) & (means <= interval(means)[:, 1])).mean(axis=0)
+    assert inside == pytest.approx([0.95, 0.95], abs=0.002)
+    below = (means < interval(means)[:, 0]).mean(axis=0)
+    assert below == pytest.approx([0.025, 0.025], abs=0.001)
+
+
+def test_resampled_means_spread_as_the_theory_says() -> None:
+    values = np.random.default_rng(8).normal(3, 2, size=(100, 1))
+    means = bootstrap_means(values, resamples=20_000)
+    assert means.mean() == pytest.approx(values.mean(), abs=0.01)
+    assert means.std() == pytest.approx(values.std() / 10, rel=0.03)
+
+
+def test_every_resample_is_a_mean_of_as_many_rows_as_there_are() -> None:
+    means = bootstrap_means(np.array([[1.0, 10.0], [2.0, 20.0], [4.0, 40.0]]), resamples=500)
+    possible = {round((a + b + c) / 3, 9) for a in (1, 2, 4) for b in (1, 2, 4) for c in (1, 2, 4)}
+    assert {round(mean, 9) for mean in means[:, 0].tolist()} == possible
+    assert means[:, 1] == pytest.approx(10 * means[:, 0])  # whole rows are drawn
+
+
+def test_resampling_in_pieces_gives_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.random.default_rng(9).random((7, 1))
+    monkeypatch.setattr("harness.stats._CHUNK_DRAWS", 7 * 30)
+    means = bootstrap_means(values, resamples=100)
+    assert means.shape == (100, 1)
+    assert means.min() >= values.min()
+    assert means.max() <= values.max()
+    assert len(np.unique(means)) > 50
+
+
+def test_one_row_is_its_own_mean() -> None:
+    assert bootstrap_means(np.array([[0.25]]), resamples=5).ravel().tolist() == [0.25] * 5
+
+
+def test_another_seed_draws_other_resamples() -> None:
+    values = np.random.default_rng(10).random((20, 1))
+    assert np.array_equal(bootstrap_means(values), bootstrap_means(values))
+    assert not np.array_equal(bootstrap_means(values), bootstrap_means(values, seed=1))
+    few = bootstrap_mean_ci(values, seed=3, resamples=50)
+    assert np.array_equal(few, interval(bootstrap_means(values, seed=3, resamples=50)))
+
+
 def test_another_process_gives_the_same_interval() -> None:
     code = (
         "import numpy as np; from harness.stats import bootstrap_mean_ci as b;"
@@ -42,48 +95,6 @@ def test_another_process_gives_the_same_interval() -> None:
     }
     here = bootstrap_mean_ci(np.arange(20.0).reshape(10, 2)).tobytes().hex()
     assert {text.strip() for text in printed} == {here}
-
-
-def test_a_percentile_is_numpy_s_with_an_interval_around_it() -> None:
-    values = np.random.default_rng(3).lognormal(size=1000)
-    result = percentile(values, 95.0)
-    assert result.value == pytest.approx(np.percentile(values, 95))
-    assert result.ci95 is not None
-    assert result.value is not None
-    assert result.ci95[0] < result.value < result.ci95[1]
-
-
-@pytest.mark.parametrize(("level", "needed"), [(50.0, 30), (95.0, 200), (99.0, 1000)])
-def test_a_percentile_that_the_sample_cannot_support_is_not_given(
-    level: float, needed: int
-) -> None:
-    values = np.arange(needed - 1.0)
-    result = percentile(values, level)
-    assert result.value is None
-    assert result.reason == f"{needed - 1} values, p{level:g} needs {needed}: 1 more"
-    assert percentile(np.arange(float(needed)), level).value is not None
-
-
-@pytest.mark.parametrize(("level", "finite_from"), [(50.0, 6), (95.0, 72), (99.0, 368)])
-def test_order_statistics_give_a_finite_interval_from_the_textbook_size(
-    level: float, finite_from: int
-) -> None:
-    from harness.stats import _order_statistic_interval
-
-    assert _order_statistic_interval(np.arange(finite_from - 1.0), level / 100) is None
-    assert _order_statistic_interval(np.arange(float(finite_from)), level / 100) is not None
-
-
-@pytest.mark.parametrize("level", [50.0, 95.0])
-def test_the_interval_covers_the_true_percentile(level: float) -> None:
-    rng = np.random.default_rng(4)
-    truth = -np.log(1 - level / 100)
-    covered = 0
-    for _ in range(1000):
-        interval = percentile(rng.exponential(size=400), level).ci95
-        assert interval is not None
-        covered += interval[0] <= truth <= interval[1]
-    assert covered >= 945
 
 
 def test_the_exact_randomisation_test_agrees_with_scipy() -> None:

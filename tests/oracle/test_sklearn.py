@@ -1,0 +1,104 @@
+"""scikit-learn's ndcg_score gives our nDCG on generated runs, linear and exponential.
+
+It knows no document without a score, so what was not retrieved is scored below all that was, and
+is compared only where the cut-off does not reach it. Ties it averages, unless told otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from harness.metrics import Judgements
+from harness.metrics.conventions import convention
+from harness.scoring import Answers, score
+from tests.oracle.generated import generated
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    metrics = pytest.importorskip("sklearn.metrics")
+
+TREC = convention("trec")
+
+
+def _theirs(
+    grades: Mapping[str, int],
+    scores: Mapping[str, float],
+    k: int | None,
+    *,
+    exponential: bool = False,
+    average_ties: bool = False,
+) -> float:
+    bottom = min(scores.values()) - 1
+    documents = [*scores, *(doc_id for doc_id in grades if doc_id not in scores)]
+    gains = np.array([max(0, grades.get(doc_id, 0)) for doc_id in documents], dtype=np.float64)
+    values = np.array([scores.get(doc_id, bottom) for doc_id in documents])
+    gains = 2**gains - 1 if exponential else gains
+    return float(metrics.ndcg_score([gains], [values], k=k, ignore_ties=not average_ties))
+
+
+def _ours(name: str, grades: Mapping[str, int], scores: Mapping[str, float]) -> float:
+    scored = score(
+        Answers(scores={"q": scores}), Judgements({"q": grades}), TREC, TREC.parse([name])
+    )
+    return scored.evaluation.means[0].mean
+
+
+@pytest.mark.parametrize("gain", ["linear", "exp"])
+@pytest.mark.parametrize("k", [1, 3, 10, 100])
+def test_generated_queries_score_as_in_scikit_learn(gain: str, k: int) -> None:
+    data = generated(500 + k, 600, kinds=("distinct",), missing=0)
+    name = f"nDCG(gain={gain})@{k}"
+    scored = score(Answers(scores=data.scores), Judgements(data.qrels), TREC, TREC.parse([name]))
+    compared = 0
+    for query_id, value in zip(
+        scored.evaluation.query_ids, scored.evaluation.per_query[:, 0].tolist(), strict=True
+    ):
+        grades, scores = data.qrels[query_id], data.scores[query_id]
+        # It refuses a single document.
+        if k <= len(scores) and len({*scores, *grades}) > 1:
+            theirs = _theirs(grades, scores, k, exponential=gain == "exp")
+            assert value == pytest.approx(theirs, abs=1e-9)
+            compared += 1
+    assert compared > 50
+
+
+@pytest.mark.parametrize("gain", ["linear", "exp"])
+def test_without_a_cut_off_they_agree_where_everything_judged_was_retrieved(gain: str) -> None:
+    data = generated(600, 600, kinds=("distinct",), missing=0)
+    qrels = {
+        query_id: {d: g for d, g in data.qrels[query_id].items() if d in row}
+        for query_id, row in data.scores.items()
+        if len(row) > 1
+    }
+    metric = TREC.parse([f"nDCG(gain={gain})"])
+    scored = score(Answers(scores=data.scores), Judgements(qrels), TREC, metric)
+    for query_id, value in zip(
+        scored.evaluation.query_ids, scored.evaluation.per_query[:, 0].tolist(), strict=True
+    ):
+        scores = data.scores[query_id]
+        theirs = _theirs(qrels[query_id], scores, None, exponential=gain == "exp")
+        assert value == pytest.approx(theirs, abs=1e-9)
+
+
+def test_scikit_learn_averages_ties_unless_told_to_ignore_them() -> None:
+    grades, scores = {"b": 1}, {"a": 1.0, "b": 1.0}
+    averaged = _theirs(grades, scores, None, average_ties=True)
+    assert averaged == pytest.approx((1 + 1 / math.log2(3)) / 2)
+    assert _ours("nDCG", grades, scores) == 1
+
+
+def test_scikit_learn_has_no_ranking_shorter_than_the_judgements() -> None:
+    grades, scores = {"a": 1, "b": 1}, {"a": 1.0}
+    assert _theirs(grades, scores, 3) == 1
+    assert _ours("nDCG@3", grades, scores) == pytest.approx(1 / (1 + 1 / math.log2(3)))
+
+
+def test_scikit_learn_refuses_a_negative_gain() -> None:
+    with pytest.raises(ValueError, match="negative"):
+        metrics.ndcg_score([[1.0, -1.0]], [[1.0, 2.0]])
+    assert _ours("nDCG", {"a": 1, "b": -1}, {"a": 1.0, "b": 2.0}) == pytest.approx(1 / math.log2(3))

@@ -1,0 +1,151 @@
+"""Inputs at the edge of what numbers and names can hold: a value, or a clean error."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.errors import ConfigError, DataError
+from harness.metrics import Judgements, judge_lists, judge_scores, parse_metric
+from harness.metrics.conventions import convention
+from harness.scoring import Answers, score
+from tests.oracle.generated import generated
+
+TREC = convention("trec")
+AP = TREC.parse(["AP"])
+
+
+def value_of(name: str, ranking: str, grades: dict[str, int]) -> float:
+    run = judge_lists({"q": list(ranking)}, ["q"], Judgements({"q": grades}))
+    return float(parse_metric(name).compute(run)[0])
+
+
+@pytest.mark.parametrize("grade", [2**31, -(2**31) - 1, 10**30])
+def test_a_grade_that_is_too_large_is_refused_with_its_place(grade: int) -> None:
+    with pytest.raises(DataError, match=r"document 'a', query 'q'"):
+        Judgements({"q": {"b": 1, "a": grade}})
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["nDCG@" + "9" * 5000, "AP(rel=" + "9" * 5000 + ")", "P@" + "9" * 400, "Judged@" + "9" * 20],
+)
+def test_a_number_that_no_ranking_reaches_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match="1,000,000,000"):
+        parse_metric(name)
+
+
+def test_the_largest_cut_off_works() -> None:
+    assert value_of("P@1000000000", "a", {"a": 1}) == 1e-9
+
+
+def test_a_leading_zero_is_no_other_metric() -> None:
+    assert parse_metric("nDCG@010") == parse_metric("nDCG@10")
+
+
+@pytest.mark.parametrize("p", ["0.00001", "0.1", ".95", "0.123456789012345"])
+def test_a_probability_prints_back_without_an_exponent(p: str) -> None:
+    metric = parse_metric(f"RBP(p={p})@7")
+    assert "e" not in str(metric)
+    assert parse_metric(str(metric)) == metric
+
+
+@pytest.mark.parametrize("highest", [31, 1024, 2000])
+def test_err_of_a_long_scale_is_small_and_no_overflow(highest: int) -> None:
+    assert value_of(f"ERR(highest={highest})@3", "a", {"a": 1}) == 2.0 ** -min(highest, 1074) * (
+        highest <= 1074
+    )
+
+
+def test_a_count_of_another_tool_is_no_name_here() -> None:
+    with pytest.raises(ConfigError):
+        parse_metric("hits@5")
+
+
+def test_the_order_of_the_judgements_changes_no_interval() -> None:
+    data = generated(1, 60)
+    shuffled = list(data.qrels)
+    random.Random(0).shuffle(shuffled)
+    first, second = (
+        score(Answers(scores=data.scores), Judgements(qrels), TREC, AP).evaluation.means
+        for qrels in (data.qrels, {query_id: data.qrels[query_id] for query_id in shuffled})
+    )
+    assert first == second
+
+
+def test_scores_under_a_convention_of_lists_keep_the_order_of_equal_ones() -> None:
+    rules = convention("scienceqa")
+    scored = score(
+        Answers(scores={"q": {"a": 1.0, "b": 1.0}}),
+        Judgements({"q": {"a": 1}}),
+        rules,
+        rules.parse(["AP"]),
+    )
+    assert scored.tie_rule == "order of the list"
+    assert scored.evaluation.means[0].mean == 1.0
+
+
+def test_a_repetition_far_down_is_found() -> None:
+    long = [*map(str, range(30_000)), "29999"]
+    with pytest.raises(DataError, match="29999"):
+        score(Answers(lists={"q": long}), Judgements({"q": {"a": 1}}), TREC, AP)
+
+
+def test_nothing_to_compute_is_told() -> None:
+    with pytest.raises(ConfigError, match="no metric"):
+        score(Answers(lists={"q": ["a"]}), Judgements({"q": {"a": 1}}), TREC, ())
+
+
+@pytest.mark.parametrize("rules", ["trec", "tutorial", "blog"])
+def test_lists_that_are_all_empty_have_default_metrics(rules: str) -> None:
+    assert convention(rules).default_metrics(0)
+
+
+@pytest.mark.parametrize("value", [None, "1.5", 10**400, float("nan"), float("-inf"), [1]])
+@pytest.mark.parametrize("rules", ["trec", "scienceqa"])
+def test_a_score_that_is_no_finite_number_is_refused(value: Any, rules: str) -> None:
+    given = {"p": {"x": 1.0}, "q": {"b": 2.0, "a": value}}
+    with pytest.raises(DataError, match=r"document 'a', query 'q'"):
+        score(
+            Answers(scores=given),
+            Judgements({"q": {"a": 1}, "p": {"x": 1}}),
+            convention(rules),
+            convention(rules).parse(["AP"]),
+        )
+
+
+def test_any_number_is_a_score() -> None:
+    scores: Any = {"q": {"a": np.float32(2), "b": 1, "c": True}}
+    run = judge_scores(scores, ["q"], Judgements({"q": {"a": 1}}))
+    assert run.judged.rank.tolist() == [1]
+
+
+def test_bpref_counts_a_repeated_document_once() -> None:
+    assert value_of("Bpref", "xxa", {"a": 1, "b": 1, "x": 0}) == 0.0
+
+
+def test_a_query_with_negative_grades_only_is_told() -> None:
+    scored = score(Answers(lists={"q": ["a"]}), Judgements({"q": {"a": -1}}), TREC, AP)
+    assert scored.counts.evaluated == 1
+    assert "1 query judged without a relevant document" in scored.warnings
+
+
+def test_a_query_that_contradicts_itself_is_told() -> None:
+    scored = score(
+        Answers(lists={"q": ["a"], "r": ["a"]}),
+        Judgements({"q": {"a": 1}, "r": {"a": 1}}),
+        TREC,
+        AP,
+        unanswerable={"q"},
+    )
+    assert scored.counts.evaluated == 1
+    assert any("said to have no answer" in warning for warning in scored.warnings)
+
+
+def test_a_metric_cannot_change_the_judgements() -> None:
+    run = judge_lists({"q": ["a"]}, ["q"], Judgements({"q": {"a": 1}}))
+    with pytest.raises(ValueError, match="read-only"):
+        run.ideal.grade[0] = 5
