@@ -17,7 +17,8 @@ from typing import Any
 from harness.data import records
 from harness.data.config import Columns, DocumentColumns
 from harness.data.faults import Faults, FileFaults, Place, shown
-from harness.data.files import existing, json_file, json_lines, kind_of
+from harness.data.files import existing, json_lines, kind_of
+from harness.data.qrels import TRUTH_KEYS, by_query
 from harness.data.source import (
     Files,
     Found,
@@ -36,8 +37,6 @@ LAYOUT = "scienceqa: eval.jsonl, documents.jsonl and ground_truth.json (or .json
 NEEDS = ("queries",)
 
 _TRUTH_NAMES = ("ground_truth.json", "ground_truth.jsonl", "gt.json", "gt.jsonl")
-_LIST_KEYS = ("docids", "docid", "topk")
-_TRUTH_LINE = '{"eval_id": ..., "docids": [...]} or {eval_id: [docid, ...]}'
 _TURN = ("role", "content")
 _USED = frozenset(("eval_id", "msg"))
 
@@ -112,38 +111,13 @@ def _messages(value: Any, number: int, report: FileFaults) -> list[Message]:
 def _truth(path: Path, faults: Faults) -> Iterator[tuple[Place, str, list[str]]]:
     """Places, evaluation ids and their documents, each evaluation id once."""
     report = faults.of(path)
-    first: dict[str, Place] = {}
-    for place, given_id, given_docs in _pairs(path, faults):
-        eval_id = take_id({"eval_id": given_id}, "eval_id", place, report)
+    one_object = kind_of(path) == ".json"
+    for place, eval_id, given_docs in by_query(
+        path, faults, one_object=one_object, list_keys=TRUTH_KEYS, name="eval_id"
+    ):
         if not isinstance(given_docs, list):
             report.error(place, f"{shown(given_docs)}", "a list of docids, empty for no search")
             continue
         doc_ids = [take_id({"docid": doc}, "docid", place, report) for doc in given_docs]
-        if eval_id is None or None in doc_ids:
-            continue
-        if eval_id in first:
-            found = f"eval_id {shown(eval_id)} again, first at {report.at(first[eval_id])}"
-            report.error(place, found)
-            continue
-        first[eval_id] = place
-        yield place, eval_id, [doc_id for doc_id in doc_ids if doc_id is not None]
-
-
-def _pairs(path: Path, faults: Faults) -> Iterator[tuple[Place, Any, Any]]:
-    report = faults.of(path)
-    if kind_of(path) == ".json":
-        whole = json_file(path, faults)
-        if isinstance(whole, dict):
-            yield from ((f"eval_id {shown(key)}", key, value) for key, value in whole.items())
-        elif not report.count:
-            report.error(None, f"{shown(whole)}", "one JSON object {eval_id: [docid, ...]}")
-        return
-    for number, record in json_lines(path, faults):
-        if "eval_id" not in record:
-            yield from ((number, key, value) for key, value in record.items())
-            continue
-        key = next((name for name in _LIST_KEYS if name in record), None)
-        if key is None:
-            report.error(number, f"{shown(record)}", _TRUTH_LINE)
-        else:
-            yield number, record["eval_id"], record[key]
+        if None not in doc_ids:
+            yield place, eval_id, [doc_id for doc_id in doc_ids if doc_id is not None]

@@ -143,7 +143,7 @@ def take_grade(record: Mapping[str, Any], key: str, place: Place, report: FileFa
     if not isinstance(text, str) or not _GRADE.fullmatch(text.strip()):
         report.error(place, f"{key} is {shown(value)}", "a whole number such as 0, 1, 2")
         return None
-    return int(text)
+    return int(text.strip())
 
 
 def rest(record: Mapping[str, Any], used: frozenset[str]) -> dict[str, Any]:

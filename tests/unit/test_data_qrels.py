@@ -1,8 +1,10 @@
-"""Judgements in TREC and BEIR format."""
+"""Judgements as TREC text, BEIR table and JSON."""
 
 from __future__ import annotations
 
 import gzip
+import json
+import os
 from pathlib import Path
 
 import pytest
@@ -87,3 +89,96 @@ def test_a_file_without_judgements_is_a_fault(tmp_path: Path, content: str) -> N
 
 def test_a_missing_file_is_a_fault(tmp_path: Path) -> None:
     assert faults_in(tmp_path / "none") == (f"{tmp_path / 'none'}: no such file",)
+
+
+def test_blanks_that_only_unicode_knows_do_not_split_an_id(tmp_path: Path) -> None:
+    path = write(tmp_path, "q1 0 a\u3000b\u00a0c 1\nq1\t0\t\u3000d\t1\n")
+    assert read_qrels(path) == {"q1": {"a\u3000b\u00a0c": 1, "\u3000d": 1}}
+
+
+def test_any_blank_around_a_grade_is_tolerated(tmp_path: Path) -> None:
+    assert read_qrels(write(tmp_path, HEADER + "q\td\t\x1c1 \n")) == {"q": {"d": 1}}
+    assert read_qrels(write(tmp_path, "q 0 d \x1c1\n")) == {"q": {"d": 1}}
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize("name", ["qrels", "qrels.tsv", "qrels.json.gz"])
+def test_a_json_object_holds_grades_or_lists(tmp_path: Path, name: str, indent: int | None) -> None:
+    content = {"q2": {"문서": 2, "b": 0, "c": -1}, "q1": ["b", 7, "b"], "q4": [], "q3": {}}
+    data = ("\ufeff\r\n" + json.dumps(content, indent=indent)).encode()
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    qrels = read_qrels(path)
+    assert qrels == {"q2": {"문서": 2, "b": 0, "c": -1}, "q1": {"b": 1, "7": 1}, "q4": {}, "q3": {}}
+    assert list(qrels) == ["q2", "q1", "q4", "q3"]
+    assert read_qrels(str(path)) == qrels
+
+
+def test_json_lines_hold_an_object_each_or_the_ground_truth_of_the_competition(
+    tmp_path: Path,
+) -> None:
+    lines = (
+        '{"eval_id": 78, "docids": ["a", "b"], "more": {}}\n{"topk": [], "eval_id": 3}\r\n\n'
+        '{"docid": ["c"], "eval_id": "안녕"}\n'
+    )
+    expected = {"78": {"a": 1, "b": 1}, "3": {}, "안녕": {"c": 1}}
+    assert read_qrels(write(tmp_path, lines)) == expected
+    plain = '{"78": ["a", "b"], "3": []}\n{"안녕": {"c": 1}}\n'
+    assert read_qrels(write(tmp_path, plain, "truth.json")) == expected
+
+
+def test_a_file_of_unanswerable_queries_only_is_no_fault(tmp_path: Path) -> None:
+    assert read_qrels(write(tmp_path, '{"q": []}')) == {"q": {}}
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        ("{}", "no judgements; accepted: 4 columns: query, iteration, document, grade; or 3"),
+        ('{"q": {"d": 1.0}}', " query 'q': grade of 'd' is 1.0; accepted: a whole number such as"),
+        ('{"q": {"d": true}}', " query 'q': grade of 'd' is True; accepted: a whole number"),
+        ('{"q": {"d": null}}', " query 'q': grade of 'd' is None; accepted: a whole number"),
+        ('{"q": {"d": [1]}}', " query 'q': grade of 'd' is [1]; accepted: a whole number"),
+        ('{"q": {"d": NaN}}', "no JSON: NaN is no JSON value"),
+        ('{"q": {"d": %s}}' % ("9" * 30), " query 'q': grade of 'd' is 9999"),
+        ('{"q": {" ": 1}}', " query 'q': document is ' '; accepted: text or a whole number"),
+        ('{"q": [null]}', " query 'q': document is None; accepted: text or a whole number"),
+        ('{"": ["d"]}', " query '': query is ''; accepted: text or a whole number"),
+        ('{"q": "d"}', " query 'q': the value is 'd'; accepted: {document: grade, ...} or"),
+        ('{"q": {"d": 1, "d": 2}}', "no JSON: key 'd' given twice in one object"),
+        ('["q"]', " ['q']; accepted: one JSON object with query ids as keys"),
+        ('{"q": ' + "[" * 100_000, "no JSON: nested too deeply"),
+        ('{"q": ["d"', ":1: no JSON: Expecting ',' delimiter"),
+        ('{"eval_id": 1}', ':1: {\'eval_id\': 1}; accepted: {"eval_id": ..., "docids": [...]}'),
+        ('{"eval_id": 1, "docids": [1.5]}', ":1: document is 1.5; accepted: text or a whole"),
+    ],
+)
+def test_what_json_cannot_mean_is_told_with_its_place(
+    tmp_path: Path, content: str, fault: str
+) -> None:
+    (told,) = faults_in(write(tmp_path, content))
+    assert fault in told
+    assert len(told) < 500
+
+
+def test_a_query_on_two_lines_of_json_is_a_fault_beside_all_others(tmp_path: Path) -> None:
+    path = write(
+        tmp_path, '{"eval_id": 1, "docids": []}\n{"1": ["d"]}\n{"docids": []}\n{"2": 1}\n[]\n'
+    )
+    told = [text.removeprefix(f"{path}:") for text in faults_in(path)]
+    assert [text[0] for text in sorted(told)] == list("2345")
+    assert f"2: query '1' again, first at {path}:1; accepted: each once" in told
+
+
+def test_a_folder_and_a_pipe_are_faults(tmp_path: Path) -> None:
+    assert "a folder; accepted: a file" in faults_in(tmp_path)[0]
+    os.mkfifo(tmp_path / "pipe")
+    assert "a pipe or a device; accepted: a file" in faults_in(tmp_path / "pipe")[0]
+
+
+@pytest.mark.parametrize("line", [b"a" * 10**7, b"a " * (5 * 10**6), b'{"q": "' + b"a" * 10**7])
+def test_a_line_of_ten_megabytes_gives_one_short_line(tmp_path: Path, line: bytes) -> None:
+    path = tmp_path / "qrels"
+    path.write_bytes(line)
+    (told,) = faults_in(path)
+    assert len(told) < 400
