@@ -65,9 +65,9 @@ def open_source(files: Files, columns: Columns, faults: Faults) -> Source:  # no
     report = faults.of(path)
     queries: list[tuple[Place, Query]] = []
     judgements: list[tuple[Place, Judgement]] = []
-    for place, title, context, qas in _paragraphs(path, faults):
+    for place, title, context, qas in paragraphs(path, faults):
         document = paragraph_id(context)
-        for at, record in _objects(qas, f"{place}.qas", report):
+        for at, record in objects(qas, f"{place}.qas", report):
             query = _query(record, {"title": title, "document": document}, at, report)
             if query is not None:
                 queries.append((at, query))
@@ -82,10 +82,10 @@ def open_source(files: Files, columns: Columns, faults: Faults) -> Source:  # no
 
 def _documents(path: Path, faults: Faults) -> Located[Document]:
     titles: dict[str, str] = {}
-    paragraphs = [(place, title, context) for place, title, context, _ in _paragraphs(path, faults)]
-    for _, title, context in paragraphs:
+    texts = [(place, title, context) for place, title, context, _ in paragraphs(path, faults)]
+    for _, title, context in texts:
         titles[context] = min(titles.get(context, title), title)
-    for place, _, context in paragraphs:
+    for place, _, context in texts:
         title_once = titles.pop(context, None)
         if title_once is not None:
             yield place, Document(paragraph_id(context), context, title_once)
@@ -101,7 +101,7 @@ def _query(
     return Query(query_id, text, metadata={**paragraph, **rest(record, _USED)})
 
 
-def _paragraphs(path: Path, faults: Faults) -> Iterator[tuple[str, str, str, Any]]:
+def paragraphs(path: Path, faults: Faults) -> Iterator[tuple[str, str, str, Any]]:
     """Place, title, text and raw questions of each paragraph, in the order of the file."""
     report = faults.of(path)
     whole = json_file(path, faults)
@@ -109,16 +109,17 @@ def _paragraphs(path: Path, faults: Faults) -> Iterator[tuple[str, str, str, Any
         if not report.count:
             report.error(None, f"{shown(whole)}", 'the SQuAD layout: {"data": [...]}')
         return
-    for at_article, article in _objects(whole["data"], "data", report):
+    for at_article, article in objects(whole["data"], "data", report):
         title = take_title(article, "title", at_article, report)
-        inner = _objects(article.get("paragraphs"), f"{at_article}.paragraphs", report)
+        inner = objects(article.get("paragraphs"), f"{at_article}.paragraphs", report)
         for place, paragraph in inner:
             context = take_text(paragraph, "context", place, report)
             if context is not None:
                 yield place, title or "", context, paragraph.get("qas")
 
 
-def _objects(value: Any, name: str, report: FileFaults) -> Iterator[tuple[str, dict[str, Any]]]:
+def objects(value: Any, name: str, report: FileFaults) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The objects in the list ``value``, which stands at ``name``, each with its place."""
     if not isinstance(value, list):
         report.error(name, f"{shown(value)}", "a list of objects")
         return
