@@ -6,7 +6,7 @@ Importing this loads nothing heavy; the names below are loaded when they are fir
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from harness.api import bench, compare, load_dataset
+    from harness.api import bench, compare, evaluate, load_dataset
     from harness.retriever import Capabilities, Retriever
     from harness.types import Dataset, Document, Hit, Query, Ranking
 
@@ -22,11 +22,12 @@ __all__ = [
     "Retriever",
     "bench",
     "compare",
+    "evaluate",
     "load_dataset",
 ]
 
 _HOME = {
-    **dict.fromkeys(("bench", "compare", "load_dataset"), "harness.api"),
+    **dict.fromkeys(("bench", "compare", "evaluate", "load_dataset"), "harness.api"),
     **dict.fromkeys(("Capabilities", "Retriever"), "harness.retriever"),
     **dict.fromkeys(("Dataset", "Document", "Hit", "Query", "Ranking"), "harness.types"),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,25 @@ from harness.errors import ConfigError
 from harness.evaluation import Evaluation
 from harness.experiment import Reporter
 from harness.measure.protocol import Protocol
+from harness.metrics import conventions
 from harness.preparation import prepare
 from harness.records import read_run
 from harness.report import render, tables
+from harness.report.score_tables import score_tables
 from harness.run import Run
-from harness.types import Dataset
+from harness.run_files import read_rankings
+from harness.scorecard import ScoreCard, Truth, score_file, score_mapping
+from harness.types import Dataset, Qrels
 
-__all__ = ["BenchResult", "ComparisonResult", "bench", "compare", "load_dataset"]
+__all__ = [
+    "BenchResult",
+    "ComparisonResult",
+    "ScoreResult",
+    "bench",
+    "compare",
+    "evaluate",
+    "load_dataset",
+]
 
 
 class _Shown:
@@ -78,6 +90,34 @@ class ComparisonResult(_Shown):
 
     def _tables(self) -> list[tables.Table]:
         return tables.comparison_tables(self.comparison)
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreResult(_Shown):
+    """What :func:`evaluate` gives: the means of one run, shown as tables."""
+
+    card: ScoreCard
+
+    @property
+    def means(self) -> dict[str, float]:
+        """Metric name -> mean."""
+        evaluation = self.card.scored.evaluation
+        return {
+            str(metric): mean.mean
+            for metric, mean in zip(evaluation.metrics, evaluation.means, strict=True)
+        }
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """Values per query and means with intervals."""
+        return self.card.scored.evaluation
+
+    def as_dict(self, *, per_query: bool = False) -> dict[str, Any]:
+        """The document of ``evaluate --format json``."""
+        return self.card.as_dict(per_query=per_query)
+
+    def _tables(self) -> list[tables.Table]:
+        return score_tables(self.card)
 
 
 def bench(
@@ -159,6 +199,36 @@ def compare(
         systems, dataset, split=split, k=k, metrics=metrics, protocol=protocol, save=save
     )
     return ComparisonResult(compare_runs(experiment.run(reporter, save=save)))
+
+
+def evaluate(
+    run: str | Path | Mapping[str, Mapping[str, float]] | Mapping[str, Sequence[str]],
+    judged_by: str | Path | Qrels | Dataset,
+    *,
+    metrics: Sequence[str] = (),
+    convention: str = "trec",
+    dev_ids: Collection[str] | None = None,
+) -> ScoreResult:
+    """Score a run that was made elsewhere.
+
+    Args:
+        run: a file (TREC text, BEIR table, JSON, submission lines), the folder of a run, or
+            query id -> document id -> score, or query id -> document ids, best first.
+        judged_by: a file of judgements, query id -> document id -> grade, or a dataset or its
+            folder; a query with nothing in it is one that no document answers.
+        metrics: such as ``["nDCG@10", "AP"]``; empty = what the convention shows.
+        convention: whose definitions.
+        dev_ids: queries to choose an abstention threshold on; None draws half of them, seeded.
+
+    Raises:
+        HarnessError: everything that is wrong with the input.
+    """
+    rules = conventions.convention(convention)
+    rules.parse(metrics)
+    truth = Truth.of(judged_by)
+    if isinstance(run, str | Path):
+        return ScoreResult(score_file(read_rankings(run), truth, metrics, rules, dev_ids=dev_ids))
+    return ScoreResult(score_mapping(run, truth, metrics, rules, dev_ids=dev_ids))
 
 
 def _run(given: Any) -> Run:

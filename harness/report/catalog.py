@@ -8,6 +8,7 @@ from harness import plugins
 from harness.config import load_retriever_config, retriever_names
 from harness.data import dataset_names
 from harness.errors import HarnessError
+from harness.metrics.conventions import CONVENTIONS
 from harness.metrics.names import DEFINITIONS
 from harness.report.tables import Table
 
@@ -33,6 +34,9 @@ def entries() -> dict[str, list[dict[str, Any]]]:
             for name, definition in DEFINITIONS.items()
         ]
         + [{"name": e.name, "what": e.target} for e in plugins.listing("metric")],
+        "conventions": [
+            {"name": c.name, "source": c.source, "cut": c.cut} for c in CONVENTIONS.values()
+        ],
     }
 
 
@@ -43,6 +47,7 @@ def catalog_tables(found: dict[str, list[dict[str, Any]]]) -> list[Table]:
             "Retrievers (--retriever)",
             ("name", "target", "description"),
             [(e["name"], e["target"], e["description"]) for e in found["retrievers"]],
+            words=(0, 1, 2),
         ),
         Table(
             "Targets (`target:` in a YAML file)",
@@ -51,14 +56,29 @@ def catalog_tables(found: dict[str, list[dict[str, Any]]]) -> list[Table]:
                 (e["name"], e["target"], e["source"], (e["error"] or "").split("\n")[0])
                 for e in found["targets"]
             ],
+            words=(0, 1, 2, 3),
         ),
         Table("Datasets (--dataset)", ("name",), [(e["name"],) for e in found["datasets"]]),
         Table(
             "Metrics (--metrics)",
             ("name", "what"),
-            [(e["name"], e["what"]) for e in found["metrics"]],
+            [(_written(e), e["what"]) for e in found["metrics"]],
+            words=(0, 1),
+        ),
+        Table(
+            "Conventions (--convention)",
+            ("name", "cut", "where it comes from"),
+            [(e["name"], str(e["cut"] or "any"), e["source"]) for e in found["conventions"]],
+            words=(0, 1, 2),
         ),
     ]
+
+
+def _written(metric: dict[str, Any]) -> str:
+    """A metric's name with its parameters and cut-off, those that may be left out in brackets."""
+    params = f"({', '.join(metric['params'])})" if metric.get("params") else ""
+    cut = {"required": "@k", "optional": "[@k]"}.get(metric.get("cut", ""), "")
+    return f"{metric['name']}{params and '['}{params}{params and ']'}{cut}"
 
 
 def _retriever(name: str, broken: set[str]) -> dict[str, Any]:

@@ -27,7 +27,9 @@ def to_console(tables: Iterable[Table], console: Console) -> None:
             pad_edge=False,
         )
         for i, column in enumerate(table.columns):
-            shown.add_column(Text(column), justify="left" if i == 0 else "right", overflow="fold")
+            shown.add_column(
+                Text(column), justify="left" if i in table.words else "right", overflow="fold"
+            )
         for i, row in enumerate(table.rows):
             if i in table.rules:
                 shown.add_section()
@@ -56,7 +58,8 @@ def markdown(tables: Iterable[Table]) -> str:
     for table in tables:
         lines = [f"**{_md(table.title)}**", ""]
         lines.append("| " + " | ".join(_md(column) for column in table.columns) + " |")
-        lines.append("|---" + "|---:" * (len(table.columns) - 1) + "|")
+        rules = ("---" if i in table.words else "---:" for i in range(len(table.columns)))
+        lines.append("|" + "|".join(rules) + "|")
         lines += ["| " + " | ".join(_md(cell) for cell in row) + " |" for row in table.rows]
         lines += ["", *(f"- {_md(note)}" for note in table.notes)]
         blocks.append("\n".join(lines).rstrip())

@@ -22,22 +22,37 @@ WARNINGS_SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of text. The first column is left-aligned, the others right; ``rules`` are the numbers
-    of the rows that start a new section; ``notes`` stand below, one a line."""
+    """Rows of text.
+
+    Attributes:
+        rules: numbers of the rows that start a new section.
+        notes: stand below, one a line.
+        words: numbers of the columns that hold words, and are left-aligned; the others, numbers.
+    """
 
     title: str
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     rules: Sequence[int] = ()
     notes: Sequence[str] = field(default=())
+    words: Sequence[int] = (0,)
 
 
 def run_tables(run: Run) -> list[Table]:
     """One table: quality with intervals, latency, what was measured on what."""
     summary = run.summary
     rows = [
-        (name, _quality(entry["mean"]), _interval(entry["ci95"], _quality), f"n = {entry['n']}")
+        (
+            name,
+            quality_text(entry["mean"]),
+            _interval(entry["ci95"], quality_text),
+            f"n = {entry['n']}",
+        )
         for name, entry in summary["metrics"].items()
+    ]
+    rows += [
+        (name, quality_text(share), "", "hits with a judgement")
+        for name, share in run.evaluation.judged.items()
     ]
     latency = _latency(run)
     levels = {level: latency.get(level, {}) for level in LEVELS}
@@ -72,7 +87,8 @@ def comparison_tables(comparison: Comparison) -> list[Table]:
         _side_by_side(comparison, pairs[start : start + SYSTEMS_PER_TABLE])
         for start in range(0, len(pairs), SYSTEMS_PER_TABLE)
     ]
-    blocks[-1] = replace(blocks[-1], notes=_comparison_notes(pairs))
+    notes = [*_comparison_notes(pairs), *(f"warning: {text}" for text in comparison.warnings)]
+    blocks[-1] = replace(blocks[-1], notes=notes)
     return [*blocks, _differences(comparison)]
 
 
@@ -80,8 +96,11 @@ def _side_by_side(comparison: Comparison, pairs: Sequence[tuple[str, Run]]) -> T
     rows: list[list[str]] = []
     for metric in comparison.metrics:
         entries = [run.summary["metrics"].get(str(metric), {}) for _, run in pairs]
-        rows.append([str(metric)] + [_quality(entry.get("mean")) for entry in entries])
+        rows.append([str(metric)] + [quality_text(entry.get("mean")) for entry in entries])
         rows.append([""] + [_interval(entry.get("ci95"), _short_quality) for entry in entries])
+    for name in dict.fromkeys(name for run in comparison.runs for name in run.evaluation.judged):
+        shares = [run.evaluation.judged.get(name) for _, run in pairs]
+        rows.append([name] + [quality_text(share) for share in shares])
     rules = [len(rows)]
     for level in LEVELS:
         entries = [_latency(run).get(level, {}) for _, run in pairs]
@@ -340,7 +359,8 @@ def _relative(run: Run) -> str:
     return str(folder.relative_to(here) if folder.is_relative_to(here) else folder)
 
 
-def _quality(value: float | None) -> str:
+def quality_text(value: float | None) -> str:
+    """A quality with the digits that are worth printing."""
     return "-" if value is None else f"{value:.4f}"
 
 
@@ -364,6 +384,11 @@ def _seconds(value: float | None) -> str:
 
 def _p(value: float) -> str:
     return "< .001" if value < 0.001 else f"{value:.3f}".lstrip("0") if value < 1 else "1"
+
+
+def interval_text(ends: Sequence[float] | None) -> str:
+    """An interval of a quality; empty where there is none."""
+    return _interval(ends, quality_text)
 
 
 def _interval(ends: Sequence[float] | None, form: Any) -> str:

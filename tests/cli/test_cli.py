@@ -482,7 +482,8 @@ def test_list_shows_names_and_what_fails_to_load(project: Path, run: Command) ->
     for shown in ("bm25", "hybrid-convex", "science-mini", "nDCG", "retrievers.dense:Dense"):
         assert shown in run.out
     assert run("list", "--format", "json") == 0
-    assert {"retrievers", "targets", "datasets", "metrics"} == set(json.loads(run.out))
+    kinds = {"retrievers", "targets", "datasets", "metrics", "conventions"}
+    assert kinds == set(json.loads(run.out))
 
 
 def command(*arguments: str, **options: Any) -> subprocess.Popen[str]:

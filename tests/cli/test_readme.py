@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from harness.cli import _parser
+from harness.cli import parser
 from harness.config import RetrieverConfig
 from tests.cli.project import Command, make_project
 
@@ -47,7 +47,7 @@ def test_every_command_is_one_that_exists(line: str) -> None:
         assert done.returncode == 0, done.stderr
     else:
         assert words[0] == "retrieval-bench"
-        _parser().parse_args(words[1:])
+        parser().parse_args(words[1:])
 
 
 def test_the_ten_lines_are_a_retriever(

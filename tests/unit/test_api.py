@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -10,12 +11,13 @@ from typing import Any
 import pytest
 
 import harness
-from harness import Document, Query, bench, compare, load_dataset
-from harness.api import BenchResult
+from harness import Document, Query, bench, compare, evaluate, load_dataset
+from harness.api import BenchResult, ScoreResult
 from harness.data import build_dataset
 from harness.errors import ConfigError, ContractError, DataError, HarnessError
 from harness.measure.protocol import Protocol
 from harness.types import Dataset, Ranking
+from tests.cli.project import make_project
 from tests.conformance.reference import TermOverlap
 
 ONCE = Protocol(rounds=1)
@@ -74,7 +76,14 @@ def test_queries_that_count_are_run_and_the_others_only_counted() -> None:
     assert summary["dataset"]["n_unanswerable"] == 2
     assert summary["dataset"]["n_not_run"] == 1
     assert summary["latency_ms"]["n"] == 4
-    assert summary["unanswerable"] == {"n": 2, "returned_hits": 1}
+    assert summary["unanswerable"] == {
+        "n": 2,
+        "returned_hits": 1,
+        "false_empty": 0,
+        "precision": 1.0,
+        "recall": 0.5,
+        "f1": pytest.approx(2 / 3),
+    }
     assert summary["metrics"]["nDCG@10"] == {"mean": 1.0, "ci95": [1.0, 1.0], "n": 2}
 
 
@@ -264,3 +273,100 @@ def test_a_hook_that_fails_before_the_measurement_is_told_with_the_retriever() -
 
     with pytest.raises(ContractError, match="RuntimeError: no k today"):
         bench(Odd(), data())
+
+
+RUN = {"q1": {"x": 3.0, "b1": 2.0}, "q2": {"c1": 1.0}}
+QRELS = {"q1": {"b1": 1}, "q2": {"c1": 2}}
+
+
+class TestEvaluate:
+    def test_scores_and_lists_by_judgements(self) -> None:
+        for run in (RUN, {"q1": ["x", "b1"], "q2": ["c1"]}):
+            result = evaluate(run, QRELS, metrics=["RR", "nDCG@10"])
+            assert isinstance(result, ScoreResult)
+            assert result.means["RR"] == 0.75
+            assert list(result.means) == ["RR", "nDCG@10"]
+            assert result.evaluation.query_ids == ("q1", "q2")
+            assert result.as_dict()["metrics"]["RR"]["n"] == 2
+            assert "per_query" not in result.as_dict()
+            assert result.as_dict(per_query=True)["per_query"]["q1"]["RR"] == 0.5
+
+    def test_files_and_folders_by_files_and_datasets(self, tmp_path: Path) -> None:
+        (tmp_path / "run.json").write_text(json.dumps(RUN), encoding="utf-8")
+        (tmp_path / "qrels.json").write_text(json.dumps(QRELS), encoding="utf-8")
+        for run in ("run.json", Path("run.json")):
+            for judged_by in ("qrels.json", Path("qrels.json"), QRELS, data()):
+                assert evaluate(run, judged_by, metrics=["RR"]).means == {"RR": 0.75}
+
+    def test_a_run_of_our_own_gives_its_own_figures(self) -> None:
+        made = bench("bm25", data(), protocol=ONCE, out="here")
+        again = evaluate("here", data(), metrics=list(made.summary["metrics"]))
+        assert again.as_dict()["metrics"] == made.summary["metrics"]
+        assert again.as_dict()["tie_rule"] == "as saved"
+
+    def test_a_dataset_knows_its_queries_and_those_without_an_answer(self) -> None:
+        result = evaluate({**RUN, "hello": {"a1": 0.1}}, data())
+        counts = result.as_dict()["counts"]
+        assert (counts["unanswerable"], counts["unjudged_queries"]) == (2, 1)
+        assert counts["unknown_queries"] == 0
+        assert result.as_dict()["abstention"]["run"]["n"] == 4
+        assert "Abstention" in str(result)
+
+    def test_it_shows_itself_as_text_and_as_html(self) -> None:
+        result = evaluate({**RUN, "<b>": {"d": 1.0}}, QRELS)
+        assert str(result).startswith("run against judgements")
+        assert "warning: 1 query of the run unknown, not scored: <b>" in str(result)
+        assert "not scored: &lt;b&gt;" in result._repr_html_()
+
+    def test_the_convention_decides(self) -> None:
+        qrels = {"q1": {"b1": 1, "b2": 1}, "gone": {"x": 1}}
+        means = {
+            name: next(iter(evaluate({"q1": ["b1"]}, qrels, convention=name).means.items()))
+            for name in ("trec", "mala2025", "piaf")
+        }
+        assert means["mala2025"] == ("AP(norm=hits)@3", 1.0)
+        assert means["piaf"] == ("Success", 0.5)
+        assert evaluate({"q1": ["b1"]}, qrels, metrics=["AP"]).means == {"AP": 0.25}
+        Path("run.json").write_text('{"q1": ["b1"]}', encoding="utf-8")
+        assert evaluate("run.json", qrels, convention="mala2025").means["AP(norm=hits)@3"] == 1.0
+
+    def test_the_threshold_may_be_chosen_on_given_queries(self) -> None:
+        qrels = {f"q{i}": {"d": 1} if i % 2 else {} for i in range(12)}
+        run = {q: {"d" if of else "x": 1.0 + bool(of)} for q, of in qrels.items()}
+        result = evaluate(run, qrels, dev_ids=["q0", "q1", "q2"])
+        assert result.as_dict()["abstention"]["threshold"]["n_dev"] == 3
+        with pytest.raises(DataError, match="1 dev query that this run does not know: zz"):
+            evaluate(run, qrels, dev_ids=["q0", "q1", "zz"])
+
+    def test_the_same_whatever_the_order_of_the_dictionaries(self) -> None:
+        turned = {q: dict(reversed(list(of.items()))) for q, of in reversed(RUN.items())}
+        qrels = {q: dict(reversed(list(of.items()))) for q, of in reversed(QRELS.items())}
+        assert evaluate(turned, qrels).means == evaluate(RUN, QRELS).means
+
+    @pytest.mark.parametrize("convention", ["trec", "mala2025"])
+    def test_a_score_that_is_not_a_number_is_told(self, convention: str) -> None:
+        with pytest.raises(DataError, match="score nan of document 'b1', query 'q1'"):
+            evaluate({"q1": {"b1": float("nan")}}, QRELS, convention=convention)
+
+    @pytest.mark.parametrize("run", [{"q1": ["b1"], "q2": {"c1": 1.0}}, {"q1": "b1"}, ["b1"], 7])
+    def test_what_is_no_run_is_told(self, run: Any) -> None:
+        with pytest.raises(DataError, match="give every query the same form"):
+            evaluate(run, QRELS)
+
+    def test_names_and_files_that_are_not_there_are_told_before_anything_is_read(self) -> None:
+        with pytest.raises(ConfigError, match="convention 'trac'"):
+            evaluate("nope", "nope", convention="trac")
+        with pytest.raises(ConfigError, match="metric 'nDGC'"):
+            evaluate("nope", "nope", metrics=["nDGC"])
+        with pytest.raises(DataError, match="nope: no such file"):
+            evaluate("nope", QRELS)
+        with pytest.raises(HarnessError, match="nope"):
+            evaluate(RUN, "nope")
+
+    def test_a_split_of_a_folder_is_loaded_first(self, tmp_path: Path) -> None:
+        make_project(tmp_path)
+        rows = "query-id\tcorpus-id\tscore\nq2\td1\t1\n"
+        (tmp_path / "data/qrels/dev.tsv").write_text(rows, encoding="utf-8")
+        run = {"q2": ["d2", "d1"]}
+        assert evaluate(run, load_dataset("data", "dev"), metrics=["RR"]).means == {"RR": 0.5}
+        assert evaluate(run, "data", metrics=["RR"]).means == {"RR": 0.25}

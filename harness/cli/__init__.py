@@ -1,0 +1,84 @@
+"""The command line: the only package that prints and exits.
+
+Nothing heavy is imported before a command runs, so that ``--help`` answers at once.
+
+Exit codes: 0 fine; 1 a regression or a missed published number; 2 bad input; 3 could not judge;
+70 a bug of ours; 130 interrupted (what was finished is saved, marked as partial).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness.cli.console import BAD_INPUT, BUG, INTERRUPTED, OK, say
+from harness.cli.listing import add_list
+from harness.cli.measuring import add_bench, add_compare
+from harness.cli.scoring import add_audit, add_evaluate, add_reader
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; gives the exit code."""
+    options = parser().parse_args(arguments)
+    if sys.stdout is None:  # closed by the caller
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            # Ids and texts in any script must print, whatever the terminal's encoding is.
+            stream.reconfigure(errors="backslashreplace")
+    from harness.errors import HarnessError
+
+    try:
+        code: int = options.run(options)
+        sys.stdout.flush()
+    except HarnessError as problem:
+        _tell(problem, "error", traceback=options.debug)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        say("retrieval-bench: interrupted; nothing was saved")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output went away. Python flushes stdout once more when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    except OSError as problem:
+        _tell(problem, f"cannot print the result: {problem.strerror}", traceback=options.debug)
+        return BAD_INPUT
+    except Exception as problem:
+        _tell(problem, "this is a bug of retrieval-bench, please report it", traceback=True)
+        return BUG
+    return code
+
+
+def _tell(problem: Exception, what: str, *, traceback: bool) -> None:
+    import traceback as tracebacks
+
+    from harness import secrets
+    from harness.errors import HarnessError
+
+    text = what
+    if isinstance(problem, HarnessError):
+        text = f"{what}: {problem.render()}"
+    if traceback:
+        text = "".join(tracebacks.format_exception(problem)) + text
+    say(f"retrieval-bench: {secrets.redact(text)}")
+
+
+def parser() -> argparse.ArgumentParser:
+    """All commands with their options."""
+    from harness import __version__
+
+    whole = argparse.ArgumentParser(
+        prog="retrieval-bench",
+        description="Measure retrievers side by side: ranking quality and latency.",
+        epilog="exit codes: 0 fine, 1 regression, 2 bad input, 3 could not judge, 70 a bug, "
+        "130 interrupted",
+    )
+    whole.add_argument("--version", action="version", version=f"retrieval-bench {__version__}")
+    commands = whole.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for add in (add_bench, add_compare, add_evaluate, add_audit, add_reader, add_list):
+        add(commands)
+    return whole

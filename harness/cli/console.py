@@ -1,0 +1,84 @@
+"""How commands speak: results on stdout, in the format asked for; everything else on stderr."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from harness.report.tables import Table
+
+OK, REGRESSION, BAD_INPUT, NOT_JUDGED, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
+"""Exit codes, each with one meaning; see :mod:`harness.cli`."""
+
+FORMATS = ("table", "json", "markdown")
+
+
+def add_format(parser: argparse.ArgumentParser) -> None:
+    """The options that every command has."""
+    parser.add_argument("--format", choices=FORMATS, default="table")
+    parser.add_argument("--debug", action="store_true", help="show tracebacks of errors")
+
+
+def show(options: argparse.Namespace, document: Any, tables: Callable[[], Sequence[Table]]) -> None:
+    """Print a result: ``document`` as JSON, or the tables that are made from it."""
+    from harness.records import to_json
+    from harness.report import render
+
+    if options.format == "json":
+        sys.stdout.write(to_json(document) + "\n")
+        return
+    made = tables()
+    if options.format == "markdown":
+        sys.stdout.write(render.markdown(made))
+        return
+    from rich.console import Console
+
+    console = Console(file=sys.stdout)
+    with console.capture() as capture:
+        render.to_console(made, console)
+    sys.stdout.write(capture.get())
+
+
+@contextmanager
+def output_kept_clean() -> Iterator[None]:
+    """What a retriever prints, from Python or below, goes to stderr: stdout is for results."""
+    sys.stdout.flush()
+    try:
+        kept = os.dup(1)
+        os.dup2(2, 1)
+    except OSError:  # closed by the caller: there is nothing to keep clean
+        yield
+        return
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def say(text: str) -> None:
+    """Tell the user something that is no result."""
+    if sys.stderr is None:  # closed by the caller
+        return
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+@contextmanager
+def reporter() -> Iterator[Any]:
+    """Progress bars on stderr when it is a terminal, nothing otherwise."""
+    from harness.experiment import Silent
+
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield Silent()
+        return
+    from harness.report.progress import Bars
+
+    with Bars(sys.stderr) as bars:
+        yield bars

@@ -1,0 +1,23 @@
+"""The command ``list``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from harness.cli.console import OK, add_format, show
+
+
+def add_list(commands: Any) -> None:
+    """Show what there is."""
+    listing = commands.add_parser("list", help="show retrievers, datasets and metrics there are")
+    add_format(listing)
+    listing.set_defaults(run=_list)
+
+
+def _list(options: argparse.Namespace) -> int:
+    from harness.report import catalog
+
+    entries = catalog.entries()
+    show(options, entries, lambda: catalog.catalog_tables(entries))
+    return OK

@@ -1,0 +1,650 @@
+"""``evaluate``, ``audit`` and ``reader`` through the command line."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.data.squad import paragraph_id
+from harness.metrics.conventions import CONVENTIONS
+from tests.cli.project import QRELS, Command, make_project
+
+RUN = {
+    "q1": {"d3": 3.0, "d2": 2.0, "d1": 1.0},
+    "q2": {"d2": 2.0, "d1": 1.0},
+    "질문": {"문서": 0.5},
+    "other": {"d1": 1.0},
+}
+AP = {"q1": (1 / 1 + 2 / 3) / 2, "q2": 1.0, "q3": 0.0, "질문": 1.0}
+MEAN = sum(AP.values()) / 4
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    make_project(tmp_path)
+    (tmp_path / "run.trec").write_text(trec_run(), encoding="utf-8")
+    (tmp_path / "qrels.txt").write_text(trec_qrels(), encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(capsys)
+
+
+def trec_run() -> str:
+    return "".join(
+        f"{q} Q0 {d} {rank} {score} tag\n"
+        for q, of in RUN.items()
+        for rank, (d, score) in enumerate(of.items(), 1)
+    )
+
+
+def trec_qrels() -> str:
+    return "".join(f"{q} 0 {d} {grade}\n" for q, of in QRELS.items() for d, grade in of.items())
+
+
+def table(rows: dict[str, dict[str, Any]]) -> str:
+    lines = "".join(f"{q}\t{d}\t{value}\n" for q, of in rows.items() for d, value in of.items())
+    return "query-id\tcorpus-id\tscore\n" + lines
+
+
+def lines(objects: list[dict[str, Any]]) -> str:
+    return "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in objects)
+
+
+LISTS = {q: list(of) for q, of in RUN.items()}
+
+RUN_FILES = {
+    "run.trec": trec_run(),
+    "results.tsv": table(RUN),
+    "scores.json": json.dumps(RUN, indent=1),
+    "lists.json": json.dumps(LISTS, ensure_ascii=False),
+    "scores.jsonl": lines([{q: of} for q, of in RUN.items()]),
+    "submission.csv": lines([{"eval_id": q, "topk": of, "answer": "?"} for q, of in LISTS.items()]),
+}
+TRUTH_FILES = {
+    "qrels.txt": trec_qrels(),
+    "test.tsv": table(QRELS),
+    "qrels.json": json.dumps(QRELS),
+    "qrels.jsonl": lines([{q: of} for q, of in QRELS.items()]),
+    "truth.jsonl": lines([{"eval_id": q, "docids": list(of)} for q, of in QRELS.items()]),
+}
+
+
+def unanswerable(project: Path) -> None:
+    """Six queries that nothing answers and four more with an answer, in dataset and run."""
+    queries = "".join(
+        json.dumps({"_id": f"u{i}", "text": f"hello {i}", "metadata": {"answerable": False}}) + "\n"
+        for i in range(6)
+    )
+    queries += "".join(json.dumps({"_id": f"a{i}", "text": f"what {i}"}) + "\n" for i in range(4))
+    with (project / "data" / "queries.jsonl").open("a", encoding="utf-8") as file:
+        file.write(queries)
+    with (project / "data" / "qrels" / "test.tsv").open("a", encoding="utf-8") as file:
+        file.write("".join(f"a{i}\td1\t1\n" for i in range(4)))
+    with (project / "run.trec").open("a", encoding="utf-8") as file:
+        file.write("".join(f"u{i} Q0 d2 1 0.{i} t\n" for i in range(1, 6)))
+        file.write("".join(f"a{i} Q0 d1 1 {i + 1}.5 t\n" for i in range(4)))
+
+
+class TestEvaluate:
+    @pytest.mark.parametrize("zipped", [False, True])
+    @pytest.mark.parametrize("name", RUN_FILES)
+    def test_every_format_of_a_run(
+        self, project: Path, run: Command, name: str, zipped: bool
+    ) -> None:
+        path = project / (name + ".gz" if zipped else name)
+        content = RUN_FILES[name].encode()
+        path.write_bytes(gzip.compress(content) if zipped else content)
+        code = run(
+            *("evaluate", "--run", path.name, "--qrels", "qrels.txt", "--format", "json"),
+            *("--metrics", "AP", "--per-query"),
+        )
+        assert (code, run.err) == (0, "")
+        assert json.loads(run.out)["per_query"] == {
+            q: {"AP": pytest.approx(value)} for q, value in AP.items()
+        }
+
+    @pytest.mark.parametrize("zipped", [False, True])
+    @pytest.mark.parametrize("name", TRUTH_FILES)
+    def test_every_format_of_judgements(
+        self, project: Path, run: Command, name: str, zipped: bool
+    ) -> None:
+        path = project / (name + ".gz" if zipped else name)
+        content = TRUTH_FILES[name].encode()
+        path.write_bytes(gzip.compress(content) if zipped else content)
+        code = run(
+            *("evaluate", "--run", "run.trec", "--qrels", path.name, "--format", "json"),
+            *("--metrics", "AP"),
+        )
+        assert code == 0
+        assert json.loads(run.out)["metrics"]["AP"]["mean"] == pytest.approx(MEAN)
+
+    def test_the_folder_of_a_run_and_a_dataset(self, project: Path, run: Command) -> None:
+        made = run(
+            *("bench", "--retriever", "own.yaml", "--dataset", "data", "--rounds", "1"),
+            *("--out", "saved", "--k", "3", "--format", "json"),
+        )
+        assert made == 0
+        measured = json.loads(run.out)["metrics"]
+        names = list(measured)
+        code = run(
+            *("evaluate", "--run", "saved", "--dataset", "data", "--format", "json"),
+            *("--metrics", *names),
+        )
+        assert code == 0
+        document = json.loads(run.out)
+        assert document["tie_rule"] == "as saved"
+        assert document["metrics"] == measured
+
+    def test_json_is_one_document_with_the_promised_keys(self, project: Path, run: Command) -> None:
+        code = run(
+            *("evaluate", "--run", "run.trec", "--qrels", "qrels.txt", "--format", "json"),
+            *("--metrics", "MAP", "ndcg_cut_10"),
+        )
+        assert code == 0
+        document = json.loads(run.out)
+        assert {name: document[name] for name in ("convention", "tie_rule", "metrics_version")} == {
+            "convention": "trec",
+            "tie_rule": "score in single precision desc, id desc",
+            "metrics_version": 1,
+        }
+        assert list(document["metrics"]) == ["AP", "nDCG@10"]
+        assert document["metrics"]["AP"]["mean"] == pytest.approx(MEAN)
+        assert document["metrics"]["AP"]["n"] == 4
+        low, high = document["metrics"]["AP"]["ci95"]
+        assert 0 <= low < MEAN < high <= 1
+        assert document["counts"] == {
+            "evaluated": 4,
+            "missing": 1,
+            "unanswerable": 0,
+            "unjudged_queries": 0,
+            "unknown_queries": 1,
+        }
+        assert "per_query" not in document
+        assert "abstention" not in document
+
+    def test_the_table_shows_what_the_figures_mean(self, project: Path, run: Command) -> None:
+        assert run("evaluate", "--run", "run.trec", "--qrels", "qrels.txt", "--per-query") == 0
+        for text in (
+            "run.trec against qrels.txt",
+            "nDCG@10",
+            "Judged@10",
+            "convention trec: NIST trec_eval",
+            "ties: score in single precision desc, id desc",
+            "queries: 4 evaluated, 1 not in the run, 1 of the run unknown",
+            "percentile bootstrap over queries",
+            "warning: 1 query to score not in the run",
+            "warning: 1 query of the run unknown, not scored: other",
+            "Worst queries by nDCG@10",
+            "질문",
+        ):
+            assert text in run.out
+        assert run.out.index(" q3 ") < run.out.index(" q1 ")
+
+    def test_eighty_columns_are_enough(
+        self, project: Path, run: Command, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        unanswerable(project)
+        monkeypatch.setenv("COLUMNS", "80")
+        run("evaluate", "--run", "run.trec", "--dataset", "data", "--per-query")
+        rows = [line for line in run.out.splitlines() if line.startswith(" ")]
+        assert max(map(len, rows)) <= 80
+        assert all(f" {name} " in run.out for name in ("nDCG@10", "Success@1", "threshold"))
+
+    def test_markdown(self, project: Path, run: Command) -> None:
+        code = run(
+            *("evaluate", "--run", "run.trec", "--qrels", "qrels.txt", "--metrics", "AP"),
+            *("--format", "markdown"),
+        )
+        assert code == 0
+        assert f"| AP | {MEAN:.4f} | [" in run.out
+
+    @pytest.mark.parametrize("name", CONVENTIONS)
+    def test_every_convention(self, project: Path, run: Command, name: str) -> None:
+        arguments = ("evaluate", "--run", "run.trec", "--qrels", "qrels.txt", "--convention", name)
+        assert run(*arguments) == 0
+        assert f"convention {name}: {CONVENTIONS[name].source}" in run.out
+        assert run(*arguments, "--format", "json") == 0
+        document = json.loads(run.out)
+        assert document["convention"] == name
+        left_out = CONVENTIONS[name].missing == "left out"
+        assert document["counts"]["evaluated"] == (3 if left_out else 4)
+        assert document["counts"]["missing"] == 1
+        first = next(iter(document["metrics"]))
+        expected = {
+            "trec": "nDCG@10",
+            "scienceqa": "AP(norm=hits)@3",
+            "mala2025": "AP(norm=hits)@3",
+            "piaf": "Success",
+            "tutorial": "R@10",
+            "blog": "RR@10",
+        }
+        assert first == expected[name]
+
+    def test_unanswerable_queries_are_reported_apart(self, project: Path, run: Command) -> None:
+        unanswerable(project)
+        arguments = ("evaluate", "--run", "run.trec", "--dataset", "data")
+        assert run(*arguments) == 0
+        assert "Abstention" in run.out
+        assert "6 without an answer" in run.out
+        assert run(*arguments, "--format", "json") == 0
+        document = json.loads(run.out)
+        assert document["counts"] == {
+            "evaluated": 8,
+            "missing": 1,
+            "unanswerable": 6,
+            "unjudged_queries": 0,
+            "unknown_queries": 1,
+        }
+        found = document["abstention"]["run"]
+        assert found["n"] == 14
+        assert document["abstention"]["threshold"]["n_dev"] == 7
+
+    def test_the_threshold_is_chosen_on_the_queries_of_a_file(
+        self, project: Path, run: Command
+    ) -> None:
+        unanswerable(project)
+        (project / "dev.txt").write_text("\ufeffu1\r\nu2\r\n\r\na0 \na1\n", encoding="utf-8")
+        arguments = ("evaluate", "--run", "run.trec", "--dataset", "data", "--dev", "dev.txt")
+        assert run(*arguments, "--format", "json") == 0
+        threshold = json.loads(run.out)["abstention"]["threshold"]
+        assert (threshold["n_dev"], threshold["n_rest"]) == (4, 10)
+        assert threshold["threshold"] == 1.5
+
+    @pytest.mark.parametrize(
+        ("content", "says"),
+        [
+            ("u1\nnobody\na1\n", "1 dev query that this run does not know: nobody"),
+            ("\n \n", "no ids; accepted: ids of queries, one a line"),
+            ("u1\nu2\n", "0 to choose a threshold on and 8 to report it on"),
+        ],
+    )
+    def test_queries_that_cannot_be_chosen_on(
+        self, project: Path, run: Command, content: str, says: str
+    ) -> None:
+        unanswerable(project)
+        (project / "dev.txt").write_text(content, encoding="utf-8")
+        code = run("evaluate", "--run", "run.trec", "--dataset", "data", "--dev", "dev.txt")
+        assert says in run.out + run.err
+        assert code == (0 if says in run.out else 2)
+
+    def test_queries_to_choose_on_where_every_query_has_an_answer(
+        self, project: Path, run: Command
+    ) -> None:
+        (project / "dev.txt").write_text("q1\n", encoding="utf-8")
+        code = run("evaluate", "--run", "run.trec", "--dataset", "data", "--dev", "dev.txt")
+        assert (code, run.out) == (2, "")
+        assert "leave --dev out" in run.err
+
+    def test_a_split_of_the_dataset(self, project: Path, run: Command) -> None:
+        rows = "query-id\tcorpus-id\tscore\nq2\td1\t1\n"
+        (project / "data/qrels/dev.tsv").write_text(rows, encoding="utf-8")
+        code = run(
+            *("evaluate", "--run", "run.trec", "--dataset", "data", "--split", "dev"),
+            *("--format", "json", "--metrics", "RR"),
+        )
+        assert code == 0
+        assert json.loads(run.out)["metrics"]["RR"]["mean"] == 0.5
+        assert json.loads(run.out)["counts"]["unjudged_queries"] == 3
+
+    @pytest.mark.parametrize(
+        ("arguments", "says"),
+        [
+            (("--run", "nope", "--qrels", "qrels.txt"), "nope: no such file"),
+            (("--run", "run.trec", "--qrels", "nope"), "nope: no such file"),
+            (("--run", "run.trec"), "one of the arguments --qrels --dataset is required"),
+            (("--run", "run.trec", "--qrels", "q", "--dataset", "d"), "not allowed with argument"),
+            (("--qrels", "qrels.txt"), "required: --run"),
+            (("--run", "run.trec", "--dataset", "nope"), "nope"),
+            (("--run", "data", "--qrels", "qrels.txt"), "a folder without summary.json"),
+            (
+                ("--run", "run.trec", "--qrels", "qrels.txt", "--convention", "mala"),
+                "did you mean mala2025?",
+            ),
+            (
+                (*("--run", "nope", "--qrels", "nope", "--convention", "scienceqa"),
+                 *("--metrics", "nDCG@3")),
+                "metric 'nDCG@3' under the convention scienceqa",
+            ),
+            (
+                (*("--run", "run.trec", "--qrels", "qrels.txt", "--convention", "scienceqa"),
+                 *("--metrics", "AP@10")),
+                "accepted: AP@3",
+            ),
+            (("--run", "run.trec", "--qrels", "qrels.txt", "--metrics", "nDGC@3"), "nDCG"),
+        ],
+    )  # fmt: skip
+    def test_what_cannot_be_scored_exits_with_2_and_an_empty_stdout(
+        self, project: Path, run: Command, arguments: tuple[str, ...], says: str
+    ) -> None:
+        assert run("evaluate", *arguments) == 2
+        assert says in run.err
+        assert run.out == ""
+        assert "Traceback" not in run.err
+
+    def test_repeated_documents(self, project: Path, run: Command) -> None:
+        text = "q1 Q0 d2 1 4 t\nq1 Q0 d1 2 3 t\nq1 Q0 d1 3 2 t\n"
+        (project / "again.trec").write_text(text, encoding="utf-8")
+        arguments = ("evaluate", "--run", "again.trec", "--qrels", "qrels.txt")
+        assert run(*arguments) == 2
+        assert "a document stands more than once in the ranking of 1 query" in run.err
+        assert "query 'q1': document 'd1'" in run.err
+        assert "choose a convention that counts them again" in run.err
+        assert run(*arguments, "--convention", "mala2025", "--format", "json") == 0
+        mean = json.loads(run.out)["metrics"]["AP(norm=hits)@3"]["mean"]
+        assert mean == pytest.approx((1 / 2 + 2 / 3) / 2)
+
+    def test_nothing_to_judge_is_neither_right_nor_wrong(self, project: Path, run: Command) -> None:
+        (project / "alien.trec").write_text("zz Q0 d1 1 1 t\n", encoding="utf-8")
+        arguments = ("evaluate", "--run", "alien.trec", "--qrels", "qrels.txt")
+        assert run(*arguments, "--convention", "mala2025", "--format", "json") == 3
+        assert json.loads(run.out)["metrics"]["AP(norm=hits)@3"]["mean"] is None
+        assert "nothing could be judged" in run.err
+        assert run(*arguments) == 3  # zeros that say nothing of the run
+
+    def test_the_same_command_prints_the_same_bytes_in_another_process(
+        self, project: Path, run: Command
+    ) -> None:
+        arguments = [
+            *("evaluate", "--run", "run.trec", "--qrels", "qrels.txt", "--format", "json"),
+            "--per-query",
+        ]
+        assert run(*arguments) == 0
+        done = subprocess.run(
+            [sys.executable, "-m", "harness", *arguments], capture_output=True, check=True
+        )
+        assert done.stdout.decode() == run.out
+
+
+class TestAudit:
+    @pytest.fixture
+    def systems(self, project: Path) -> Path:
+        """late finds both documents of q1, but first the wrong one; early only one, at once."""
+        runs = {"late": ["d2", "d1", "d3"], "early": ["d1", "d2"]}
+        for name, found in runs.items():
+            answers = {"q1": found, "q2": ["d2"], "q3": ["d3"], "질문": ["문서"]}
+            (project / f"{name}.json").write_text(json.dumps(answers), encoding="utf-8")
+        return project
+
+    def test_one_table_and_the_reason_of_each_change(self, systems: Path, run: Command) -> None:
+        assert run("audit", "late.json", "early.json", "--qrels", "qrels.txt") == 0
+        assert run.out.count("The same rankings under each convention") == 1
+        assert "AP(norm=hits)@3           scienceqa" in run.out
+        # (1/2 + 2/3) / 2 and 1/2 divided by R; 7/12 and 1 divided by hits; of four queries.
+        assert (
+            "AP: late is 0.0208 ahead of early under trec but 0.1042 behind under scienceqa and "
+            "mala2025, because AP is divided by the hits found, not by all relevant ones (only "
+            "query q1 matters)"
+        ) in run.out
+        assert run.err == ""
+
+    def test_json(self, systems: Path, run: Command) -> None:
+        code = run(
+            *("audit", "late.json", "early.json", "--dataset", "data", "--format", "json"),
+            *("--conventions", "mala2025", "trec", "--k", "5"),
+        )
+        assert code == 0
+        document = json.loads(run.out)
+        assert (document["systems"], document["base"]) == (["late", "early"], "mala2025")
+        assert [row["metric"] for row in document["rows"]][:3] == [
+            *("AP(norm=hits)@3", "AP@5", "nDCG(ideal=returned)@3"),
+        ]
+        first = document["turns"][0]
+        assert (first["a"], first["b"], first["convention"]) == ("early", "late", "trec")
+        assert first["causes"][0]["rules"] == [
+            {"name": "definition", "mala2025": "AP(norm=hits)", "trec": "AP"}
+        ]
+
+    def test_markdown(self, systems: Path, run: Command) -> None:
+        code = run(
+            *("audit", "late.json", "early.json", "--qrels", "qrels.txt", "--format", "markdown")
+        )
+        assert code == 0
+        assert "| metric | convention | late | early |" in run.out
+        assert "\n- AP: late is 0.0208 ahead" in run.out
+
+    def test_one_system(self, systems: Path, run: Command) -> None:
+        assert run("audit", "late.json", "--qrels", "qrels.txt") == 0
+        assert "because" not in run.out
+        assert "the best of each row" not in run.out
+
+    def test_twenty_seven_systems_in_eighty_columns(
+        self, systems: Path, run: Command, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("COLUMNS", "80")
+        runs = ["late.json", "early.json"] * 13 + ["run.trec"]
+        assert run("audit", *runs, "--qrels", "qrels.txt") == 0
+        assert run.out.count("The same rankings under each convention") == 7
+        rows = [line for line in run.out.splitlines() if line.startswith(" ")]
+        assert max(map(len, rows)) <= 80
+
+    def test_nothing_that_any_convention_can_judge(self, systems: Path, run: Command) -> None:
+        (systems / "alien.json").write_text('{"zz": ["d1"]}', encoding="utf-8")
+        arguments = ("audit", "alien.json", "--qrels", "qrels.txt")
+        assert run(*arguments, "--conventions", "mala2025", "scienceqa") == 3
+        assert "nothing could be judged under any convention" in run.err
+        assert "alien: 4 of 4 judged queries not in the run" in run.out
+        assert run(*arguments) == 0
+
+    def test_queries_without_relevant_documents(self, systems: Path, run: Command) -> None:
+        with (systems / "qrels.txt").open("a", encoding="utf-8") as file:
+            file.write("q4 0 d1 0\n")
+        assert run("audit", "late.json", "early.json", "--qrels", "qrels.txt") == 0
+        assert (
+            "warning: late, early: not scored under piaf: 1 query without a relevant document"
+        ) in run.out
+
+    def test_queries_of_a_dataset_that_nothing_answers(self, project: Path, run: Command) -> None:
+        unanswerable(project)
+        assert run("audit", "run.trec", "--dataset", "data", "--format", "json") == 0
+        rows = [row for row in json.loads(run.out)["rows"] if row["metric"]]
+        n = {row["convention"]: row["n"]["run"] for row in rows}
+        # Eight have an answer, q3 is not in the run; u0 of the other six is not, either.
+        assert n == {
+            **dict.fromkeys(("trec", "piaf"), 8),
+            **dict.fromkeys(("tutorial", "blog"), 14),
+            **dict.fromkeys(("scienceqa", "mala2025"), 7 + 5),
+        }
+
+    @pytest.mark.parametrize(
+        ("arguments", "says"),
+        [
+            (("late.json", "--k", "0"), "k 0"),
+            (("late.json", "--k", "x"), "invalid int value"),
+            (("late.json", "nope"), "nope: no such file"),
+            (("late.json", "--conventions", "trac"), "did you mean trec or tutorial?"),
+            ((), "required: RUN"),
+        ],
+    )
+    def test_wrong_input_exits_with_2(
+        self, systems: Path, run: Command, arguments: tuple[str, ...], says: str
+    ) -> None:
+        assert run("audit", *arguments, "--qrels", "qrels.txt") == 2
+        assert says in run.err
+        assert run.out == ""
+
+    def test_judgements_are_needed(self, systems: Path, run: Command) -> None:
+        assert run("audit", "late.json") == 2
+        assert "--qrels --dataset" in run.err
+
+
+PASSAGE = "Seoul is the capital of Korea. 서울은 수도이다."
+OTHER = "Nothing is said here."
+
+
+class TestReader:
+    @pytest.fixture
+    def gold(self, project: Path) -> Path:
+        def question(name: str, *answers: tuple[str, int]) -> dict[str, Any]:
+            golds = [{"text": text, "answer_start": start} for text, start in answers]
+            return {
+                "id": name, "question": "?", "answers": golds, "is_impossible": not golds
+            }  # fmt: skip
+
+        questions = [question("capital", ("Seoul", 0)), question("수도", ("서울", 31))]
+        paragraphs = [
+            {"context": PASSAGE, "qas": questions},
+            {"context": OTHER, "qas": [question("none")]},
+        ]
+        document = {"version": "v2.0", "data": [{"title": "t", "paragraphs": paragraphs}]}
+        (project / "gold.json").write_text(json.dumps(document), encoding="utf-8")
+        texts = {"capital": "the Seoul", "수도": "서울은", "none": ""}
+        (project / "texts.json").write_text(json.dumps(texts), encoding="utf-8")
+        here = paragraph_id(PASSAGE)
+        spans: list[dict[str, Any]] = [
+            {"id": "capital", "answers": [
+                {"text": "capital", "document": here, "start": 13, "end": 20, "score": 2},
+                {"text": "Seoul", "document": here, "start": 0, "end": 5, "score": 1},
+            ]},
+            {"id": "수도", "answers": [
+                {"text": "서울은", "document": here, "start": 31, "end": 34, "score": 1},
+            ]},
+            {"id": "none", "answers": [{"text": ""}]},
+        ]  # fmt: skip
+        (project / "spans.jsonl").write_text(lines(spans), encoding="utf-8")
+        retrieved = {"capital": [here], "수도": [paragraph_id(OTHER)]}
+        (project / "reader_run.json").write_text(json.dumps(retrieved), encoding="utf-8")
+        return project
+
+    def test_texts(self, gold: Path, run: Command) -> None:
+        arguments = ("reader", "--gold", "gold.json", "--predictions", "texts.json")
+        assert run(*arguments, "--format", "json") == 0
+        document = json.loads(run.out)
+        assert document["metrics"]["exact"]["mean"] == pytest.approx(200 / 3)
+        char_f1 = document["metrics"]["char_f1"]["mean"]
+        assert char_f1 == pytest.approx(100 * (2 * 5 / (8 + 5) + 2 * 2 / (3 + 2) + 1) / 3)
+        assert "reader_top1_accuracy" not in document["metrics"]
+        assert document["warnings"] == []
+        assert run(*arguments) == 0
+        assert "texts.json: texts of first answers on 3 questions, in percent" in run.out
+        assert "no span metrics: the answers have no offsets" in run.out
+
+    def test_spans(self, gold: Path, run: Command) -> None:
+        arguments = ("reader", "--gold", "gold.json", "--predictions", "spans.jsonl")
+        assert run(*arguments, "--format", "json", "--per-question") == 0
+        document = json.loads(run.out)
+        means = {name: entry["mean"] for name, entry in document["metrics"].items()}
+        assert means["exact"] == pytest.approx(100 / 3)
+        assert means["reader_top1_accuracy"] == pytest.approx(2 / 3)
+        assert means["reader_topk_accuracy"] == 1.0
+        assert means["reader_topk_em_has_answer"] == 0.5
+        assert means["reader_top1_no_answer_accuracy"] == 1.0
+        assert set(document["per_question"]) == {"capital", "수도", "none"}
+        assert run(*arguments, "--format", "markdown") == 0
+        assert "**spans.jsonl: answer spans on 3 questions, k = 2, fractions from 0 to 1**" in (
+            run.out
+        )
+
+    def test_questions_whose_document_was_retrieved(self, gold: Path, run: Command) -> None:
+        arguments = (
+            *("reader", "--gold", "gold.json", "--predictions", "spans.jsonl"),
+            *("--denominator", "retrieved", "--run", "reader_run.json"),
+        )
+        assert run(*arguments, "--format", "json") == 0
+        document = json.loads(run.out)
+        assert document["denominator"] == "retrieved"
+        assert document["metrics"]["reader_top1_accuracy"]["n"] == 2
+        assert document["metrics"]["reader_top1_accuracy"]["mean"] == 0.5
+        assert run(*arguments) == 0
+        assert "denominator retrieved" in run.out
+        assert "1 not retrieved" in run.out
+
+    def test_warnings_are_shown(self, gold: Path, run: Command) -> None:
+        (gold / "few.json").write_text('{"capital": "Seoul", "zz": "x"}', encoding="utf-8")
+        arguments = ("reader", "--gold", "gold.json", "--predictions", "few.json")
+        assert run(*arguments) == 0
+        assert "warning: " in run.out
+        assert run(*arguments, "--format", "json") == 0
+        assert len(json.loads(run.out)["warnings"]) == 2
+
+    def test_no_question_that_counts(self, gold: Path, run: Command) -> None:
+        document = json.loads((gold / "gold.json").read_text(encoding="utf-8"))
+        del document["data"][0]["paragraphs"][1]
+        (gold / "gold.json").write_text(json.dumps(document), encoding="utf-8")
+        (gold / "nothing.json").write_text('{"capital": ["x"]}', encoding="utf-8")
+        code = run(
+            *("reader", "--gold", "gold.json", "--predictions", "spans.jsonl"),
+            *("--denominator", "retrieved", "--run", "nothing.json"),
+        )
+        assert code == 3
+        assert "not defined: 0 questions" in run.out
+        assert "nothing could be judged" in run.err
+
+    @pytest.mark.parametrize(
+        ("arguments", "says"),
+        [
+            (("--predictions", "texts.json"), "required: --gold"),
+            (("--gold", "nope", "--predictions", "texts.json"), "nope: no such file"),
+            (("--gold", "gold.json", "--predictions", "nope"), "nope: no such file"),
+            (("--gold", "texts.json", "--predictions", "texts.json"), "texts.json"),
+            (
+                (*("--gold", "gold.json", "--predictions", "texts.json"),
+                 *("--denominator", "retrieved")),
+                "--denominator retrieved without --run",
+            ),
+            (
+                (*("--gold", "gold.json", "--predictions", "texts.json"),
+                 *("--run", "reader_run.json")),
+                "--denominator all with --run",
+            ),
+            (
+                ("--gold", "gold.json", "--predictions", "texts.json", "--denominator", "some"),
+                "invalid choice",
+            ),
+        ],
+    )  # fmt: skip
+    def test_wrong_input_exits_with_2(
+        self, gold: Path, run: Command, arguments: tuple[str, ...], says: str
+    ) -> None:
+        assert run("reader", *arguments) == 2
+        assert says in run.err
+        assert run.out == ""
+
+
+def loaded(code: str) -> set[str]:
+    code += "\nimport sys; print(' '.join({name.split('.')[0] for name in sys.modules}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize("command", ["evaluate", "audit", "reader"])
+def test_help_answers_without_loading_anything_heavy(command: str) -> None:
+    code = (
+        "from harness.cli import main\n"
+        f"try:\n    main(['{command}', '--help'])\n"
+        "except SystemExit as stop:\n    assert stop.code == 0"
+    )
+    assert not loaded(code) & {"numpy", "pydantic", "scipy", "rich", "yaml"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("evaluate", "--run", "run.trec", "--dataset", "data"),
+        ("audit", "run.trec", "--qrels", "qrels.txt"),
+        ("reader", "--gold", "gold.json", "--predictions", "texts.json"),
+    ],
+)
+def test_the_work_is_done_without_what_only_retrievers_need(
+    arguments: tuple[str, ...], project: Path
+) -> None:
+    answers = [{"text": "a", "answer_start": 0}]
+    qas = [{"id": "q", "question": "?", "answers": answers, "is_impossible": False}]
+    gold = {
+        "version": "v2.0",
+        "data": [{"title": "t", "paragraphs": [{"context": "a b", "qas": qas}]}],
+    }
+    (project / "gold.json").write_text(json.dumps(gold), encoding="utf-8")
+    (project / "texts.json").write_text('{"q": "a"}', encoding="utf-8")
+    modules = loaded(f"from harness.cli import main\nassert main({list(arguments)!r}) == 0")
+    assert not modules & {"torch", "faiss", "langchain", "langchain_core", "numba", "retrievers"}
+    assert "numpy" in modules

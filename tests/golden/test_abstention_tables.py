@@ -1,0 +1,49 @@
+"""The exact text of the tables on unanswerable queries; UPDATE_GOLDEN=1 as in test_tables."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from harness.metrics.abstention import outcomes
+from harness.metrics.thresholds import AbstentionReport, abstention_report
+from harness.report import render, tables
+from harness.report.abstention_tables import abstention_tables
+from tests.golden.test_tables import golden
+
+
+def make_report(n: int, *, helps: bool = True) -> AbstentionReport:
+    """Of ``n`` queries every second is answerable; its top score is the higher one, or not."""
+    place = np.arange(n)
+    answerable = place % 2 == 0
+    score = (place * 37 % 101) / 10 + np.where(answerable == helps, 4.0, 0.0)
+    if not helps:
+        answerable = place % 8 != 1
+    returned = np.where(place % 20 == 1, 0, 10)
+    ap = np.where(place % 6 == 0, 0.5, 1.0)
+    return abstention_report(
+        outcomes([f"q{i:05d}" for i in range(n)], answerable, returned, score, ap)
+    )
+
+
+def test_the_tables_of_a_run_that_a_threshold_helps() -> None:
+    golden("abstention.txt", render.plain(abstention_tables(make_report(4000))))
+
+
+def test_the_tables_of_a_run_that_no_threshold_helps() -> None:
+    golden("abstention_none.txt", render.plain(abstention_tables(make_report(400, helps=False))))
+
+
+def test_the_table_of_a_run_without_scores() -> None:
+    report = abstention_report(outcomes(["a", "b"], [True, False], [3, 3], [np.nan] * 2, [1.0, 0]))
+    golden("abstention_unscored.txt", render.plain(abstention_tables(report)))
+
+
+def test_eighty_columns_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    for table in abstention_tables(make_report(12_000)):
+        bare = tables.Table("", table.columns, table.rows, table.rules)
+        monkeypatch.setattr(render, "PLAIN_WIDTH", 300)
+        wide = render.plain([bare])
+        monkeypatch.setattr(render, "PLAIN_WIDTH", 80)
+        assert render.plain([bare]) == wide
+        assert max(map(len, wide.splitlines())) <= 80

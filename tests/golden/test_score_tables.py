@@ -1,0 +1,153 @@
+"""The exact text of ``audit``, ``evaluate`` and ``reader``; UPDATE_GOLDEN=1 as in test_tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.audit import Audit, audit
+from harness.data.answers import Answer, GoldQuestion, Predictions, Span
+from harness.metrics import Judgements
+from harness.metrics.conventions import CONVENTIONS, convention
+from harness.reader import ReaderResult, score_reader
+from harness.report import render, tables
+from harness.report.audit_tables import audit_tables
+from harness.report.reader_tables import reader_tables
+from harness.report.score_tables import score_tables
+from harness.run_files import RunFile
+from harness.scorecard import ScoreCard, Truth, score_file
+from harness.types import Qrels, Ranking
+from tests.golden.test_tables import golden
+
+N = 60
+QUERIES = [f"q{i:02d}" for i in range(N)]
+QRELS: Qrels = {
+    **{q: {f"{q}-{j}": 1 + j % 2 for j in range(1 + i % 3)} for i, q in enumerate(QUERIES)},
+    **{f"hello{i:02d}": {} for i in range(20)},
+}
+
+
+def make_run(
+    name: str, seed: int, finds: int, first: int, *, warnings: tuple[str, ...] = ()
+) -> RunFile:
+    """Up to ``finds`` relevant documents of a query stand among 8 others, one at rank ``first`` or
+    one below, the others anywhere. Every 10th query is missing; every second unanswerable one got
+    an answer."""
+    rng = np.random.default_rng(seed)
+    rankings: dict[str, Ranking] = {}
+    for i, (query_id, grades) in enumerate(QRELS.items()):
+        if not grades and i % 2:
+            continue
+        if grades and (i + seed) % 10 == 0:
+            continue
+        ids = [f"x{j}" for j in range(8)]
+        for doc_id in list(grades)[:finds]:
+            ids.insert(int(rng.integers(0, 8)), doc_id)
+        for doc_id in list(grades)[:1]:
+            ids.remove(doc_id)
+            ids.insert(first - 1 + int(rng.integers(0, 2)), doc_id)
+        top = 5.0 if grades else 2.0
+        rankings[query_id] = Ranking(ids, np.round(top - np.arange(len(ids)) / 4 + i % 7 / 8, 3))
+    return RunFile(Path(name), "trec", rankings, {}, warnings)
+
+
+RUNS = (
+    make_run("bm25.trec", 1, 1, 1, warnings=("a warning of the file",)),
+    make_run("dense.trec", 2, 3, 2),
+    make_run("hybrid.trec", 4, 2, 1),
+)
+
+
+def audited(runs: tuple[RunFile, ...], qrels: Qrels = QRELS) -> Audit:
+    return audit(runs, Judgements(qrels), list(CONVENTIONS.values()), 10)
+
+
+def card(name: str = "trec", qrels: Qrels = QRELS) -> ScoreCard:
+    return score_file(RUNS[0], Truth.of(qrels), (), convention(name))
+
+
+def read() -> tuple[ReaderResult, ReaderResult]:
+    """The spans of a reader with two answers a question, and the texts of another."""
+    gold = [
+        *(GoldQuestion(f"q{i}", ("서울",), (Span(f"d{i}", 4, 6),), (f"d{i}",)) for i in range(9)),
+        *(GoldQuestion(f"u{i}", ()) for i in range(3)),
+    ]
+    answers: Mapping[str, tuple[Answer, ...]] = {
+        **{
+            f"q{i}": (
+                Answer("서울은", Span(f"d{i}", 4, 7 + i % 2)),
+                Answer("서울", Span(f"d{i - i % 2}", 4, 6)),
+            )
+            for i in range(8)
+        },
+        "u0": (Answer(""),),
+        "u1": (Answer("x", Span("d0", 0, 1)), Answer("")),
+        "zz": (Answer(""),),
+    }
+    retrieved = {f"q{i}": [f"d{i - i % 4}"] for i in range(9)}
+    texts = Predictions({q: of[:1] for q, of in answers.items()}, has_spans=False)
+    return (
+        score_reader(gold, Predictions(answers, has_spans=True), "retrieved", retrieved),
+        score_reader(gold[:9], texts),
+    )
+
+
+def test_an_audit_of_three_systems() -> None:
+    golden("audit.txt", render.plain(audit_tables(audited(RUNS))))
+
+
+def test_an_audit_of_more_systems_than_fit_beside_each_other() -> None:
+    repeated = RunFile(Path("again.trec"), "trec", {"q01": Ranking(["x", "x"])}, {"q01": ("x",)})
+    qrels = {**QRELS, "none": {"x0": 0}}
+    golden("audit_many.txt", render.plain(audit_tables(audited((*RUNS, RUNS[0], repeated), qrels))))
+
+
+def test_an_audit_of_one_system() -> None:
+    golden("audit_one.txt", render.plain(audit_tables(audited(RUNS[:1]))))
+
+
+def test_the_markdown_of_an_audit() -> None:
+    golden("audit.md", render.markdown(audit_tables(audited(RUNS[:2]))))
+
+
+def test_the_score_card_of_a_run() -> None:
+    golden("score.txt", render.plain(score_tables(card(), per_query=True)))
+
+
+def test_the_score_card_under_another_convention() -> None:
+    golden("score_scienceqa.txt", render.plain(score_tables(card("scienceqa"))))
+
+
+def test_the_score_card_of_a_run_that_has_nothing_to_do_with_the_judgements() -> None:
+    golden("score_none.txt", render.plain(score_tables(card("mala2025", {"zz": {"a": 1}}))))
+
+
+def test_the_html_of_a_score_card() -> None:
+    qrels = {"<b>": {"a": 1}, **{q: QRELS[q] for q in QUERIES}}
+    golden("score.html", render.html(score_tables(card(qrels=qrels), per_query=True)) + "\n")
+
+
+def test_the_spans_of_a_reader() -> None:
+    golden("reader.txt", render.plain(reader_tables(read()[0], "mine.jsonl", ["one | warning"])))
+
+
+def test_the_texts_of_a_reader() -> None:
+    golden("reader_texts.txt", render.plain(reader_tables(read()[1], "texts.json")))
+
+
+@pytest.mark.parametrize("made", ["audit", "score", "reader"])
+def test_eighty_columns_are_enough(made: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = {
+        "audit": lambda: audit_tables(audited(RUNS)),
+        "score": lambda: score_tables(card(), per_query=True),
+        "reader": lambda: reader_tables(read()[0]),
+    }[made]()
+    for table in shown:
+        bare = tables.Table("", table.columns, table.rows, table.rules)
+        monkeypatch.setattr(render, "PLAIN_WIDTH", 300)
+        wide = render.plain([bare])
+        monkeypatch.setattr(render, "PLAIN_WIDTH", 80)
+        assert render.plain([bare]) == wide
