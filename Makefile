@@ -16,10 +16,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 BENCH := $(BIN)/retrieval-bench
+# Tests run side by side; the files of one module stay together.
+PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile
 MEASURED = --dataset "$(DATASET)" --split "$(SPLIT)" --k $(K) $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test bench compare perf list format clean
+.PHONY: help setup check test tools bench compare perf list format clean
 
 help: ## show this help
 	@echo "Targets:"
@@ -46,10 +48,13 @@ check: $(READY) ## the whole gate: format, lint, types, fast tests
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
-	@$(BIN)/python -m pytest -q -m "not slow and not install and not realdata"
+	@$(BIN)/python -m pytest -q $(PARALLEL) -m "not slow and not install and not realdata"
 
 test: $(READY) ## all tests; real data too where BENCH_DATA names its folder
-	@$(BIN)/python -m pytest -q
+	@$(BIN)/python -m pytest -q $(PARALLEL)
+
+tools: $(READY) ## install other evaluation tools, so that `make test` compares with them, too
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dense,korean,dev,tools]'
 
 perf: $(READY) ## speed and memory against other libraries, side by side in one run
 	@$(BIN)/python -m tests.benchmarks

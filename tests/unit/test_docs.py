@@ -22,14 +22,21 @@ import numpy as np
 import pytest
 import yaml
 
-from harness import bench, cli, plugins
+from harness import bench, cli, compare, evaluate, plugins
+from harness.audit import audit
+from harness.cli import console
 from harness.config import RetrieverConfig, validate
 from harness.data import build_dataset
+from harness.data.answers import Answer, GoldQuestion, Predictions, Span
 from harness.data.config import DatasetConfig, Format
 from harness.measure import protocol
+from harness.metrics import Judgements, judge_lists, parse_metric
+from harness.metrics.conventions import CONVENTIONS
 from harness.metrics.names import DEFINITIONS
+from harness.percentiles import NEEDS
+from harness.reader import score_reader
 from harness.retriever import Capabilities, Retriever
-from harness.stats import SMALLEST_SAMPLE
+from harness.run_files import read_rankings
 from harness.types import Document, LegTrace, Query, Ranking
 from retrievers import tokenizers
 
@@ -79,7 +86,7 @@ def _quoted(text: str) -> set[str]:
 
 @cache
 def _commands() -> dict[str, argparse.ArgumentParser]:
-    for action in cli._parser()._actions:
+    for action in cli.parser()._actions:
         if isinstance(action, argparse._SubParsersAction):
             return dict(action.choices)
     raise AssertionError("the parser has no commands")
@@ -102,12 +109,66 @@ def test_every_option_is_explained_in_the_guide() -> None:
 
 
 def test_every_metric_and_its_parameters_are_defined_in_the_guide() -> None:
-    page = _text(GUIDE / "metrics.md")
+    section = _section("Definitions")
     for name, definition in DEFINITIONS.items():
-        (row,) = re.findall(rf"^\| `{name}` \|.*$", page, re.MULTILINE)
+        (row,) = re.findall(rf"^\| `{name}` \|.*$", section, re.MULTILINE)
         assert f"| {definition.cut} |" in row, name
         for parameter in definition.params:
             assert f"`{parameter}`" in row, f"{name}({parameter})"
+
+
+def test_every_metric_has_a_worked_example() -> None:
+    shown = {parse_metric(name).name for _, _, values in _examples() for name in values}
+    assert shown == set(DEFINITIONS)
+
+
+def test_the_worked_examples_are_what_the_code_computes() -> None:
+    for judged, ranking, values in _examples():
+        run = judge_lists({"q": ranking}, ["q"], Judgements({"q": judged}))
+        for name, value in values.items():
+            metric = parse_metric(name)
+            assert str(metric) == name
+            assert metric.compute(run)[0] == pytest.approx(float(value), abs=5e-5), name
+
+
+def test_other_names_of_metrics_are_read_as_the_guide_says() -> None:
+    rows = re.findall(
+        r"^\| (`.*`) \| (`.*`) \|$", _section("Other names that are read"), re.MULTILINE
+    )
+    assert len(rows) >= 10
+    for ours, read in rows:
+        known = {str(parse_metric(name)) for name in re.findall(r"`([^`]+)`", ours)}
+        assert known == set(re.findall(r"`([^`]+)`", ours))
+        assert {str(parse_metric(name)) for name in re.findall(r"`([^`]+)`", read)} <= known
+
+
+def test_every_convention_is_in_both_tables_with_its_metrics_and_rules() -> None:
+    section = _section("Conventions")
+    for name, convention in CONVENTIONS.items():
+        names, rules = re.findall(rf"^\| `{name}` \|.*$", section, re.MULTILINE)
+        for plain, explicit in (convention.metrics or {}).items():
+            assert {f"`{plain}`", f"`{explicit}`"} <= set(re.findall(r"`[^`]+`", names)), name
+        assert (f"| {convention.cut} only |" if convention.cut else "| any |") in names
+        assert convention.tie_rule in rules
+        assert ("counted again" in rules) == (convention.duplicates == "counted again"), name
+        assert ("left out" in rules) == (convention.missing == "left out"), name
+        assert ("apart" in rules) == (convention.unanswerable == "apart"), name
+
+
+def _section(title: str) -> str:
+    """One section of metrics.md."""
+    return _text(GUIDE / "metrics.md").partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+def _examples() -> list[tuple[dict[str, int], list[str], dict[str, str]]]:
+    """Judgements, ranking and values of each worked example."""
+    found = []
+    for part in _section("Worked examples").split("\n### ")[1:]:
+        given = re.search(r"Judgements\s`(\{.*?\})`,\sranking\s`(\[.*?\])`", part)
+        assert given is not None, part
+        values = dict(re.findall(r"^\| `([^`]+)` \| ([\d.]+) \|", part, re.MULTILINE))
+        found.append((json.loads(given[1]), json.loads(given[2]), values))
+    return found
 
 
 @pytest.mark.parametrize("name", plugins.BUILT_IN["retriever"])
@@ -146,15 +207,16 @@ def test_every_format_and_key_of_dataset_yaml_is_in_the_guide() -> None:
 
 def test_the_numbers_of_the_protocol_are_those_of_the_code() -> None:
     page = " ".join(_text(GUIDE / "measuring.md").split())
-    for level, n in SMALLEST_SAMPLE.items():
-        assert f"| p{level:g} | {n:,} calls |" in page
+    for level, needs in NEEDS.items():
+        assert f"| p{level:g} | {needs.printed:,} calls |" in page
     assert f"at least {protocol.WARM_UP_CALLS} calls" in page
     assert f"{protocol.WARM_UP_SECONDS:g} seconds have passed" in page
 
 
 def test_every_exit_code_is_in_the_guide() -> None:
     page = _text(GUIDE / "results.md")
-    for code in (cli.OK, cli.BAD_INPUT, cli.NOT_JUDGED, cli.INTERRUPTED):
+    codes = (console.OK, console.REGRESSION, console.BAD_INPUT, console.NOT_JUDGED)
+    for code in (*codes, console.BUG, console.INTERRUPTED):
         assert f"\n| {code} |" in page
 
 
@@ -175,7 +237,8 @@ class _Everything(Retriever):
 @pytest.fixture(scope="module")
 def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("docs") / "run"
-    dataset = build_dataset("tiny", [Document("d", "text")], [Query("q", "text")], {"q": {"d": 1}})
+    queries = [Query("q", "text"), Query("none", "text", metadata={"answerable": False})]
+    dataset = build_dataset("tiny", [Document("d", "text")], queries, {"q": {"d": 1}})
     bench(_Everything(), dataset, protocol=protocol.Protocol(rounds=1), out=folder)
     return folder
 
@@ -203,6 +266,69 @@ def test_every_field_of_the_summary_and_manifest_is_in_the_guide(run_folder: Pat
     parts += [summary["metrics"]["nDCG@10"], summary["latency_ms"]["p50"]]
     parts += [summary["stages_ms"]["encode"], manifest]
     parts += [manifest[key] for key in ("retriever", "protocol", "environment")]
+    for part in parts:
+        for field in part:
+            assert field in explained, field
+
+
+# -- what commands give as JSON ------------------------------------------------------------------
+
+
+def _fields(document: object, *, names: frozenset[str] = frozenset()) -> set[str]:
+    """All keys of a document, at any depth; below ``names`` the keys are ids or metrics."""
+    if isinstance(document, list):
+        return set().union(*(_fields(item, names=names) for item in document), set())
+    if not isinstance(document, dict):
+        return set()
+    found = set(document)
+    for key, value in document.items():
+        inner = list(value.values()) if key in names else value
+        found |= _fields(inner, names=names)
+    return found
+
+
+def test_every_field_of_a_comparison_is_in_the_guide(run_folder: Path) -> None:
+    document = compare([run_folder, run_folder]).comparison.as_dict()
+    fields = set(document) | _fields(document["comparisons"])
+    assert fields <= _quoted(_text(GUIDE / "results.md"))
+
+
+def test_every_field_of_evaluate_is_in_the_guide() -> None:
+    qrels = {"a": {"d": 1}, "b": {"d": 1}, "none": {}, "nothing": {}}
+    runs = ({q: {"d": float(i)} for i, q in enumerate(qrels)}, {"a": ["d"]})
+    explained = _quoted(_text(GUIDE / "scoring.md"))
+    for run in runs:
+        document = evaluate(run, qrels).as_dict(per_query=True)
+        fields = _fields(document, names=frozenset({"metrics", "per_query", "undefined"}))
+        fields -= {str(metric) for metric in document["metrics"]}
+        assert {"per_query", "optimism" if run is runs[0] else "reason"} <= fields
+        assert fields <= explained, fields - explained
+
+
+def test_every_field_of_an_audit_is_in_the_guide(tmp_path: Path) -> None:
+    for name, hits in (("one", ["d"]), ("two", ["x", "d", "e"])):
+        (tmp_path / f"{name}.json").write_text(json.dumps({"q": hits}), encoding="utf-8")
+    runs = [read_rankings(tmp_path / f"{name}.json") for name in ("one", "two")]
+    result = audit(runs, Judgements({"q": {"d": 1, "e": 1}}), list(CONVENTIONS.values()), 10)
+    assert result.turns
+    document = result.as_dict()
+    ids = frozenset({"means", "n", "queries"})
+    fields = _fields(document, names=ids) - {"one", "two", "q", *CONVENTIONS}
+    assert fields <= _quoted(_text(GUIDE / "scoring.md"))
+
+
+def test_every_metric_and_field_of_a_reader_is_in_the_guide() -> None:
+    span = Span("d", 0, 4)
+    gold = (GoldQuestion("q", ("text",), (span,), ("d",)), GoldQuestion("none", ()))
+    answers = {"q": (Answer("text", span),), "none": (Answer(""),)}
+    document = score_reader(gold, Predictions(answers, has_spans=True)).as_dict(per_question=True)
+    explained = _quoted(_text(GUIDE / "reader.md"))
+    for name in document["metrics"]:
+        general = re.sub(r"^reader_.*(?=_has_answer$)", "...", name)
+        assert name in explained or general in explained, name
+    official = {re.sub(r"^(HasAns|NoAns)_", "", name) for name in document["official"]}
+    parts = [document, document["metrics"]["exact"], document["conventions"], document["counts"]]
+    parts += [document["per_question"]["q"], dict.fromkeys(official)]
     for part in parts:
         for field in part:
             assert field in explained, field
@@ -308,7 +434,7 @@ def _command_lines(text: str) -> Iterator[list[str]]:
 
 def _parse(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     try:
-        cli._parser().parse_args(arguments)
+        cli.parser().parse_args(arguments)
     except SystemExit as stop:
         if stop.code:  # `--help` and `--version` stop with 0
             pytest.fail(f"{shlex.join(arguments)}: {capsys.readouterr().err}")
