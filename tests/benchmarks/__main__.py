@@ -14,7 +14,8 @@ from typing import Any
 
 from rich.console import Console
 
-from harness.measure.environment import machine, packages
+from harness.measure.environment import packages
+from harness.measure.machine import machine
 from harness.report import render
 from tests.benchmarks.report import Group, Options, Row
 
