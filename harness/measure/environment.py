@@ -1,20 +1,18 @@
-"""What a measurement ran on: machine, libraries, threads and code revision.
-
-The machine fingerprint joins only what changes times and does not change by itself (processor,
-cores, memory, operating system, Python); latencies are comparable only where it is the same.
-"""
+"""What a measurement ran on: machine, libraries, threads, clock and code revision."""
 
 from __future__ import annotations
 
-import hashlib
 import os
-import platform
 import subprocess
 import sys
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+from harness.measure.clock import clock_facts
+from harness.measure.machine import machine
+from harness.measure.threads import imported_before, numpy_blas
 
 PACKAGES = (
     "retrieval-bench",
@@ -28,46 +26,64 @@ PACKAGES = (
     "langchain-core",
     "sentence-transformers",
     "transformers",
+    "tokenizers",
     "torch",
     "faiss-cpu",
 )
 """Distributions whose version can move a result or a time."""
 
-
-def machine() -> dict[str, Any]:
-    """The machine in plain facts, with ``fingerprint`` over them."""
-    facts: dict[str, Any] = {
-        "processor": _processor(),
-        "cores": os.cpu_count(),
-        "usable_cores": _usable_cores(),
-        "memory_bytes": _memory(),
-        "system": f"{platform.system()} {platform.release()}",
-        "python": f"{platform.python_implementation()} {platform.python_version()}",
+_POOL = (
+    "user_api",
+    "internal_api",
+    "prefix",
+    "version",
+    "num_threads",
+    "threading_layer",
+    "architecture",
+)
+_VARIABLES = frozenset(
+    {
+        "TOKENIZERS_PARALLELISM",
+        "PYTHONHASHSEED",
+        "PYTHONMALLOC",
+        "MALLOC_ARENA_MAX",
+        "LD_PRELOAD",
+        "OMP_PROC_BIND",
+        "OMP_WAIT_POLICY",
+        "KMP_AFFINITY",
+        "KMP_BLOCKTIME",
+        "OPENBLAS_CORETYPE",
+        "VECLIB_MAXIMUM_THREADS",
     }
-    text = "\n".join(f"{key}={facts[key]}" for key in sorted(facts))
-    return facts | {"fingerprint": hashlib.sha256(text.encode()).hexdigest()[:12]}
+)
 
 
-def environment(threads: int) -> dict[str, Any]:
-    """Everything about the surroundings of a run, for its manifest."""
+def environment(threads: int, root: Path = Path("/")) -> dict[str, Any]:
+    """Everything about the surroundings of a run, for its manifest.
+
+    Call it within :func:`harness.measure.threads.search_threads`: ``thread_pools`` then says what
+    timed searches really use.
+    """
     from threadpoolctl import threadpool_info
 
     return {
-        "machine": machine(),
+        "machine": machine(root),
         "packages": packages(),
+        "blas": numpy_blas(),
         "threads": threads,
         "thread_pools": [
-            {key: pool.get(key) for key in ("user_api", "internal_api", "version", "num_threads")}
-            for pool in threadpool_info()
+            {name: pool[name] for name in _POOL if name in pool} for pool in threadpool_info()
         ],
-        "variables": {
-            name: os.environ[name]
-            for name in sorted(os.environ)
-            if name.endswith("_NUM_THREADS") or name in {"TOKENIZERS_PARALLELISM", "PYTHONHASHSEED"}
-        },
+        "variables": {name: os.environ[name] for name in sorted(os.environ) if _matters(name)},
+        "imported_before": imported_before(),
+        "clock": clock_facts(),
         "git": git_revision(),
-        "load_average": list(os.getloadavg()) if hasattr(os, "getloadavg") else None,
     }
+
+
+def _matters(variable: str) -> bool:
+    """Whether an environment variable can move a time."""
+    return variable.endswith(("_NUM_THREADS", "_MAX_THREADS")) or variable in _VARIABLES
 
 
 def packages() -> dict[str, str]:
@@ -115,26 +131,3 @@ def peak_rss_bytes() -> int | None:
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
-
-
-def _processor() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
-
-
-def _usable_cores() -> int | None:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count()
-
-
-def _memory() -> int | None:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):
-        return None

@@ -1,0 +1,98 @@
+"""What a manifest says of the surroundings of a run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.measure.environment import environment, git_revision, packages, peak_rss_bytes
+from harness.measure.threads import numpy_blas, search_threads
+from tests.unit.fake_system import V1, allowed, lay_out
+
+
+def test_everything_that_can_move_a_time_is_there(tmp_path: Path) -> None:
+    found = environment(2, lay_out(tmp_path, V1, allowed("0")))
+    assert found["threads"] == 2
+    assert found["machine"]["cpu_limit"] == 0.5
+    assert found["machine"]["usable_cores"] == 1
+    assert found["packages"]["numpy"] == np.__version__
+    assert found["clock"]["name"] == "perf_counter_ns"
+    assert found["blas"] == numpy_blas()
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+
+
+def test_thread_pools_say_what_timed_searches_use() -> None:
+    np.ones((2, 2)) @ np.ones((2, 2))
+    with search_threads(1):
+        pools = environment(1)["thread_pools"]
+    assert {pool["num_threads"] for pool in pools} <= {1}
+    for pool in pools:
+        assert {"internal_api", "version"} <= set(pool)
+        assert "filepath" not in pool, "a path of the machine is nobody's business"
+
+
+def test_variables_that_matter_are_recorded_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = {
+        "OMP_NUM_THREADS": "3",
+        "POLARS_MAX_THREADS": "2",
+        "PYTHONHASHSEED": "0",
+        "VECLIB_MAXIMUM_THREADS": "1",
+    }
+    for name, value in wanted.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("SEARCH_API_TOKEN", "hidden")
+    variables = environment(1)["variables"]
+    assert wanted.items() <= variables.items()
+    assert "hidden" not in variables.values()
+
+
+def test_the_library_that_numpy_computes_with_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    built = {"Build Dependencies": {"blas": {"name": "openblas", "version": "0.3"}}}
+    monkeypatch.setattr(np, "show_config", lambda mode: built)
+    assert numpy_blas() == {"name": "openblas", "version": "0.3"}
+    monkeypatch.setattr(np, "show_config", lambda mode: {})
+    assert numpy_blas() is None
+
+
+def test_only_installed_packages_have_a_version() -> None:
+    found = packages()
+    assert "numpy" in found
+    assert all(found.values())
+
+
+def test_a_folder_without_a_repository_has_no_revision(tmp_path: Path) -> None:
+    assert git_revision(tmp_path) is None
+
+
+def test_changed_files_are_told(tmp_path: Path) -> None:
+    def git(*words: str) -> None:
+        name = ("-c", "user.name=n", "-c", "user.email=e@example.org", "-c", "commit.gpgsign=false")
+        subprocess.run(["git", *name, *words], cwd=tmp_path, check=True, capture_output=True)
+
+    git("init")
+    file = tmp_path / "é.txt"
+    file.write_text("1", encoding="utf-8")
+    git("add", ".")
+    git("commit", "-m", "one")
+    clean = git_revision(tmp_path)
+    file.write_text("2", encoding="utf-8")
+    changed = git_revision(tmp_path)
+    assert clean is not None
+    assert changed is not None
+    assert len(clean["commit"]) == 40
+    assert (clean["dirty"], changed["dirty"]) == (False, True)
+
+
+def test_peak_memory_does_not_fall() -> None:
+    first = peak_rss_bytes()
+    if first is None:
+        pytest.skip("the system does not tell")
+    block = np.ones(4_000_000)
+    second = peak_rss_bytes()
+    assert second is not None
+    assert second >= first > 1_000_000
+    assert block.sum() == 4_000_000
