@@ -21,9 +21,11 @@ from harness.config import load_retriever_config
 from harness.errors import ContractError, HarnessError, RecordError, counted
 from harness.evaluation import JUDGED_AT, evaluate
 from harness.measure import runner
+from harness.measure.disturbances import disturbances
 from harness.measure.environment import environment, peak_rss_bytes
 from harness.measure.protocol import Plan, Protocol, plan
 from harness.measure.threads import search_threads
+from harness.measure.tutorial import TutorialLatency, tutorial_latency
 from harness.metrics import Metric
 from harness.records import write_run
 from harness.retriever import Retriever
@@ -106,14 +108,32 @@ class Experiment:
                     measurements = runner.measure(
                         systems, self.queries, self.k, self.protocol, progress=task
                     )
+                noise = measurements[0].noise
+                disturbed = disturbances(noise, surroundings["machine"], self.protocol.threads)
             if not any(len(m.timings.wall_ns) for m in measurements):
                 raise KeyboardInterrupt  # it came in the warm-up: there is nothing to keep
+            told = [*complaints, *disturbed]
             with _interrupts_deferred():
                 runs = [
-                    self._account(candidate, measurement, surroundings, [*complaints], scripts)
+                    self._account(candidate, measurement, surroundings, told, scripts)
                     for candidate, measurement in zip(self.candidates, measurements, strict=True)
                 ]
                 return self._saved(runs) if save else runs
+        finally:
+            self.close()
+
+    def tutorial(self, reporter: Reporter | None = None) -> TutorialLatency:
+        """The first retriever, timed as the usual notebook does; nothing is evaluated or saved."""
+        reporter = reporter or Silent()
+        candidate = self.candidates[0]
+        try:
+            self._index(candidate, reporter)
+            with (
+                search_threads(self.protocol.threads),
+                reporter.phase(f"searching with {candidate.name}"),
+            ):
+                search = candidate.retriever.search
+                return tutorial_latency(lambda query: search(query, self.k), self.queries)
         finally:
             self.close()
 
@@ -197,6 +217,7 @@ class Experiment:
             *_without_relevant(self.dataset),
             *complaints,
             *measurement.warnings,
+            *_unsteady(candidate, measurement),
             *_asked(candidate, "health", told, (), self.queries),
             *_failures(measurement.status),
             *told,
@@ -214,6 +235,7 @@ class Experiment:
             warnings=warnings,
             capabilities=candidate.retriever.capabilities,
             health=health,
+            levels=self.protocol.levels,
         )
         manifest = {
             "retriever": {
@@ -228,6 +250,7 @@ class Experiment:
             "protocol": self.protocol.as_dict(),
             "bootstrap": {"seed": SEED, "resamples": RESAMPLES},
             "environment": surroundings,
+            "noise": measurement.noise,
             "session": self.session,
         }
         return Run(
@@ -241,6 +264,13 @@ class Experiment:
             measurement.timings,
             evaluation,
         )
+
+
+def _unsteady(candidate: Candidate, measurement: runner.Measurement) -> list[str]:
+    if measurement.steady_after is not None or candidate.retriever.capabilities.replays:
+        return []
+    n = counted(measurement.warm_up_calls, "warm-up call")
+    return [f"times still changed after {n}: the first measured ones may be slower than later ones"]
 
 
 def _is_external(candidate: Candidate) -> bool:

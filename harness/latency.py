@@ -36,11 +36,11 @@ _NS_PER_MS = 1e6
 
 @dataclass(frozen=True, slots=True)
 class FirstVisit:
-    """First measured call of a query in a launch against the median of its repeats.
+    """First call of a query in a launch against the median of its later ones.
 
     Attributes:
-        ratio: the median ratio over queries; above 1 where answers are remembered. None without
-            repeats.
+        ratio: the median ratio over queries; well above 1 where answers are remembered. None where
+            nothing was repeated.
         n: queries (times launches) with repeats.
     """
 
@@ -142,6 +142,7 @@ def latency_report(
     position: NDArray[np.int32],
     failed: NDArray[np.bool_],
     launch: NDArray[np.int32] | None = None,
+    first_ns: NDArray[np.int64] | None = None,
     levels: Sequence[float] = LEVELS,
 ) -> LatencyReport:
     """All figures of one retriever's calls. The order of the calls does not matter.
@@ -153,6 +154,8 @@ def latency_report(
         position: which place in the round, from 0.
         failed: the call raised or took longer than the time-out.
         launch: which process; without it there was one.
+        first_ns: (launches, queries), nanoseconds of the very first call of each query, made while
+            warming up; -1 = none. Without it the first measured call counts as the first.
         levels: percentiles to report, above 0 and below 100.
 
     Raises:
@@ -178,7 +181,7 @@ def latency_report(
         sd=float(ordered.std(ddof=1)) if n > 1 else None,
         throughput=1_000 / mean if mean else None,
         stalls=stalls(wall_ns, query),
-        first_visit=first_visit(wall_ns, query, round_, launch),
+        first_visit=_first_visit(wall_ns, query, round_, launch, first_ns),
         call=tuple(sample.percentile(level) for level in levels),
         mix=tuple(percentile(typical, level, "query") for level in levels),
         intervals=_intervals(groups, n_launches),
@@ -207,6 +210,24 @@ def stalls(wall_ns: NDArray[np.int64], query: NDArray[np.int32]) -> int | None:
     own = int(np.count_nonzero(visits[present] % 2))
     mad = float(np.median(np.sort(np.abs(excess))[own:]))
     return int(np.count_nonzero(excess > STALL_Z * max(mad, _LEAST_MAD)))
+
+
+def _first_visit(
+    wall_ns: NDArray[np.int64],
+    query: NDArray[np.int32],
+    round_: NDArray[np.int32],
+    launch: NDArray[np.int32],
+    first_ns: NDArray[np.int64] | None,
+) -> FirstVisit:
+    if first_ns is None or not (first_ns >= 0).any():
+        return first_visit(wall_ns, query, round_, launch)
+    width = first_ns.shape[1]
+    key = np.unique(launch, return_inverse=True)[1] * width + query
+    first = first_ns.ravel()[np.unique(key)]
+    later = _medians(wall_ns / _NS_PER_MS, key)
+    known = (first >= 0) & (later > 0)
+    ratios = first[known] / _NS_PER_MS / later[known]
+    return FirstVisit(float(np.median(ratios)) if len(ratios) else None, len(ratios))
 
 
 def first_visit(

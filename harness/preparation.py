@@ -43,7 +43,7 @@ def prepare(
     Raises:
         HarnessError: every problem that was found, in one message.
     """
-    prepare_environment()
+    prepare_environment((protocol or Protocol()).threads)
     problems = Problems()
     metrics = [metrics] if isinstance(metrics, str) else metrics
     candidates: list[Candidate] = []

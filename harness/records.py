@@ -39,6 +39,8 @@ MANIFEST = "manifest.json"
 TREC_RUN = "run.trec"
 RANKINGS = "rankings.npz"
 PER_QUERY = "per_query.csv"
+PICTURES = "pictures"
+COLD = "cold.json"
 TIMINGS = "timings.npz"
 _PENDING = ".summary.json"
 _FILES = (SUMMARY, MANIFEST, TREC_RUN, RANKINGS, PER_QUERY, TIMINGS, _PENDING)
@@ -121,6 +123,40 @@ def write_run(run: Run, out: Path | None = None) -> Run:
     return Run(summary, manifest, run.rankings, status, run.timings, run.evaluation, shown)
 
 
+def write_cold(folder: Path, document: Mapping[str, Any]) -> None:
+    """Put the record of a start from cold beside the figures of a saved run.
+
+    Raises:
+        RecordError: it cannot be written; the run itself is complete.
+    """
+    try:
+        (folder / COLD).write_text(to_json(document) + "\n", encoding="utf-8")
+    except OSError as problem:
+        raise RecordError(
+            f"cannot write {COLD}: {problem.strerror}",
+            where=str(folder),
+            fix="make room there and measure again; the run itself is saved",
+        ) from None
+
+
+def write_pictures(folder: Path, pictures: Mapping[str, str]) -> None:
+    """Put pictures (file name -> SVG text) beside the figures of a saved run.
+
+    Raises:
+        RecordError: they cannot be written; the run itself is complete.
+    """
+    try:
+        (folder / PICTURES).mkdir(exist_ok=True)
+        for name, text in pictures.items():
+            (folder / PICTURES / name).write_text(text, encoding="utf-8")
+    except OSError as problem:
+        raise RecordError(
+            f"cannot write the pictures: {problem.strerror}",
+            where=str(folder / PICTURES),
+            fix="make room there, or leave them out with --no-pictures; the run itself is saved",
+        ) from None
+
+
 def read_run(folder: Path) -> Run:
     """The run in ``folder``.
 
@@ -154,6 +190,8 @@ def read_run(folder: Path) -> Run:
                 arrays["query"],
                 arrays["failed"],
                 {n[6:]: arrays[n] for n in arrays.files if n.startswith("stage:")},
+                arrays["launch"],
+                arrays["first_ns"] if "first_ns" in arrays.files else np.zeros((0, 0), np.int64),
             )
         status, evaluation = _read_per_query(folder / PER_QUERY, summary, rankings.query_ids)
     except ConfigError as problem:
@@ -263,11 +301,12 @@ def _write_arrays(folder: Path, run: Run) -> None:
     np.savez_compressed(folder / RANKINGS, **arrays)
     calls: dict[str, Any] = {
         "wall_ns": timings.wall_ns,
-        "launch": np.zeros(len(timings.wall_ns), dtype=np.int32),
+        "launch": timings.launch,
         "round": timings.round,
         "position": timings.position,
         "query": timings.query,
         "failed": timings.failed,
+        "first_ns": timings.first_ns,
         **{f"stage:{_visible(stage)}": values for stage, values in timings.stages.items()},
     }
     np.savez_compressed(folder / TIMINGS, **calls)

@@ -57,6 +57,12 @@ class Retriever(ABC):
         """What this instance, with its parameters, can and cannot do."""
         return Capabilities()
 
+    def prepare(self) -> None:
+        """Load what does not depend on documents, such as a model; ``index``, which may follow or
+        come without it, loads none of it twice. Called where a cold start is measured, to tell the
+        seconds of the model from those of the index. Optional."""
+        return
+
     def index(self, documents: Iterable[Document]) -> None:
         """Build the index over ``documents``, replacing whatever was indexed before.
 

@@ -60,6 +60,13 @@ class Run:
     folder: Path | None = None
 
     @property
+    def parallel(self) -> bool | None:
+        """Whether a hybrid asks its legs at the same time; None for any other retriever."""
+        facts = self.manifest.get("retriever", {}).get("facts", {})
+        found = facts.get("parallel")
+        return found if isinstance(found, bool) else None
+
+    @property
     def name(self) -> str:
         """Name of the retriever."""
         return str(self.summary["retriever"])

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from harness.evaluation import Evaluation
-from harness.measure.runner import NOT_RUN, OK, Measurement
+from harness.latency import LEVELS, latency_report
+from harness.measure.runner import NOT_RUN, OK, Measurement, Timings
 from harness.metrics import METRICS_VERSION, conventions
 from harness.metrics.abstention import abstention
-from harness.percentiles import Percentile, percentile
 from harness.ranking import TIE_RULE
 from harness.retriever import Capabilities
+from harness.stages import stage_report
 from harness.types import Dataset, Query
 
 SCHEMA_VERSION = 1
 """Of ``summary.json``; 1: first version."""
-
-LEVELS = (50.0, 95.0, 99.0)
 
 
 def summarize(
@@ -34,6 +34,7 @@ def summarize(
     warnings: Sequence[str],
     capabilities: Capabilities,
     health: Sequence[str],
+    levels: Sequence[float] = LEVELS,
 ) -> dict[str, Any]:
     """The summary of one run, without its ``run_id``, which is known when it is written."""
     status = measurement.status
@@ -59,8 +60,15 @@ def summarize(
         "metrics": quality(evaluation),
         "judged": dict(evaluation.judged),
         "unanswerable": unanswerable(queries, measurement),
-        "latency_ms": latency(measurement, replayed=capabilities.replays),
-        "stages_ms": stages(measurement),
+        "latency_ms": latency(
+            measurement.timings,
+            warm_up_calls=measurement.warm_up_calls,
+            steady_after=measurement.steady_after,
+            overhead_ns=measurement.overhead_ns,
+            levels=levels,
+            replayed=capabilities.replays,
+        ),
+        **stages(measurement.timings),
         "index": index,
         "n_collapsed": sum(r.collapsed for r in measurement.rankings if r is not None),
         "n_failed": sum(s not in (OK, NOT_RUN) for s in status),
@@ -102,61 +110,64 @@ def unanswerable(queries: Sequence[Query], measurement: Measurement) -> dict[str
     return report
 
 
-def latency(measurement: Measurement, *, replayed: bool = False) -> dict[str, Any]:
-    """Percentiles over all measured calls, failed ones included: what a user waits.
+def latency(
+    timings: Timings,
+    *,
+    warm_up_calls: int,
+    steady_after: int | None,
+    overhead_ns: int,
+    levels: Sequence[float] = LEVELS,
+    replayed: bool = False,
+) -> dict[str, Any]:
+    """Both families of percentiles and what surrounds them; failed calls are in every figure: a
+    user waits for them.
 
     A replayed run yields no latency: reading a saved ranking says nothing of who made it.
     """
-    timings = measurement.timings
-    ms = timings.wall_ns / 1e6
-    report: dict[str, Any] = {
-        "family": "call",
-        "n": len(ms),
-        "rounds": int(timings.round.max(initial=-1)) + 1,
-        "warm_up_calls": measurement.warm_up_calls,
-        "overhead": measurement.overhead_ns / 1e6,
-        "failed_calls": int(timings.failed.sum()),
-        "mean": _number(ms.mean()) if len(ms) else None,
-        "min": _number(ms.min()) if len(ms) else None,
-        "max": _number(ms.max()) if len(ms) else None,
-    }
-    for level in LEVELS:
-        result = percentile(ms, level)
-        if replayed:
-            result = Percentile(level, None, None, "the rankings were read from a saved run")
-        report[f"p{level:g}"] = _percentile(result)
+    report = latency_report(
+        timings.wall_ns,
+        query=timings.query,
+        round_=timings.round,
+        position=timings.position,
+        failed=timings.failed,
+        launch=timings.launch,
+        first_ns=timings.first_ns,
+        levels=levels,
+    )
     if replayed:
-        report |= dict.fromkeys(("mean", "min", "max"))
-    return report
+        report = report.withheld("the rankings were read from a saved run")
+    return report.as_dict() | {
+        "warm_up_calls": warm_up_calls,
+        "steady_after": steady_after,
+        "overhead": overhead_ns / 1e6,
+    }
 
 
-def stages(measurement: Measurement) -> dict[str, Any]:
-    """Mean and median milliseconds of each stage that the retriever reports."""
-    report = {}
-    for name, nanoseconds in measurement.timings.stages.items():
-        ms = nanoseconds[nanoseconds >= 0] / 1e6
-        report[name] = {
-            "mean": _number(ms.mean()),
-            "p50": _number(np.median(ms)),
-            "n": len(ms),
-        }
-    return report
+def resummarize(summary: Mapping[str, Any], timings: Timings) -> dict[str, Any]:
+    """``summary`` with the latency and the stages of other ``timings``, such as those of several
+    launches together."""
+    before = summary["latency_ms"]
+    kept = {name: before[name] for name in ("warm_up_calls", "steady_after", "overhead")}
+    report = latency(
+        timings,
+        warm_up_calls=0,
+        steady_after=None,
+        overhead_ns=0,
+        levels=[float(name[1:]) for name in before if re.fullmatch(r"p[\d.]+", name)],
+        replayed=before["mean"] is None and before["n"] > 0,
+    )
+    return {**summary, "latency_ms": report | kept, **stages(timings)}
+
+
+def stages(timings: Timings, parallel: bool | None = None) -> dict[str, Any]:
+    """``stages_ms``: what each stage takes; for a hybrid also ``legs``: serial against parallel."""
+    return stage_report(timings.wall_ns, timings.stages, parallel=parallel).as_dict()
 
 
 def _tie_rule(measurement: Measurement) -> str:
     answers = [ranking for ranking in measurement.rankings if ranking]
     unscored = bool(answers) and all(ranking.scores is None for ranking in answers)
     return "order of the list" if unscored else TIE_RULE
-
-
-def _percentile(result: Percentile) -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "value": result.value,
-        "ci95": None if result.ci95 is None else list(result.ci95),
-    }
-    if result.reason:
-        entry["reason"] = result.reason
-    return entry
 
 
 def _number(value: float | np.floating) -> float | None:

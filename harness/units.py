@@ -88,6 +88,10 @@ class UnitRetriever(Retriever):
         self.inner.progress = self.progress
         self.inner.index(documents)
 
+    def prepare(self) -> None:
+        """Passed on."""
+        self.inner.prepare()
+
     def use_language(self, language: str | None) -> None:
         """Passed on."""
         self.inner.use_language(language)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Set
+from dataclasses import replace
+from time import perf_counter_ns
 from typing import Any
 
 from harness import plugins
@@ -50,26 +52,42 @@ class CallableRetriever(Retriever):
     def search(self, query: Query, k: int) -> Ranking:
         """What the function returns, as a ranking.
 
+        Its stages are ``function`` and ``wrapper`` (what the adapter adds); those of a
+        :class:`~harness.types.Ranking` that the function returns are parts of ``function``.
+
         Raises:
             ContractError: ``k`` below 1, or the function returned something else.
         """
+        start = perf_counter_ns()
         require_k(k)
-        answer = self._function(query if self._pass_query else query.text, k)
+        asked = query if self._pass_query else query.text
+        stages: dict[str, int] = {}
+        begin = perf_counter_ns()
+        answer = self._function(asked, k)
         if isinstance(answer, Ranking):
-            return answer
-        unordered = isinstance(answer, Mapping | Set)
-        if unordered or isinstance(answer, str | bytes) or not isinstance(answer, Iterable):
-            raise self._wrong(type(answer).__name__, answer)
-        hits = list(answer)
-        if all(isinstance(hit, str) for hit in hits):
-            return Ranking([str(hit) for hit in hits])
-        return self._from_pairs(hits)
+            end = perf_counter_ns()
+            stages.update(answer.stages)
+            found = replace(answer, stages=stages)
+        else:
+            unordered = isinstance(answer, Mapping | Set)
+            if unordered or isinstance(answer, str | bytes) or not isinstance(answer, Iterable):
+                raise self._wrong(type(answer).__name__, answer)
+            hits = list(answer)  # a generator searches only now
+            end = perf_counter_ns()
+            if all(isinstance(hit, str) for hit in hits):
+                found = Ranking([str(hit) for hit in hits], stages=stages)
+            else:
+                found = self._from_pairs(hits, stages)
+        # Filled in last, so that making the ranking is in the adapter's time.
+        stages["function"] = end - begin
+        stages["wrapper"] = perf_counter_ns() - start - (end - begin)
+        return found
 
     def describe(self) -> Mapping[str, Any]:
         """The function's name and what was declared about its index."""
         return {"function": self._name, "external": self._declared}
 
-    def _from_pairs(self, hits: list[Any]) -> Ranking:
+    def _from_pairs(self, hits: list[Any], stages: Mapping[str, int]) -> Ranking:
         ids, scores = [], []
         for rank, hit in enumerate(hits, start=1):
             try:
@@ -83,7 +101,7 @@ class CallableRetriever(Retriever):
                 raise self._wrong(f"the id {doc_id!r} at rank {rank}", doc_id)
             ids.append(str(doc_id))
             scores.append(score)
-        return Ranking(ids, scores)
+        return Ranking(ids, scores, stages)
 
     def _wrong(self, what: str, value: Any) -> ContractError:
         if inspect.isawaitable(value):

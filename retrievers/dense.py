@@ -103,6 +103,14 @@ class Dense(Retriever):
         """Remembered, to be compared with the languages that the model's card names."""
         self._language = language
 
+    def prepare(self) -> None:
+        """Load the model.
+
+        Raises:
+            ModelError: it cannot be loaded.
+        """
+        self._encoder.load()
+
     def index(self, documents: Iterable[Document]) -> None:
         """Encode the documents, or take their vectors from the cache, and build the index.
 

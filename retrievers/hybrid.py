@@ -173,6 +173,12 @@ class Hybrid(Retriever):
         for leg in self._legs:
             leg.retriever.use_k(max(leg.depth, k))
 
+    def prepare(self) -> None:
+        """Every leg loads what it can, one after the other."""
+        for leg in self._legs:
+            with _noted(leg):
+                leg.retriever.prepare()
+
     def index(self, documents: Iterable[Document]) -> None:
         """Let every leg that is not external index ``documents``."""
         self._indexed = False
@@ -187,8 +193,9 @@ class Hybrid(Retriever):
     def search(self, query: Query, k: int) -> Ranking:
         """The ``k`` best of what the legs return, with their stages and traces.
 
-        Stages keep their name when one leg has it and read ``leg.stage`` when several do;
-        ``leg:NAME`` is the whole time of a leg's call, ``fuse`` what follows the last of them.
+        Stages keep their name when one leg has it and read ``leg.stage`` when several do, or when
+        the leg is a hybrid with legs of its own; ``leg:NAME`` is the whole time of a leg's call,
+        ``fuse`` what follows the last of them.
 
         Raises:
             ContractError: a leg broke the contract, or has no scores to combine; as any exception
@@ -314,7 +321,8 @@ def _stages(
     for ranking in rankings:
         uses.update(ranking.stages.keys())
     of_legs = {
-        stage if uses[stage] == 1 else f"{name}.{stage}": ns
+        # A bare ``leg:`` always says what this hybrid's own call is made of.
+        stage if uses[stage] == 1 and not stage.startswith("leg:") else f"{name}.{stage}": ns
         for name, ranking in zip(names, rankings, strict=True)
         for stage, ns in ranking.stages.items()
     }

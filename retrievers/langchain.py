@@ -11,6 +11,7 @@ import inspect
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 from harness import plugins
@@ -140,10 +141,15 @@ class LangChainRetriever(Retriever):
     def search(self, query: Query, k: int) -> Ranking:
         """At most ``k`` documents in the order of the list that LangChain returns.
 
+        Stages: ``langchain``, all time inside of ``invoke`` or ``ainvoke``; ``factory``, only where
+        this search is the first with its number of hits; ``wrapper``, what the adapter adds:
+        checking and converting, and for an async engine handing over to its event loop.
+
         Raises:
             ContractError: ``k`` below 1, no index yet, an answer that is no list of documents, a
                 document without id, or an id that is not in the corpus.
         """
+        start = perf_counter_ns()
         require_k(k)
         if not self._external:
             require_index(self._documents is not None, self)
@@ -153,14 +159,24 @@ class LangChainRetriever(Retriever):
             self._reader = self._new_reader()
         asked = query if self._pass_query else query.text
         depth, seen = max(k, self._min_k), -1
+        stages: dict[str, int] = {"langchain": 0}
         while True:
-            hits = self._reader.read(self._ask(self._runnable(depth), asked))
+            runnable = self._built.get(depth) if self._fixed is None else self._fixed
+            if runnable is None:
+                begin = perf_counter_ns()
+                runnable = self._runnable(depth)
+                stages["factory"] = stages.get("factory", 0) + perf_counter_ns() - begin
+            found, inside = self._ask(runnable, asked)
+            stages["langchain"] += inside
+            hits = self._reader.read(found, stages)
             ranking = collapse(hits, EMPTY, k)
             exhausted = len(hits) < depth or len(hits) <= seen or self._fixed is not None
             if len(ranking) == k or exhausted:
                 break
             depth, seen = depth * 2, len(hits)
         self._count(len(ranking), k)
+        spent = sum(stages.values())
+        stages["wrapper"] = perf_counter_ns() - start - spent  # the ranking holds this mapping
         return ranking
 
     def describe(self) -> Mapping[str, Any]:
@@ -289,22 +305,31 @@ class LangChainRetriever(Retriever):
             )
         return made
 
-    def _ask(self, runnable: Runnable[Any, Any], asked: Any) -> Any:
+    def _ask(self, runnable: Runnable[Any, Any], asked: Any) -> tuple[Any, int]:
+        """The engine's answer, and the nanoseconds inside of ``invoke`` or ``ainvoke``."""
         if self._use_async:
-            return self._loop.run(lambda: runnable.ainvoke(asked))
-        if self._use_async is False:
-            return runnable.invoke(asked)
+            return self._loop.run(lambda: _awaited(runnable, asked))
+        begin = perf_counter_ns()
         try:
             found = runnable.invoke(asked)
         except (NotImplementedError, TypeError) as problem:
             # RunnableLambda over an async function raises a TypeError that names ainvoke.
-            if isinstance(problem, TypeError) and "ainvoke" not in str(problem):
+            other = isinstance(problem, TypeError) and "ainvoke" not in str(problem)
+            if other or self._use_async is False:
                 raise
-            found = self._loop.run(lambda: runnable.ainvoke(asked))
+            tried = perf_counter_ns() - begin
+            found, inside = self._loop.run(lambda: _awaited(runnable, asked))
             self._use_async = True
-        else:
-            self._use_async = False
-        return found
+            return found, tried + inside
+        inside = perf_counter_ns() - begin
+        self._use_async = False
+        return found, inside
+
+
+async def _awaited(runnable: Runnable[Any, Any], asked: Any) -> tuple[Any, int]:
+    begin = perf_counter_ns()
+    found = await runnable.ainvoke(asked)
+    return found, perf_counter_ns() - begin
 
 
 def as_langchain(

@@ -16,7 +16,7 @@ from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 from harness.errors import ContractError
 from harness.ranking import checked_ranking
 from harness.retriever import Retriever
-from harness.types import Document, Query, Ranking
+from harness.types import EMPTY, Document, Query, Ranking
 
 __all__ = [
     "AnswerReader",
@@ -101,8 +101,8 @@ class AnswerReader:
         self._known_ids = known_ids
         self._id_place = "Document.id" if id_key is None else f"metadata key {id_key!r}"
 
-    def read(self, found: Any) -> Ranking:
-        """All of ``found`` in its order; an id may stand in it more than once.
+    def read(self, found: Any, stages: Mapping[str, int] = EMPTY) -> Ranking:
+        """All of ``found`` in its order, with ``stages``; an id may stand in it more than once.
 
         Raises:
             ContractError: no list of documents, a document without an id or with one that is not
@@ -124,7 +124,7 @@ class AnswerReader:
             ids.append(doc_id)
             if scores is not None:
                 scores.append(self._score_of(document, scores))
-        return Ranking(ids, scores)
+        return Ranking(ids, scores, stages)
 
     def _as_text(self, doc_id: Any, document: LangChainDocument) -> str:
         if isinstance(doc_id, int) and not isinstance(doc_id, bool):

@@ -18,8 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.errors import ContractError, HarnessError
+from harness.measure.clock import clock_warnings
 from harness.measure.deadline import Deadline, QueryTimeoutError, deadline
-from harness.measure.protocol import WARM_UP_SECONDS, Plan, Protocol, plan
+from harness.measure.noise import NoiseRecorder
+from harness.measure.protocol import Plan, Protocol, plan
+from harness.measure.steady import SteadyState
 from harness.ranking import checked_ranking
 from harness.retriever import Retriever
 from harness.types import Query, Ranking
@@ -48,7 +51,19 @@ class System:
 
 @dataclass(slots=True)
 class Timings:
-    """Every measured call, in the order made. Arrays of one length."""
+    """Every measured call, in the order made. Arrays of one length.
+
+    Attributes:
+        wall_ns: int64 nanoseconds.
+        round: of its launch, from 0.
+        position: place in its round, from 0.
+        query: number of the query, from 0.
+        failed: True where the call raised or took too long.
+        stages: stage -> int64 nanoseconds, -1 where the call did not report it.
+        launch: the process that made the call, from 0; without it there was one.
+        first_ns: int64 (launches, queries), the first call of each query, which the warm-up made;
+            -1 where it made none.
+    """
 
     wall_ns: NDArray[np.int64]
     round: NDArray[np.int32]
@@ -56,6 +71,12 @@ class Timings:
     query: NDArray[np.int32]
     failed: NDArray[np.bool_]
     stages: dict[str, NDArray[np.int64]]
+    launch: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
+    first_ns: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
+
+    def __post_init__(self) -> None:
+        if len(self.launch) != len(self.wall_ns):
+            self.launch = np.zeros(len(self.wall_ns), dtype=np.int32)
 
 
 @dataclass(slots=True)
@@ -67,9 +88,12 @@ class Measurement:
         status: one for each query: "ok", "not run", or why it failed.
         timings: all measured calls, failed ones included.
         warm_up_calls: calls before the measured ones.
+        steady_after: calls of the warm-up until times had stopped changing, None where they had
+            not when it ended.
         unstable: queries whose later calls returned another ranking than the first.
         interrupted: the user stopped the run.
         overhead_ns: what the same measurement says of a retriever that does nothing (median).
+        noise: what else went on while calls were timed, see :mod:`harness.measure.noise`.
     """
 
     rankings: list[Ranking | None]
@@ -79,6 +103,8 @@ class Measurement:
     unstable: int
     interrupted: bool
     overhead_ns: int
+    steady_after: int | None = None
+    noise: dict[str, Any] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
 
@@ -93,10 +119,11 @@ def measure(
 ) -> list[Measurement]:
     """Run all ``queries`` on all ``systems``; one measurement for each system.
 
-    Each round visits the queries in a fresh seeded order. Several systems alternate query by
-    query, and which of them goes first rotates, so that none has an advantage from its place.
-    A query that raises or runs past the time-out is failed, is not repeated, and the run goes on.
-    Ctrl-C ends the measurement early and keeps what was finished.
+    Every system is warmed up until its times are steady, all with the same calls, before the first
+    call counts. Each round visits the queries in a fresh seeded order. Several systems alternate
+    query by query, and which of them goes first rotates, so that none has an advantage from its
+    place. A query that raises or runs past the time-out is failed, is not repeated, and the run
+    goes on. Ctrl-C ends the measurement early and keeps what was finished.
 
     Raises:
         ContractError: a retriever broke the contract; such a run has no meaning.
@@ -108,47 +135,85 @@ def measure(
     interrupted = False
     warm_up = 0
     overhead = _overhead(clock)
-    with deadline(protocol.timeout_s) as timer, _collector_off():
+    round_ns: list[int] = []
+    noise = NoiseRecorder()
+    with deadline(protocol.timeout_s) as timer, _collector(on=protocol.collector):
+        warming = _WarmUp(recorders, queries, calls, protocol.warm_up_s)
         try:
-            for warm_up in _warm_up(recorders, queries, calls, rng=rng, timer=timer, clock=clock):
-                done = warm_up * len(systems)
+            for warm_up in warming.calls(rng, timer, clock):
+                done = min(warm_up, calls.warm_up) * len(systems)
                 if progress:
                     progress(done, total)
             done = calls.warm_up * len(systems)  # a shorter warm-up must not end below 100 %
-            for round_ in range(calls.rounds):
-                gc.collect()
-                for position, query in enumerate(rng.permutation(len(queries)).tolist()):
-                    for turn in range(len(systems)):
-                        recorder = recorders[(turn + position + round_) % len(systems)]
-                        recorder.call(query, round_, position, timer, clock)
-                        done += 1
-                        if progress:
-                            progress(done, total)
+            with noise:
+                for round_ in range(calls.rounds):
+                    gc.collect()
+                    begin = time.monotonic_ns()
+                    for position, query in enumerate(rng.permutation(len(queries)).tolist()):
+                        for turn in range(len(systems)):
+                            recorder = recorders[(turn + position + round_) % len(systems)]
+                            recorder.call(query, round_, position, timer, clock)
+                            done += 1
+                            if progress:
+                                progress(done, total)
+                    round_ns.append(time.monotonic_ns() - begin)
         except KeyboardInterrupt:
             interrupted = True
-    return [recorder.result(warm_up, interrupted, overhead) for recorder in recorders]
+    results = []
+    for recorder in recorders:
+        result = recorder.result(warm_up, interrupted, overhead)
+        result.noise = noise.record
+        if clock is time.perf_counter_ns:
+            result.warnings += _clock_warnings(result.timings, round_ns)
+        results.append(result)
+    return results
 
 
-def _warm_up(
-    recorders: Sequence[_Recorder],
-    queries: Sequence[Query],
-    calls: Plan,
-    *,
-    rng: np.random.Generator,
-    timer: Deadline,
-    clock: Clock,
-) -> Iterator[int]:
-    """Calls that nothing is kept of, over queries in an order of their own; gives the number per
-    system so far. Ends after one full pass and at least 50 calls, or after 10 s: a service that
-    hangs must not cost a time-out for each query before the first one counts."""
-    start = clock()
-    order = rng.permutation(len(queries))
-    for n in range(calls.warm_up):
-        if clock() - start > WARM_UP_SECONDS * 1e9:
-            return
-        for recorder in recorders:
-            recorder.try_out(queries[order[n % len(queries)]], timer, clock)
-        yield n + 1
+def _clock_warnings(timings: Timings, round_ns: Sequence[int]) -> list[str]:
+    """Of the finished rounds: an interrupted one has no length to compare with."""
+    finished = timings.round < len(round_ns)
+    lengths = np.asarray(round_ns, dtype=np.int64)
+    return clock_warnings(timings.wall_ns[finished], lengths[timings.round[finished]])
+
+
+class _WarmUp:
+    """Calls that nothing is kept of, over queries in an order of their own, the same number for
+    every system.
+
+    Ends when every system has been steady, after one full pass and at least 50 calls; or after
+    some seconds, since a service that hangs must not cost a time-out for each query before the
+    first one counts.
+    """
+
+    def __init__(
+        self,
+        recorders: Sequence[_Recorder],
+        queries: Sequence[Query],
+        plan: Plan,
+        seconds: float,
+    ) -> None:
+        self.recorders = recorders
+        self.queries = queries
+        self.plan = plan
+        self.seconds = seconds
+
+    def calls(self, rng: np.random.Generator, timer: Deadline, clock: Clock) -> Iterator[int]:
+        """The number of calls per system so far, after each turn of all systems."""
+        start = clock()
+        order = rng.permutation(len(self.queries)).tolist()
+        n = 0
+        while not self._enough(n):
+            if clock() - start > self.seconds * 1e9:
+                return
+            for recorder in self.recorders:
+                recorder.try_out(order[n % len(order)], timer, clock)
+            n += 1
+            yield n
+
+    def _enough(self, n: int) -> bool:
+        if self.plan.warm_up_most is not None and n >= self.plan.warm_up_most:
+            return True
+        return n >= self.plan.warm_up and all(r.warming.steady for r in self.recorders)
 
 
 class _Recorder:
@@ -163,6 +228,8 @@ class _Recorder:
         self.status = [NOT_RUN] * len(queries)
         self.unstable: set[int] = set()
         self.late_failures = 0
+        self.warming = SteadyState()
+        self.first_ns = np.full(len(queries), -1, dtype=np.int64)
         self.pid = os.getpid()
         self.n = 0
         self.planned = calls.measured
@@ -174,9 +241,13 @@ class _Recorder:
         self.failed = np.zeros(size, dtype=bool)
         self.stages: dict[str, NDArray[np.int64]] = {}
 
-    def try_out(self, query: Query, timer: Deadline, clock: Clock) -> None:
+    def try_out(self, at: int, timer: Deadline, clock: Clock) -> None:
         """One call of the warm-up: failures show again, and are told, when they count."""
-        raw, _, failure = self._attempt(query, timer, clock)
+        query = self.queries[at]
+        raw, elapsed, failure = self._attempt(query, timer, clock)
+        self.warming.add(at, elapsed)
+        if self.first_ns[at] < 0:
+            self.first_ns[at] = elapsed
         if failure is None:
             self._check(raw, query)
 
@@ -289,6 +360,7 @@ class _Recorder:
             self.query[:n],
             self.failed[:n],
             {name: values[:n] for name, values in self.stages.items()},
+            first_ns=self.first_ns[None, :],
         )
         return Measurement(
             self.rankings,
@@ -298,7 +370,8 @@ class _Recorder:
             len(self.unstable),
             interrupted,
             overhead_ns,
-            warnings,
+            steady_after=self.warming.steady_after,
+            warnings=warnings,
         )
 
 
@@ -321,12 +394,13 @@ def _overhead(clock: Clock, calls: int = 200) -> int:
 
 
 @contextmanager
-def _collector_off() -> Iterator[None]:
-    """No collection inside a timed call; one is made between rounds."""
+def _collector(*, on: bool) -> Iterator[None]:
+    """No collection inside a timed call, unless ``on``; one is made between rounds in any case."""
     was_on = gc.isenabled()
     gc.collect()
     gc.freeze()
-    gc.disable()
+    if not on:
+        gc.disable()
     try:
         yield
     finally:

@@ -285,7 +285,7 @@ def test_a_hybrid_of_hybrids_works() -> None:
     assert ranking.doc_ids == ["d", "b", "a", "c"]
     assert list(ranking.legs) == ["Hybrid", "x"]
     assert set(ranking.stages) == {
-        *("Hybrid.leg:x", "leg:y", "Hybrid.fuse"),
+        *("Hybrid.leg:x", "Hybrid.leg:y", "Hybrid.fuse"),
         *("leg:Hybrid", "leg:x", "fuse"),
     }
     assert outer.describe()["legs"]["Hybrid"]["fusion"]["text"] == "rrf k=60, ranks from 1"

@@ -159,6 +159,16 @@ def test_each_launch_has_its_own_first_visit() -> None:
     assert (report.first_visit.ratio, report.first_visit.n) == (2.0, 120)
 
 
+def test_the_very_first_calls_show_caches_that_the_warm_up_has_filled() -> None:
+    made = calls(np.full((6, 60), 2.0), launches=3)
+    first = np.full((3, 60), 20_000_000, dtype=np.int64)
+    first[:, 7] = -1
+    report = made.report(first_ns=first)
+    assert (report.first_visit.ratio, report.first_visit.n) == (10.0, 3 * 59)
+    unknown = made.report(first_ns=np.full((3, 60), -1, dtype=np.int64))
+    assert unknown.first_visit == made.report().first_visit
+
+
 def test_without_repeats_nothing_is_said_of_the_first_visit() -> None:
     report = calls(np.ones((1, 40))).report()
     assert (report.first_visit.ratio, report.first_visit.n) == (None, 0)

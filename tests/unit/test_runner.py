@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -70,14 +71,78 @@ def test_every_round_visits_every_query_in_a_fresh_seeded_order() -> None:
     assert (first != other).any()
 
 
-def test_the_warm_up_makes_at_least_fifty_calls_and_consumes_no_query() -> None:
+STEADY = 4 + 3 * 50
+"""Calls of four queries until three windows of repeated visits agree, when all take the same."""
+
+
+def test_the_warm_up_goes_on_until_times_are_steady_and_consumes_no_query() -> None:
     clock = MockClock()
     retriever = Scripted(clock)
     result = run(retriever, clock, Protocol(rounds=1))
-    assert result.warm_up_calls == 50
-    assert len(retriever.calls) == 54
+    assert result.warm_up_calls == result.steady_after == STEADY
+    assert len(retriever.calls) == STEADY + 4
     assert sorted(retriever.calls[-4:]) == ["q0", "q1", "q2", "q3"]
     assert result.status == ["ok"] * 4
+
+
+class Warming(Scripted):
+    """A hundredth faster with each call, until it is warm after about 300."""
+
+    def search(self, query: Query, k: int) -> Ranking:
+        self.cost = max(1_000_000, int(20_000_000 * 0.99 ** len(self.calls)))
+        return super().search(query, k)
+
+
+def test_a_warm_up_that_still_gets_faster_goes_on() -> None:
+    clock = MockClock()
+    result = run(Warming(clock), clock, Protocol(rounds=1))
+    assert result.steady_after is not None
+    assert result.steady_after > STEADY
+    assert result.timings.wall_ns.max() == 1_000_000
+
+
+def test_every_system_gets_the_warm_up_that_the_slowest_to_settle_needs() -> None:
+    clock = MockClock()
+    systems = [System("steady", Scripted(clock)), System("warming", Warming(clock))]
+    first, second = measure(systems, QUERIES, 2, Protocol(rounds=1), clock=clock)
+    assert first.warm_up_calls == second.warm_up_calls == second.steady_after
+    assert first.steady_after == STEADY
+
+
+class Remembering(Scripted):
+    """Takes ten times as long for a query that it sees for the first time."""
+
+    def search(self, query: Query, k: int) -> Ranking:
+        self.cost = 1_000_000 if query.id in self.calls else 10_000_000
+        return super().search(query, k)
+
+
+def test_the_first_visit_of_a_query_is_kept_apart() -> None:
+    clock = MockClock()
+    timings = run(Remembering(clock), clock, Protocol(rounds=3)).timings
+    assert timings.first_ns.tolist() == [[10_000_000] * 4]
+    assert (timings.wall_ns == 1_000_000).all()
+
+
+class Drifting(Scripted):
+    """Each call a hundredth slower than the one before."""
+
+    def search(self, query: Query, k: int) -> Ranking:
+        self.cost = int(10_000_000 * 1.01 ** len(self.calls))
+        return super().search(query, k)
+
+
+def test_times_that_never_settle_end_the_warm_up_by_the_clock() -> None:
+    clock = MockClock()
+    result = run(Drifting(clock), clock, Protocol(rounds=1))
+    assert result.steady_after is None
+    assert 200 < result.warm_up_calls < 1_000
+
+
+def test_a_limit_of_calls_ends_the_warm_up_before_it_is_steady() -> None:
+    clock = MockClock()
+    result = run(Scripted(clock), clock, Protocol(rounds=2, max_calls=70))
+    assert (result.warm_up_calls, result.steady_after) == (62, None)
 
 
 def test_a_slow_warm_up_ends_after_ten_seconds_of_the_clock() -> None:
@@ -137,7 +202,7 @@ class FailingLater(Scripted):
 
     def search(self, query: Query, k: int) -> Ranking:
         ranking = super().search(query, k)
-        if query.id == "q2" and len(self.calls) > 50 + 4:
+        if query.id == "q2" and len(self.calls) > STEADY + 4:
             raise ValueError("gone")
         return ranking
 
@@ -269,7 +334,7 @@ class Interrupted(Scripted):
     """The user presses Ctrl-C in the middle of the third measured call."""
 
     def search(self, query: Query, k: int) -> Ranking:
-        if len(self.calls) == 50 + 2:
+        if len(self.calls) == STEADY + 2:
             raise KeyboardInterrupt
         return super().search(query, k)
 
@@ -346,9 +411,46 @@ def test_fewer_calls_than_queries_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"rounds": 0}, {"timeout_s": -1.0}, {"threads": 0}])
-def test_senseless_numbers_are_refused(wrong: dict[str, int]) -> None:
+def test_senseless_numbers_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="above 0"):
         Protocol(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"launches": -1}, "launches = -1"),
+        ({"warm_up_s": -0.5}, "warm-up = -0.5"),
+        ({"levels": (50.0, 100.0)}, "percentiles"),
+        ({"levels": ()}, "percentiles"),
+    ],
+)
+def test_other_senseless_parameters_are_named_as_their_options(
+    wrong: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(ConfigError, match=says):
+        Protocol(**wrong)
+
+
+def test_a_profile_is_a_set_of_parameters_and_what_is_given_wins() -> None:
+    assert Protocol.of() == Protocol()
+    assert Protocol.of("smoke").rounds == 1
+    release = Protocol.of("release", threads=2, launches=None)
+    assert (release.profile, release.min_calls, release.launches) == ("release", 10_000, 5)
+    assert release.threads == 2
+    assert Protocol.of("release", launches=7).launches == 7
+    assert Protocol.of("smoke", min_calls=500).rounds is None
+    with pytest.raises(ConfigError, match="did you mean release"):
+        Protocol.of("relase")
+
+
+def test_launches_share_the_calls() -> None:
+    shared = plan(Protocol.of("release"), 166)
+    assert (shared.launches, shared.rounds, shared.measured) == (5, 13, 13 * 166)
+    limited = plan(Protocol(launches=5, max_calls=1_500), 100)
+    assert (limited.rounds, limited.warm_up, limited.warm_up_most) == (2, 100, 100)
+    with pytest.raises(ConfigError, match="in 5 launches"):
+        plan(Protocol(launches=5, max_calls=499), 100)
 
 
 def test_the_collector_is_off_while_calls_are_timed() -> None:
