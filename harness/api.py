@@ -14,13 +14,14 @@ from harness.evaluation import Evaluation
 from harness.experiment import Reporter
 from harness.measure.protocol import Protocol
 from harness.metrics import conventions
-from harness.preparation import prepare
 from harness.records import read_run
 from harness.report import render, tables
 from harness.report.score_tables import score_tables
+from harness.report.table import Table
 from harness.run import Run
 from harness.run_files import read_rankings
 from harness.scorecard import ScoreCard, Truth, score_file, score_mapping
+from harness.sessions import prepared
 from harness.types import Dataset, Qrels
 
 __all__ = [
@@ -37,7 +38,7 @@ __all__ = [
 class _Shown:
     """Shows itself as a table: HTML in a notebook, text with ``print``."""
 
-    def _tables(self) -> list[tables.Table]:
+    def _tables(self) -> list[Table]:
         raise NotImplementedError
 
     def __str__(self) -> str:
@@ -68,7 +69,7 @@ class BenchResult(_Shown):
         """Where the run was saved, None when it was not."""
         return self.run.folder
 
-    def _tables(self) -> list[tables.Table]:
+    def _tables(self) -> list[Table]:
         return tables.run_tables(self.run)
 
 
@@ -88,7 +89,7 @@ class ComparisonResult(_Shown):
         """Every pair on every metric."""
         return self.comparison.deltas
 
-    def _tables(self) -> list[tables.Table]:
+    def _tables(self) -> list[Table]:
         return tables.comparison_tables(self.comparison)
 
 
@@ -116,7 +117,7 @@ class ScoreResult(_Shown):
         """The document of ``evaluate --format json``."""
         return self.card.as_dict(per_query=per_query)
 
-    def _tables(self) -> list[tables.Table]:
+    def _tables(self) -> list[Table]:
         return score_tables(self.card)
 
 
@@ -153,7 +154,7 @@ def bench(
     Raises:
         HarnessError: everything that is wrong with the input, in one message.
     """
-    experiment = prepare(
+    experiment = prepared(
         [retriever],
         dataset,
         split=split,
@@ -195,7 +196,7 @@ def compare(
             accepted="two or more",
             fix="use bench for a single one",
         )
-    experiment = prepare(
+    experiment = prepared(
         systems, dataset, split=split, k=k, metrics=metrics, protocol=protocol, save=save
     )
     return ComparisonResult(compare_runs(experiment.run(reporter, save=save)))

@@ -10,7 +10,7 @@ from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from harness.report.tables import Table
+    from harness.report.table import Table
 
 OK, REGRESSION, BAD_INPUT, NOT_JUDGED, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
 """Exit codes, each with one meaning; see :mod:`harness.cli`."""

@@ -42,6 +42,20 @@ def add_bench(commands: Any) -> None:
         help="override parameters of the retriever by dotted path",
     )
     bench.add_argument("--out", type=Path, metavar="DIR", help="folder of the run")
+    bench.add_argument(
+        "--protocol",
+        choices=("own", "tutorial"),
+        default="own",
+        help="tutorial: the latency of the usual notebook, to see how far it is off",
+    )
+    bench.add_argument(
+        "--cold",
+        type=int,
+        nargs="?",
+        const=5,
+        metavar="N",
+        help="then start N fresh processes (5) and time each step until the first answer",
+    )
     _add_measuring(bench)
     bench.set_defaults(run=_bench)
 
@@ -52,22 +66,22 @@ def add_compare(commands: Any) -> None:
     compare.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="folders of saved runs")
     compare.add_argument("--retrievers", nargs="+", default=[], metavar="NAME_OR_YAML")
     _add_measuring(compare)
-    measuring = ("dataset", "split", "k", "metrics", "min_calls", "rounds", "max_calls", "timeout")
+    unused = {"runs", "format", "debug", "help"}
     compare.set_defaults(
         run=_compare,
         measuring_defaults={
-            name: compare.get_default(name)
-            for name in (*measuring, "threads", "dry_run", "retrievers")
+            action.dest: action.default for action in compare._actions if action.dest not in unused
         },
     )
 
 
 def _bench(options: argparse.Namespace) -> int:
-    from harness.preparation import prepare
     from harness.report import tables
+    from harness.report.cold_tables import cold_tables
+    from harness.sessions import prepared
 
     with output_kept_clean():
-        experiment = prepare(
+        experiment = prepared(
             [options.retriever],
             options.dataset,
             split=options.split,
@@ -76,17 +90,28 @@ def _bench(options: argparse.Namespace) -> int:
             overrides=options.set,
             protocol=_protocol(options),
             out=options.out,
-            save=not options.dry_run,
+            save=not options.dry_run and options.protocol == "own",
         )
     if options.dry_run:
         return _dry_run(experiment, options)
+    if options.protocol == "tutorial":
+        return _tutorial(experiment, options)
 
     def print_runs(runs: Sequence[Run]) -> None:
         show(options, runs[0].summary, lambda: tables.run_tables(runs[0]))
 
     runs = _measured(experiment, print_runs)
-    print_runs(runs)
-    return _code(runs)
+    _draw(runs, options)
+    if options.cold is None:
+        print_runs(runs)
+        return _code(runs)
+    start = _cold(options, runs[0])
+    show(
+        options,
+        {**runs[0].summary, "cold": start.as_dict()},
+        lambda: [*tables.run_tables(runs[0]), *cold_tables(start)],
+    )
+    return INTERRUPTED if start.interrupted else _code(runs)
 
 
 def _compare(options: argparse.Namespace) -> int:
@@ -104,6 +129,7 @@ def _compare(options: argparse.Namespace) -> int:
         if options.dry_run:
             return _dry_run(experiment, options)
         runs = _measured(experiment, lambda unsaved: print_comparison(compare_runs(unsaved)))
+        _draw(runs, options)
     comparison = compare_runs(runs)
     print_comparison(comparison)
     code = OK if options.runs else _code(runs)
@@ -130,9 +156,69 @@ def _measured(experiment: Any, print_runs: Callable[[Sequence[Run]], None]) -> l
     return runs
 
 
+def _tutorial(experiment: Any, options: argparse.Namespace) -> int:
+    from harness.errors import ConfigError
+    from harness.report.tables import tutorial_table
+
+    if not hasattr(experiment, "tutorial"):
+        experiment.close()
+        raise ConfigError(
+            f"--launches {options.launches} with --protocol tutorial",
+            accepted="one process, as the notebook has it",
+            fix="leave --launches out",
+        )
+    with output_kept_clean(), reporter() as told:
+        found = experiment.tutorial(told)
+    name, data = experiment.candidates[0].name, experiment.dataset.name
+    document = {"retriever": name, "dataset": data, "k": options.k, "latency_ms": found.as_dict()}
+    show(options, document, lambda: [tutorial_table(name, data, options.k, found)])
+    return OK if found.n else NOT_JUDGED
+
+
+def _cold(options: argparse.Namespace, run: Run) -> Any:
+    """The start from nothing, in fresh processes; kept in the folder of the run."""
+    from harness.cold import cold_start
+    from harness.records import write_cold
+
+    with output_kept_clean(), reporter() as told, told.phase("starting from cold") as task:
+        start = cold_start(
+            options.retriever,
+            options.dataset,
+            split=options.split,
+            k=options.k,
+            overrides=options.set,
+            processes=options.cold,
+            threads=options.threads or 1,
+            progress=task,
+        )
+    if run.folder is not None:
+        write_cold(run.folder, start.as_dict())
+    return start
+
+
+def _draw(runs: Sequence[Run], options: argparse.Namespace) -> None:
+    """The pictures of saved runs; whatever prevents them, the figures are there."""
+    from harness.errors import HarnessError
+    from harness.records import write_pictures
+    from harness.report.run_pictures import run_pictures, side_by_side
+
+    if not options.pictures:
+        return
+    try:
+        together = side_by_side([run.name for run in runs], runs) if len(runs) > 1 else ""
+        for run in runs:
+            pictures = run_pictures(run)
+            if together:
+                pictures["side-by-side.svg"] = together
+            if run.folder is not None and pictures:
+                write_pictures(run.folder, pictures)
+    except HarnessError as problem:
+        say(f"retrieval-bench: no pictures: {problem.render()}")
+
+
 def _prepare_comparison(options: argparse.Namespace) -> Any:
     from harness.errors import ConfigError
-    from harness.preparation import prepare
+    from harness.sessions import prepared
 
     if len(options.retrievers) < 2:
         raise ConfigError(
@@ -141,7 +227,7 @@ def _prepare_comparison(options: argparse.Namespace) -> Any:
             fix="give two or more; use bench for one",
         )
     with output_kept_clean():
-        return prepare(
+        return prepared(
             options.retrievers,
             options.dataset,
             split=options.split,
@@ -171,15 +257,19 @@ def _dry_run(experiment: Any, options: argparse.Namespace) -> int:
 
     calls = experiment.plan
     names = [candidate.name for candidate in experiment.candidates]
+    most = None if calls.warm_up_most is None else calls.measured + calls.warm_up_most
     document = {
         "retrievers": names,
         "dataset": experiment.dataset.name,
         "queries": len(experiment.queries),
         "rounds": calls.rounds,
         "measured_calls": calls.measured,
-        "warm_up_calls_at_most": calls.warm_up,
-        "calls_at_most_per_retriever": calls.total,
-        "calls_at_most": calls.total * len(names),
+        "launches": calls.launches,
+        "warm_up_calls_at_least": calls.warm_up,
+        "warm_up_calls_at_most": calls.warm_up_most,
+        "warm_up_seconds_at_most": experiment.protocol.warm_up_s,
+        "calls_at_least": calls.total * calls.launches * len(names),
+        "calls_at_most": None if most is None else most * calls.launches * len(names),
         "warnings": list(experiment.dataset.warnings),
     }
     experiment.close()
@@ -206,12 +296,17 @@ def _answered(run: Run) -> bool:
 def _protocol(options: argparse.Namespace) -> Protocol:
     from harness.measure.protocol import Protocol
 
-    return Protocol(
+    return Protocol.of(
+        options.profile,
         min_calls=options.min_calls,
         rounds=options.rounds,
         max_calls=options.max_calls,
+        launches=options.launches,
+        warm_up_s=options.warm_up,
         timeout_s=options.timeout,
         threads=options.threads,
+        collector=options.collector == "on" or None,
+        levels=tuple(options.percentiles) or None,
     )
 
 
@@ -229,17 +324,51 @@ def _add_measuring(parser: argparse.ArgumentParser) -> None:
     )
     timing = parser.add_argument_group("measuring")
     timing.add_argument(
-        "--min-calls", type=int, default=1000, metavar="N", help="measured calls (default: 1000)"
+        "--profile",
+        default="default",
+        metavar="NAME",
+        help="smoke (one round), default, or release (10,000 calls in 5 processes)",
+    )
+    timing.add_argument(
+        "--min-calls", type=int, metavar="N", help="measured calls in all (default: 1000)"
     )
     timing.add_argument("--rounds", type=int, metavar="N", help="rounds, instead of --min-calls")
     timing.add_argument(
         "--max-calls", type=int, metavar="N", help="never more calls than this, warm-up included"
     )
     timing.add_argument(
-        "--timeout", type=float, default=60.0, metavar="S", help="seconds per call (default: 60)"
+        "--launches",
+        type=int,
+        metavar="N",
+        help="fresh processes to share the calls (default: 0, measure in this one)",
     )
     timing.add_argument(
-        "--threads", type=int, default=1, metavar="N", help="threads while searching (default: 1)"
+        "--warm-up", type=float, metavar="S", help="longest warm-up in seconds (default: 10)"
+    )
+    timing.add_argument("--timeout", type=float, metavar="S", help="seconds per call (default: 60)")
+    timing.add_argument(
+        "--threads", type=int, metavar="N", help="threads while searching (default: 1)"
+    )
+    timing.add_argument(
+        "--collector",
+        choices=("on", "off"),
+        default="off",
+        help="Python's garbage collector during timed calls (default: off)",
+    )
+    timing.add_argument(
+        "--percentiles",
+        type=float,
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="P",
+        help="such as 50 90 99.9 (default: 50 95 99)",
+    )
+    parser.add_argument(
+        "--no-pictures",
+        action="store_false",
+        dest="pictures",
+        help="draw no pictures of the times into the run's folder",
     )
     parser.add_argument(
         "--dry-run", action="store_true", help="build and check everything, count calls, run none"

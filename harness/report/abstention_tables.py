@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.errors import counted
 from harness.metrics.abstention import CRITERION, Abstention, Figures
 from harness.metrics.thresholds import AbstentionReport, ThresholdReport
-from harness.report.tables import Table
+from harness.report.table import Table
 
 CHOICES = 10
 """Thresholds shown in the decision table, about."""

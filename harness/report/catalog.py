@@ -10,7 +10,7 @@ from harness.data import dataset_names
 from harness.errors import HarnessError
 from harness.metrics.conventions import CONVENTIONS
 from harness.metrics.names import DEFINITIONS
-from harness.report.tables import Table
+from harness.report.table import Table
 
 
 def entries() -> dict[str, list[dict[str, Any]]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from harness.errors import counted
 from harness.metrics import reader_spans, reader_text
 from harness.reader import INTERVAL, ReaderCounts, ReaderMean, ReaderResult
-from harness.report.tables import Table
+from harness.report.table import Table
 
 _DENOMINATORS = {
     "all": "denominator all: every question of the gold file (end to end)",

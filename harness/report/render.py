@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterable
 from typing import IO, TYPE_CHECKING
 
-from harness.report.tables import Table
+from harness.report.table import Table
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from harness.report.abstention_tables import abstention_tables
-from harness.report.tables import Table, interval_text, quality_text
+from harness.report.table import Table
+from harness.report.tables import interval_text, quality_text
 from harness.scorecard import ScoreCard
 from harness.scoring import INTERVAL
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from harness.comparison import Comparison, Delta
 from harness.errors import counted
+from harness.measure.tutorial import TutorialLatency
+from harness.report.stage_tables import stage_tables
+from harness.report.table import Table
 from harness.run import Run
+from harness.stages import stage_report
 from harness.types import Verdict
 
-LEVELS = ("p50", "p95", "p99")
+_LEVEL = re.compile(r"p[\d.]+")
 
 SYSTEMS_PER_TABLE = 4
 """As many as fit beside each other in 80 columns."""
@@ -20,26 +25,8 @@ WARNINGS_SHOWN = 5
 """Of each run; the others are in its summary.json."""
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Rows of text.
-
-    Attributes:
-        rules: numbers of the rows that start a new section.
-        notes: stand below, one a line.
-        words: numbers of the columns that hold words, and are left-aligned; the others, numbers.
-    """
-
-    title: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    rules: Sequence[int] = ()
-    notes: Sequence[str] = field(default=())
-    words: Sequence[int] = (0,)
-
-
 def run_tables(run: Run) -> list[Table]:
-    """One table: quality with intervals, latency, what was measured on what."""
+    """Quality with intervals, latency; where the time of a call goes; what was measured on what."""
     summary = run.summary
     rows = [
         (
@@ -55,29 +42,48 @@ def run_tables(run: Run) -> list[Table]:
         for name, share in run.evaluation.judged.items()
     ]
     latency = _latency(run)
-    levels = {level: latency.get(level, {}) for level in LEVELS}
-    latency_rows = [
-        (f"{level} ms", _ms(entry.get("value")), _interval(entry.get("ci95"), _ms), "")
-        for level, entry in levels.items()
-    ]
-    latency_rows[0] = (*latency_rows[0][:3], counted(latency.get("n", 0), "call"))
-    latency_rows.append(("mean ms", _ms(latency.get("mean")), "", ""))
-    stages = [
-        (f"  {stage}", _ms(entry["p50"]), "", "p50 of stage")
-        for stage, entry in summary.get("stages_ms", {}).items()
-    ]
+    latency_rows = _percentile_rows(latency, "", counted(latency.get("n", 0), "call"))
+    latency_rows.append(("mean ms", _ms(latency.get("mean")), "", _spread(latency)))
+    mix = latency.get("mix", {})
+    if mix:
+        queries = counted(mix.get("n", 0), "query")
+        supported = {level: mix[level] for level in _levels(mix) if mix[level]["value"] is not None}
+        latency_rows += _percentile_rows(supported, "by query ", f"{queries}, each its median")
     index_rows = _index_rows(summary.get("index", {}))
-    sections = [rows, latency_rows + stages, index_rows]
+    sections = [rows, latency_rows, index_rows]
     rules = [len(rows), len(rows) + len(sections[1])]
-    return [
-        Table(
-            title=_title([summary], summary["retriever"]),
-            columns=("", "value", "95 % interval", ""),
-            rows=[row for section in sections for row in section],
-            rules=rules if index_rows else rules[:1],
-            notes=_notes(run),
-        )
+    main = Table(
+        title=_title([summary], summary["retriever"]),
+        columns=("", "value", "95 % interval", ""),
+        rows=[row for section in sections for row in section],
+        rules=rules if index_rows else rules[:1],
+    )
+    stages = stage_tables(
+        run.name, stage_report(run.timings.wall_ns, run.timings.stages, parallel=run.parallel)
+    )
+    *first, last = [main, *stages]
+    return [*first, replace(last, notes=[*last.notes, *_notes(run)])]
+
+
+def _levels(latency: Mapping[str, Any]) -> list[str]:
+    """Names of the percentiles that were reported."""
+    return [name for name in latency if _LEVEL.fullmatch(name)]
+
+
+def _percentile_rows(
+    latency: Mapping[str, Any], prefix: str, of: str
+) -> list[tuple[str, str, str, str]]:
+    rows = [
+        (f"{prefix}{level} ms", _ms(entry.get("value")), _interval(entry.get("ci95"), _ms), "")
+        for level, entry in ((level, latency[level]) for level in _levels(latency))
     ]
+    return [(*rows[0][:3], of), *rows[1:]] if rows else rows
+
+
+def _spread(latency: Mapping[str, Any]) -> str:
+    if latency.get("sd") is None:
+        return ""
+    return f"sd {_ms(latency['sd'])}, max {_ms(latency['max'])}"
 
 
 def comparison_tables(comparison: Comparison) -> list[Table]:
@@ -102,7 +108,8 @@ def _side_by_side(comparison: Comparison, pairs: Sequence[tuple[str, Run]]) -> T
         shares = [run.evaluation.judged.get(name) for _, run in pairs]
         rows.append([name] + [quality_text(share) for share in shares])
     rules = [len(rows)]
-    for level in LEVELS:
+    levels = dict.fromkeys(level for run in comparison.runs for level in _levels(_latency(run)))
+    for level in levels:
         entries = [_latency(run).get(level, {}) for _, run in pairs]
         rows.append([f"{level} ms"] + [_ms(entry.get("value")) for entry in entries])
         if any(entry.get("ci95") for entry in entries):
@@ -305,10 +312,16 @@ def _notes(run: Run) -> list[str]:
 def _unsupported(summary: Mapping[str, Any]) -> list[str]:
     """Why percentiles are not given, equal reasons together."""
     missing: dict[str, list[str]] = {}
-    for level in LEVELS:
-        reason = summary.get("latency_ms", {}).get(level, {}).get("reason")
+    latency = summary.get("latency_ms", {})
+    for level in _levels(latency):
+        reason = latency[level].get("reason")
         if reason:
             missing.setdefault(reason, []).append(level)
+    mix = latency.get("mix", {})
+    for level in _levels(mix):
+        reason = mix[level].get("reason")
+        if reason:
+            missing.setdefault(reason, []).append(f"by query {level}")
     return [f"{', '.join(levels)} not given: {reason}" for reason, levels in missing.items()]
 
 
@@ -325,9 +338,10 @@ def _measured_on(run: Run) -> list[str]:
             f"{data.get('n_unanswerable', 0):,} need no search{not_run}"
         ),
         (
-            f"calls: {counted(latency.get('rounds', 0), 'round')} "
-            f"after a warm-up of {latency.get('warm_up_calls', 0):,}, "
+            f"calls: {_launches(latency)}{counted(latency.get('rounds', 0), 'round')} "
+            f"after a warm-up of {latency.get('warm_up_calls', 0):,} ({_steady(latency)}), "
             f"{counted(environment.get('threads', 1), 'thread')} while searching"
+            f"{_happened(latency)}"
         ),
         (
             f"machine: {machine.get('processor', 'unknown')}, "
@@ -338,6 +352,21 @@ def _measured_on(run: Run) -> list[str]:
             f"ties: {run.summary.get('tie_rule', '?')}; fingerprint {data['fingerprint'][:12]}"
         ),
     ]
+
+
+def _launches(latency: Mapping[str, Any]) -> str:
+    n = latency.get("launches", 1)
+    return f"{n} launches of " if n > 1 else ""
+
+
+def _steady(latency: Mapping[str, Any]) -> str:
+    after = latency.get("steady_after")
+    return "not steady" if after is None else f"steady after {after:,}"
+
+
+def _happened(latency: Mapping[str, Any]) -> str:
+    stalls = latency.get("stalls")
+    return f"; {counted(stalls, 'stalled call')}" if stalls else ""
 
 
 def _index_rows(index: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
@@ -395,8 +424,25 @@ def _interval(ends: Sequence[float] | None, form: Any) -> str:
     return "" if ends is None else f"[{form(ends[0])}, {form(ends[1])}]"
 
 
+def tutorial_table(name: str, dataset: str, k: int, found: TutorialLatency) -> Table:
+    """The four figures of the usual notebook, and what keeps them from being relied on."""
+    how = f"timed once by the wall clock, after {found.warmup} spent on warming up"
+    return Table(
+        f"{name} on {dataset}, k = {k}, timed as in a tutorial",
+        ("", "ms"),
+        [(level, _ms(getattr(found, level))) for level in ("mean", "p50", "p95", "p99")],
+        notes=[
+            f"{counted(found.n, 'query')} {how}; no quality, no interval, nothing saved",
+            *(f"warning: {warning}" for warning in found.warnings),
+        ],
+    )
+
+
 def plan_table(document: Mapping[str, Any]) -> Table:
     """What ``--dry-run`` says: how many calls a run would make."""
+    most, seconds = document["calls_at_most"], document["warm_up_seconds_at_most"]
+    at_most = [] if most is None else [("all calls together, at most", f"{most:,}")]
+    until = f"the warm-up goes on until times are steady, for {seconds:g} s at most"
     return Table(
         f"{', '.join(document['retrievers'])} on {document['dataset']}: nothing was run",
         ("", "calls"),
@@ -404,11 +450,14 @@ def plan_table(document: Mapping[str, Any]) -> Table:
             ("queries", f"{document['queries']:,}"),
             ("measured rounds", f"{document['rounds']:,}"),
             ("measured calls per retriever", f"{document['measured_calls']:,}"),
-            ("warm-up calls per retriever, at most", f"{document['warm_up_calls_at_most']:,}"),
-            ("all calls together, at most", f"{document['calls_at_most']:,}"),
+            ("launches", f"{document['launches']:,}"),
+            ("warm-up calls per retriever, at least", f"{document['warm_up_calls_at_least']:,}"),
+            ("all calls together, at least", f"{document['calls_at_least']:,}"),
+            *at_most,
         ],
         notes=[
             "every part was built and checked; indexing starts with a real run",
+            *([until] if most is None else []),
             *(f"warning: {warning}" for warning in document["warnings"]),
         ],
     )

@@ -16,11 +16,14 @@ from harness.measure.runner import measure as run
 from harness.report.progress import Bars
 from harness.retriever import Retriever
 from harness.types import LegTrace, Query, Ranking
+from tests.benchmarks import children
 from tests.benchmarks.report import Group, Options, Row
 
 K = 100
 N_IDS = 100_000
 LIMIT = 50e-6
+MEMORY_LIMIT = 100e6
+"""Bytes for a million recorded calls."""
 
 
 def measure(options: Options) -> Group:
@@ -64,6 +67,7 @@ def measure(options: Options) -> Group:
             *rows,
             Row("timed call that does nothing", inside, "s", bare, "by a bare clock"),
             Row("once, before the first timed call", before, "s"),
+            *_recorded(20_000 if options.quick else 1_000_000),
         ],
         [
             (
@@ -80,6 +84,23 @@ def measure(options: Options) -> Group:
             ),
         ],
     )
+
+
+def _recorded(n_calls: int) -> list[Row]:
+    """Memory of recorded calls, in a process of its own; none where it cannot be measured."""
+    grown = children.answer("recorded", str(n_calls))["bytes"]
+    if grown is None:
+        return []
+    limit = MEMORY_LIMIT * n_calls / 1e6 if n_calls >= 1_000_000 else None
+    return [
+        Row(
+            f"memory for {n_calls:,} calls",
+            grown,
+            "bytes",
+            at_most=limit,
+            absolute=limit is not None,
+        )
+    ]
 
 
 class _Parts(NamedTuple):

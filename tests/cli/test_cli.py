@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from harness import secrets
+from harness.errors import MissingDependencyError
 from tests.cli.project import Command, make_project
 
-QUICK = ("--rounds", "1")
+QUICK = ("--rounds", "1", "--no-pictures")
 
 
 OWN_MODULES = {"own", "counting", "leaky"}
@@ -515,12 +516,13 @@ class Slow(Overlap):
 def test_ctrl_c_keeps_what_was_finished(project: Path) -> None:
     (project / "slow.py").write_text(SLOW, encoding="utf-8")
     process = command(
-        *("bench", "--retriever", "slow:Slow", "--dataset", "data", "--rounds", "100000")
+        *("bench", "--retriever", "slow:Slow", "--dataset", "data", "--rounds", "100000"),
+        *("--warm-up", "0"),
     )
     calls = project / "calls.txt"
     until = time.monotonic() + 60
     while time.monotonic() < until and (
-        not calls.exists() or len(calls.read_text(encoding="utf-8").splitlines()) < 70
+        not calls.exists() or len(calls.read_text(encoding="utf-8").splitlines()) < 20
     ):
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
@@ -594,3 +596,49 @@ def test_a_project_with_folders_of_our_names_is_no_obstacle(project: Path) -> No
     )
     assert done.returncode == 0, done.stderr
     assert "Mine on data" in done.stdout
+
+
+def test_a_saved_run_has_pictures_unless_they_are_declined(project: Path, run: Command) -> None:
+    pytest.importorskip("matplotlib")
+    arguments = ("bench", "--retriever", "own.yaml", "--dataset", "data", "--rounds", "1")
+    assert run(*arguments, "--out", "drawn") == 0
+    assert {"latency.svg", "queries.svg"} <= {
+        p.name for p in (project / "drawn/pictures").iterdir()
+    }
+    assert run(*arguments, "--out", "bare", "--no-pictures") == 0
+    assert not (project / "bare/pictures").exists()
+
+
+def test_a_picture_that_cannot_be_drawn_costs_nothing_else(
+    project: Path, run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(*_: object, **__: object) -> str:
+        raise MissingDependencyError("no matplotlib", fix="pip install it")
+
+    monkeypatch.setattr("harness.report.run_pictures.ecdf", missing)
+    arguments = ("bench", "--retriever", "own.yaml", "--dataset", "data", "--rounds", "1")
+    assert run(*arguments, "--out", "drawn") == 0
+    assert "no pictures: no matplotlib" in run.err
+    assert "nDCG@10" in run.out
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="launches need POSIX")
+def test_launches_share_the_calls_and_are_told(project: Path, run: Command) -> None:
+    arguments = ("bench", "--retriever", "own.yaml", "--dataset", "data", "--no-pictures")
+    assert run(*arguments, "--launches", "2", "--rounds", "3", "--out", "launched") == 0
+    assert "2 launches of 3 rounds" in run.out
+    summary = json.loads((project / "launched/summary.json").read_text(encoding="utf-8"))
+    n_queries = summary["dataset"]["n_queries"] + summary["dataset"]["n_unanswerable"]
+    assert summary["latency_ms"]["launches"] == 2
+    assert summary["latency_ms"]["n"] == 2 * 3 * n_queries
+    manifest = json.loads((project / "launched/manifest.json").read_text(encoding="utf-8"))
+    assert [launch["status"] for launch in manifest["launches"]] == ["complete", "complete"]
+    assert run("compare", "launched", "launched", "--format", "json") == 0
+
+
+def test_a_start_from_cold_is_shown_and_kept(project: Path, run: Command) -> None:
+    arguments = ("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK, "--cold", "1")
+    assert run(*arguments, "--out", "cold", "--format", "json") == 0
+    shown = json.loads(run.out)["cold"]
+    assert shown == json.loads((project / "cold/cold.json").read_text(encoding="utf-8"))
+    assert shown["processes"] == 1

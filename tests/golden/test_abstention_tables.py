@@ -7,8 +7,9 @@ import pytest
 
 from harness.metrics.abstention import outcomes
 from harness.metrics.thresholds import AbstentionReport, abstention_report
-from harness.report import render, tables
+from harness.report import render
 from harness.report.abstention_tables import abstention_tables
+from harness.report.table import Table
 from tests.golden.test_tables import golden
 
 
@@ -41,7 +42,7 @@ def test_the_table_of_a_run_without_scores() -> None:
 
 def test_eighty_columns_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     for table in abstention_tables(make_report(12_000)):
-        bare = tables.Table("", table.columns, table.rows, table.rules)
+        bare = Table("", table.columns, table.rows, table.rules)
         monkeypatch.setattr(render, "PLAIN_WIDTH", 300)
         wide = render.plain([bare])
         monkeypatch.setattr(render, "PLAIN_WIDTH", 80)

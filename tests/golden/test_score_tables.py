@@ -13,10 +13,11 @@ from harness.data.answers import Answer, GoldQuestion, Predictions, Span
 from harness.metrics import Judgements
 from harness.metrics.conventions import CONVENTIONS, convention
 from harness.reader import ReaderResult, score_reader
-from harness.report import render, tables
+from harness.report import render
 from harness.report.audit_tables import audit_tables
 from harness.report.reader_tables import reader_tables
 from harness.report.score_tables import score_tables
+from harness.report.table import Table
 from harness.run_files import RunFile
 from harness.scorecard import ScoreCard, Truth, score_file
 from harness.types import Qrels, Ranking
@@ -146,7 +147,7 @@ def test_eighty_columns_are_enough(made: str, monkeypatch: pytest.MonkeyPatch) -
         "reader": lambda: reader_tables(read()[0]),
     }[made]()
     for table in shown:
-        bare = tables.Table("", table.columns, table.rows, table.rules)
+        bare = Table("", table.columns, table.rows, table.rules)
         monkeypatch.setattr(render, "PLAIN_WIDTH", 300)
         wide = render.plain([bare])
         monkeypatch.setattr(render, "PLAIN_WIDTH", 80)

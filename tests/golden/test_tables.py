@@ -16,6 +16,7 @@ from harness.measure.runner import Measurement, Timings
 from harness.metrics import default_metrics
 from harness.preparation import Problems
 from harness.report import render, tables
+from harness.report.table import Table
 from harness.retriever import Capabilities
 from harness.run import Run, pack_rankings
 from harness.summary import summarize
@@ -54,9 +55,10 @@ def make_run(
         rankings.append(Ranking(ids, [4.0, 3.0, 2.0, 1.0]))
     rankings.append(Ranking(["x0"], [1.0]))
     wall = (np.arange(calls, dtype=np.int64) % 97 + 1) * 10_000 * (shift + 1)
-    each = np.zeros(calls, dtype=np.int32)
-    timings = Timings(wall, each, each, each, each.astype(bool), {"sparse": wall // 2})
-    measurement = Measurement(rankings, ["ok"] * 41, timings, 50, 0, False, 80)
+    round_, query = np.divmod(np.arange(calls, dtype=np.int32), 40)
+    failed = np.zeros(calls, dtype=bool)
+    timings = Timings(wall, round_, query, query, failed, {"sparse": wall // 2})
+    measurement = Measurement(rankings, ["ok"] * 41, timings, 250, 0, False, 80, 204)
     packed = pack_rankings([q.id for q in (*queries, none)], rankings, 10)
     evaluation = evaluate(
         packed.ranking[:40], packed.doc_ids, [q.id for q in queries], qrels, default_metrics(10)
@@ -146,10 +148,10 @@ def test_the_record_of_an_older_run_can_be_shown() -> None:
 
 
 def test_many_warnings_are_cut_short() -> None:
-    notes = tables.run_tables(make_run("a", 0, warnings=[f"w{i}" for i in range(8)]))[0].notes
+    notes = tables.run_tables(make_run("a", 0, warnings=[f"w{i}" for i in range(8)]))[-1].notes
     said = [note for note in notes if note.startswith("warning")]
     assert said[-2:] == ["warning: w4", "warning: ... and 3 more in summary.json"]
-    notes = tables.run_tables(make_run("a", 0, warnings=[f"w{i}" for i in range(5)]))[0].notes
+    notes = tables.run_tables(make_run("a", 0, warnings=[f"w{i}" for i in range(5)]))[-1].notes
     assert notes[-1] == "warning: w4"
 
 
@@ -158,7 +160,7 @@ def test_eighty_columns_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     names = ["bm25", "dense", "hybrid", "hybrid-convex"]
     comparison = compare_runs([make_run(name, i % 3) for i, name in enumerate(names)])
     side_by_side, differences = tables.comparison_tables(comparison)
-    shown = render.plain([tables.Table(t.title, t.columns, t.rows, t.rules) for t in
+    shown = render.plain([Table(t.title, t.columns, t.rows, t.rules) for t in
                           (side_by_side, differences)])  # fmt: skip
     assert max(map(len, shown.splitlines())) <= 80
     assert "…" not in shown
@@ -172,8 +174,12 @@ def test_the_plan_of_a_dry_run() -> None:
         "queries": 300,
         "rounds": 4,
         "measured_calls": 1200,
-        "warm_up_calls_at_most": 300,
-        "calls_at_most": 3000,
+        "launches": 1,
+        "warm_up_calls_at_least": 300,
+        "warm_up_calls_at_most": None,
+        "warm_up_seconds_at_most": 10.0,
+        "calls_at_least": 3000,
+        "calls_at_most": None,
         "warnings": ["3 empty documents"],
     }
     golden("plan.txt", render.plain([tables.plan_table(document)]))

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 FLOORS = [
     {"errors", "types", "__init__", "scripts"},
-    {"secrets", "retriever", "ranking", "stats", "percentiles", "latency"},
+    {"secrets", "retriever", "ranking", "stats", "percentiles", "latency", "stages"},
     {"plugins", "units"},
     {"config"},
     {"data", "metrics", "measure"},
@@ -22,8 +22,10 @@ FLOORS = [
     {"scoring", "reader", "run", "summary"},
     {"run_files", "records", "comparison"},
     {"audit", "scorecard"},
-    {"experiment", "report", "testing"},
+    {"experiment", "testing"},
     {"preparation"},
+    {"launches", "launch_merge", "launch_worker", "cold", "cold_record", "cold_worker"},
+    {"sessions", "report"},
     {"api"},
     {"cli"},
     {"__main__"},

@@ -29,7 +29,7 @@ from harness.config import RetrieverConfig, validate
 from harness.data import build_dataset
 from harness.data.answers import Answer, GoldQuestion, Predictions, Span
 from harness.data.config import DatasetConfig, Format
-from harness.measure import protocol
+from harness.measure import protocol, steady
 from harness.metrics import Judgements, judge_lists, parse_metric
 from harness.metrics.conventions import CONVENTIONS
 from harness.metrics.names import DEFINITIONS
@@ -208,9 +208,16 @@ def test_every_format_and_key_of_dataset_yaml_is_in_the_guide() -> None:
 def test_the_numbers_of_the_protocol_are_those_of_the_code() -> None:
     page = " ".join(_text(GUIDE / "measuring.md").split())
     for level, needs in NEEDS.items():
-        assert f"| p{level:g} | {needs.printed:,} calls |" in page
+        calls = f"{needs.printed:,} calls | {needs.gated:,}"
+        assert f"| p{level:g} | {calls} |" in page
     assert f"at least {protocol.WARM_UP_CALLS} calls" in page
-    assert f"{protocol.WARM_UP_SECONDS:g} seconds have passed" in page
+    assert f"After {protocol.Protocol().warm_up_s:g} seconds" in page
+    assert (
+        f"windows of {steady.WINDOW} calls agree within {steady.TOLERANCE:.0%}".replace("%", " %")
+        in page
+    )
+    release = protocol.PROFILES["release"]
+    assert f"{release['min_calls']:,} calls in {release['launches']} launches" in page
 
 
 def test_every_exit_code_is_in_the_guide() -> None:

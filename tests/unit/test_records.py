@@ -112,7 +112,7 @@ def test_all_documented_files_are_there_and_nothing_else() -> None:
     ]
     with np.load(folder / "timings.npz") as arrays:
         assert set(arrays.files) == {
-            "wall_ns", "launch", "round", "position", "query", "failed", "stage:sparse",
+            "wall_ns", "launch", "round", "position", "query", "failed", "first_ns", "stage:sparse",
         }  # fmt: skip
 
 
