@@ -33,7 +33,7 @@ class Protocol:
         max_calls: never make more calls than this per retriever, warm-up included.
         launches: fresh processes, one after the other, each with its share of the calls; 0 =
             measure in this process.
-        warm_up_s: the warm-up ends after so many seconds, steady or not.
+        warm_up_s: the warm-up ends after so many seconds for each system, steady or not.
         timeout_s: a call that takes longer is a failed one; None = no limit.
         threads: threads that numerical libraries may use during timed searches.
         collector: leave Python's garbage collector on during timed calls, as a server has it.

@@ -181,8 +181,8 @@ class _WarmUp:
     every system.
 
     Ends when every system has been steady, after one full pass and at least 50 calls; or after
-    some seconds, since a service that hangs must not cost a time-out for each query before the
-    first one counts.
+    some seconds for each of them, since a service that hangs must not cost a time-out for each
+    query before the first one counts.
     """
 
     def __init__(
@@ -203,7 +203,7 @@ class _WarmUp:
         order = rng.permutation(len(self.queries)).tolist()
         n = 0
         while not self._enough(n):
-            if clock() - start > self.seconds * 1e9:
+            if clock() - start > self.seconds * 1e9 * len(self.recorders):
                 return
             for recorder in self.recorders:
                 recorder.try_out(order[n % len(order)], timer, clock)

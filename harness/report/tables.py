@@ -122,6 +122,9 @@ def _side_by_side(comparison: Comparison, pairs: Sequence[tuple[str, Run]]) -> T
         # Over all runs, so that tables below each other have the same rows.
         if len({fact(run) for run in comparison.runs}) > 1:
             rows.append([name] + [fact(run) for _, run in pairs])
+    stalls = [_latency(run).get("stalls") or 0 for _, run in pairs]
+    if any(stalls):
+        rows.append(["stalls"] + [f"{n:,}" for n in stalls])
     failed = [run.summary.get("n_failed", 0) for _, run in pairs]
     if any(failed):
         rows.append(["failed"] + [str(n) for n in failed])
@@ -176,6 +179,10 @@ def _comparison_notes(pairs: Sequence[tuple[str, Run]]) -> list[str]:
         *_said(_measured_on, pairs),
         _how_timed(runs),
     ]
+    if any(_latency(run).get("stalls") for run in runs):
+        notes.append(
+            "stalls: calls far slower than their query usually is; they are in all figures"
+        )
     if any(_unanswerable(run.summary)[0] for run in runs):
         notes.append("needless: queries that need no search and got hits (not in the means)")
     return [
@@ -298,6 +305,9 @@ def _notes(run: Run) -> list[str]:
     if summary.get("n_failed"):
         failed = counted(summary["n_failed"], "query")
         notes.append(f"FAILED on {failed}; an evaluated one counts 0 in every mean")
+    stalls = _latency(run).get("stalls")
+    if stalls:
+        notes.append(f"{counted(stalls, 'call')} far slower than their query usually is (stalls)")
     notes += _unsupported(summary)
     if summary.get("n_collapsed"):
         hits = counted(summary["n_collapsed"], "hit")
@@ -341,7 +351,6 @@ def _measured_on(run: Run) -> list[str]:
             f"calls: {_launches(latency)}{counted(latency.get('rounds', 0), 'round')} "
             f"after a warm-up of {latency.get('warm_up_calls', 0):,} ({_steady(latency)}), "
             f"{counted(environment.get('threads', 1), 'thread')} while searching"
-            f"{_happened(latency)}"
         ),
         (
             f"machine: {machine.get('processor', 'unknown')}, "
@@ -360,13 +369,7 @@ def _launches(latency: Mapping[str, Any]) -> str:
 
 
 def _steady(latency: Mapping[str, Any]) -> str:
-    after = latency.get("steady_after")
-    return "not steady" if after is None else f"steady after {after:,}"
-
-
-def _happened(latency: Mapping[str, Any]) -> str:
-    stalls = latency.get("stalls")
-    return f"; {counted(stalls, 'stalled call')}" if stalls else ""
+    return "not steady" if latency.get("steady_after") is None else "steady"
 
 
 def _index_rows(index: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
