@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, repeat
 from typing import Any, NamedTuple, TypeVar
 
@@ -124,12 +125,11 @@ def finite_scores(
     Raises:
         DataError: a score that is no finite number (a text is none), with its query and document.
     """
-    try:
-        flat = array("d", chain.from_iterable(of.values() for of in scores_of))
-    except (TypeError, OverflowError):
-        flat = None
-    if flat is not None:
-        scores = np.frombuffer(flat)
+    given: list[float] = []
+    for of in scores_of:
+        given += of.values()
+    with suppress(TypeError, OverflowError):  # unlike numpy, an array takes no text for a number
+        scores = np.frombuffer(array("d", given))
         if np.isfinite(scores).all():
             return scores
     for query_id, of in zip(query_ids, scores_of, strict=True):
