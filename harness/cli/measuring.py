@@ -327,7 +327,7 @@ def _add_measuring(parser: argparse.ArgumentParser) -> None:
         "--profile",
         default="default",
         metavar="NAME",
-        help="smoke (one round), default, or release (10,000 calls in 5 processes)",
+        help="smoke (one round), default, release (10,000 calls in 5 processes), or a YAML file",
     )
     timing.add_argument(
         "--min-calls", type=int, metavar="N", help="measured calls in all (default: 1000)"

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import Any
 
+from harness.config import read_yaml
 from harness.errors import ConfigError, near_names
+from harness.plugins import describe_faults
 from harness.stats import SEED
 
 WARM_UP_CALLS = 50
@@ -69,17 +72,13 @@ class Protocol:
     def of(cls, profile: str = "default", **given: Any) -> Protocol:
         """The protocol of a profile, with what is ``given`` and not None in place of its own.
 
+        Args:
+            profile: a name of :data:`PROFILES`, or a YAML file with parameters of this class.
+
         Raises:
-            ConfigError: no such profile; a number that makes no sense.
+            ConfigError: no such profile; an unknown key; a number that makes no sense.
         """
-        if profile not in PROFILES:
-            raise ConfigError(
-                f"profile {profile!r}",
-                where="--profile",
-                accepted=near_names(profile, PROFILES),
-                fix="correct the name",
-            )
-        own = dict(PROFILES[profile])
+        own = _from_file(Path(profile)) if _is_file_name(profile) else dict(_named(profile))
         chosen = {name: value for name, value in given.items() if value is not None}
         if "min_calls" in chosen:
             own.pop("rounds", None)
@@ -144,6 +143,42 @@ def plan(protocol: Protocol, n_queries: int) -> Plan:
     rounds = min(rounds, allowed // n_queries)
     most = allowed - rounds * n_queries
     return Plan(n_queries, rounds, min(warm_up, most), most, launches)
+
+
+def _is_file_name(profile: str) -> bool:
+    return profile.endswith((".yaml", ".yml"))
+
+
+def _named(profile: str) -> Mapping[str, Any]:
+    if profile in PROFILES:
+        return PROFILES[profile]
+    raise ConfigError(
+        f"profile {profile!r}",
+        where="--profile",
+        accepted=f"{near_names(profile, PROFILES)}; or a YAML file",
+        fix="correct the name",
+    )
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    """The parameters in a YAML file, of their types."""
+    from pydantic import ConfigDict, ValidationError, create_model
+
+    content = read_yaml(path)
+    parameters: dict[str, Any] = {
+        one.name: (one.type, one.default) for one in fields(Protocol) if one.name != "profile"
+    }
+    checks = create_model("Profile", __config__=ConfigDict(extra="forbid"), **parameters)
+    try:
+        checked = checks.model_validate(content)
+    except ValidationError as problem:
+        raise ConfigError(
+            "; ".join(describe_faults(problem)),
+            where=str(path),
+            accepted="keys " + ", ".join(parameters),
+            fix="correct the file",
+        ) from None
+    return {name: getattr(checked, name) for name in checked.model_fields_set}
 
 
 def _refused(name: str, value: Any, accepted: str) -> ConfigError:

@@ -49,7 +49,7 @@ def run_tables(run: Run) -> list[Table]:
         queries = counted(mix.get("n", 0), "query")
         supported = {level: mix[level] for level in _levels(mix) if mix[level]["value"] is not None}
         latency_rows += _percentile_rows(supported, "by query ", f"{queries}, each its median")
-    index_rows = _index_rows(summary.get("index", {}))
+    index_rows = _index_rows(summary)
     sections = [rows, latency_rows, index_rows]
     rules = [len(rows), len(rows) + len(sections[1])]
     main = Table(
@@ -372,10 +372,14 @@ def _steady(latency: Mapping[str, Any]) -> str:
     return "not steady" if latency.get("steady_after") is None else "steady"
 
 
-def _index_rows(index: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
+def _index_rows(summary: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
+    index, n_documents = summary.get("index", {}), summary["dataset"].get("n_documents", 0)
     rows = []
-    if index.get("seconds") is not None:
-        rows.append(("index s", _seconds(index["seconds"]), "", ""))
+    if index.get("seconds"):
+        rate = f"{n_documents / index['seconds']:,.0f} documents/s" if n_documents else ""
+        rows.append(("index s", _seconds(index["seconds"]), "", rate))
+    if index.get("disk_bytes"):
+        rows.append(("disk MB", f"{index['disk_bytes'] / 1e6:,.1f}", "", "kept by the retriever"))
     if index.get("peak_rss_bytes"):
         rows.append(("peak memory MB", f"{index['peak_rss_bytes'] / 1e6:,.0f}", "", "process"))
     return rows

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -442,6 +443,21 @@ def test_a_profile_is_a_set_of_parameters_and_what_is_given_wins() -> None:
     assert Protocol.of("smoke", min_calls=500).rounds is None
     with pytest.raises(ConfigError, match="did you mean release"):
         Protocol.of("relase")
+
+
+def test_a_profile_can_be_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "nightly.yaml"
+    path.write_text("min_calls: 5000\nlevels: [50, 99.9]\ncollector: true\n", encoding="utf-8")
+    protocol = Protocol.of(str(path), threads=2)
+    assert protocol == Protocol(str(path), 5_000, levels=(50.0, 99.9), collector=True, threads=2)
+    path.write_text("min_call: 5000\nlaunches: many\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"unknown key 'min_call'") as caught:
+        Protocol.of(str(path))
+    assert "'launches'" in caught.value.given
+    assert caught.value.where == str(path)
+    path.write_text("rounds: 0\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match="rounds = 0"):
+        Protocol.of(str(path))
 
 
 def test_launches_share_the_calls() -> None:

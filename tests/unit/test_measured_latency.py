@@ -1,0 +1,105 @@
+"""Scripted retrievers through the whole chain, mock clock, runner and report: what is reported is
+the truth, exactly or within the interval."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from harness.latency import LatencyReport, latency_report
+from harness.measure.protocol import Protocol
+from harness.measure.runner import Measurement, System, measure
+from harness.retriever import Retriever
+from harness.types import Query, Ranking
+
+MS = 1_000_000
+QUERIES = tuple(Query(f"q{i}", "text") for i in range(250))
+
+
+class Scripted(Retriever):
+    """Takes ``cost(number of the call, query)`` nanoseconds of the mock clock."""
+
+    def __init__(self, cost: Callable[[int, int], float]) -> None:
+        self.now = 0
+        self.n = 0
+        self.cost = cost
+
+    def clock(self) -> int:
+        return self.now
+
+    def search(self, query: Query, k: int) -> Ranking:
+        self.now += int(self.cost(self.n, int(query.id[1:])))
+        self.n += 1
+        return Ranking(["d"], [1.0])
+
+
+def measured(
+    cost: Callable[[int, int], float], rounds: int = 20
+) -> tuple[Measurement, LatencyReport]:
+    retriever = Scripted(cost)
+    protocol = Protocol(rounds=rounds)
+    (found,) = measure([System("s", retriever)], QUERIES, 1, protocol, clock=retriever.clock)
+    timings = found.timings
+    report = latency_report(
+        timings.wall_ns,
+        query=timings.query,
+        round_=timings.round,
+        position=timings.position,
+        failed=timings.failed,
+        launch=timings.launch,
+        first_ns=timings.first_ns,
+    )
+    return found, report
+
+
+def within(report: LatencyReport, level: int, truth: float) -> bool:
+    found = report.call[(50, 95, 99).index(level)]
+    assert found.ci95 is not None
+    return found.ci95[0] <= truth <= found.ci95[1]
+
+
+def test_a_constant_time_is_every_figure() -> None:
+    _, report = measured(lambda n, query: 3 * MS)
+    assert [found.value for found in (*report.call, report.mix[0])] == [3.0] * 4
+    assert (report.mean, report.sd, report.min, report.max) == (3.0, 0.0, 3.0, 3.0)
+    assert report.throughput == pytest.approx(1_000 / 3)
+    assert (report.stalls, report.first_visit.ratio) == (0, 1.0)
+
+
+def test_two_kinds_of_queries_are_two_humps() -> None:
+    rng = np.random.default_rng(1)
+    noise = rng.lognormal(0, 0.05, 20_000)
+    _, report = measured(lambda n, query: MS * (2 if query % 5 else 20) * noise[n])
+    assert within(report, 50, float(np.exp(np.log(2) + 0.05 * 0.3186)))  # 5/8 of the lower hump
+    assert within(report, 95, float(np.exp(np.log(20) + 0.05 * 0.6745)))  # 3/4 of the upper
+    slow = [found.value for found in report.mix]
+    assert slow[0] == pytest.approx(2, rel=0.05)
+    assert slow[1] == pytest.approx(20, rel=0.05)
+
+
+def test_slow_first_calls_are_warmed_up_and_told_apart() -> None:
+    found, report = measured(lambda n, query: 20 * MS if n < len(QUERIES) else MS)
+    assert found.steady_after is not None
+    assert report.max == 1.0
+    assert (report.first_visit.ratio, report.first_visit.n) == (20.0, len(QUERIES))
+
+
+def test_one_stall_in_fifty_is_counted_and_decides_the_tail() -> None:
+    _, report = measured(lambda n, query: 100 * MS if n % 50 == 49 else MS)
+    assert report.stalls == report.n / 50
+    assert [found.value for found in report.call] == [1.0, 1.0, 100.0]
+    assert report.mean == pytest.approx(2.98)
+
+
+def test_a_drift_widens_the_interval_around_its_middle() -> None:
+    _, steady = measured(lambda n, query: 10 * MS)
+    _, drifting = measured(lambda n, query: 10 * MS * (1 + 0.3 * n / 5_000))
+    middle = drifting.call[0]
+    assert middle.ci95 is not None
+    assert drifting.min is not None
+    assert drifting.max is not None
+    assert within(drifting, 50, (drifting.min + drifting.max) / 2)
+    assert middle.ci95[1] - middle.ci95[0] > 0.1
+    assert steady.call[0].ci95 == (10.0, 10.0)
