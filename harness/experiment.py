@@ -20,10 +20,12 @@ from harness import plugins, secrets
 from harness.config import load_retriever_config
 from harness.errors import ContractError, HarnessError, RecordError, counted
 from harness.evaluation import JUDGED_AT, evaluate
+from harness.latency import first_visit
 from harness.measure import runner
 from harness.measure.disturbances import disturbances
 from harness.measure.environment import environment, peak_rss_bytes
 from harness.measure.protocol import Plan, Protocol, plan
+from harness.measure.steady import WINDOW, WINDOWS
 from harness.measure.threads import search_threads
 from harness.measure.tutorial import TutorialLatency, tutorial_latency
 from harness.metrics import Metric
@@ -34,6 +36,9 @@ from harness.scripts import ScriptSample, main_scripts, script_profile
 from harness.stats import RESAMPLES, SEED
 from harness.summary import summarize
 from harness.types import Dataset, Query
+
+REMEMBERED = 5.0
+"""From this ratio of a query's first call to its later ones on, a warning speaks of a cache."""
 
 _EXAMPLES = 3
 """Messages of one kind of failure that are shown."""
@@ -215,9 +220,11 @@ class Experiment:
         warnings = [
             *self.dataset.warnings,
             *_without_relevant(self.dataset),
+            *_deep(self.k, self.dataset),
             *complaints,
             *measurement.warnings,
             *_unsteady(candidate, measurement),
+            *_remembered(measurement),
             *_asked(candidate, "health", told, (), self.queries),
             *_failures(measurement.status),
             *told,
@@ -236,6 +243,7 @@ class Experiment:
             capabilities=candidate.retriever.capabilities,
             health=health,
             levels=self.protocol.levels,
+            parallel=facts.get("parallel"),
         )
         manifest = {
             "retriever": {
@@ -266,10 +274,26 @@ class Experiment:
         )
 
 
+def _remembered(measurement: runner.Measurement) -> list[str]:
+    """Of a retriever whose later answers come far sooner than the first: the figures are those of
+    repeated queries."""
+    timings = measurement.timings
+    visit = first_visit(
+        timings.wall_ns, timings.query, timings.round, timings.launch, timings.first_ns
+    )
+    if visit.ratio is None or visit.ratio < REMEMBERED:
+        return []
+    told = f"the first call of a query took {visit.ratio:,.0f} times as long as later ones"
+    return [f"{told}: answers may be remembered, and the times are those of repeated queries"]
+
+
 def _unsteady(candidate: Candidate, measurement: runner.Measurement) -> list[str]:
     if measurement.steady_after is not None or candidate.retriever.capabilities.replays:
         return []
     n = counted(measurement.warm_up_calls, "warm-up call")
+    least = len(measurement.status) + WINDOW * WINDOWS
+    if measurement.warm_up_calls < least:
+        return [f"whether times had settled is not known: {n}, it takes {least:,} to tell"]
     return [f"times still changed after {n}: the first measured ones may be slower than later ones"]
 
 
@@ -291,6 +315,13 @@ def _failures(status: Sequence[str]) -> list[str]:
         more = f" / and {len(distinct) - _EXAMPLES} more" if len(distinct) > _EXAMPLES else ""
         lines.append(f"{counted(len(messages), 'query')} failed: {shown}{more}")
     return lines
+
+
+def _deep(k: int, data: Dataset) -> list[str]:
+    if not 0 < data.n_documents < k:
+        return []
+    documents = counted(data.n_documents, "document")
+    return [f"k = {k:,} is more than the {documents}: no ranking can be that long"]
 
 
 def _without_relevant(data: Dataset) -> list[str]:

@@ -130,7 +130,7 @@ def _entries(percentiles: Sequence[Percentile]) -> dict[str, Any]:
         }
         if found.reason:
             entry["reason"] = found.reason
-        report[f"p{found.level:g}"] = entry
+        report[f"p{np.format_float_positional(found.level, trim='-')}"] = entry
     return report
 
 
@@ -181,7 +181,7 @@ def latency_report(
         sd=float(ordered.std(ddof=1)) if n > 1 else None,
         throughput=1_000 / mean if mean else None,
         stalls=stalls(wall_ns, query),
-        first_visit=_first_visit(wall_ns, query, round_, launch, first_ns),
+        first_visit=first_visit(wall_ns, query, round_, launch, first_ns),
         call=tuple(sample.percentile(level) for level in levels),
         mix=tuple(percentile(typical, level, "query") for level in levels),
         intervals=_intervals(groups, n_launches),
@@ -212,15 +212,17 @@ def stalls(wall_ns: NDArray[np.int64], query: NDArray[np.int32]) -> int | None:
     return int(np.count_nonzero(excess > STALL_Z * max(mad, _LEAST_MAD)))
 
 
-def _first_visit(
+def first_visit(
     wall_ns: NDArray[np.int64],
     query: NDArray[np.int32],
     round_: NDArray[np.int32],
     launch: NDArray[np.int32],
-    first_ns: NDArray[np.int64] | None,
+    first_ns: NDArray[np.int64] | None = None,
 ) -> FirstVisit:
+    """What the first call of a query costs, as a multiple of its later ones; arguments as those of
+    :func:`latency_report`."""
     if first_ns is None or not (first_ns >= 0).any():
-        return first_visit(wall_ns, query, round_, launch)
+        return _first_measured(wall_ns, query, round_, launch)
     width = first_ns.shape[1]
     key = np.unique(launch, return_inverse=True)[1] * width + query
     first = first_ns.ravel()[np.unique(key)]
@@ -230,13 +232,12 @@ def _first_visit(
     return FirstVisit(float(np.median(ratios)) if len(ratios) else None, len(ratios))
 
 
-def first_visit(
+def _first_measured(
     wall_ns: NDArray[np.int64],
     query: NDArray[np.int32],
     round_: NDArray[np.int32],
     launch: NDArray[np.int32],
 ) -> FirstVisit:
-    """What the first measured call of a query costs, as a multiple of its later ones."""
     width = int(query.max(initial=0)) + 1
     key = np.unique(launch, return_inverse=True)[1] * width + query
     order = np.lexsort((round_, key))

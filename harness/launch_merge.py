@@ -54,14 +54,16 @@ def merge(
     merged = []
     for at, run in enumerate(base.runs):
         runs = [launch.runs[at] for launch in kept]
-        timings = _joined([each.timings for each in runs])
+        timings = _joined([launch.number for launch in kept], [each.timings for each in runs])
         told = [launch.lost for launch in launched if launch.lost]
         if interrupted:
             told.append(f"interrupted in launch {len(launched)} of {max(1, protocol.launches)}")
         told += _differences(run, [other for other in runs if other is not run])
         told += _others_told(run, [(k.number, k.runs[at]) for k in kept if k is not base])
+        again = resummarize(run.summary, timings)
         summary = {
-            **resummarize(run.summary, timings),
+            **again,
+            "latency_ms": again["latency_ms"] | _warming(runs),
             "status": "partial" if partial else "complete",
             "warnings": [*run.summary["warnings"], *told],
         }
@@ -78,7 +80,17 @@ def _complete(launch: Launch) -> bool:
     return all(run.summary["status"] == "complete" for run in launch.runs)
 
 
-def _joined(parts: Sequence[Timings]) -> Timings:
+def _warming(runs: Sequence[Run]) -> dict[str, Any]:
+    """The longest warm-up of all launches; steady only where each of them was."""
+    each = [run.summary["latency_ms"] for run in runs]
+    steady = [one.get("steady_after") for one in each]
+    return {
+        "warm_up_calls": max(one.get("warm_up_calls", 0) for one in each),
+        "steady_after": None if None in steady else max(n for n in steady if n is not None),
+    }
+
+
+def _joined(numbers: Sequence[int], parts: Sequence[Timings]) -> Timings:
     sizes = [len(part.wall_ns) for part in parts]
     stages = dict.fromkeys(name for part in parts for name in part.stages)
     arrays: dict[str, Any] = {
@@ -89,7 +101,7 @@ def _joined(parts: Sequence[Timings]) -> Timings:
     return Timings(
         **arrays,
         stages={name: np.concatenate([_stage(part, name) for part in parts]) for name in stages},
-        launch=np.repeat(np.arange(len(parts), dtype=np.int32), sizes),
+        launch=np.repeat(np.array(numbers, dtype=np.int32), sizes),
         first_ns=np.vstack([part.first_ns for part in parts]),
     )
 
@@ -162,7 +174,7 @@ def _without_figures(text: str) -> str:
 def _entry(launch: Launch, at: int, protocol: Protocol) -> dict[str, Any]:
     """What a manifest says of one launch."""
     entry: dict[str, Any] = {
-        "launch": launch.number + 1,
+        "launch": launch.number,
         "seconds": launch.seconds,
         "hash_seed": hash_seed(launch.number),
         "seed": protocol.seed + launch.number,

@@ -7,6 +7,7 @@ for conventions differ on it: it is reported in :attr:`RunFile.repeated`.
 
 from __future__ import annotations
 
+import csv
 import math
 import zlib
 from collections.abc import Mapping, Sequence
@@ -23,6 +24,7 @@ from harness.data.faults import Faults, FileFaults, Place, reporting, shown
 from harness.data.files import first_line, json_file
 from harness.data.qrels import by_query, is_one_object, is_regular
 from harness.data.source import take_id
+from harness.errors import counted
 from harness.metrics.conventions import Ties
 from harness.run import Rankings
 from harness.summary import SCHEMA_VERSION
@@ -32,6 +34,8 @@ from harness.types import Ranking
 RUN_FOLDER = "run folder"
 
 _ARRAYS = "rankings.npz"
+_PER_QUERY = "per_query.csv"
+_OK, _NOT_RUN = "ok", "not run"
 _SUMMARY = "summary.json"
 _JSON_VALUE = "{document: score, ...} or [document, ...], best first"
 _ACCEPTED = (
@@ -227,6 +231,25 @@ def _number(value: Any) -> float:
         return math.nan
 
 
+def _status(path: Path) -> dict[str, str]:
+    """What became of each query; empty where the file is missing."""
+    if not path.is_file():
+        return {}
+    with path.open(encoding="utf-8", newline="") as file:
+        return {row["query_id"]: row["status"] for row in csv.DictReader(file)}
+
+
+def _warn_of_status(status: Mapping[str, str], faults: Faults) -> None:
+    unreached = sum(one == _NOT_RUN for one in status.values())
+    failed = sum(one not in (_OK, _NOT_RUN) for one in status.values())
+    if unreached:
+        faults.note(
+            f"partial run: {counted(unreached, 'query')} not reached, taken as not in the run"
+        )
+    if failed:
+        faults.note(f"{counted(failed, 'query')} failed, taken as not in the run")
+
+
 def _from_folder(folder: Path, faults: Faults) -> tuple[str, dict[str, Ranking]]:
     """The retriever and its saved rankings; needs neither the metrics nor the timings of the run to
     be readable."""
@@ -249,7 +272,13 @@ def _from_folder(folder: Path, faults: Faults) -> tuple[str, dict[str, Ranking]]
                 arrays["ranking"],
                 arrays["scores"],
             )
-        rankings = {query_id: saved.row(at) for at, query_id in enumerate(saved.query_ids)}
+        status = _status(folder / _PER_QUERY)
+        rankings = {
+            query_id: saved.row(at)
+            for at, query_id in enumerate(saved.query_ids)
+            if status.get(query_id, _OK) == _OK
+        }
+        _warn_of_status(status, faults)
         return str(summary.get("retriever", "")), rankings
     except (
         OSError, ValueError, LookupError, TypeError, AttributeError, RuntimeError, EOFError,

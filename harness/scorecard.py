@@ -145,7 +145,7 @@ def score_file(
     scored = _scored(answers, truth, metrics, rules, depth)
     scored = replace(scored, warnings=(*run.warnings, *scored.warnings))
     listed = run.ordered(convention(_COMPETITION).ties)
-    abstention = _abstention(listed, truth, rules, dev_ids)
+    abstention = _abstention(listed, truth, rules, dev_ids, complete=run.format == RUN_FOLDER)
     return ScoreCard(str(run.path), truth.name, scored, truth.matches(lists), abstention)
 
 
@@ -214,6 +214,8 @@ def _abstention(
     truth: Truth,
     rules: Convention,
     dev_ids: Collection[str] | None,
+    *,
+    complete: bool = False,
 ) -> AbstentionReport | None:
     """None where every query has an answer.
 
@@ -222,6 +224,8 @@ def _abstention(
 
     Args:
         ordered: the rankings as the convention of the competition orders them.
+        complete: the run has every query that was answered, if with nothing: one that it does not
+            have failed, and says nothing of abstention.
     """
     no_answer = truth.no_answer
     if not no_answer:
@@ -234,7 +238,7 @@ def _abstention(
             fix="leave --dev out: here every query has an answer",
         )
     queries = list(dict.fromkeys([*truth.judgements.qrels, *truth.unanswerable]))
-    if rules.missing == "left out":
+    if complete or rules.missing == "left out":
         queries = [query_id for query_id in queries if query_id in ordered]
     nothing = Ranking(())
     rankings = [ordered.get(query_id, nothing) for query_id in queries]

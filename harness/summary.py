@@ -35,6 +35,7 @@ def summarize(
     capabilities: Capabilities,
     health: Sequence[str],
     levels: Sequence[float] = LEVELS,
+    parallel: bool | None = None,
 ) -> dict[str, Any]:
     """The summary of one run, without its ``run_id``, which is known when it is written."""
     status = measurement.status
@@ -68,7 +69,7 @@ def summarize(
             levels=levels,
             replayed=capabilities.replays,
         ),
-        **stages(measurement.timings),
+        **stages(measurement.timings, parallel),
         "index": index,
         "n_collapsed": sum(r.collapsed for r in measurement.rankings if r is not None),
         "n_failed": sum(s not in (OK, NOT_RUN) for s in status),
@@ -156,7 +157,9 @@ def resummarize(summary: Mapping[str, Any], timings: Timings) -> dict[str, Any]:
         levels=[float(name[1:]) for name in before if re.fullmatch(r"p[\d.]+", name)],
         replayed=before["mean"] is None and before["n"] > 0,
     )
-    return {**summary, "latency_ms": report | kept, **stages(timings)}
+    legs = summary.get("legs")
+    parallel = None if legs is None else legs["measured"] == "parallel"
+    return {**summary, "latency_ms": report | kept, **stages(timings, parallel)}
 
 
 def stages(timings: Timings, parallel: bool | None = None) -> dict[str, Any]:

@@ -76,10 +76,18 @@ def add_compare(commands: Any) -> None:
 
 
 def _bench(options: argparse.Namespace) -> int:
+    from harness.errors import ConfigError
     from harness.report import tables
     from harness.report.cold_tables import cold_tables
     from harness.sessions import prepared
 
+    if options.cold is not None and options.cold < 1:
+        raise ConfigError(
+            f"--cold {options.cold}",
+            accepted="a number of processes, at least 1",
+            fix="leave the number out for 5",
+        )
+    _check_together(options)
     with output_kept_clean():
         experiment = prepared(
             [options.retriever],
@@ -105,7 +113,11 @@ def _bench(options: argparse.Namespace) -> int:
     if options.cold is None:
         print_runs(runs)
         return _code(runs)
-    start = _cold(options, runs[0])
+    try:
+        start = _cold(options, runs[0])
+    except BaseException:  # also Ctrl-C: what was measured is there
+        print_runs(runs)
+        raise
     show(
         options,
         {**runs[0].summary, "cold": start.as_dict()},
@@ -156,17 +168,40 @@ def _measured(experiment: Any, print_runs: Callable[[Sequence[Run]], None]) -> l
     return runs
 
 
-def _tutorial(experiment: Any, options: argparse.Namespace) -> int:
+def _check_together(options: argparse.Namespace) -> None:
+    """Refuse options of which one would silently do nothing.
+
+    Raises:
+        ConfigError: they do not go together.
+    """
     from harness.errors import ConfigError
+
+    if options.cold is not None and options.max_calls is not None:
+        raise ConfigError(
+            "--cold with --max-calls",
+            accepted="one of them: every fresh process makes calls that no limit counts",
+            fix="leave one out",
+        )
+    usual: dict[str, Any] = dict.fromkeys(
+        ("cold", "out", "rounds", "min_calls", "warm_up", "launches")
+    )
+    usual |= {"percentiles": [], "collector": "off", "profile": "default"}
+    given = [
+        f"--{name.replace('_', '-')}"
+        for name, value in usual.items()
+        if getattr(options, name) != value
+    ]
+    if options.protocol == "tutorial" and given:
+        raise ConfigError(
+            f"{', '.join(given)} with --protocol tutorial",
+            accepted="neither: the notebook has one pass, its own figures, and saves nothing",
+            fix="leave them out, or leave --protocol out",
+        )
+
+
+def _tutorial(experiment: Any, options: argparse.Namespace) -> int:
     from harness.report.tables import tutorial_table
 
-    if not hasattr(experiment, "tutorial"):
-        experiment.close()
-        raise ConfigError(
-            f"--launches {options.launches} with --protocol tutorial",
-            accepted="one process, as the notebook has it",
-            fix="leave --launches out",
-        )
     with output_kept_clean(), reporter() as told:
         found = experiment.tutorial(told)
     name, data = experiment.candidates[0].name, experiment.dataset.name

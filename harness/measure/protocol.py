@@ -61,7 +61,7 @@ class Protocol:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise _refused(name, value, "a number above 0")
-        for name in ("launches", "warm_up_s"):
+        for name in ("launches", "warm_up_s", "seed"):
             if not getattr(self, name) >= 0:
                 raise _refused(name, getattr(self, name), "0 or more")
         wrong = [level for level in self.levels if not 0 < level < 100]

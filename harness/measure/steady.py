@@ -1,8 +1,9 @@
 """When a system is warm: the time of a call has stopped changing.
 
 Times of different queries differ by far more than warming up changes them. So each time is compared
-with the earlier ones of its own query: what is left is on one scale for all queries. The medians of
-three successive windows of 50 such ratios within 2 % of each other are called steady.
+with the one before of its own query: what is left is on one scale for all queries, and no change is
+0 whatever the query. Three successive windows of 50 such ratios whose medians are within 2 % of no
+change, and of each other, are called steady.
 """
 
 from __future__ import annotations
@@ -18,15 +19,14 @@ WINDOWS = 3
 """Successive windows that must agree."""
 
 TOLERANCE = 0.02
-"""By how much the medians of the windows may differ, as a ratio."""
+"""By how much the medians of the windows may differ from each other and from none, as a ratio."""
 
 
 class SteadyState:
     """Watches the calls of one system; a query's first call says nothing yet."""
 
     def __init__(self) -> None:
-        self._sum: dict[int, float] = {}
-        self._seen: dict[int, int] = {}
+        self._last: dict[int, float] = {}
         self._window: list[float] = []
         self._medians: deque[float] = deque(maxlen=WINDOWS)
         self.calls = 0
@@ -37,11 +37,9 @@ class SteadyState:
         """One more call of the query with this number."""
         self.calls += 1
         logarithm = math.log(max(1, nanoseconds))
-        seen = self._seen.get(query, 0)
-        if seen:
-            self._window.append(logarithm - self._sum[query] / seen)
-        self._sum[query] = self._sum.get(query, 0.0) + logarithm
-        self._seen[query] = seen + 1
+        if query in self._last:
+            self._window.append(logarithm - self._last[query])
+        self._last[query] = logarithm
         if len(self._window) == WINDOW:
             self._medians.append(median(self._window))
             self._window.clear()
@@ -56,4 +54,6 @@ class SteadyState:
     def _agree(self) -> bool:
         if len(self._medians) < WINDOWS:
             return False
-        return max(self._medians) - min(self._medians) <= math.log1p(TOLERANCE)
+        highest, lowest = max(self._medians), min(self._medians)
+        limit = math.log1p(TOLERANCE)
+        return highest - lowest <= limit and -limit <= lowest and highest <= limit

@@ -16,6 +16,9 @@ from harness.run import Run
 from harness.stages import stage_report
 from harness.types import Verdict
 
+_TIMED_HOW = ("threads", "collector", "launches", "timeout_s")
+"""Parameters that change what a call takes; how many calls there were does not."""
+
 _LEVEL = re.compile(r"p[\d.]+")
 
 SYSTEMS_PER_TABLE = 4
@@ -214,7 +217,7 @@ def _different_settings(runs: Sequence[Run]) -> list[str]:
         | run.manifest.get("protocol", {})
         for run in runs
     ]
-    names = dict.fromkeys(name for protocol in protocols for name in protocol)
+    names = dict.fromkeys(name for protocol in protocols for name in protocol if name in _TIMED_HOW)
     return [
         name.removesuffix("_s").replace("_", "-")
         for name in names

@@ -642,3 +642,37 @@ def test_a_start_from_cold_is_shown_and_kept(project: Path, run: Command) -> Non
     shown = json.loads(run.out)["cold"]
     assert shown == json.loads((project / "cold/cold.json").read_text(encoding="utf-8"))
     assert shown["processes"] == 1
+
+
+def test_no_process_to_start_from_cold_is_told_before_anything_is_measured(
+    project: Path, run: Command
+) -> None:
+    arguments = ("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK)
+    assert run(*arguments, "--cold", "0") == 2
+    assert "at least 1" in run.err
+    assert not list(project.glob("results/runs/*"))
+
+
+def test_a_k_beyond_the_corpus_is_told(project: Path, run: Command) -> None:
+    arguments = ("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK)
+    assert run(*arguments, "--k", "1000") == 0
+    assert "k = 1,000 is more than the" in run.out
+
+
+def test_options_that_would_do_nothing_are_refused(project: Path, run: Command) -> None:
+    arguments = ("bench", "--retriever", "own.yaml", "--dataset", "data")
+    assert run(*arguments, "--protocol", "tutorial", "--rounds", "2", "--out", "x") == 2
+    assert "--out, --rounds with --protocol tutorial" in run.err
+    assert run(*arguments, "--cold", "1", "--max-calls", "100") == 2
+    assert "--cold with --max-calls" in run.err
+    assert not (project / "results").exists()
+
+
+def test_a_partial_or_failing_run_says_so_when_it_is_scored(project: Path, run: Command) -> None:
+    arguments = ("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK)
+    assert run(*arguments, "--set", "fail_on=사과", "--out", "failing") == 0
+    scored = ("evaluate", "--run", "failing", "--dataset", "data", "--format", "json")
+    assert run(*scored) == 0
+    document = json.loads(run.out)
+    assert any("failed, taken as not in the run" in warning for warning in document["warnings"])
+    assert document["counts"]["missing"] >= 1

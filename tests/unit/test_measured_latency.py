@@ -103,3 +103,8 @@ def test_a_drift_widens_the_interval_around_its_middle() -> None:
     assert within(drifting, 50, (drifting.min + drifting.max) / 2)
     assert middle.ci95[1] - middle.ci95[0] > 0.1
     assert steady.call[0].ci95 == (10.0, 10.0)
+
+
+def test_times_that_fall_at_a_constant_rate_are_not_steady() -> None:
+    found, _ = measured(lambda n, query: 20 * MS * float(np.exp(-n / 2_000)), rounds=1)
+    assert found.steady_after is None
