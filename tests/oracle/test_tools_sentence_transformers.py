@@ -12,7 +12,7 @@ import pytest
 
 from tests.oracle.tools_cases import GAP, HEAD, SHORT, TWICE, dcg, differs, same
 
-pytestmark = [pytest.mark.dense, pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.dense, pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 
 @pytest.fixture(scope="module")
