@@ -20,7 +20,6 @@ from harness import plugins, secrets
 from harness.config import load_retriever_config
 from harness.errors import ContractError, HarnessError, RecordError, counted
 from harness.evaluation import JUDGED_AT, evaluate
-from harness.latency import first_visit
 from harness.measure import runner
 from harness.measure.disturbances import disturbances
 from harness.measure.environment import environment, peak_rss_bytes
@@ -86,6 +85,8 @@ class Experiment:
     out: Path | None
     session: str = field(default_factory=lambda: token_hex(8))
     """Shared by runs that were measured together."""
+    elsewhere: Callable[[Reporter | None], list[Run]] | None = None
+    """When given, it measures in place of this process, with retrievers of its own."""
 
     @property
     def plan(self) -> Plan:
@@ -97,6 +98,11 @@ class Experiment:
 
         The retrievers are closed at the end, also those that were given as objects.
         """
+        if self.elsewhere is not None:
+            self.close()  # two of a retriever would disturb each other
+            runs = self.elsewhere(reporter)
+            with _interrupts_deferred():
+                return self._saved(runs) if save else runs
         reporter = reporter or Silent()
         try:
             for candidate in self.candidates:
@@ -224,7 +230,6 @@ class Experiment:
             *complaints,
             *measurement.warnings,
             *_unsteady(candidate, measurement),
-            *_remembered(measurement),
             *_asked(candidate, "health", told, (), self.queries),
             *_failures(measurement.status),
             *told,
@@ -245,6 +250,7 @@ class Experiment:
             levels=self.protocol.levels,
             parallel=facts.get("parallel"),
         )
+        summary["warnings"] += _remembered(summary["latency_ms"])
         manifest = {
             "retriever": {
                 "name": candidate.name,
@@ -274,16 +280,13 @@ class Experiment:
         )
 
 
-def _remembered(measurement: runner.Measurement) -> list[str]:
+def _remembered(latency: Mapping[str, Any]) -> list[str]:
     """Of a retriever whose later answers come far sooner than the first: the figures are those of
     repeated queries."""
-    timings = measurement.timings
-    visit = first_visit(
-        timings.wall_ns, timings.query, timings.round, timings.launch, timings.first_ns
-    )
-    if visit.ratio is None or visit.ratio < REMEMBERED:
+    ratio = latency["first_visit"]["ratio"]
+    if ratio is None or ratio < REMEMBERED:
         return []
-    told = f"the first call of a query took {visit.ratio:,.0f} times as long as later ones"
+    told = f"the first call of a query took {ratio:,.0f} times as long as later ones"
     return [f"{told}: answers may be remembered, and the times are those of repeated queries"]
 
 

@@ -123,38 +123,39 @@ def write_run(run: Run, out: Path | None = None) -> Run:
     return Run(summary, manifest, run.rankings, status, run.timings, run.evaluation, shown)
 
 
-def write_cold(folder: Path, document: Mapping[str, Any]) -> None:
-    """Put the record of a start from cold beside the figures of a saved run.
-
-    Raises:
-        RecordError: it cannot be written; the run itself is complete.
-    """
-    try:
-        (folder / COLD).write_text(to_json(document) + "\n", encoding="utf-8")
-    except OSError as problem:
-        raise RecordError(
-            f"cannot write {COLD}: {problem.strerror}",
-            where=str(folder),
-            fix="make room there and measure again; the run itself is saved",
-        ) from None
-
-
-def write_pictures(folder: Path, pictures: Mapping[str, str]) -> None:
-    """Put pictures (file name -> SVG text) beside the figures of a saved run.
+def add_files(folder: Path, files: Mapping[str, str]) -> None:
+    """Put further files (path in the folder -> text) beside the figures of a saved run.
 
     Raises:
         RecordError: they cannot be written; the run itself is complete.
     """
     try:
-        (folder / PICTURES).mkdir(exist_ok=True)
-        for name, text in pictures.items():
-            (folder / PICTURES / name).write_text(text, encoding="utf-8")
+        for name, text in files.items():
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
     except OSError as problem:
         raise RecordError(
-            f"cannot write the pictures: {problem.strerror}",
-            where=str(folder / PICTURES),
-            fix="make room there, or leave them out with --no-pictures; the run itself is saved",
+            f"cannot write {', '.join(files)}: {problem.strerror}",
+            where=str(folder),
+            fix="make room there; the run itself is saved",
         ) from None
+
+
+def load_rankings(folder: Path) -> Rankings:
+    """The rankings in the folder of a run.
+
+    Raises:
+        OSError, ValueError, LookupError, BadZipFile and others: missing or damaged.
+    """
+    with (folder / RANKINGS).open("rb") as file, np.load(file) as arrays:
+        return Rankings(
+            tuple(arrays["query_ids"].tolist()),
+            tuple(arrays["doc_ids"].tolist()),
+            arrays["ranking"],
+            arrays["scores"],
+            {n[10:]: arrays[n] for n in arrays.files if n.startswith("leg_ranks:")},
+            {n[11:]: arrays[n] for n in arrays.files if n.startswith("leg_scores:")},
+        )
 
 
 def read_run(folder: Path) -> Run:
@@ -173,15 +174,7 @@ def read_run(folder: Path) -> Run:
             fix="read it with the version of retrieval-bench that wrote it, or a newer one",
         )
     try:
-        with (folder / RANKINGS).open("rb") as file, np.load(file) as arrays:
-            rankings = Rankings(
-                tuple(arrays["query_ids"].tolist()),
-                tuple(arrays["doc_ids"].tolist()),
-                arrays["ranking"],
-                arrays["scores"],
-                {n[10:]: arrays[n] for n in arrays.files if n.startswith("leg_ranks:")},
-                {n[11:]: arrays[n] for n in arrays.files if n.startswith("leg_scores:")},
-            )
+        rankings = load_rankings(folder)
         with (folder / TIMINGS).open("rb") as file, np.load(file) as arrays:
             timings = Timings(
                 arrays["wall_ns"],

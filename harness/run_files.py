@@ -25,18 +25,15 @@ from harness.data.files import first_line, json_file
 from harness.data.qrels import by_query, is_one_object, is_regular
 from harness.data.source import take_id
 from harness.errors import counted
+from harness.measure.runner import NOT_RUN, OK
 from harness.metrics.conventions import Ties
-from harness.run import Rankings
+from harness.records import PER_QUERY, RANKINGS, SUMMARY, load_rankings
 from harness.summary import SCHEMA_VERSION
 from harness.trec import BEIR_COLUMNS, TREC_COLUMNS, Block, run_blocks
 from harness.types import Ranking
 
 RUN_FOLDER = "run folder"
 
-_ARRAYS = "rankings.npz"
-_PER_QUERY = "per_query.csv"
-_OK, _NOT_RUN = "ok", "not run"
-_SUMMARY = "summary.json"
 _JSON_VALUE = "{document: score, ...} or [document, ...], best first"
 _ACCEPTED = (
     f"TREC text ({' '.join(TREC_COLUMNS)}), a table {'<TAB>'.join(BEIR_COLUMNS)}, "
@@ -240,8 +237,8 @@ def _status(path: Path) -> dict[str, str]:
 
 
 def _warn_of_status(status: Mapping[str, str], faults: Faults) -> None:
-    unreached = sum(one == _NOT_RUN for one in status.values())
-    failed = sum(one not in (_OK, _NOT_RUN) for one in status.values())
+    unreached = sum(one == NOT_RUN for one in status.values())
+    failed = sum(one not in (OK, NOT_RUN) for one in status.values())
     if unreached:
         faults.note(
             f"partial run: {counted(unreached, 'query')} not reached, taken as not in the run"
@@ -254,10 +251,10 @@ def _from_folder(folder: Path, faults: Faults) -> tuple[str, dict[str, Ranking]]
     """The retriever and its saved rankings; needs neither the metrics nor the timings of the run to
     be readable."""
     report = faults.of(folder)
-    if not (folder / _SUMMARY).is_file() or not (folder / _ARRAYS).is_file():
-        report.error(None, f"a folder without {_SUMMARY} and {_ARRAYS}", _ACCEPTED)
+    if not (folder / SUMMARY).is_file() or not (folder / RANKINGS).is_file():
+        report.error(None, f"a folder without {SUMMARY} and {RANKINGS}", _ACCEPTED)
         return "", {}
-    summary = json_file(folder / _SUMMARY, faults)
+    summary = json_file(folder / SUMMARY, faults)
     version = summary.get("schema_version") if isinstance(summary, dict) else None
     if type(version) is not int or version > SCHEMA_VERSION:
         if not faults.count:
@@ -265,18 +262,12 @@ def _from_folder(folder: Path, faults: Faults) -> tuple[str, dict[str, Ranking]]
             report.error(None, f"run of schema version {shown(version)}", accepted)
         return "", {}
     try:
-        with (folder / _ARRAYS).open("rb") as file, np.load(file) as arrays:
-            saved = Rankings(
-                tuple(arrays["query_ids"].tolist()),
-                tuple(arrays["doc_ids"].tolist()),
-                arrays["ranking"],
-                arrays["scores"],
-            )
-        status = _status(folder / _PER_QUERY)
+        saved = load_rankings(folder)
+        status = _status(folder / PER_QUERY)
         rankings = {
             query_id: saved.row(at)
             for at, query_id in enumerate(saved.query_ids)
-            if status.get(query_id, _OK) == _OK
+            if status.get(query_id, OK) == OK
         }
         _warn_of_status(status, faults)
         return str(summary.get("retriever", "")), rankings
@@ -285,5 +276,5 @@ def _from_folder(folder: Path, faults: Faults) -> tuple[str, dict[str, Ranking]]
         BadZipFile, zlib.error,
     ) as problem:  # fmt: skip
         found = f"damaged: {type(problem).__name__}: {problem}"
-        faults.of(folder / _ARRAYS).error(None, found, "the file as it was written")
+        faults.of(folder / RANKINGS).error(None, found, "the file as it was written")
     return "", {}

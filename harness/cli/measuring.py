@@ -213,7 +213,7 @@ def _tutorial(experiment: Any, options: argparse.Namespace) -> int:
 def _cold(options: argparse.Namespace, run: Run) -> Any:
     """The start from nothing, in fresh processes; kept in the folder of the run."""
     from harness.cold import cold_start
-    from harness.records import write_cold
+    from harness.records import COLD, add_files, to_json
 
     with output_kept_clean(), reporter() as told, told.phase("starting from cold") as task:
         start = cold_start(
@@ -227,14 +227,14 @@ def _cold(options: argparse.Namespace, run: Run) -> Any:
             progress=task,
         )
     if run.folder is not None:
-        write_cold(run.folder, start.as_dict())
+        add_files(run.folder, {COLD: to_json(start.as_dict()) + "\n"})
     return start
 
 
 def _draw(runs: Sequence[Run], options: argparse.Namespace) -> None:
     """The pictures of saved runs; whatever prevents them, the figures are there."""
     from harness.errors import HarnessError
-    from harness.records import write_pictures
+    from harness.records import PICTURES, add_files
     from harness.report.run_pictures import run_pictures, side_by_side
 
     if not options.pictures:
@@ -246,7 +246,7 @@ def _draw(runs: Sequence[Run], options: argparse.Namespace) -> None:
             if together:
                 pictures["side-by-side.svg"] = together
             if run.folder is not None and pictures:
-                write_pictures(run.folder, pictures)
+                add_files(run.folder, {f"{PICTURES}/{n}": svg for n, svg in pictures.items()})
     except HarnessError as problem:
         say(f"retrieval-bench: no pictures: {problem.render()}")
 

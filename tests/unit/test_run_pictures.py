@@ -9,7 +9,7 @@ import pytest
 
 from harness.errors import RecordError
 from harness.measure.runner import Timings
-from harness.records import PICTURES, write_pictures
+from harness.records import PICTURES, add_files
 from harness.run import Run
 from tests.golden.test_tables import make_run
 
@@ -68,9 +68,9 @@ def test_runs_side_by_side_are_told_apart() -> None:
 
 
 def test_pictures_are_written_beside_the_figures(tmp_path: Path) -> None:
-    write_pictures(tmp_path, {"latency.svg": "<svg>지연</svg>"})
+    add_files(tmp_path, {f"{PICTURES}/latency.svg": "<svg>지연</svg>"})
     assert (tmp_path / PICTURES / "latency.svg").read_text("utf-8") == "<svg>지연</svg>"
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / PICTURES).write_text("in the way", "utf-8")
-    with pytest.raises(RecordError, match="--no-pictures"):
-        write_pictures(tmp_path / "other", {"latency.svg": ""})
+    with pytest.raises(RecordError, match="the run itself is saved"):
+        add_files(tmp_path / "other", {f"{PICTURES}/latency.svg": ""})
