@@ -21,7 +21,11 @@ def to_console(tables: Iterable[Table], console: Console) -> None:
     from rich.table import Table as RichTable
     from rich.text import Text
 
+    after_notes = False
     for table in tables:
+        if after_notes:
+            console.print()
+        after_notes = bool(table.notes)
         shown = RichTable(
             box=box.SIMPLE_HEAD,
             pad_edge=False,
