@@ -83,6 +83,8 @@ class Experiment:
     metrics: tuple[Metric, ...]
     protocol: Protocol
     out: Path | None
+    source: str | None = None
+    """Where the dataset was found, a name or a path; None for an object."""
     session: str = field(default_factory=lambda: token_hex(8))
     """Shared by runs that were measured together."""
     elsewhere: Callable[[Reporter | None], list[Run]] | None = None
@@ -258,7 +260,7 @@ class Experiment:
                 "hash": _hash(candidate.config),
                 "facts": dict(facts),
             },
-            "dataset": summary["dataset"],
+            "dataset": {**summary["dataset"], "source": self.source},
             "k": self.k,
             "metrics": [str(metric) for metric in self.metrics],
             "protocol": self.protocol.as_dict(),

@@ -9,7 +9,7 @@ from typing import Any
 
 from harness import plugins
 from harness.config import RetrieverConfig, inline_config, load_retriever_config
-from harness.data import load_dataset
+from harness.data import found_at, load_dataset
 from harness.errors import ConfigError, DataError, HarnessError
 from harness.experiment import Candidate, Experiment, close_all, path_of
 from harness.measure.protocol import Protocol, plan
@@ -89,7 +89,8 @@ def prepare(
     if data.unit_of:
         for candidate in candidates:
             candidate.retriever = UnitRetriever(candidate.retriever, data.unit_of)
-    return Experiment(candidates, data, queries, k, chosen, protocol or Protocol(), out)
+    source = None if isinstance(dataset, Dataset) else found_at(dataset)
+    return Experiment(candidates, data, queries, k, chosen, protocol or Protocol(), out, source)
 
 
 class Problems:

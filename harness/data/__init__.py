@@ -9,7 +9,7 @@ and ``squad``, then ``build`` (the checks) and ``catalog`` (names, folders, spli
 """
 
 from harness.data.build import build_dataset
-from harness.data.catalog import dataset_names, load_dataset
+from harness.data.catalog import dataset_names, found_at, load_dataset
 from harness.data.config import DatasetConfig
 from harness.data.fingerprint import dataset_fingerprint
 from harness.data.qrels import read_qrels
@@ -19,6 +19,7 @@ __all__ = [
     "build_dataset",
     "dataset_fingerprint",
     "dataset_names",
+    "found_at",
     "load_dataset",
     "read_qrels",
 ]

@@ -95,6 +95,16 @@ def load_dataset(name_or_path: str | Path, split: str = "test") -> Dataset:
     )
 
 
+def found_at(name_or_path: str | Path) -> str:
+    """What :func:`load_dataset` finds the same dataset by from any working folder: a known name
+    and ``module:function`` as they are, a path made absolute. Nothing is loaded or checked."""
+    text = str(name_or_path)
+    if isinstance(name_or_path, str) and text in dataset_names():
+        return text
+    path = Path(text).expanduser().absolute()
+    return text if ":" in text and not path.exists() else str(path)
+
+
 def _catalog_folders() -> dict[str, Path]:
     folders: dict[str, Path] = {}
     for catalog in config_folders("datasets"):

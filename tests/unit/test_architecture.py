@@ -20,7 +20,7 @@ FLOORS = [
     {"data", "metrics", "measure"},
     {"evaluation", "trec"},
     {"scoring", "reader", "run", "summary"},
-    {"run_files", "records", "comparison"},
+    {"run_files", "records", "comparison", "run_data"},
     {"audit", "scorecard"},
     {"experiment", "testing"},
     {"preparation"},

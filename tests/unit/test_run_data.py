@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from harness import bench, load_dataset
+from harness.data import found_at
+from harness.errors import ConfigError, DataError
+from harness.measure.protocol import Protocol
+from harness.records import read_run
+from harness.run import Run
+from harness.run_data import dataset_of
+
+BEIR = {
+    "corpus.jsonl": '{"_id": "1", "text": "Seoul is a city"}\n{"_id": "2", "text": "도시 이름"}\n',
+    "queries.jsonl": '{"_id": "q", "text": "city"}\n',
+    "qrels/test.tsv": "query-id\tcorpus-id\tscore\nq\t1\t1\n",
+}
+
+
+def folder(root: Path, **changes: str) -> Path:
+    for name, text in BEIR.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(changes.get(name.partition(".")[0], text), encoding="utf-8")
+    return root
+
+
+def measured(data: object, out: Path) -> Run:
+    kept = bench("bm25", data, protocol=Protocol(rounds=1, warm_up_s=0), out=out)  # type: ignore[arg-type]
+    assert kept.folder is not None
+    return read_run(kept.folder)
+
+
+def test_a_run_finds_its_dataset_again_from_another_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder(tmp_path / "data")
+    monkeypatch.chdir(tmp_path)
+    run = measured("data", tmp_path / "run")
+    monkeypatch.chdir(os.sep)
+    found = dataset_of([run])
+    assert [query.text for query in found.queries] == ["city"]
+    assert found.fingerprint == run.summary["dataset"]["fingerprint"]
+
+
+def test_names_stay_names_and_objects_have_no_place(tmp_path: Path) -> None:
+    assert found_at("science-mini") == "science-mini"
+    assert found_at("my_module:function") == "my_module:function"
+    assert (
+        measured(load_dataset("science-mini"), tmp_path / "run").manifest["dataset"]["source"]
+        is None
+    )
+
+
+def test_a_dataset_that_changed_or_moved_is_refused(tmp_path: Path) -> None:
+    data = folder(tmp_path / "data")
+    run = measured(str(data), tmp_path / "run")
+    moved = Path(shutil.move(data, tmp_path / "moved"))
+    with pytest.raises(ConfigError, match="not found again") as missing:
+        dataset_of([run])
+    assert "--dataset" in str(missing.value)
+    assert dataset_of([run], moved).fingerprint == run.summary["dataset"]["fingerprint"]
+    other = folder(tmp_path / "other", queries='{"_id": "q", "text": "another"}\n')
+    with pytest.raises(DataError, match="not the one of the runs"):
+        dataset_of([run], other)
+
+
+def test_runs_on_different_datasets_have_no_common_one(tmp_path: Path) -> None:
+    one = measured(str(folder(tmp_path / "a")), tmp_path / "1")
+    two = measured("science-mini", tmp_path / "2")
+    with pytest.raises(ConfigError, match="2 datasets or splits"):
+        dataset_of([one, two])
