@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -161,7 +162,8 @@ def test_rounds_are_repeated_until_a_thousand_calls_are_in() -> None:
     assert len(run(Scripted(clock), clock, Protocol(), queries).timings.wall_ns) == 1_200
 
 
-def test_several_systems_alternate_and_take_turns_in_going_first() -> None:
+def turns(names: str, rounds: int) -> tuple[list[str], list[Measurement]]:
+    """In which order systems took the measured queries, one text a query."""
     clock = MockClock()
     order: list[str] = []
 
@@ -174,12 +176,27 @@ def test_several_systems_alternate_and_take_turns_in_going_first() -> None:
             order.append(self.name)
             return super().search(query, k)
 
-    systems = [System(name, Noting(name)) for name in "ab"]
-    results = measure(systems, QUERIES, 2, Protocol(rounds=2), clock=clock)
-    timed = order[-16:]
-    pairs = ["".join(timed[i : i + 2]) for i in range(0, 16, 2)]
-    assert pairs == ["ab", "ba"] * 2 + ["ba", "ab"] * 2
-    assert results[0].timings.query.tolist() == results[1].timings.query.tolist()
+    systems = [System(name, Noting(name)) for name in names]
+    results = measure(systems, QUERIES, 2, Protocol(rounds=rounds), clock=clock)
+    calls = len(names) * len(QUERIES) * rounds
+    timed = "".join(order[-calls:])
+    return [timed[i : i + len(names)] for i in range(0, calls, len(names))], results
+
+
+def test_several_systems_alternate_and_take_turns_in_going_first() -> None:
+    found, results = turns("abc", 10)
+    assert {"".join(sorted(one)) for one in found} == {"abc"}
+    assert all(one == before[::-1] for before, one in zip(found[::2], found[1::2], strict=True))
+    assert results[0].timings.query.tolist() == results[2].timings.query.tolist()
+    assert turns("ab", 1)[0] == turns("ab", 1)[0]
+
+
+def test_no_system_always_has_the_same_one_before_it() -> None:
+    """It would leave its memory in the caches, which makes the next call fast or slow."""
+    timed = "".join(turns("abc", 100)[0])
+    for first, second in permutations("abc", 2):
+        after = sum(timed[i : i + 2] == first + second for i in range(len(timed) - 1))
+        assert 0.1 < after / len(timed) < 0.16, (first, second)
 
 
 def test_a_service_that_hangs_does_not_hang_the_warm_up() -> None:
