@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -157,7 +158,20 @@ def _checked_leg(name: str, leg: LegTrace, n: int) -> LegTrace:
             f"leg {name!r} has {len(ranks)} ranks and {len(scores)} scores for {n} hits",
             accepted="one of each per hit",
         )
-    return LegTrace(ranks, scores)
+    if leg.doc_ids is None:
+        return LegTrace(ranks, scores)
+    ids = list(leg.doc_ids)
+    listed = None if leg.doc_scores is None else np.array(leg.doc_scores, dtype=np.float64)
+    # Every question asked of each id costs microseconds, in every call: only this one matters, for
+    # a document that counts twice makes a metric wrong.
+    n_distinct = len(set(ids))
+    if n_distinct != len(ids) or (listed is not None and len(listed) != len(ids)):
+        given = "no" if listed is None else len(listed)
+        raise ContractError(
+            f"leg {name!r} lists {len(ids)} ids, {n_distinct} of them distinct, and {given} scores",
+            accepted="distinct ids, and one score for each or none at all",
+        )
+    return LegTrace(ranks, scores, ids, listed)
 
 
 def _checked_scores(ids: Sequence[str], given: Any) -> NDArray[np.float64]:
@@ -196,7 +210,7 @@ def _ties_by_id(
     order = sorted(range(len(ids)), key=ids.__getitem__)
     order.sort(key=scores.tolist().__getitem__, reverse=True)  # stable: ids stay in order
     turned = {
-        name: LegTrace(np.asarray(leg.ranks)[order], np.asarray(leg.scores)[order])
+        name: replace(leg, ranks=np.asarray(leg.ranks)[order], scores=np.asarray(leg.scores)[order])
         for name, leg in legs.items()
     }
     return [ids[i] for i in order], turned

@@ -47,6 +47,9 @@ _FILES = (SUMMARY, MANIFEST, TREC_RUN, RANKINGS, PER_QUERY, TIMINGS, _PENDING)
 
 DEFAULT_ROOT = Path("results") / "runs"
 
+_CONTROLS = re.compile("[\x7f-\x9f\u2028\u2029]")
+"""What JSON may hold as it is, and a terminal may obey or a reader of lines take for line ends."""
+
 _LONGEST_STATUS = 500
 """Characters of a status in ``per_query.csv``, where it stands once for each metric."""
 
@@ -155,6 +158,8 @@ def load_rankings(folder: Path) -> Rankings:
             arrays["scores"],
             {n[10:]: arrays[n] for n in arrays.files if n.startswith("leg_ranks:")},
             {n[11:]: arrays[n] for n in arrays.files if n.startswith("leg_scores:")},
+            {n[10:]: arrays[n] for n in arrays.files if n.startswith("leg_lists:")},
+            {n[16:]: arrays[n] for n in arrays.files if n.startswith("leg_list_scores:")},
         )
 
 
@@ -212,9 +217,11 @@ def to_json(document: Any) -> str:
     """``document`` as JSON text that every reader takes, in UTF-8 and without a last line break.
 
     Numbers that are not finite become null, for JSON has no word for them; lone surrogates, which
-    UTF-8 cannot hold, become visible escapes; what JSON does not know becomes text.
+    UTF-8 cannot hold, become visible escapes; what JSON does not know becomes text. Control
+    characters are written as escapes of JSON, so that they can be printed and read back.
     """
-    return json.dumps(_plain(document), ensure_ascii=False, indent=2, default=_as_text)
+    text = json.dumps(_plain(document), ensure_ascii=False, indent=2, default=_as_text)
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _resolved(path: Path) -> Path:
@@ -290,6 +297,8 @@ def _write_arrays(folder: Path, run: Run) -> None:
         "scores": rankings.scores,
         **{f"leg_ranks:{_visible(leg)}": ranks for leg, ranks in rankings.leg_ranks.items()},
         **{f"leg_scores:{_visible(leg)}": scores for leg, scores in rankings.leg_scores.items()},
+        **{f"leg_lists:{_visible(leg)}": lists for leg, lists in rankings.leg_lists.items()},
+        **{f"leg_list_scores:{_visible(leg)}": s for leg, s in rankings.leg_list_scores.items()},
     }
     np.savez_compressed(folder / RANKINGS, **arrays)
     calls: dict[str, Any] = {

@@ -22,12 +22,17 @@ class Rankings:
 
     Attributes:
         query_ids: one for each row.
-        doc_ids: what positions in ``ranking`` stand for; every id occurs in some ranking.
+        doc_ids: what positions in ``ranking`` and ``leg_lists`` stand for, distinct. Every id
+            occurs in one of them; those of the rankings come first.
         ranking: int32 (queries, width), -1 behind the last hit; the width is the length of the
             longest ranking, at least 1.
         scores: float64 (queries, width), raw, NaN behind the last hit and where there is none.
         leg_ranks: per leg int32 (queries, width), 1-based, 0 = not returned by the leg.
         leg_scores: per leg float64 (queries, width), NaN = none.
+        leg_lists: per leg int32 (queries, depth), positions in ``doc_ids`` of all that the leg
+            returned to be fused, best first, -1 behind the last; each leg has a depth of its own,
+            at least 1. A leg that did not tell its lists is missing here.
+        leg_list_scores: per leg float64 (queries, depth), NaN = none.
     """
 
     query_ids: tuple[str, ...]
@@ -36,6 +41,8 @@ class Rankings:
     scores: NDArray[np.float64]
     leg_ranks: Mapping[str, NDArray[np.int32]] = field(default_factory=dict)
     leg_scores: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    leg_lists: Mapping[str, NDArray[np.int32]] = field(default_factory=dict)
+    leg_list_scores: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
 
     def row(self, at: int) -> Ranking:
         """The ranking of one query."""
@@ -102,4 +109,39 @@ def pack_rankings(query_ids: Sequence[str], rankings: Sequence[Ranking | None], 
                 leg_scores[leg] = np.full(shape, np.nan)
             leg_ranks[leg][at, :n] = trace.ranks
             leg_scores[leg][at, :n] = trace.scores
-    return Rankings(tuple(query_ids), tuple(positions), ranking, scores, leg_ranks, leg_scores)
+    leg_lists, leg_list_scores = _packed_lists(rankings, positions)
+    return Rankings(
+        tuple(query_ids),
+        tuple(positions),
+        ranking,
+        scores,
+        leg_ranks,
+        leg_scores,
+        leg_lists,
+        leg_list_scores,
+    )
+
+
+def _packed_lists(
+    rankings: Sequence[Ranking | None], positions: dict[str, int]
+) -> tuple[dict[str, NDArray[np.int32]], dict[str, NDArray[np.float64]]]:
+    """The lists of the legs and their scores; ids that only legs have come into ``positions``."""
+    told = [
+        (at, leg, trace.doc_ids, trace.doc_scores)
+        for at, one in enumerate(rankings)
+        if one is not None
+        for leg, trace in one.legs.items()
+        if trace.doc_ids is not None
+    ]
+    depths: dict[str, int] = {}
+    for _, leg, doc_ids, _ in told:
+        depths[leg] = max(depths.get(leg, 1), len(doc_ids))
+    shapes = {leg: (len(rankings), depth) for leg, depth in depths.items()}
+    lists = {leg: np.full(shape, NONE, dtype=np.int32) for leg, shape in shapes.items()}
+    scores = {leg: np.full(shape, np.nan) for leg, shape in shapes.items()}
+    for at, leg, doc_ids, given in told:
+        n = len(doc_ids)
+        lists[leg][at, :n] = [positions.setdefault(doc, len(positions)) for doc in doc_ids]
+        if given is not None:
+            scores[leg][at, :n] = given
+    return lists, scores

@@ -81,15 +81,20 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LegTrace:
-    """Where one leg of a hybrid had each hit of the fused ranking.
+    """Where one leg of a hybrid had each hit of the fused ranking, and all that the leg returned.
 
     Attributes:
         ranks: 1-based rank in the leg, 0 where the leg did not return the document; one per hit.
         scores: the leg's own score, NaN where it has none; one per hit.
+        doc_ids: the whole list of the leg as it was fused, best first, so also what fusion left
+            behind; distinct ids, as many as the leg had, often more than k. None = not told.
+        doc_scores: the leg's scores of ``doc_ids``, one each; None where it has none.
     """
 
     ranks: Sequence[int] | NDArray[np.int32]
     scores: Sequence[float] | NDArray[np.float64]
+    doc_ids: Sequence[str] | None = None
+    doc_scores: Sequence[float] | NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True, slots=True)

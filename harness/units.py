@@ -29,7 +29,8 @@ def collapse(ranking: Ranking, unit_of: Mapping[str, str], k: int) -> Ranking:
 
     Returns:
         Unit ids in the order of their first hits, ties by unit id, with the scores and leg traces
-        of those hits. ``collapsed`` counts the hits that were dropped on the way to the last unit,
+        of those hits. The whole list of a leg becomes one of units, in the same order.
+        ``collapsed`` counts the hits that were dropped on the way to the last unit,
         added to what ``ranking`` says itself.
     """
     n = len(ranking)
@@ -55,12 +56,27 @@ def collapse(ranking: Ranking, unit_of: Mapping[str, str], k: int) -> Ranking:
         doc_ids=units,
         scores=None if scores is None else np.asarray([scores[at] for at in kept], np.float64),
         stages=ranking.stages,
-        legs={
-            name: LegTrace([leg.ranks[at] for at in kept], [leg.scores[at] for at in kept])
-            for name, leg in ranking.legs.items()
-        },
+        legs={name: _leg_of_units(leg, kept, unit_of) for name, leg in ranking.legs.items()},
         collapsed=ranking.collapsed + walked - len(first),
     )
+
+
+def _leg_of_units(leg: LegTrace, kept: Sequence[int], unit_of: Mapping[str, str]) -> LegTrace:
+    """``leg`` at the hits that were kept, and its whole list as one of units."""
+    ranks, scores = [leg.ranks[at] for at in kept], [leg.scores[at] for at in kept]
+    if leg.doc_ids is None:
+        return LegTrace(ranks, scores)
+    first: dict[str, int] = {}
+    for at, doc_id in enumerate(leg.doc_ids):
+        first.setdefault(unit_of.get(doc_id, doc_id), at)
+    units = list(first)
+    if leg.doc_scores is None:
+        return LegTrace(ranks, scores, units)
+    best = np.asarray(leg.doc_scores, np.float64)[list(first.values())]
+    if (best[1:] == best[:-1]).any():
+        order = sorted(range(len(units)), key=lambda at: (-best[at], units[at]))
+        units, best = [units[at] for at in order], best[order]
+    return LegTrace(ranks, scores, units, best)
 
 
 class UnitRetriever(Retriever):

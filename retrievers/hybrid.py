@@ -1,7 +1,8 @@
 """Two or more retrievers as one: every leg is asked, one fused ranking comes back.
 
 Each leg is asked for ``max(depth, k)`` hits, and its rank and score of every fused hit are kept in
-``Ranking.legs``. Legs run one after the other, or together in threads; the ranking is the same.
+``Ranking.legs``, beside its whole list. Legs run one after the other, or together in threads; the
+ranking is the same.
 """
 
 from __future__ import annotations
@@ -43,6 +44,9 @@ Progress = Callable[[int, int], None]
 LegSpec = str | Mapping[str, Any] | Retriever
 Given = TypeVar("Given")
 Made = TypeVar("Made")
+
+_DEPTHS = (50, 100, 200)
+"""Worth trying."""
 
 _ancestors: ContextVar[tuple[str, ...]] = ContextVar("configs of legs being built", default=())
 
@@ -105,8 +109,9 @@ class Hybrid(Retriever):
 
     Args:
         legs: two or more of: the name or YAML file of a retriever config, an inline ``{target,
-            params, name}``, a :class:`Retriever`, which then belongs to the hybrid. Equal names
-            are told apart as ``dense``, ``dense#2``.
+            params, name}``, a :class:`Retriever`, which then belongs to the hybrid and is called
+            by its attribute ``name``, if any, or its class. Equal names are told apart as
+            ``dense``, ``dense#2``.
         fusion: ``{method: rrf, k: 60, base: 1, weights}`` or ``{method: convex, normalize:
             min-max, weights}``; weights are a list in the order of the legs or ``{leg: weight}``.
         depth: hits that each leg is asked for, or more when k is larger; one number, or one per
@@ -217,8 +222,8 @@ class Hybrid(Retriever):
         order = order[fused[order] > -np.inf]
         names = [leg.name for leg in self._legs]
         traces = {
-            name: LegTrace(pool.ranks[i, order], pool.scores[i, order])
-            for i, name in enumerate(names)
+            name: LegTrace(pool.ranks[i, order], pool.scores[i, order], own.doc_ids, own.scores)
+            for i, (name, own) in enumerate(zip(names, rankings, strict=True))
         }
         own = {f"leg:{name}": ns for name, (_, ns) in zip(names, answers, strict=True)}
         ids = [pool.doc_ids[i] for i in order.tolist()]
@@ -252,6 +257,17 @@ class Hybrid(Retriever):
             for leg in self._legs
             for warning in leg.retriever.health(queries)
         ]
+
+    def search_space(self) -> Mapping[str, Sequence[Any]]:
+        """The fusion's parameters, and the depth of all legs."""
+        depths = [leg.depth for leg in self._legs]
+        own = depths[0] if len(set(depths)) == 1 else depths
+        space = {f"fusion.{name}": values for name, values in self._fusion.search_space().items()}
+        return {**space, "depth": [own, *(depth for depth in _DEPTHS if depth != own)]}
+
+    def named_legs(self) -> Mapping[str, Retriever]:
+        """The legs by name."""
+        return {leg.name: leg.retriever for leg in self._legs}
 
     def disk_bytes(self) -> int | None:
         """Sum over the legs that know theirs, None when none does."""
@@ -355,7 +371,9 @@ def _sources(legs: Sequence[LegSpec]) -> list[_Source]:
 
 def _source(spec: LegSpec) -> _Source:
     if isinstance(spec, Retriever):
-        return _Source(type(spec).__name__, lambda: spec, {}, given=True)
+        name = getattr(spec, "name", None)
+        known = name if isinstance(name, str) and name else type(spec).__name__
+        return _Source(known, lambda: spec, {}, given=True)
     if isinstance(spec, str):
         config = load_retriever_config(spec)
         facts = {"target": config.target, "params": secrets.redact(config.params)}

@@ -8,10 +8,12 @@ from __future__ import annotations
 import json
 import math
 
+import numpy as np
+
 from harness.testing.compare import fail, require
 from harness.testing.samples import EMOJI, RIGHT_TO_LEFT, UNKNOWN_WORDS, long_texts
 from harness.testing.subject import Subject, snapshot
-from harness.types import Ranking
+from harness.types import LegTrace, Ranking
 
 
 class ResultChecks(Subject):
@@ -72,12 +74,25 @@ class ResultChecks(Subject):
         """Where a ranking names legs, each says something about every hit."""
         for query in self.queries():
             ranking = self._raw_answer(query, 3)
-            for name, leg in (ranking.legs if isinstance(ranking, Ranking) else {}).items():
+            if not isinstance(ranking, Ranking):
+                continue
+            for name, leg in ranking.legs.items():
                 lengths = (len(leg.ranks), len(leg.scores))
                 require(
                     lengths == (len(ranking), len(ranking)),
                     f"leg {name!r} has {lengths} ranks and scores for {len(ranking)} hits",
                 )
+                self._require_leg_list(name, leg, ranking)
+
+    def _require_leg_list(self, name: str, leg: LegTrace, ranking: Ranking) -> None:
+        """A leg's whole list, where it is told, has each hit at the rank that the leg gives it."""
+        if leg.doc_ids is None:
+            return
+        place = {doc_id: rank for rank, doc_id in enumerate(leg.doc_ids, start=1)}
+        require(len(place) == len(leg.doc_ids), f"leg {name!r} lists a document twice")
+        found = [place.get(doc_id, 0) for doc_id in ranking.doc_ids]
+        given = np.asarray(leg.ranks).tolist()
+        require(found == given, f"leg {name!r} gives ranks {given}, its list says {found}")
 
     def test_describe_gives_what_json_can_hold(self) -> None:
         """The facts for the manifest are plain JSON types, not those of numpy."""

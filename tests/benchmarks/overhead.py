@@ -191,7 +191,8 @@ def _hybrid(ranking: Ranking) -> Ranking:
     pairs = [sorted(ids[i : i + 2]) for i in range(0, K, 2)]
     scores = np.repeat(1.0 / (60 + np.arange(1, K // 2 + 1)), 2)
     ranks = np.arange(1, K + 1, dtype=np.int32)
-    legs = {name: LegTrace(ranks, np.linspace(1, 0, K)) for name in ("bm25", "dense")}
+    falling = np.linspace(1, 0, K)
+    legs = {name: LegTrace(ranks, falling, ids, falling) for name in ("bm25", "dense")}
     stages = {"tokenize": 10, "sparse": 20, "dense": 30, "fuse": 40}
     return Ranking([doc_id for pair in pairs for doc_id in pair], scores, stages, legs)
 

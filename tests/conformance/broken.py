@@ -174,6 +174,14 @@ class LegsOfAnotherLength(Pairs):
         return Ranking([h.doc_id for h in kept], [h.score for h in kept], legs={"sparse": leg})
 
 
+@fails("legs_have_one_rank_and_one_score_per_hit", and_others=True)
+class AnotherListThanTheLegRanked(Pairs):
+    def broken(self, hits: list[Hit], query: Query, k: int) -> Any:
+        ids = [h.doc_id for h in hits[:k]]
+        leg = LegTrace(range(1, len(ids) + 1), [1.0] * len(ids), ["another", *ids])
+        return Ranking(ids, [h.score for h in hits[:k]], legs={"sparse": leg})
+
+
 @fails("describe_gives_what_json_can_hold")
 class NumpyInTheManifest(TermOverlap):
     def describe(self) -> Mapping[str, Any]:

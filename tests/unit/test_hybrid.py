@@ -251,6 +251,24 @@ def test_each_leg_s_rank_and_score_of_each_fused_hit_are_kept() -> None:
     assert list(second.scores) == [0.9, 0.5, 0.8]
 
 
+def test_each_leg_s_whole_list_is_kept_beyond_the_cut() -> None:
+    ranking = two().search(QUERY, 1)
+    assert ranking.doc_ids == ["b"]
+    first, second = ranking.legs["Scripted"], ranking.legs["Scripted#2"]
+    assert first.doc_ids == list(BM25)
+    assert second.doc_ids == list(DENSE)
+    assert first.doc_scores is not None
+    assert list(first.doc_scores) == list(BM25.values())
+
+
+def test_a_leg_s_list_ends_at_its_depth_and_may_have_no_scores() -> None:
+    legs = [Scripted(hits=BM25), Scripted(hits=["c", "d"])]
+    ranking = Hybrid(legs=legs, depth=[1, 2]).search(QUERY, 1)
+    assert ranking.legs["Scripted"].doc_ids == ["a"]
+    assert ranking.legs["Scripted#2"].doc_ids == ["c", "d"]
+    assert ranking.legs["Scripted#2"].doc_scores is None
+
+
 def test_equal_names_are_numbered_around_taken_ones() -> None:
     legs = [inline(name) for name in ("dense", "dense", "dense#2", "dense")]
     names = list(Hybrid(legs=legs).search(QUERY, 1).legs)

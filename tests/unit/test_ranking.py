@@ -42,6 +42,18 @@ def test_ties_come_out_by_id_with_everything_that_belongs_to_a_hit() -> None:
     assert list(ranking.legs["x"].scores) == [8.0, 9.0, 7.0]
 
 
+def test_a_leg_s_whole_list_passes_through_in_its_own_order_as_a_copy() -> None:
+    listed, scores = ["c", "z", "b", "a"], [4.0, 3.0, 2.0, 2.0]
+    leg = LegTrace([3, 4], [2.0, 2.0], listed, scores)
+    ranking = checked_ranking(Ranking(["b", "a"], [1.0, 1.0], legs={"x": leg}), k=2)
+    listed[0], scores[0] = "written over", 0.0
+    assert ranking.doc_ids == ["a", "b"]
+    assert list(ranking.legs["x"].ranks) == [4, 3]
+    assert ranking.legs["x"].doc_ids == ["c", "z", "b", "a"]
+    assert ranking.legs["x"].doc_scores is not None
+    assert list(ranking.legs["x"].doc_scores) == [4.0, 3.0, 2.0, 2.0]
+
+
 def test_the_caller_s_ranking_is_left_alone() -> None:
     ids, scores = ["b", "a"], [1.0, 1.0]
     checked_ranking(Ranking(ids, scores), k=2)
@@ -65,6 +77,14 @@ def test_the_caller_s_ranking_is_left_alone() -> None:
         (Ranking(["a"], ["high"]), "scores"),  # type: ignore[list-item]
         ([([], 1.0)], "of type list"),
         (Ranking(["a"], [1.0], legs={"x": LegTrace([], [])}), "leg 'x' has 0 ranks"),
+        (
+            Ranking(["a"], [1.0], legs={"x": LegTrace([1], [1.0], ["a", "a"])}),
+            "leg 'x' lists 2 ids, 1 of them distinct, and no scores",
+        ),
+        (
+            Ranking(["a"], [1.0], legs={"x": LegTrace([1], [1.0], ["a", "b"], [1.0])}),
+            "leg 'x' lists 2 ids, 2 of them distinct, and 1 scores",
+        ),
     ],
 )
 def test_a_broken_ranking_is_an_error_that_says_what_is_wrong(raw: object, says: str) -> None:

@@ -28,7 +28,13 @@ def make_run(name: str = "sample", **summary: Any) -> Run:
         ["q 1", "q2", "질문"],
         [
             Ranking(
-                ["d1", "문서 둘"], [2.0, 1.0], legs={"a": LegTrace([1, 0], [5.0, float("nan")])}
+                ["d1", "문서 둘"],
+                [2.0, 1.0],
+                legs={
+                    "a": LegTrace([1, 0], [5.0, float("nan")]),
+                    "b": LegTrace([0, 2], [float("nan"), 3.0], ["다른 것", "문서 둘"], [4.0, 3.0]),
+                    "none": LegTrace([0, 0], [float("nan")] * 2, []),
+                },
             ),
             None,
             Ranking(["d3"]),
@@ -81,14 +87,31 @@ def test_a_run_reads_back_as_it_was_written() -> None:
     assert read.manifest == written.manifest
     assert read.status == written.status
     assert read.rankings.query_ids == written.rankings.query_ids
-    assert read.rankings.doc_ids == ("d1", "문서 둘", "d3")
     assert np.array_equal(read.rankings.ranking, written.rankings.ranking)
     assert np.array_equal(read.rankings.scores, written.rankings.scores, equal_nan=True)
     assert np.array_equal(read.rankings.leg_ranks["a"], written.rankings.leg_ranks["a"])
+    assert read.rankings.doc_ids == ("d1", "문서 둘", "d3", "다른 것")
+    lists = {leg: rows.tolist() for leg, rows in read.rankings.leg_lists.items()}
+    assert lists == {"b": [[3, 1], [-1, -1], [-1, -1]], "none": [[-1], [-1], [-1]]}
+    scores = read.rankings.leg_list_scores
+    nan = np.nan
+    assert np.array_equal(scores["b"], [[4.0, 3.0], [nan, nan], [nan, nan]], equal_nan=True)
+    assert np.isnan(scores["none"]).all()
     assert np.array_equal(read.timings.wall_ns, written.timings.wall_ns)
     assert np.array_equal(read.timings.stages["sparse"], written.timings.stages["sparse"])
     assert np.array_equal(read.evaluation.per_query, written.evaluation.per_query)
     assert read.evaluation.metrics == written.evaluation.metrics
+
+
+def test_rankings_saved_before_the_lists_of_legs_were_kept_still_load(tmp_path: Path) -> None:
+    folder = write_run(make_run(), tmp_path / "old").folder
+    assert folder is not None
+    with np.load(folder / records.RANKINGS) as arrays:
+        kept = {name: arrays[name] for name in arrays.files if "leg_list" not in name}
+    np.savez_compressed(folder / records.RANKINGS, **kept)
+    read = read_run(folder).rankings
+    assert (read.leg_lists, read.leg_list_scores) == ({}, {})
+    assert set(read.leg_ranks) == {"a", "b", "none"}
 
 
 def test_all_documented_files_are_there_and_nothing_else() -> None:
@@ -421,7 +444,31 @@ def test_json_holds_nothing_that_a_strict_reader_refuses() -> None:
     assert "검색" in text
 
 
+def test_json_can_be_printed_and_read_back_whatever_texts_hold() -> None:
+    given = {"a\x9bkey": "\x1b[2J\x7f\x85\x9b1A\u2028 한 \t"}
+    text = to_json(given)
+    assert not [c for c in text if c != "\n" and (not c.isprintable() or c in "\x7f\x85")]
+    assert json.loads(text) == given
+
+
 class TestPacking:
+    def test_ids_that_only_legs_have_come_behind_those_of_the_rankings(self) -> None:
+        legs = {"x": LegTrace([2], [1.0], ["p", "d1"], [2.0, 1.0])}
+        packed = pack_rankings(
+            ["a", "b"], [Ranking(["d1"], [1.0], legs=legs), Ranking(["d2"], [1.0])], k=1
+        )
+        assert packed.doc_ids == ("d1", "d2", "p")
+        assert packed.ranking.tolist() == [[0], [1]]
+        assert packed.leg_lists["x"].tolist() == [[2, 0], [-1, -1]]
+
+    def test_lists_of_legs_may_be_longer_than_k_and_lack_scores_or_be_untold(self) -> None:
+        legs = {"x": LegTrace([1], [1.0], ["d", "e", "f"]), "y": LegTrace([0], [float("nan")])}
+        packed = pack_rankings(["a"], [Ranking(["d"], [1.0], legs=legs)], k=1)
+        assert packed.leg_lists["x"].shape == (1, 3)
+        assert np.isnan(packed.leg_list_scores["x"]).all()
+        assert set(packed.leg_lists) == {"x"}
+        assert set(packed.leg_ranks) == {"x", "y"}
+
     def test_arrays_are_as_wide_as_the_longest_ranking(self) -> None:
         packed = pack_rankings(
             ["a", "b"],

@@ -95,6 +95,26 @@ class TestCollapse:
         assert list(units.legs["bm25"].scores) == [0.3, 0.2]
         assert units.stages == {"fuse": 5}
 
+    def test_the_whole_list_of_a_leg_becomes_one_of_units(self) -> None:
+        leg = LegTrace([1], [9.0], ["a2", "x", "a1", "b1", "b2"], [9.0, 8.0, 7.0, 6.0, 5.0])
+        one = collapse(Ranking(["a2"], [1.0], legs={"bm25": leg}), UNITS, 1).legs["bm25"]
+        assert one.doc_ids == ["A", "x", "B"]
+        assert one.doc_scores is not None
+        assert list(one.doc_scores) == [9.0, 8.0, 6.0]
+
+    def test_equal_scores_in_a_leg_s_list_come_by_unit_id(self) -> None:
+        leg = LegTrace([1], [9.0], ["1", "2", "3"], [1.0, 1.0, 0.5])
+        units = {"1": "z", "2": "y", "3": "x"}
+        one = collapse(Ranking(["1"], [1.0], legs={"bm25": leg}), units, 1).legs["bm25"]
+        assert one.doc_ids == ["y", "z", "x"]
+
+    def test_a_leg_s_list_without_scores_keeps_its_order_and_one_not_told_stays_so(self) -> None:
+        legs = {"a": LegTrace([1], [9.0], ["b1", "b2", "a1"]), "b": LegTrace([1], [9.0])}
+        units = collapse(Ranking(["b1"], [1.0], legs=legs), UNITS, 1)
+        assert units.legs["a"].doc_ids == ["B", "A"]
+        assert units.legs["a"].doc_scores is None
+        assert units.legs["b"].doc_ids is None
+
     def test_the_ranking_given_stays_as_it_is(self) -> None:
         ids, scores = ["a1", "a2", "b1"], np.array([3.0, 2.0, 1.0])
         collapse(Ranking(ids, scores), UNITS, 2)
