@@ -7,6 +7,8 @@ TORCH_INDEX ?=
 RETRIEVER ?= hybrid
 RETRIEVERS ?= bm25 dense hybrid
 DATASET ?= science-mini
+# For targets that take several datasets, separated by blanks.
+DATASETS ?= "$(DATASET)"
 SPLIT ?= test
 K ?= 10
 # Further options of the command, such as ARGS="--rounds 3 --format json".
@@ -18,10 +20,10 @@ READY := $(VENV)/.ready
 BENCH := $(BIN)/retrieval-bench
 # Tests run side by side; the files of one module stay together.
 PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile
-MEASURED = --dataset "$(DATASET)" --split "$(SPLIT)" --k $(K) $(ARGS)
+HOW = --split "$(SPLIT)" --k $(K) $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test tools bench compare perf list format clean
+.PHONY: help setup check test tools bench compare report tune perf list format clean
 
 help: ## show this help
 	@echo "Targets:"
@@ -30,16 +32,23 @@ help: ## show this help
 	@echo "Examples:"
 	@echo '  make bench RETRIEVER=hybrid'
 	@echo '  make compare RETRIEVERS="bm25 dense hybrid"'
+	@echo '  make report RETRIEVERS="bm25 dense hybrid" DATASETS="science-mini path/to/my/folder"'
 	@echo '  make bench RETRIEVER=bm25 DATASET=path/to/my/beir/folder K=100'
 	@echo '  make bench RETRIEVER=bm25 ARGS="--set k1=1.2 --metrics nDCG@10 AP@10"'
 
 setup: $(READY) ## create .venv and install everything (other targets do it themselves)
 
 bench: $(READY) ## measure one retriever: RETRIEVER, DATASET, SPLIT, K, ARGS
-	@$(BENCH) bench --retriever "$(RETRIEVER)" $(MEASURED)
+	@$(BENCH) bench --retriever "$(RETRIEVER)" --dataset "$(DATASET)" $(HOW)
 
-compare: $(READY) ## several side by side: RETRIEVERS="a b c", DATASET, SPLIT, K, ARGS
-	@$(BENCH) compare --retrievers $(RETRIEVERS) $(MEASURED)
+compare: $(READY) ## several side by side: RETRIEVERS="a b c", DATASETS, SPLIT, K, ARGS
+	@$(BENCH) compare --retrievers $(RETRIEVERS) --dataset $(DATASETS) $(HOW)
+
+report: $(READY) ## the same as one HTML file, results/report.html: RETRIEVERS, DATASETS, SPLIT, K, ARGS
+	@$(BENCH) report --retrievers $(RETRIEVERS) --dataset $(DATASETS) $(HOW)
+
+tune: $(READY) ## search its parameters, and what that is worth on other queries: RETRIEVER, DATASET, ...
+	@$(BENCH) tune --retriever "$(RETRIEVER)" --dataset "$(DATASET)" $(HOW)
 
 list: $(READY) ## retrievers, datasets and metrics that can be named
 	@$(BENCH) list

@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.comparison import Comparison, Delta, compare_runs
+from harness.comparison import MARGIN, Comparison, Delta, compare_runs
 from harness.data import load_dataset
 from harness.errors import ConfigError
 from harness.evaluation import Evaluation
 from harness.experiment import Reporter
 from harness.measure.protocol import Protocol
 from harness.metrics import conventions
+from harness.recommendation import Recommendation, recommend
 from harness.records import read_run
 from harness.report import render, tables
+from harness.report.comparison_tables import comparison_tables
 from harness.report.score_tables import score_tables
 from harness.report.table import Table
 from harness.run import Run
@@ -89,8 +91,13 @@ class ComparisonResult(_Shown):
         """Every pair on every metric."""
         return self.comparison.deltas
 
+    @property
+    def recommendations(self) -> tuple[Recommendation, ...]:
+        """Which system to take on each dataset, and why."""
+        return recommend(self.comparison)
+
     def _tables(self) -> list[Table]:
-        return tables.comparison_tables(self.comparison)
+        return comparison_tables(self.comparison)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +177,7 @@ def bench(
 
 def compare(
     systems: Sequence[Any],
-    dataset: str | Path | Dataset | None = None,
+    dataset: str | Path | Dataset | Sequence[str | Path | Dataset] | None = None,
     *,
     split: str = "test",
     k: int = 10,
@@ -178,28 +185,40 @@ def compare(
     protocol: Protocol | None = None,
     save: bool = False,
     reporter: Reporter | None = None,
+    margin: float = MARGIN,
+    baseline: str | None = None,
+    tests: Sequence[str] = (),
 ) -> ComparisonResult:
     """Put two or more systems side by side, with paired differences and verdicts.
 
     Args:
         systems: without ``dataset``: runs, or folders of saved runs; with it: retrievers as in
             :func:`bench`, which are measured together, alternating query by query.
+        dataset: one or several, as in :func:`bench`.
+        margin: up to this absolute difference of means two systems are as good as equal.
+        baseline: compare all others with this system only; None = every pair.
+        tests: further tests beside the randomisation test: "t", "wilcoxon".
 
     Raises:
         HarnessError: everything that is wrong with the input, in one message.
     """
     if dataset is None:
-        return ComparisonResult(compare_runs([_run(system) for system in systems]))
-    if len(systems) < 2:
-        raise ConfigError(
-            f"{len(systems)} retriever to compare",
-            accepted="two or more",
-            fix="use bench for a single one",
-        )
-    experiment = prepared(
-        systems, dataset, split=split, k=k, metrics=metrics, protocol=protocol, save=save
-    )
-    return ComparisonResult(compare_runs(experiment.run(reporter, save=save)))
+        runs = [_run(system) for system in systems]
+    else:
+        if len(systems) < 2:
+            raise ConfigError(
+                f"{len(systems)} retriever to compare",
+                accepted="two or more",
+                fix="use bench for a single one",
+            )
+        several = [dataset] if isinstance(dataset, str | Path | Dataset) else dataset
+        runs = []
+        for data in several:
+            experiment = prepared(
+                systems, data, split=split, k=k, metrics=metrics, protocol=protocol, save=save
+            )
+            runs += experiment.run(reporter, save=save)
+    return ComparisonResult(compare_runs(runs, margin=margin, baseline=baseline, tests=tests))
 
 
 def evaluate(

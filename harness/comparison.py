@@ -1,295 +1,285 @@
-"""Two or more runs over the same queries become paired differences with verdicts.
+"""Two or more runs side by side: on each dataset every pair with its verdict, in quality and in
+time, and over several datasets the means of every system.
 
-Decides in data; reads no file and prints nothing. A difference is b minus a, and the verdict says
-what b is beside a.
+Decides in data; reads no file and prints nothing.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from itertools import combinations
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.errors import ConfigError, distinct_names
+from harness.comparability import by_dataset, common_metrics, judged_gap
+from harness.errors import ConfigError, distinct_names, near_names
+from harness.latency_ratio import LatencyDelta, corrected, latency_deltas
 from harness.metrics import Metric
+from harness.paired import EXTRA, MARGIN
 from harness.run import Run
-from harness.stats import (
-    RESAMPLES,
-    bootstrap_mean_ci,
-    bootstrap_means,
-    holm,
-    interval,
-    randomization_p,
-)
+from harness.stats import RESAMPLES
 from harness.types import Verdict
+from harness.verdicts import ALPHA, Delta, PairJudge, Rules
 
-ALPHA = 0.05
-POWER = 0.8
+__all__ = ["ALPHA", "MARGIN", "Board", "Comparison", "Delta", "Group", "compare_runs"]
 
 MOST_RESAMPLES = 200_000
-"""However many rows a comparison has; enough for 10,000 of them."""
-
-ROUNDING = 1e-12
-"""Differences up to this are none."""
-
-JUDGED_GAP = 0.05
-"""Systems whose share of judged hits differs by this much are not seen equally well."""
-
-_COLUMNS = 256
-"""Differences that are resampled at once; bounds the memory of a large comparison."""
+"""However many pairs a table has; enough for 10,000 of them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Delta:
-    """One metric of two systems, paired by query.
+class Group:
+    """Runs on one dataset, side by side.
 
     Attributes:
-        difference: mean of b minus mean of a; None when the two cannot be compared.
-        ci95: percentile-bootstrap interval of the difference.
-        p: paired randomisation test, two-sided.
-        p_adjusted: after Holm over all rows of the same comparison.
-        queries_needed: further queries, at least 1, with which a difference of this size and
-            spread would be found with 80 % power; only for an undecided one.
-        reason: why there is no difference: not comparable, or nothing to compare.
-    """
-
-    metric: str
-    a: str
-    b: str
-    verdict: Verdict
-    difference: float | None = None
-    ci95: tuple[float, float] | None = None
-    p: float | None = None
-    p_adjusted: float | None = None
-    queries_needed: int | None = None
-    reason: str = ""
-
-    def as_dict(self) -> dict[str, Any]:
-        """The row of ``compare --format json``."""
-        row: dict[str, Any] = {
-            "metric": self.metric,
-            "a": self.a,
-            "b": self.b,
-            "difference": self.difference,
-            "ci95": None if self.ci95 is None else list(self.ci95),
-            "p": self.p,
-            "p_adjusted": self.p_adjusted,
-            "verdict": self.verdict.value,
-            "queries_needed": self.queries_needed,
-        }
-        return row | ({"reason": self.reason} if self.reason else {})
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Runs side by side.
-
-    Attributes:
+        dataset: its name; told apart where two datasets have the same.
         names: one for each run, equal retriever names told apart.
         deltas: every pair on every metric.
+        latency: every pair whose times can be held against each other, or why not.
         resamples: how many sign patterns were drawn for each p.
         warnings: what makes the differences less than they seem, in plain words.
     """
 
+    dataset: str
     runs: tuple[Run, ...]
     names: tuple[str, ...]
     metrics: tuple[Metric, ...]
     deltas: tuple[Delta, ...]
+    latency: tuple[LatencyDelta, ...] = ()
     resamples: int = RESAMPLES
     warnings: tuple[str, ...] = ()
 
+    def of(self, metric: Metric | str) -> list[Delta]:
+        """The pairs of one metric: those that Holm corrects together."""
+        return [delta for delta in self.deltas if delta.metric == str(metric)]
+
+    def beaten(self, metric: Metric | str) -> dict[str, list[int]]:
+        """System -> places of the systems that it was shown to be better than."""
+        found: dict[str, list[int]] = {name: [] for name in self.names}
+        for delta in self.of(metric):
+            if delta.verdict is Verdict.BETTER:
+                found[delta.b].append(self.names.index(delta.a))
+            elif delta.verdict is Verdict.WORSE:
+                found[delta.a].append(self.names.index(delta.b))
+        return {name: sorted(places) for name, places in found.items()}
+
+    def mean(self, name: str, metric: Metric) -> float:
+        """Of one system."""
+        return self.runs[self.names.index(name)].evaluation.mean(metric).mean
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Runs side by side, dataset by dataset.
+
+    Attributes:
+        margin: up to this absolute difference two systems are as good as equal.
+        baseline: the system that all others are compared with; None = every pair.
+    """
+
+    groups: tuple[Group, ...]
+    margin: float = MARGIN
+    baseline: str | None = None
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """All of them, dataset by dataset."""
+        return tuple(run for group in self.groups for run in group.runs)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The systems, each once."""
+        return tuple(dict.fromkeys(name for group in self.groups for name in group.names))
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """Those of all datasets, each once."""
+        return tuple(dict.fromkeys(metric for group in self.groups for metric in group.metrics))
+
+    @property
+    def deltas(self) -> tuple[Delta, ...]:
+        """Every pair on every metric and dataset."""
+        return tuple(delta for group in self.groups for delta in group.deltas)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Of all datasets."""
+        return tuple(text for group in self.groups for text in group.warnings)
+
+    def board(self, metric: Metric) -> Board:
+        """Systems x datasets, by one metric."""
+        means = np.full((len(self.names), len(self.groups)), np.nan)
+        for column, group in enumerate(self.groups):
+            if metric in group.metrics:
+                for name in group.names:
+                    means[self.names.index(name), column] = group.mean(name, metric)
+        return Board(metric, self.names, tuple(group.dataset for group in self.groups), means)
+
     def as_dict(self) -> dict[str, Any]:
         """The document of ``compare --format json``."""
-        return {
+        several = len(self.groups) > 1
+        document: dict[str, Any] = {
             "systems": [
                 {"name": name, **run.summary}
-                for name, run in zip(self.names, self.runs, strict=True)
+                for group in self.groups
+                for name, run in zip(group.names, group.runs, strict=True)
             ],
-            "resamples": self.resamples,
+            "alpha": ALPHA,
+            "margin": self.margin,
+            "baseline": self.baseline,
+            "family": "the pairs of one metric on one dataset",
+            "resamples": max(group.resamples for group in self.groups),
             "warnings": list(self.warnings),
             "comparisons": [delta.as_dict() for delta in self.deltas],
+            "latency": [
+                {"dataset": group.dataset, **delta.as_dict()}
+                for group in self.groups
+                for delta in group.latency
+            ],
+        }
+        if several:
+            document["boards"] = [self.board(metric).as_dict() for metric in self.metrics]
+        return document
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Board:
+    """One metric of systems on several datasets.
+
+    Attributes:
+        means: (systems, datasets), NaN where a system was not measured.
+    """
+
+    metric: Metric
+    systems: tuple[str, ...]
+    datasets: tuple[str, ...]
+    means: NDArray[np.float64]
+
+    @property
+    def averages(self) -> NDArray[np.float64]:
+        """(systems,): the mean over datasets, each counting once; NaN for a system that was not
+        measured on all of them, which would be compared on other data."""
+        return np.asarray(self.means.mean(axis=1))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Mean by system and dataset, and the average."""
+        return {
+            "metric": str(self.metric),
+            "datasets": list(self.datasets),
+            "systems": [
+                {"name": name, "means": row.tolist(), "average": float(average)}
+                for name, row, average in zip(self.systems, self.means, self.averages, strict=True)
+            ],
         }
 
 
-def compare_runs(runs: Sequence[Run]) -> Comparison:
-    """Every pair of ``runs`` on every metric that all of them have.
+def compare_runs(
+    runs: Sequence[Run],
+    *,
+    margin: float = MARGIN,
+    baseline: str | None = None,
+    tests: Sequence[str] = (),
+) -> Comparison:
+    """Pairs of ``runs`` on every metric that all runs on the same dataset have.
+
+    Args:
+        margin: up to this absolute difference two systems are as good as equal.
+        baseline: compare all others with this system only; None = every pair.
+        tests: further tests beside the randomisation test, of :data:`harness.paired.EXTRA`.
 
     Raises:
-        ConfigError: fewer than two runs, or no metric in common.
+        ConfigError: fewer than two runs, no metric in common, an unknown baseline or test, or a
+            margin that is none.
     """
     if len(runs) < 2:
         raise ConfigError(f"{len(runs)} run to compare", accepted="two runs or more")
-    common = [m for m in runs[0].evaluation.metrics if all(m in r.evaluation.metrics for r in runs)]
+    places = by_dataset(runs)
+    names = {n for _, at in places for n in distinct_names([runs[i].name for i in at])}
+    check_asked(names, margin=margin, baseline=baseline, tests=tests)
+    groups = [
+        _group(label, [runs[i] for i in at], baseline, margin, tuple(tests)) for label, at in places
+    ]
+    return Comparison(tuple(groups), margin, baseline)
+
+
+def check_asked(
+    names: Collection[str], *, margin: float, baseline: str | None, tests: Sequence[str]
+) -> None:
+    """Refuse what :func:`compare_runs` would refuse of systems with these ``names``; to be asked
+    before they are measured.
+
+    Raises:
+        ConfigError: an unknown baseline or test, or a margin that is none.
+    """
+    if not 0 < margin < 1:
+        raise ConfigError(
+            f"margin {margin:g}",
+            accepted="a difference of means above 0 and below 1",
+            fix="give the largest difference that does not matter to you, such as 0.01",
+        )
+    unknown = [name for name in tests if name not in EXTRA]
+    if unknown:
+        raise ConfigError(
+            f"test {unknown[0]!r}",
+            accepted=near_names(unknown[0], EXTRA),
+            fix="name one of them; the randomisation test is always there",
+        )
+    if baseline is not None and baseline not in names:
+        raise ConfigError(
+            f"baseline {baseline!r} is none of the systems",
+            accepted=near_names(baseline, names),
+            fix="name one of the systems that are compared",
+        )
+
+
+def _group(
+    dataset: str,
+    runs: list[Run],
+    baseline: str | None,
+    margin: float,
+    tests: tuple[str, ...],
+) -> Group:
+    names = distinct_names([run.name for run in runs])
+    common = common_metrics(runs)
     if not common:
         raise ConfigError(
             "the runs have no metric in common",
             where=", ".join(str(run.folder or run.name) for run in runs),
             fix="measure them again with the same --metrics and k",
         )
-    names = distinct_names([run.name for run in runs])
-    deltas: list[Delta] = []
-    tests: list[_Test] = []
-    for i, j in combinations(range(len(runs)), 2):
-        verdict, reason = _untested(runs[i], runs[j])
-        for metric in common:
-            if not reason:
-                tests.append(_Test(len(deltas), metric, runs[i], runs[j]))
-            deltas.append(Delta(str(metric), names[i], names[j], verdict, reason=reason))
-    resamples = resamples_for(len(tests))
-    for test, delta in zip(tests, _tested(tests, deltas, resamples), strict=True):
-        deltas[test.place] = delta
-    return Comparison(
-        tuple(runs), tuple(names), tuple(common), tuple(deltas), resamples, _judged_gap(names, runs)
+    pairs = _pairs(names, baseline)
+    warnings = list(judged_gap(names, runs))
+    if not pairs:
+        warnings.append(f"{dataset}: {' and '.join(names)} alone, nothing to compare with there")
+    resamples = resamples_for(len(pairs))
+    rules = Rules(margin, tests, resamples)
+    deltas = PairJudge.of_runs(dataset, runs, names, common).judged(pairs, rules)
+    times = [d for i, j in pairs for d in latency_deltas(runs[i], runs[j], names[i], names[j])]
+    return Group(
+        dataset,
+        tuple(runs),
+        tuple(names),
+        common,
+        tuple(deltas),
+        tuple(corrected(times)),
+        resamples,
+        tuple(warnings),
     )
 
 
-def _judged_gap(names: Sequence[str], runs: Sequence[Run]) -> tuple[str, ...]:
-    """A warning where one system's hits are judged far less than another's."""
-    if len({run.summary["dataset"].get("fingerprint") for run in runs}) > 1:
-        return ()
-    shares = [dict(run.evaluation.judged) for run in runs]
-    warnings = []
-    for metric in dict.fromkeys(name for share in shares for name in share):
-        known = sorted((share[metric], name) for share, name in zip(shares, names, strict=True)
-                       if metric in share)  # fmt: skip
-        (least, fewest), (most, known_best) = known[0], known[-1]
-        if most - least >= JUDGED_GAP:
-            warnings.append(
-                f"{metric} is {least:.2f} for {fewest} and {most:.2f} for {known_best}: hits "
-                "without a judgement count as not relevant, so the difference may be the judges'"
-            )
-    return tuple(warnings)
+def _pairs(names: Sequence[str], baseline: str | None) -> list[tuple[int, int]]:
+    if baseline is None:
+        return list(combinations(range(len(names)), 2))
+    if baseline not in names:
+        return []
+    at = names.index(baseline)
+    return [(at, other) for other in range(len(names)) if other != at]
 
 
 def resamples_for(rows: int) -> int:
     """So many that the smallest p there can be, times Holm's factor, is well below 5 %."""
     return min(MOST_RESAMPLES, max(RESAMPLES, math.ceil(20 * rows / ALPHA)))
-
-
-@dataclass(frozen=True, slots=True)
-class _Test:
-    """One row that can be tested, and its ``place`` among all rows."""
-
-    place: int
-    metric: Metric
-    a: Run
-    b: Run
-
-    def values(self) -> NDArray[np.float64]:
-        """Those of a and b, (queries, 2), in the order of the ids, on the scale whose mean counts:
-        the order in which queries were given changes no p and no interval."""
-        columns = []
-        for evaluation in (self.a.evaluation, self.b.evaluation):
-            by_id = sorted(range(len(evaluation.query_ids)), key=evaluation.query_ids.__getitem__)
-            columns.append(evaluation.values(self.metric)[by_id])
-        return self.metric.additive(np.column_stack(columns))
-
-    def differences(self) -> NDArray[np.float64]:
-        """b minus a, (queries,), on that scale."""
-        values = self.values()
-        return np.asarray(values[:, 1] - values[:, 0])
-
-    def in_means(self) -> tuple[float, NDArray[np.float64]]:
-        """Mean of b minus mean of a, and its interval, for a metric whose mean is geometric: the
-        difference of two such means is not the mean of differences."""
-        values = self.values()
-        means = self.metric.from_additive(values.mean(axis=0))
-        ends = np.full(2, np.nan)
-        if len(values) > 1:
-            resampled = self.metric.from_additive(bootstrap_means(values))
-            ends = interval(resampled[:, 1:] - resampled[:, :1])[0]
-        return float(means[1] - means[0]), ends
-
-
-def _untested(a: Run, b: Run) -> tuple[Verdict, str]:
-    """The verdict and the reason of a pair without a test; no reason when it can be tested."""
-    reason = _not_comparable(a, b)
-    if reason:
-        return Verdict.NOT_COMPARABLE, reason
-    if not a.evaluation.query_ids:
-        return Verdict.MISSING, "no evaluated query"
-    return Verdict.UNDECIDED, ""
-
-
-def _tested(tests: Sequence[_Test], deltas: Sequence[Delta], resamples: int) -> list[Delta]:
-    """The rows of ``tests``, judged together."""
-    columns = [test.differences() for test in tests]
-    p, intervals = _resampled(columns, resamples)
-    adjusted = holm(p)
-    rank = np.empty(len(p), dtype=np.int64)
-    rank[np.argsort(p, kind="stable")] = np.arange(len(p))
-    differences = [float(column.mean()) for column in columns]
-    for i, test in enumerate(tests):
-        if test.metric.geometric:
-            differences[i], intervals[i] = test.in_means()
-    # Values lie in [0, 1]: a mean this small is the rounding of a sum that is 0.
-    differences = [0.0 if abs(d) <= ROUNDING else d for d in differences]
-    return [
-        _judged(
-            replace(
-                deltas[test.place],
-                difference=differences[i],
-                ci95=None if np.isnan(low) else (float(low), float(high)),
-                p=float(p[i]),
-                p_adjusted=float(adjusted[i]),
-            ),
-            # What Holm compares this row's p with.
-            queries_needed(column, ALPHA / (len(tests) - int(rank[i]))),
-        )
-        for i, (test, column, (low, high)) in enumerate(zip(tests, columns, intervals, strict=True))
-    ]
-
-
-def _resampled(
-    columns: Sequence[NDArray[np.float64]], resamples: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """p (columns,) and intervals (columns, 2); columns of one length share their resamples."""
-    p, intervals = np.empty(len(columns)), np.empty((len(columns), 2))
-    lengths = np.array([len(column) for column in columns])
-    for length in sorted(set(lengths.tolist())):
-        (places,) = np.nonzero(lengths == length)
-        for start in range(0, len(places), _COLUMNS):
-            chunk = places[start : start + _COLUMNS]
-            differences = np.column_stack([columns[i] for i in chunk])
-            p[chunk] = randomization_p(differences, resamples=resamples)
-            intervals[chunk] = bootstrap_mean_ci(differences)
-    return p, intervals
-
-
-def _judged(delta: Delta, needed: int | None) -> Delta:
-    if delta.difference and delta.p_adjusted is not None and delta.p_adjusted < ALPHA:
-        return replace(delta, verdict=Verdict.BETTER if delta.difference > 0 else Verdict.WORSE)
-    return replace(delta, verdict=Verdict.UNDECIDED, queries_needed=needed)
-
-
-def _not_comparable(a: Run, b: Run) -> str:
-    for what in ("fingerprint", "split"):
-        if a.summary["dataset"].get(what) != b.summary["dataset"].get(what):
-            return f"different dataset {what}"
-    for what in ("k", "convention", "metrics_version"):
-        if a.summary.get(what) != b.summary.get(what):
-            return f"{what} {a.summary.get(what)} and {b.summary.get(what)}"
-    if set(a.evaluation.query_ids) != set(b.evaluation.query_ids):
-        return "different queries were finished"
-    return ""
-
-
-def queries_needed(differences: NDArray[np.float64], alpha: float) -> int | None:
-    """Further queries, at least 1, until a two-sided test at ``alpha`` has 80 % power for the mean
-    and spread of ``differences``; None when no number of queries helps.
-
-    Normal approximation: n = ((z(1 - alpha / 2) + z(power)) * sd / mean)^2.
-    """
-    if len(differences) < 2:
-        return None
-    mean, sd = float(differences.mean()), float(differences.std(ddof=1))
-    if abs(mean) <= ROUNDING or sd == 0:
-        return None
-    z = NormalDist().inv_cdf(1 - alpha / 2) + NormalDist().inv_cdf(POWER)
-    return max(1, math.ceil((z * sd / mean) ** 2) - len(differences))

@@ -125,6 +125,17 @@ class Retriever(ABC):
         """Replace the index by the one in ``folder``. Optional."""
         raise NotImplementedError(f"{type(self).__name__} cannot load an index")
 
+    def search_space(self) -> Mapping[str, Sequence[Any]]:
+        """What is worth tuning: dotted path of a parameter -> values to try, the one that this
+        instance has first. ``tune`` takes it where no grid is given. Optional."""
+        return {}
+
+    def named_legs(self) -> Mapping[str, Retriever]:
+        """The retrievers that the parameter ``legs`` was built into, by name and in its order.
+        ``tune`` asks each once and combines the answers anew for each setting, by building this
+        class with ``legs`` that answer from memory. Optional."""
+        return {}
+
     def close(self) -> None:
         """Release threads, connections and files. Called once, after the last search."""
         return

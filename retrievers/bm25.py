@@ -7,7 +7,7 @@ contribution for each posting, once, instead of being computed from dictionaries
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -15,7 +15,12 @@ from numpy.typing import NDArray
 
 from harness.errors import ConfigError
 from retrievers.inverted_index import InvertedIndex, Postings
-from retrievers.lexical import LexicalRetriever, TokenizedCorpus, checked_number
+from retrievers.lexical import (
+    LexicalRetriever,
+    TokenizedCorpus,
+    checked_number,
+    term_weight_space,
+)
 from retrievers.tokenizers import TokenizerSpec
 
 Variant = Literal["okapi", "l", "plus"]
@@ -75,6 +80,10 @@ class BM25(LexicalRetriever):
 
         own = {"library": f"rank-bm25 {version('rank-bm25')}", "variant": self._variant}
         return {**own, **self._params, **super().describe()}
+
+    def search_space(self) -> Mapping[str, Sequence[float]]:
+        """See :meth:`harness.retriever.Retriever.search_space`."""
+        return term_weight_space(self._params["k1"], self._params["b"])
 
     def _build(self, corpus: TokenizedCorpus) -> None:
         self._index = None

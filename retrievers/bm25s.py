@@ -6,7 +6,7 @@ up with documents that have no term of the query, and takes no less time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Literal, get_args
 
@@ -15,7 +15,12 @@ from numpy.typing import NDArray
 
 from harness.errors import ConfigError
 from harness.ranking import top_k
-from retrievers.lexical import LexicalRetriever, TokenizedCorpus, checked_number
+from retrievers.lexical import (
+    LexicalRetriever,
+    TokenizedCorpus,
+    checked_number,
+    term_weight_space,
+)
 from retrievers.tokenizers import TokenizerSpec
 
 Variant = Literal["lucene", "robertson", "atire", "bm25l", "bm25+"]
@@ -64,6 +69,10 @@ class BM25S(LexicalRetriever):
 
         own = {"library": f"bm25s {version('bm25s')}", "backend": "numba", "variant": self._variant}
         return {**own, **self._params, **super().describe()}
+
+    def search_space(self) -> Mapping[str, Sequence[float]]:
+        """See :meth:`harness.retriever.Retriever.search_space`."""
+        return term_weight_space(self._params["k1"], self._params["b"])
 
     def _build(self, corpus: TokenizedCorpus) -> None:
         self._model = None

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -25,6 +26,9 @@ from harness.errors import ContractError, near_names
 from harness.types import Ranking
 
 Floats = NDArray[np.float64]
+
+_CONSTANTS = (2, 10, 30, 60, 100)
+"""Of reciprocal rank fusion, worth trying."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +146,8 @@ class _Fusion(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     NORMALISED: ClassVar[bool] = False
+    STEPS: ClassVar[int] = 10
+    """Into how many parts weights of two legs are cut when they are searched."""
 
     weights: tuple[float, ...] = Field(default=None, validate_default=True)
 
@@ -150,6 +156,13 @@ class _Fusion(BaseModel):
     def _match(cls, given: Any, info: ValidationInfo) -> tuple[float, ...]:
         weights = _matched(given, (info.context or {})["legs"])
         return tuple(w / math.fsum(weights) for w in weights) if cls.NORMALISED else weights
+
+    def search_space(self) -> dict[str, list[Any]]:
+        """Parameter -> values worth trying, its own first; weights sum to 1, only their proportions
+        matter."""
+        own = [round(weight / math.fsum(self.weights), 6) for weight in self.weights]
+        others = [w for w in _shared_out(len(own), self.STEPS) if not np.allclose(w, own)]
+        return {"weights": [own, *others]}
 
     def _weights_text(self, legs: Sequence[str]) -> str:
         pairs = zip(legs, self.weights, strict=True)
@@ -173,6 +186,11 @@ class RRF(_Fusion):
         """Fused score of every document of the pool."""
         return rrf(pool.ranks, k=self.k, base=self.base, weights=self.weights)
 
+    def search_space(self) -> dict[str, list[Any]]:
+        """Constant and weights; not the base, which does what a change of the constant does."""
+        constants = [self.k, *(k for k in _CONSTANTS if k != self.k)]
+        return {"k": constants, **super().search_space()}
+
     def text(self, legs: Sequence[str]) -> str:
         """For people: the method with its constant, base and, unless all are 1, weights."""
         formula = f"rrf k={self.k}, ranks from {self.base}"
@@ -186,6 +204,7 @@ class Convex(_Fusion):
     :func:`convex`."""
 
     NORMALISED: ClassVar[bool] = True
+    STEPS: ClassVar[int] = 20
 
     method: Literal["convex"]
     normalize: Literal["min-max"] = "min-max"
@@ -197,6 +216,15 @@ class Convex(_Fusion):
     def text(self, legs: Sequence[str]) -> str:
         """For people: the method with its normalisation and weights."""
         return f"convex {self.normalize}, {self._weights_text(legs)}"
+
+
+def _shared_out(n: int, steps: int) -> list[list[float]]:
+    """Weights of ``n`` legs that sum to 1, evenly spread: in ``steps`` for two legs, in fewer for
+    more of them."""
+    steps = {2: steps, 3: steps // 2}.get(n, 4)
+    bars = combinations(range(steps + n - 1), n - 1)
+    counts = [np.diff([-1, *bar, steps + n - 1]) - 1 for bar in bars]
+    return [[round(int(count) / steps, 6) for count in row] for row in counts]
 
 
 def with_method(given: Any) -> dict[str, Any]:

@@ -193,6 +193,14 @@ class LexicalRetriever(Retriever):
         return [warning] if warning else []
 
 
+def term_weight_space(k1: float, b: float) -> dict[str, list[float]]:
+    """Values of k1 and b worth trying, those given first."""
+    return {
+        "k1": [k1, *(value for value in (0.4, 0.6, 0.9, 1.2, 1.5, 2.0, 3.0) if value != k1)],
+        "b": [b, *(value for value in (0.0, 0.2, 0.4, 0.6, 0.75, 0.9, 1.0) if value != b)],
+    }
+
+
 def checked_number(name: str, value: float, low: float, high: float) -> float:
     """``value`` as a float.
 

@@ -14,10 +14,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from harness.cli.benching import add_bench
+from harness.cli.comparing import add_compare
 from harness.cli.console import BAD_INPUT, BUG, INTERRUPTED, OK, say
+from harness.cli.explaining import add_diff
 from harness.cli.listing import add_list
-from harness.cli.measuring import add_bench, add_compare
+from harness.cli.reporting import add_report
 from harness.cli.scoring import add_audit, add_evaluate, add_reader
+from harness.cli.tuning import add_tune
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -79,6 +83,16 @@ def parser() -> argparse.ArgumentParser:
     )
     whole.add_argument("--version", action="version", version=f"retrieval-bench {__version__}")
     commands = whole.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for add in (add_bench, add_compare, add_evaluate, add_audit, add_reader, add_list):
+    for add in (
+        add_bench,
+        add_compare,
+        add_report,
+        add_diff,
+        add_tune,
+        add_evaluate,
+        add_audit,
+        add_reader,
+        add_list,
+    ):
         add(commands)
     return whole

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 OK, REGRESSION, BAD_INPUT, NOT_JUDGED, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
 """Exit codes, each with one meaning; see :mod:`harness.cli`."""
 
-FORMATS = ("table", "json", "markdown")
+FORMATS = ("table", "json", "markdown", "latex", "csv")
 
 
 def add_format(parser: argparse.ArgumentParser) -> None:
@@ -33,8 +33,9 @@ def show(options: argparse.Namespace, document: Any, tables: Callable[[], Sequen
         sys.stdout.write(to_json(document) + "\n")
         return
     made = tables()
-    if options.format == "markdown":
-        sys.stdout.write(render.markdown(made))
+    texts = {"markdown": render.markdown, "latex": render.latex, "csv": render.csv}
+    if options.format in texts:
+        sys.stdout.write(texts[options.format](made))
         return
     from rich.console import Console
 

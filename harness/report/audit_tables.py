@@ -8,8 +8,8 @@ import numpy as np
 
 from harness.audit import EQUAL, Audit, Cause, Row, Rule, Turn
 from harness.errors import counted
+from harness.report.comparison_tables import SYSTEMS_PER_TABLE
 from harness.report.table import Table
-from harness.report.tables import SYSTEMS_PER_TABLE
 
 TURNS_SHOWN = 12
 """Sentences, those on the largest differences; the JSON document has all."""

@@ -22,39 +22,70 @@ def run_pictures(run: Run) -> dict[str, str]:
     Raises:
         MissingDependencyError: matplotlib is not installed.
     """
-    timings = run.timings
-    if not len(timings.wall_ns) or run.summary["latency_ms"].get("mean") is None:
+    if not _has_times(run):
         return {}
-    data = run.summary["dataset"]["name"]
-    about = f"{data}, k = {run.summary['k']}"
-    calls = _calls(run, run.name)
+    about = f"{run.summary['dataset']['name']}, k = {run.summary['k']}"
     pictures = {
-        "latency.svg": ecdf([calls], about=about),
-        "queries.svg": per_query(
-            calls.ms,
-            timings.query,
-            run.rankings.query_ids,
-            failed=timings.failed,
-            name=run.name,
-            about=about,
-        ),
+        "latency.svg": ecdf([_calls(run, run.name)], about=about),
+        "queries.svg": slow_queries(run.name, run, about=about),
     }
-    if int(timings.round.max(initial=0)) > 0:
-        pictures["rounds.svg"] = rounds([calls], about=about)
-    report = stage_report(run.timings.wall_ns, run.timings.stages, parallel=run.parallel)
-    if report.stages:
-        pictures["stages.svg"] = stages([_stage_times(run.name, report)], about=about)
+    if drifted := drift([run.name], [run], about=about):
+        pictures["rounds.svg"] = drifted
+    if bars := stage_bars([run.name], [run], about=about):
+        pictures["stages.svg"] = bars
     return pictures
 
 
 def side_by_side(names: Sequence[str], runs: Sequence[Run]) -> str:
-    """The distributions of call times of several runs in one picture, as SVG text."""
-    timed = [
-        _calls(run, name)
-        for name, run in zip(names, runs, strict=True)
-        if run.summary["latency_ms"].get("mean") is not None
-    ]
+    """The distributions of call times of several runs in one picture, as SVG text; nothing where
+    no run has times."""
+    timed = _timed(names, runs)
     return ecdf(timed, about=str(runs[0].summary["dataset"]["name"])) if timed else ""
+
+
+def drift(names: Sequence[str], runs: Sequence[Run], *, about: str = "") -> str:
+    """Several runs from round to round, as SVG text; nothing where none has two rounds."""
+    timed = [
+        calls
+        for calls in _timed(names, runs)
+        if calls.round is not None and calls.round.max(initial=0) > 0
+    ]
+    return rounds(timed, about=about) if timed else ""
+
+
+def stage_bars(names: Sequence[str], runs: Sequence[Run], *, about: str = "") -> str:
+    """The stages of those runs that report any, as SVG text; nothing where none does."""
+    reports = [
+        (name, stage_report(run.timings.wall_ns, run.timings.stages, parallel=run.parallel))
+        for name, run in zip(names, runs, strict=True)
+        if _has_times(run)
+    ]
+    found = [_stage_times(name, report) for name, report in reports if report.stages]
+    return stages(found, about=about) if found else ""
+
+
+def slow_queries(name: str, run: Run, *, about: str = "") -> str:
+    """The calls of one run by query, as SVG text; nothing for a run without times."""
+    timings = run.timings
+    if not _has_times(run):
+        return ""
+    return per_query(
+        timings.wall_ns / MS,
+        timings.query,
+        run.rankings.query_ids,
+        failed=timings.failed,
+        name=name,
+        about=about,
+    )
+
+
+def _has_times(run: Run) -> bool:
+    """Whether there are calls, and they are no replay."""
+    return len(run.timings.wall_ns) > 0 and run.summary["latency_ms"].get("mean") is not None
+
+
+def _timed(names: Sequence[str], runs: Sequence[Run]) -> list[Calls]:
+    return [_calls(run, name) for name, run in zip(names, runs, strict=True) if _has_times(run)]
 
 
 def _calls(run: Run, name: str) -> Calls:

@@ -22,3 +22,29 @@ class Table:
     rules: Sequence[int] = ()
     notes: Sequence[str] = field(default=())
     words: Sequence[int] = (0,)
+
+
+class Marked(str):
+    """A cell with raised letters behind its text; as plain text with those that Unicode has.
+
+    Attributes:
+        text: without the marks.
+        marks: small letters, digits, "-" and ",".
+    """
+
+    __slots__ = ("marks", "text")
+
+    text: str
+    marks: str
+
+    def __new__(cls, text: str, marks: str) -> Marked:
+        """``text`` with ``marks`` raised behind it."""
+        cell = super().__new__(cls, text + marks.translate(_RAISED))
+        cell.text, cell.marks = text, marks
+        return cell
+
+
+_RAISED = str.maketrans(
+    "abcdefghijklmnopqrstuvwxyz0123456789-,",
+    "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖ𐞥ʳˢᵗᵘᵛʷˣʸᶻ⁰¹²³⁴⁵⁶⁷⁸⁹⁻˒",
+)

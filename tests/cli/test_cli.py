@@ -157,8 +157,9 @@ class TestCompare:
         assert [system["name"] for system in document["systems"]] == ["own", "own#2"]
         row = document["comparisons"][0]
         assert set(row) == {
-            "metric", "a", "b", "difference", "ci95", "p", "p_adjusted", "verdict",
-            "queries_needed",
+            "dataset", "metric", "a", "b", "n", "difference", "ci95", "p", "p_adjusted",
+            "effect_size", "wins", "ties", "losses", "p_equivalence", "within_margin", "verdict",
+            "queries_needed", "needed_for",
         }  # fmt: skip
         assert (row["difference"], row["p"], row["verdict"]) == (0.0, 1.0, "undecided")
 
@@ -539,9 +540,9 @@ def test_ctrl_c_keeps_what_was_finished(project: Path) -> None:
 def test_an_interrupted_comparison_says_so_also_when_nothing_can_be_compared(
     project: Path, run: Command
 ) -> None:
-    (project / "stopping.py").write_text(STOPPING, encoding="utf-8")
+    (project / "behind.py").write_text(BEHIND, encoding="utf-8")
     code = run(
-        *("compare", "--retrievers", "own.yaml", "stopping:Stopping", "--dataset", "data"),
+        *("compare", "--retrievers", "behind:Counting", "behind:Stopping", "--dataset", "data"),
         *("--max-calls", "4", "--format", "json"),
     )
     assert code == 130
@@ -549,6 +550,30 @@ def test_an_interrupted_comparison_says_so_also_when_nothing_can_be_compared(
     rows = json.loads(run.out)["comparisons"]
     assert {row["reason"] for row in rows} == {"different queries were finished"}
     assert len(list((project / "results" / "runs").iterdir())) == 2
+
+
+BEHIND = """
+from own import Overlap
+
+
+class Counting(Overlap):
+    calls = 0
+
+    def search(self, query, k):
+        Counting.calls += 1
+        return super().search(query, k)
+
+
+class Stopping(Overlap):
+    calls = 0
+
+    def search(self, query, k):
+        if Counting.calls > max(Stopping.calls, 1):
+            raise KeyboardInterrupt
+        Stopping.calls += 1
+        return super().search(query, k)
+"""
+"""The second one is interrupted once the first has answered a query more."""
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")

@@ -80,7 +80,7 @@ def test_the_python_lines_run(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir()), "nothing is saved unless asked for"
 
 
-@pytest.mark.parametrize("name", ["bench", "scifact", "more", "perf"])
+@pytest.mark.parametrize("name", ["bench", "scifact", "several", "diff", "tune", "perf"])
 def test_the_shown_output_is_there(name: str) -> None:
     found = re.search(rf"<!-- output:{name} -->\n(.*?)<!-- /output:{name} -->", README, re.DOTALL)
     assert found is not None

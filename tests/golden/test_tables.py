@@ -16,6 +16,7 @@ from harness.measure.runner import Measurement, Timings
 from harness.metrics import default_metrics
 from harness.preparation import Problems
 from harness.report import render, tables
+from harness.report.comparison_tables import PAIRS_SHOWN, comparison_tables
 from harness.report.table import Table
 from harness.retriever import Capabilities
 from harness.run import Run, pack_rankings
@@ -108,7 +109,7 @@ def test_the_html_of_a_run() -> None:
 
 def test_five_systems_side_by_side() -> None:
     runs = [make_run(name, i % 3) for i, name in enumerate(["bm25", "dense", "검색", "bm25", "e"])]
-    golden("comparison.txt", render.plain(tables.comparison_tables(compare_runs(runs))))
+    golden("comparison.txt", render.plain(comparison_tables(compare_runs(runs))))
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,7 @@ def test_five_systems_side_by_side() -> None:
 )
 def test_a_comparison_says_how_the_times_came_about(other: dict[str, Any], says: str) -> None:
     comparison = compare_runs([make_run("a", 0), make_run("b", 1, **other)])
-    assert any(says in note for note in tables.comparison_tables(comparison)[0].notes)
+    assert any(says in note for note in comparison_tables(comparison)[0].notes)
 
 
 def test_a_comparison_tells_what_is_not_the_same_of_all_runs() -> None:
@@ -132,7 +133,7 @@ def test_a_comparison_tells_what_is_not_the_same_of_all_runs() -> None:
         make_run("part", 1, calls=40, threads=2, status="partial", warnings=["fault 0"]),
         make_run("shallow", 2, calls=40, session="t", k=3),
     ]
-    golden("comparison_unlike.txt", render.plain(tables.comparison_tables(compare_runs(runs))))
+    golden("comparison_unlike.txt", render.plain(comparison_tables(compare_runs(runs))))
 
 
 def test_the_record_of_an_older_run_can_be_shown() -> None:
@@ -143,7 +144,7 @@ def test_the_record_of_an_older_run_can_be_shown() -> None:
     summary = {key: new.summary[key] for key in kept} | {"dataset": data}
     old = Run(summary, {}, new.rankings, new.status, new.timings, new.evaluation)
     assert "new on tiny (test), k = 10" in render.plain(tables.run_tables(old))
-    shown = render.plain(tables.comparison_tables(compare_runs([old, new])))
+    shown = render.plain(comparison_tables(compare_runs([old, new])))
     assert "NOT COMPARABLE" in shown
 
 
@@ -155,16 +156,40 @@ def test_many_warnings_are_cut_short() -> None:
     assert notes[-1] == "warning: w4"
 
 
-def test_eighty_columns_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("n", [4, 6])
+def test_eighty_columns_are_enough(monkeypatch: pytest.MonkeyPatch, n: int) -> None:
     monkeypatch.setattr(render, "PLAIN_WIDTH", 80)
-    names = ["bm25", "dense", "hybrid", "hybrid-convex"]
+    names = ["bm25", "dense", "hybrid", "hybrid-convex", "my-own-retriever", "검색기"][:n]
     comparison = compare_runs([make_run(name, i % 3) for i, name in enumerate(names)])
-    side_by_side, differences = tables.comparison_tables(comparison)
-    shown = render.plain([Table(t.title, t.columns, t.rows, t.rules) for t in
-                          (side_by_side, differences)])  # fmt: skip
+    shown = render.plain(
+        [Table(t.title, t.columns, t.rows, t.rules) for t in comparison_tables(comparison)[:-1]]
+    )
     assert max(map(len, shown.splitlines())) <= 80
     assert "…" not in shown
-    assert all(f"{metric}  " in shown for metric in ("nDCG@10", "AP@10", "Success@1"))
+    assert all(metric in shown for metric in ("nDCG@10", "AP@10", "Success@1"))
+
+
+def make_others(name: str, shift: int) -> Run:
+    """A run as of :func:`make_run`, on another dataset."""
+    run = make_run(name, shift)
+    data = run.summary["dataset"] | {"name": "다른", "fingerprint": "e" * 32}
+    return make_run(name, shift, dataset=data)
+
+
+def test_two_systems_on_two_datasets_with_all_that_can_be_asked_for() -> None:
+    runs = [make_run("a", 0), make_run("b", 1), make_others("a", 1), make_others("b", 0)]
+    comparison = compare_runs(runs, baseline="b", tests=["wilcoxon"], margin=0.2)
+    golden("comparison_datasets.txt", render.plain(comparison_tables(comparison)))
+    golden("comparison_datasets.md", render.markdown(comparison_tables(comparison)))
+
+
+def test_of_very_many_pairs_those_of_the_best_are_shown() -> None:
+    runs = [make_run("same", i % 3, calls=40) for i in range(26)]
+    tables_ = comparison_tables(compare_runs(runs))
+    (differences,) = [t for t in tables_ if t.title.startswith("Paired")]
+    assert "305 more pairs: --format json has all" in differences.notes
+    assert len(differences.rows) == 2 * PAIRS_SHOWN
+    assert tables_[0].rows[0][0] == "1"
 
 
 def test_the_plan_of_a_dry_run() -> None:

@@ -51,8 +51,9 @@ def test_a_result_shows_itself_as_text_and_as_html() -> None:
     result = bench("bm25", data())
     assert "bm25 on tiny (test), k = 10" in str(result)
     shown = result._repr_html_()
-    assert shown.startswith("<div><table><caption>bm25 on tiny")
-    assert "<td>nDCG@10</td>" in shown
+    assert shown.startswith("<div><table ")
+    assert "bm25 on tiny (test), k = 10</caption>" in shown
+    assert ">nDCG@10</th>" in shown
     assert result.evaluation.query_ids == ("q1", "q2")
 
 
@@ -113,8 +114,9 @@ def test_retrievers_may_be_objects_functions_mappings_and_langchain_retrievers()
     assert [run.name for run in result.runs][:3] == ["TermOverlap", "first", "k1 of 2"]
     assert all(run.summary["metrics"]["R@3"]["mean"] == 1.0 for run in result.runs)
     assert len(result.deltas) == 6 * 5
-    assert "first - TermOverlap" in str(result)
-    assert "<table>" in result._repr_html_()
+    assert "- TermOverlap" in str(result)
+    assert [found.dataset for found in result.recommendations] == ["tiny"]
+    assert "<table " in result._repr_html_()
 
 
 def test_results_can_be_compared_afterwards() -> None:

@@ -65,6 +65,7 @@ def run_quickly(folder: Path, *names: str) -> dict[str, list[dict[str, object]]]
     return {name: group["rows"] for name, group in groups.items()}
 
 
+@pytest.mark.slow
 def test_time_in_the_harness_and_scoring_can_be_measured(tmp_path: Path) -> None:
     pytest.importorskip("pytrec_eval")
     rows = run_quickly(tmp_path, "overhead", "scoring")

@@ -8,12 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.stats
+from numpy.typing import NDArray
 
-from harness.comparison import ALPHA, JUDGED_GAP, compare_runs, queries_needed, resamples_for
+from harness.comparability import JUDGED_GAP
+from harness.comparison import ALPHA, compare_runs, resamples_for
 from harness.errors import ConfigError
 from harness.evaluation import Evaluation, Mean
 from harness.measure.runner import Timings
 from harness.metrics import parse_metrics
+from harness.paired import MARGIN
+from harness.power import Moments, Needed, queries_needed
 from harness.run import Run, pack_rankings
 from harness.types import Verdict
 
@@ -36,6 +40,12 @@ def run(name: str, values: list[float], **summary: Any) -> Run:
         "metrics_version": 1,
     }
     return Run(facts | summary, {}, pack_rankings([], [], 1), (), timings, evaluation)
+
+
+def needed(differences: NDArray[np.float64], level: float) -> Needed:
+    moments = Moments.of(np.asarray(differences)[:, None])
+    (found,) = queries_needed(moments, level, margin=MARGIN)
+    return found
 
 
 RNG = np.random.default_rng(8)
@@ -61,26 +71,11 @@ def test_what_the_queries_cannot_tell_is_undecided_with_the_number_it_takes() ->
     assert delta.queries_needed is not None
     assert delta.queries_needed >= 1
     differences = np.array(noisy) - np.array(BASE)
-    assert delta.queries_needed == queries_needed(differences, ALPHA)
-
-
-@pytest.mark.parametrize("alpha", [0.05, 0.05 / 30])
-def test_queries_needed_agrees_with_an_independent_power_computation(alpha: float) -> None:
-    differences = np.random.default_rng(3).normal(0.02, 0.2, 300)
-    effect = differences.mean() / differences.std(ddof=1)
-    needed = queries_needed(differences, alpha)
-    assert needed is not None
-    n = 300 + needed
-
-    def power(queries: int) -> float:  # two-sided t test, noncentral t
-        critical = scipy.stats.t.ppf(1 - alpha / 2, queries - 1)
-        shift = abs(effect) * np.sqrt(queries)
-        return float(
-            scipy.stats.nct.sf(critical, queries - 1, shift)
-            + scipy.stats.nct.cdf(-critical, queries - 1, shift)
-        )
-
-    assert power(n) == pytest.approx(0.8, abs=0.005)
+    found = needed(differences, ALPHA)
+    assert found.difference is not None
+    assert found.equivalence is not None
+    assert delta.queries_needed == min(found.difference, found.equivalence)
+    assert delta.needed_for == "equivalence"
 
 
 def test_queries_needed_is_for_the_level_that_holm_holds_the_row_against() -> None:
@@ -99,10 +94,10 @@ def test_queries_needed_is_for_the_level_that_holm_holds_the_row_against() -> No
     for delta in told:
         differences = systems[int(delta.b)] - systems[int(delta.a)]
         level = ALPHA / (len(deltas) - ordered.index(delta))
-        assert delta.queries_needed == queries_needed(differences, level)
+        assert delta.queries_needed == needed(differences, level).difference
         # With one test instead of all, hardly any more would be needed: a contradiction.
         assert delta.queries_needed is not None
-        assert delta.queries_needed > (queries_needed(differences, ALPHA) or 0) + 50
+        assert delta.queries_needed > (needed(differences, ALPHA).difference or 0) + 50
 
 
 def test_a_comparison_of_many_rows_can_still_find_a_difference() -> None:
@@ -112,7 +107,7 @@ def test_a_comparison_of_many_rows_can_still_find_a_difference() -> None:
     runs.append(run("best", (base + 1).tolist()))
     comparison = compare_runs(runs)
     assert len(comparison.deltas) == 528
-    assert comparison.resamples == comparison.as_dict()["resamples"] == 200_000
+    assert comparison.groups[0].resamples == comparison.as_dict()["resamples"] == 200_000
     best = [delta for delta in comparison.deltas if delta.b == "best"]
     assert {delta.verdict for delta in best} == {Verdict.BETTER}
 
@@ -138,9 +133,15 @@ def test_a_pair_without_a_test_leaves_the_others_alone() -> None:
     assert set(verdicts.values()) == {Verdict.NOT_COMPARABLE}
 
 
-def test_equal_runs_are_undecided_and_no_number_of_queries_helps() -> None:
+def test_equal_runs_on_few_queries_are_undecided_until_their_ties_show_equivalence() -> None:
     (delta,) = compare_runs([run("a", BASE), run("b", BASE)]).deltas
-    assert (delta.verdict, delta.p, delta.queries_needed) == (Verdict.UNDECIDED, 1.0, None)
+    assert (delta.verdict, delta.p, delta.needed_for) == (Verdict.UNDECIDED, 1.0, "equivalence")
+    assert delta.queries_needed is not None
+    many = [0.5] * (80 + delta.queries_needed)
+    (delta,) = compare_runs([run("a", many), run("b", many)]).deltas
+    assert delta.verdict is Verdict.EQUIVALENT
+    (delta,) = compare_runs([run("a", many[1:]), run("b", many[1:])]).deltas
+    assert (delta.verdict, delta.queries_needed) == (Verdict.UNDECIDED, 1)
 
 
 def test_holm_counts_all_rows_of_the_comparison() -> None:
@@ -317,4 +318,162 @@ class TestGeometricMeans:
         noisy = (np.array(low) * np.exp(np.random.default_rng(4).normal(0.05, 1, 60))).tolist()
         (delta,) = compare_runs([with_gmap("a", low), with_gmap("b", noisy)]).deltas
         assert delta.verdict is Verdict.UNDECIDED
-        assert delta.queries_needed == queries_needed(np.log(noisy) - np.log(low), ALPHA)
+        assert delta.queries_needed == needed(np.log(noisy) - np.log(low), ALPHA).difference
+
+
+def on(name: str, fingerprint: str = "") -> dict[str, Any]:
+    return {"dataset": {"name": name, "fingerprint": fingerprint or name, "split": "test"}}
+
+
+RUN_A = np.random.default_rng(21).uniform(0.2, 0.8, 600)
+HARDLY = RUN_A + np.random.default_rng(22).normal(0.002, 0.01, 600)
+
+
+class TestEquivalence:
+    def test_a_difference_that_is_shown_to_be_small_is_no_difference(self) -> None:
+        level = RUN_A + HARDLY - HARDLY.mean() - RUN_A + RUN_A.mean()
+        (delta,) = compare_runs([run("a", list(RUN_A)), run("b", list(level))]).deltas
+        assert (delta.verdict, delta.within_margin) == (Verdict.EQUIVALENT, True)
+        assert delta.p_equivalence is not None
+        assert delta.p_equivalence < ALPHA
+        assert delta.queries_needed is None
+
+    def test_a_small_difference_can_be_real_all_the_same(self) -> None:
+        (delta,) = compare_runs([run("a", list(RUN_A)), run("b", list(HARDLY))]).deltas
+        assert (delta.verdict, delta.within_margin) == (Verdict.BETTER, True)
+
+    def test_the_margin_is_the_users(self) -> None:
+        runs = [run("a", list(RUN_A)), run("b", list(HARDLY))]
+        (delta,) = compare_runs(runs, margin=0.002).deltas
+        assert not delta.within_margin
+        assert compare_runs(runs, margin=0.002).as_dict()["margin"] == 0.002
+
+    @pytest.mark.parametrize("margin", [0.0, 1.0, -0.1, float("nan")])
+    def test_a_margin_that_is_none_is_refused(self, margin: float) -> None:
+        with pytest.raises(ConfigError, match="margin"):
+            compare_runs([run("a", BASE), run("b", BASE)], margin=margin)
+
+    def test_few_tied_queries_show_nothing_and_many_do(self) -> None:
+        (few,) = compare_runs([run("a", [0.5] * 40), run("b", [0.5] * 40)]).deltas
+        assert few.verdict is Verdict.UNDECIDED
+        (many,) = compare_runs([run("a", [0.5] * 600), run("b", [0.5] * 600)]).deltas
+        assert (many.verdict, many.ties) == (Verdict.EQUIVALENT, 600)
+
+    def test_a_geometric_mean_has_no_absolute_margin(self) -> None:
+        (delta,) = compare_runs([with_gmap("a", [0.5] * 600), with_gmap("b", [0.5] * 600)]).deltas
+        assert (delta.p_equivalence, delta.within_margin) == (None, False)
+        assert delta.verdict is Verdict.UNDECIDED
+
+    def test_holm_looks_at_the_claims_of_equivalence_too(self) -> None:
+        rng = np.random.default_rng(30)
+        runs = [run(str(i), list(RUN_A + rng.normal(0, 0.08, 600))) for i in range(5)]
+        alone = compare_runs(runs[:2]).deltas[0]
+        together = compare_runs(runs).deltas[0]
+        assert alone.p_equivalence is not None
+        assert together.p_equivalence is not None
+        assert together.p_equivalence > alone.p_equivalence
+
+
+def test_wins_ties_losses_and_effect_are_those_of_the_queries() -> None:
+    a, b = [0.5, 0.5, 0.5, 0.5, 0.2], [0.7, 0.7, 0.5, 0.4, 0.2]
+    (delta,) = compare_runs([run("a", a), run("b", b)]).deltas
+    assert (delta.wins, delta.ties, delta.losses, delta.n) == (2, 2, 1, 5)
+    differences = np.subtract(b, a)
+    assert delta.effect_size == pytest.approx(differences.mean() / differences.std(ddof=1))
+
+
+def test_further_tests_come_with_their_own_holm() -> None:
+    runs = [run(str(i), list(RUN_A + 0.002 * i + RNG.normal(0, 0.1, 600))) for i in range(3)]
+    deltas = compare_runs(runs, tests=["t", "wilcoxon"]).deltas
+    for delta in deltas:
+        a, b = (np.array(runs[int(n)].evaluation.per_query[:, 0]) for n in (delta.a, delta.b))
+        assert delta.tests["t"][0] == pytest.approx(scipy.stats.ttest_rel(b, a).pvalue)
+        assert delta.tests["wilcoxon"][0] == pytest.approx(scipy.stats.wilcoxon(b - a).pvalue)
+        row = delta.as_dict()
+        assert (row["p_t"], row["p_t_adjusted"]) == delta.tests["t"]
+    smallest = min(delta.tests["t"] for delta in deltas)
+    assert smallest[1] == pytest.approx(min(1, 3 * smallest[0]))
+    with pytest.raises(ConfigError, match="test 'welch'"):
+        compare_runs(runs, tests=["welch"])
+
+
+class TestBaseline:
+    def test_all_others_are_held_against_it_and_only_these_are_corrected(self) -> None:
+        runs = [run(n, list(RUN_A + RNG.normal(0.01, 0.1, 600))) for n in "abcd"]
+        comparison = compare_runs(runs, baseline="c")
+        assert [(d.a, d.b) for d in comparison.deltas] == [("c", "a"), ("c", "b"), ("c", "d")]
+        smallest = min(comparison.deltas, key=lambda delta: delta.p or 0)
+        assert smallest.p is not None
+        assert smallest.p_adjusted == pytest.approx(min(1, 3 * smallest.p))
+
+    def test_an_unknown_one_is_refused_with_close_names(self) -> None:
+        with pytest.raises(ConfigError, match="baseline 'bm52'") as problem:
+            compare_runs([run("bm25", BASE), run("dense", BASE)], baseline="bm52")
+        assert "did you mean bm25" in str(problem.value)
+
+    def test_one_of_several_equal_names_can_be_it(self) -> None:
+        deltas = compare_runs([run("a", BASE)] * 3, baseline="a#2").deltas
+        assert [(d.a, d.b) for d in deltas] == [("a#2", "a"), ("a#2", "a#3")]
+
+
+class TestSeveralDatasets:
+    RUNS = (
+        run("bm25", BASE, **on("x")),
+        run("dense", WORSE, **on("x")),
+        run("bm25", WORSE, **on("y")),
+        run("dense", BASE, **on("y")),
+        run("hybrid", BASE, **on("y")),
+    )
+
+    def test_pairs_are_made_on_each_dataset(self) -> None:
+        comparison = compare_runs(self.RUNS)
+        found = {(d.dataset, d.a, d.b): d.verdict for d in comparison.deltas}
+        assert found["x", "bm25", "dense"] is Verdict.WORSE
+        assert found["y", "bm25", "dense"] is Verdict.BETTER
+        assert len(found) == 4
+        assert comparison.names == ("bm25", "dense", "hybrid")
+
+    def test_holm_looks_at_one_dataset_at_a_time(self) -> None:
+        (x,) = [d for d in compare_runs(self.RUNS).deltas if d.dataset == "x"]
+        assert x.p == x.p_adjusted
+
+    def test_the_board_has_means_and_averages_only_of_what_was_measured_everywhere(self) -> None:
+        comparison = compare_runs(self.RUNS)
+        board = comparison.board(comparison.metrics[0])
+        mean, low = np.mean(BASE), np.mean(WORSE)
+        assert board.means[0] == pytest.approx([mean, low])
+        assert board.averages[:2] == pytest.approx([(mean + low) / 2] * 2)
+        assert np.isnan(board.averages[2])
+        document = comparison.as_dict()["boards"][0]
+        assert document["datasets"] == ["x", "y"]
+        assert [row["name"] for row in document["systems"]] == ["bm25", "dense", "hybrid"]
+
+    def test_a_run_that_is_alone_on_its_dataset_is_told(self) -> None:
+        comparison = compare_runs([*self.RUNS[:2], run("bm25", BASE, **on("z"))])
+        assert comparison.warnings == ("z: bm25 alone, nothing to compare with there",)
+        assert len(comparison.deltas) == 1
+
+    def test_runs_on_a_dataset_each_are_not_comparable_and_say_why(self) -> None:
+        deltas = compare_runs([self.RUNS[0], self.RUNS[2]]).deltas
+        assert [d.verdict for d in deltas] == [Verdict.NOT_COMPARABLE]
+
+    def test_datasets_of_one_name_are_told_apart(self) -> None:
+        runs = [run(n, BASE, **on("x", f)) for f in ("f1", "f2") for n in "ab"]
+        assert [g.dataset for g in compare_runs(runs).groups] == ["x", "x#2"]
+
+    def test_one_dataset_has_no_board(self) -> None:
+        assert "boards" not in compare_runs(self.RUNS[:2]).as_dict()
+
+
+def test_who_was_beaten_by_whom() -> None:
+    runs = [run("low", WORSE), run("high", BASE), run("other", BASE)]
+    (group,) = compare_runs(runs).groups
+    assert group.beaten("nDCG@10") == {"low": [], "high": [0], "other": [0]}
+
+
+@pytest.mark.parametrize("n", [27, 50])
+def test_many_systems_of_one_name_stay_apart(n: int) -> None:
+    comparison = compare_runs([run("same", BASE[:20])] * n)
+    assert len(set(comparison.names)) == n
+    assert len(comparison.deltas) == n * (n - 1) // 2
+    assert {delta.p for delta in comparison.deltas} == {1.0}

@@ -29,16 +29,20 @@ from harness.config import RetrieverConfig, validate
 from harness.data import build_dataset
 from harness.data.answers import Answer, GoldQuestion, Predictions, Span
 from harness.data.config import DatasetConfig, Format
+from harness.diff import explain
 from harness.measure import protocol, steady
 from harness.metrics import Judgements, judge_lists, parse_metric
 from harness.metrics.conventions import CONVENTIONS
 from harness.metrics.names import DEFINITIONS
 from harness.percentiles import NEEDS
+from harness.query_details import FATES
 from harness.reader import score_reader
+from harness.report.diff_document import diff_document
 from harness.retriever import Capabilities, Retriever
 from harness.run_files import read_rankings
 from harness.types import Document, LegTrace, Query, Ranking
 from retrievers import tokenizers
+from tests.unit.hybrid_runs import make_dataset, make_run
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "harness" / "docs"
@@ -238,7 +242,7 @@ class _Everything(Retriever):
         return Capabilities(external=True)
 
     def search(self, query: Query, k: int) -> Ranking:
-        return Ranking(["d"], [1.0], {"encode": 1}, {"one": LegTrace([1], [1.0])})
+        return Ranking(["d"], [1.0], {"encode": 1}, {"one": LegTrace([1], [1.0], ["d"])})
 
 
 @pytest.fixture(scope="module")
@@ -339,6 +343,23 @@ def test_every_metric_and_field_of_a_reader_is_in_the_guide() -> None:
     for part in parts:
         for field in part:
             assert field in explained, field
+
+
+def test_every_field_and_word_of_diff_is_in_the_guide() -> None:
+    data = make_dataset({"q": {"a": 1}})
+    found = explain([make_run("mixed", data, {"q": "a"}, {"x": {"q": "a"}})], data)
+    document = diff_document(found, found.ceilings(), found.details([0]))
+    by_name = frozenset({"metrics", "legs", "means", "values", "status", "ranks", "fusion"})
+    fields = _fields(document, names=by_name) - {"q"}
+    explained = _quoted(_text(GUIDE / "explaining.md"))
+    assert fields <= explained, fields - explained
+    page = _text(GUIDE / "explaining.md")
+    for fate in FATES:
+        assert f"`{fate}`" in page
+    for partition in found.partitions:
+        assert f"`{partition.kind}`" in page
+        for label in partition.labels[2 if partition.kind == "best leg" else 0 :]:
+            assert f"`{label}`" in page
 
 
 # -- links ---------------------------------------------------------------------------------------

@@ -29,7 +29,10 @@ def _shares(tally: Tally) -> list[float]:
     return [float(covered / n) for covered, n in zip(tally.covered, tally.n, strict=True) if n]
 
 
-@pytest.mark.parametrize(("size", "p99_gates"), [((166, 7), False), ((300, 17), True)])
+@pytest.mark.parametrize(
+    ("size", "p99_gates"),
+    [((166, 7), False), pytest.param((300, 17), True, marks=pytest.mark.slow)],
+)
 def test_intervals_over_calls_cover_what_they_say(size: tuple[int, int], p99_gates: bool) -> None:
     tally = call_tally(WORLDS["usual"], size, 1, RUNS)
     assert tally.gates.tolist() == [True, True, p99_gates]
@@ -37,6 +40,7 @@ def test_intervals_over_calls_cover_what_they_say(size: tuple[int, int], p99_gat
     assert all(0.93 <= share <= 0.97 for share in _shares(tally)), _shares(tally)
 
 
+@pytest.mark.slow
 def test_intervals_over_queries_cover_at_least_what_they_say() -> None:
     tally = mix_tally(WORLDS["usual"], (1_000, 3), RUNS)
     assert tally.gates.tolist() == [True, True, False]

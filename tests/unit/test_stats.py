@@ -10,9 +10,12 @@ import scipy.stats
 from harness.stats import (
     bootstrap_mean_ci,
     bootstrap_means,
+    gamma_sum_p,
     holm,
     interval,
+    mean_below_p,
     randomization_p,
+    sign_patterns,
 )
 
 
@@ -123,3 +126,73 @@ def test_holm_agrees_with_statsmodels() -> None:
     p = np.array([0.04, 0.01, 0.5, 0.011, 0.03])
     assert holm(p) == pytest.approx(multitest.multipletests(p, method="holm")[1])
     assert holm(np.array([])).tolist() == []
+
+
+class TestAMeanBelowALimit:
+    @pytest.mark.parametrize(("n", "ones"), [(100, 0), (300, 0), (500, 1), (1_000, 4), (2_000, 11)])
+    def test_of_zeros_and_ones_it_is_the_binomial_test(self, n: int, ones: int) -> None:
+        values = np.zeros((n, 1))
+        values[:ones] = 1
+        exact = scipy.stats.binom.cdf(ones, n, 0.01)
+        assert mean_below_p(values, 0.01, np.ones(1))[0] == pytest.approx(exact, rel=0.02)
+
+    @pytest.mark.parametrize("n", [1, 3, 30])
+    def test_it_is_the_chance_that_a_weighted_mean_reaches_the_limit(self, n: int) -> None:
+        rng = np.random.default_rng(n)
+        values = rng.normal(-0.3 / n**0.5, 0.2, (n, 3)).clip(-1, 1)
+        values[:, 2] = values[:, 2].round(1)
+        weights = rng.exponential(size=(100_000, n + 1))
+        drawn = (weights @ np.vstack([values - 0.05, np.full(3, 0.95)]) >= 0).mean(axis=0)
+        assert mean_below_p(values, 0.05, np.ones(3)) == pytest.approx(drawn, abs=0.01)
+
+    def test_of_many_it_is_the_t_test(self) -> None:
+        values = np.random.default_rng(3).normal(0.0, 0.3, (40_000, 3)) + np.array([-0.003, 0, 0.0])
+        theirs = scipy.stats.ttest_1samp(values, 0.002, alternative="less").pvalue
+        assert mean_below_p(values, 0.002, np.full(3, 2.0)) == pytest.approx(theirs, abs=0.02)
+
+    def test_a_value_beyond_the_limit_everywhere_gives_one(self) -> None:
+        values = np.array([[0.01, 0.5, 0.0], [0.01, 0.02, 0.02]])
+        p = mean_below_p(values, 0.01, np.ones(3))
+        assert p[:2].tolist() == [1.0, 1.0]
+        assert 0.9 < p[2] < 1
+
+    def test_more_room_above_makes_it_harder(self) -> None:
+        values = np.zeros((400, 3))
+        p = mean_below_p(values, 0.01, np.array([0.5, 1.0, 2.0]))
+        assert p.tolist() == sorted(p.tolist())
+        assert p[0] < 0.001
+        assert p[2] > 0.1
+
+    def test_columns_in_pieces_give_the_same(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        values = np.random.default_rng(4).normal(0, 0.1, (50, 9))
+        whole = mean_below_p(values, 0.01, np.ones(9))
+        monkeypatch.setattr("harness.stats._CACHED", 100)
+        assert np.array_equal(mean_below_p(values, 0.01, np.ones(9)), whole)
+
+    def test_shapes_count_as_so_many_terms(self) -> None:
+        terms = np.array([[-0.3, -0.3, -0.3, 0.1, 0.1]])
+        few, shapes = np.array([[-0.3, 0.1]]), np.array([[3.0, 2.0]])
+        top = np.array([0.9])
+        assert gamma_sum_p(few, top, shapes) == pytest.approx(gamma_sum_p(terms, top))
+        none = gamma_sum_p(np.array([[-0.3, 5.0]]).clip(max=0.9), top, np.array([[3.0, 0.0]]))
+        assert none == pytest.approx(gamma_sum_p(np.full((1, 3), -0.3), top))
+
+    def test_a_mean_at_the_limit_is_no_gap_in_the_curve(self) -> None:
+        base = np.random.default_rng(5).normal(0, 0.1, (60, 1))
+        base -= base.mean() + 1 / 60  # with the pseudo-query the mean is at the limit
+        shifts = np.array([-1e-3, -1e-6, -1e-9, 0.0, 1e-9, 1e-6, 1e-3])
+        p = gamma_sum_p((base + shifts).T, np.ones(7))
+        assert np.ptp(p[1:6]) < 1e-4
+        assert (np.diff(p) > -1e-7).all()
+        assert 0.4 < p[3] < 0.5
+
+
+def test_sign_patterns_come_in_pieces_and_from_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.stats._CHUNK_DRAWS", 7 * 30)
+    pieces = list(sign_patterns(7, resamples=100))
+    assert [len(piece) for piece in pieces] == [30, 30, 30, 10]
+    signs = np.concatenate(pieces)
+    assert set(signs.ravel().tolist()) == {-1.0, 1.0}
+    assert abs(signs.mean()) < 0.1
+    assert np.array_equal(np.concatenate(list(sign_patterns(7, resamples=100))), signs)
+    assert not np.array_equal(np.concatenate(list(sign_patterns(7, seed=1, resamples=100))), signs)

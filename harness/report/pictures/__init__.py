@@ -1,4 +1,4 @@
-"""Pictures of timings as SVG text, drawn with matplotlib (the extra ``plots``).
+"""Pictures of timings and of quality as SVG text, drawn with matplotlib (the extra ``plots``).
 
 Every picture stands for itself: light or dark as the reader's system is, readable in black and
 white and by a screen reader, without any reference to another file. Equal data gives equal bytes,
@@ -6,9 +6,23 @@ in every process and whatever the user's matplotlib settings are. Texts from dat
 they are, in any script, and never interpreted.
 """
 
+from harness.report.pictures.gains import gains
 from harness.report.pictures.latency import Calls, ecdf
+from harness.report.pictures.pareto import Spot, pareto
+from harness.report.pictures.quality import quality
 from harness.report.pictures.queries import per_query
 from harness.report.pictures.rounds import rounds
 from harness.report.pictures.stages import StageTimes, stages
 
-__all__ = ["Calls", "StageTimes", "ecdf", "per_query", "rounds", "stages"]
+__all__ = [
+    "Calls",
+    "Spot",
+    "StageTimes",
+    "ecdf",
+    "gains",
+    "pareto",
+    "per_query",
+    "quality",
+    "rounds",
+    "stages",
+]

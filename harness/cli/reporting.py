@@ -1,0 +1,161 @@
+"""The command ``report``."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.cli.comparing import add_deciding, add_systems, decided, runs_asked_for
+from harness.cli.console import NOT_JUDGED, OK, say, show
+from harness.cli.measuring import exit_code
+
+if TYPE_CHECKING:
+    from harness.comparison import Comparison, Group
+    from harness.recommendation import Recommendation
+    from harness.run import Run
+    from harness.types import Dataset
+
+DEFAULT = Path("results") / "report.html"
+
+
+def add_report(commands: Any) -> None:
+    """One HTML file on runs, or on retrievers that are measured first."""
+    report = commands.add_parser(
+        "report", help="one HTML file: the answer, tables, pictures, single queries"
+    )
+    report.add_argument(
+        "--out",
+        type=Path,
+        default=DEFAULT,
+        metavar="FILE",
+        help=f"the file, overwritten when it is there (default: {DEFAULT.as_posix()})",
+    )
+    report.add_argument("--title", default="", help="heading of the page")
+    report.add_argument(
+        "--no-text",
+        action="store_false",
+        dest="with_text",
+        help="leave out the texts of queries and documents",
+    )
+    add_deciding(report)
+    add_systems(report)
+    only_when_measuring = dict(report.get_default("only_when_measuring"))
+    del only_when_measuring["metrics"]  # of saved runs, it chooses among those they have
+    report.set_defaults(run=_report, command="report", only_when_measuring=only_when_measuring)
+
+
+def _report(options: argparse.Namespace) -> int:
+    from harness.report.page.file import check_place, write_page
+
+    check_place(options.out)
+
+    def show_unsaved(runs: Sequence[Run]) -> None:
+        from harness.report.comparison_tables import comparison_tables
+
+        comparison = decided(options, runs)
+        show(options, comparison.as_dict(), lambda: comparison_tables(comparison))
+
+    runs = runs_asked_for(options, show_unsaved)
+    if runs is None:
+        return OK
+    if options.runs and options.metrics:
+        runs = _by_metrics(runs, options.metrics)
+    from harness.recommendation import recommend
+    from harness.report.page import report_page
+
+    comparison = decided(options, runs)
+    page = report_page(
+        comparison, _sources(comparison, options), title=options.title, with_text=options.with_text
+    )
+    write_page(options.out, page)
+    answers = recommend(comparison)
+    _show_answers(options, len(page.encode()), answers)
+    code = OK if options.runs else exit_code(runs)
+    if code == OK and all(answer.system is None for answer in answers):
+        say("retrieval-bench: none of these runs can be compared with another")
+        return NOT_JUDGED
+    return code
+
+
+def _show_answers(
+    options: argparse.Namespace, n_bytes: int, answers: Sequence[Recommendation]
+) -> None:
+    from harness.report.table import Table
+
+    document = {
+        "report": str(options.out),
+        "bytes": n_bytes,
+        "recommendations": [answer.as_dict() for answer in answers],
+    }
+    title = f"{options.out}, {n_bytes / 1e6:.2f} MB"
+    sentences = [answer.sentence for answer in answers]
+    show(options, document, lambda: [Table(title, (), (), notes=sentences)])
+
+
+def _by_metrics(runs: Sequence[Run], names: Sequence[str]) -> list[Run]:
+    """``runs`` with the metrics called ``names`` alone, in that order.
+
+    Raises:
+        ConfigError: a run does not have one of them.
+    """
+    from dataclasses import replace
+
+    from harness.errors import ConfigError, near_names
+    from harness.metrics import parse_metrics
+
+    wanted = tuple(dict.fromkeys(parse_metrics(names)))
+    chosen = []
+    for run in runs:
+        found = run.evaluation
+        missing = [metric for metric in wanted if metric not in found.metrics]
+        if missing:
+            raise ConfigError(
+                f"metric {str(missing[0])!r} of a saved run that does not have it",
+                where=str(run.folder or run.name),
+                accepted=near_names(str(missing[0]), map(str, found.metrics)),
+                fix="name some of these, or measure again with --retrievers",
+            )
+        places = [found.metrics.index(metric) for metric in wanted]
+        evaluation = replace(
+            found,
+            metrics=wanted,
+            per_query=found.per_query[:, places],
+            means=tuple(found.means[at] for at in places),
+        )
+        chosen.append(replace(run, evaluation=evaluation))
+    return chosen
+
+
+def _sources(comparison: Comparison, options: argparse.Namespace) -> list[Dataset | str]:
+    """For each group its dataset, or why it is not there; what was named must fit.
+
+    Raises:
+        HarnessError: a dataset named with ``--dataset`` that is none of those of the runs.
+    """
+    from harness.data import load_dataset
+    from harness.run_data import dataset_of
+
+    named = options.dataset or [] if options.runs else []
+    split = comparison.runs[0].summary["dataset"]["split"]
+    loaded = [load_dataset(name, split) for name in named]
+    known = {run.summary["dataset"]["fingerprint"] for run in comparison.runs}
+    for dataset in loaded:
+        if dataset.fingerprint not in known:
+            dataset_of(comparison.groups[0].runs, dataset)  # says what is wrong with it
+    return [_source(group, loaded) for group in comparison.groups]
+
+
+def _source(group: Group, loaded: Sequence[Dataset]) -> Dataset | str:
+    from harness.errors import HarnessError
+    from harness.run_data import dataset_of
+
+    known = {run.summary["dataset"]["fingerprint"] for run in group.runs}
+    fitting = [dataset for dataset in loaded if dataset.fingerprint in known]
+    try:
+        return dataset_of(group.runs, fitting[0] if fitting else None)
+    except HarnessError as problem:
+        if fitting:
+            raise
+        return f"{problem.given}."

@@ -1,0 +1,74 @@
+"""Which runs may be held against each other in quality, and where judgements favour one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from harness.errors import distinct_names
+from harness.metrics import Metric
+from harness.run import Run
+
+JUDGED_GAP = 0.05
+"""Systems whose share of judged hits differs by this much are not seen equally well."""
+
+
+def by_dataset(runs: Sequence[Run]) -> list[tuple[str, list[int]]]:
+    """Places of the runs on each dataset and split, behind a name that only this group has.
+
+    Where no two runs are on the same dataset, all stand in one group: whoever gave them wants to
+    hear why they cannot be compared.
+    """
+    places: dict[tuple[Any, Any], list[int]] = {}
+    for at, run in enumerate(runs):
+        data = run.summary["dataset"]
+        places.setdefault((data.get("fingerprint"), data.get("split")), []).append(at)
+    groups = list(places.values())
+    if all(len(group) == 1 for group in groups):
+        groups = [list(range(len(runs)))]
+    names = distinct_names([_label(runs[group[0]]) for group in groups])
+    return list(zip(names, groups, strict=True))
+
+
+def _label(run: Run) -> str:
+    return str(run.summary["dataset"].get("name", "dataset"))
+
+
+def common_metrics(runs: Sequence[Run]) -> tuple[Metric, ...]:
+    """Those that all of ``runs`` have, in the order of the first."""
+    return tuple(
+        metric
+        for metric in runs[0].evaluation.metrics
+        if all(metric in run.evaluation.metrics for run in runs)
+    )
+
+
+def not_comparable(a: Run, b: Run) -> str:
+    """Why the quality of two runs cannot be compared; empty when it can."""
+    for what in ("fingerprint", "split"):
+        if a.summary["dataset"].get(what) != b.summary["dataset"].get(what):
+            return f"different dataset {what}"
+    for what in ("k", "convention", "metrics_version"):
+        if a.summary.get(what) != b.summary.get(what):
+            return f"{what} {a.summary.get(what)} and {b.summary.get(what)}"
+    if set(a.evaluation.query_ids) != set(b.evaluation.query_ids):
+        return "different queries were finished"
+    return ""
+
+
+def judged_gap(names: Sequence[str], runs: Sequence[Run]) -> tuple[str, ...]:
+    """A warning where one system's hits are judged far less than another's."""
+    if len({run.summary["dataset"].get("fingerprint") for run in runs}) > 1:
+        return ()
+    shares = [dict(run.evaluation.judged) for run in runs]
+    warnings = []
+    for metric in dict.fromkeys(name for share in shares for name in share):
+        known = sorted((share[metric], name) for share, name in zip(shares, names, strict=True)
+                       if metric in share)  # fmt: skip
+        (least, fewest), (most, known_best) = known[0], known[-1]
+        if most - least >= JUDGED_GAP:
+            warnings.append(
+                f"{metric} is {least:.2f} for {fewest} and {most:.2f} for {known_best}: hits "
+                "without a judgement count as not relevant, so the difference may be the judges'"
+            )
+    return tuple(warnings)

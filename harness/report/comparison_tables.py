@@ -1,0 +1,425 @@
+"""What is shown of a comparison: systems side by side, paired differences with verdicts, systems
+over several datasets, and the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from harness.comparison import Board, Comparison, Delta, Group
+from harness.errors import counted
+from harness.latency_ratio import timed_differently, timed_together
+from harness.metrics import Metric
+from harness.recommendation import Recommendation, recommend
+from harness.report.figures import (
+    interval_of,
+    ms_text,
+    p_text,
+    quality_text,
+    seconds_text,
+    short_ms,
+    short_quality,
+)
+from harness.report.latency_tables import latency_tables
+from harness.report.letters import letter, marks
+from harness.report.run_facts import (
+    latency_of,
+    levels,
+    measured_on,
+    shown_warnings,
+    title_of,
+    unanswerable,
+    unsupported,
+)
+from harness.report.slice_tables import slice_tables
+from harness.report.table import Marked, Table
+from harness.run import Run
+from harness.slices import Slicing
+from harness.stats import EXACT_ROWS
+from harness.types import Verdict
+
+SYSTEMS_PER_TABLE = 4
+"""As many as fit beside each other in 80 columns; more of them stand below each other."""
+
+DATASETS_PER_TABLE = 4
+METRICS_PER_TABLE = 5
+
+LONGEST_PAIR = 16
+"""Letters of two names that stand beside each other; longer ones stand below each other."""
+
+PAIRS_SHOWN = 20
+"""In the table of differences; the JSON document has all."""
+
+
+def comparison_tables(comparison: Comparison, slicings: Sequence[Slicing] = ()) -> list[Table]:
+    """For each dataset the systems side by side and the paired differences of the first metric;
+    then slices, systems over datasets, and the answer."""
+    tables = [table for group in comparison.groups for table in _group_tables(comparison, group)]
+    tables += slice_tables(slicings)
+    if len(comparison.groups) > 1:
+        tables += board_tables(comparison)
+    return [*tables, *map(answer_table, recommend(comparison))]
+
+
+def _group_tables(comparison: Comparison, group: Group) -> list[Table]:
+    return [
+        *systems_tables(comparison, group),
+        *(differences_table(comparison, group, group.metrics[0]) for _ in [0] if group.deltas),
+        *(
+            replace(table, title=f"{table.title}, on {group.dataset}")
+            for table in latency_tables(group.latency)
+        ),
+    ]
+
+
+def systems_tables(comparison: Comparison, group: Group) -> list[Table]:
+    """Means, times and costs of every system of one dataset, and what was measured how."""
+    shown = _Systems(comparison, group)
+    if len(group.names) <= SYSTEMS_PER_TABLE:
+        tables = [shown.side_by_side()]
+    else:
+        tables = [shown.ranked(), *shown.metrics_of_many()]
+    notes = [*_comparison_notes(group), *(f"warning: {text}" for text in group.warnings)]
+    if any(group.beaten(metric)[name] for metric in group.metrics for name in group.names):
+        notes.insert(0, "raised letters: shown to be better than these systems (p < .05 with Holm)")
+    tables[-1] = replace(tables[-1], notes=[*tables[-1].notes, *notes])
+    return tables
+
+
+class _Systems:
+    """The systems of one dataset, in columns or in rows."""
+
+    def __init__(self, comparison: Comparison, group: Group) -> None:
+        self._group = group
+        self._pairs = list(zip(group.names, group.runs, strict=True))
+        self._place = {name: at for at, name in enumerate(comparison.names)}
+        self._beaten = {metric: group.beaten(metric) for metric in group.metrics}
+        self._letters = {name: letter(at, len(self._place)) for name, at in self._place.items()}
+
+    def side_by_side(self) -> Table:
+        """Systems in columns, intervals below the figures."""
+        rows: list[list[str]] = []
+        runs = self._group.runs
+        for metric in self._group.metrics:
+            means = [run.evaluation.mean(metric) for run in runs]
+            rows.append([str(metric), *(self._marked(metric, name) for name in self._group.names)])
+            rows.append(["", *(interval_of(mean.ci95, short_quality) for mean in means)])
+        judged = dict.fromkeys(name for run in runs for name in run.evaluation.judged)
+        rows += [
+            [name, *(quality_text(run.evaluation.judged.get(name)) for run in runs)]
+            for name in judged
+        ]
+        rules = [len(rows)]
+        for level in dict.fromkeys(level for run in runs for level in levels(latency_of(run))):
+            entries = [latency_of(run).get(level, {}) for run in runs]
+            rows.append([f"{level} ms", *(ms_text(entry.get("value")) for entry in entries)])
+            if any(entry.get("ci95") for entry in entries):
+                rows.append(["", *(interval_of(entry.get("ci95"), short_ms) for entry in entries)])
+        rules.append(len(rows))
+        costs = ((n, f) for n, f in _COSTS.items() if n == "index s" or any(map(f, runs)))
+        rows += [[name, *(cost(run) for run in runs)] for name, cost in costs]
+        rows += [[name, *map(fact, runs)] for name, fact in self._different()]
+        return Table(
+            title_of([run.summary for run in runs], " / ".join(self._group.names)),
+            ["", *map(self._headed, self._group.names)],
+            rows,
+            rules,
+        )
+
+    def ranked(self) -> Table:
+        """Systems in rows by the first metric, with times and costs."""
+        metric = self._group.metrics[0]
+        facts = self._different()
+        if any(run.summary.get("n_failed") for run in self._group.runs):
+            facts.append(("failed", _COSTS["failed"]))
+        columns = ["", "system", str(metric), "95 % interval", "p50 ms", "p95 ms", "index s"]
+        rows = [
+            [
+                self._letters[name],
+                name,
+                self._marked(metric, name),
+                interval_of(run.evaluation.mean(metric).ci95, short_quality),
+                *(ms_text(latency_of(run).get(level, {}).get("value")) for level in ("p50", "p95")),
+                _COSTS["index s"](run),
+                *(fact(run) for _, fact in facts),
+            ]
+            for name, run in self._by(metric)
+        ]
+        return Table(
+            title_of([run.summary for run in self._group.runs], f"{len(rows)} systems"),
+            [*columns, *(name for name, _ in facts)],
+            rows,
+            words=(0, 1),
+        )
+
+    def metrics_of_many(self) -> list[Table]:
+        """Systems in rows, every metric in a column."""
+        metrics = self._group.metrics
+        return [
+            Table(
+                f"Every metric on {self._group.dataset}",
+                ["", "system", *map(str, metrics[start : start + METRICS_PER_TABLE])],
+                [
+                    [
+                        self._letters[name],
+                        name,
+                        *(
+                            self._marked(metric, name, short_quality)
+                            for metric in metrics[start : start + METRICS_PER_TABLE]
+                        ),
+                    ]
+                    for name, _ in self._by(metrics[0])
+                ],
+                words=(0, 1),
+            )
+            for start in range(0, len(metrics), METRICS_PER_TABLE)
+        ]
+
+    def _by(self, metric: Metric) -> list[tuple[str, Run]]:
+        """The best first; those without a mean last."""
+
+        def key(pair: tuple[str, Run]) -> float:
+            mean = pair[1].evaluation.mean(metric).mean
+            return float("inf") if np.isnan(mean) else -mean
+
+        return sorted(self._pairs, key=key)
+
+    def _headed(self, name: str) -> str:
+        return f"{name} ({self._letters[name]})"
+
+    def _marked(
+        self, metric: Metric, name: str, form: Callable[[float], str] = quality_text
+    ) -> str:
+        mean = self._group.mean(name, metric)
+        if np.isnan(mean):
+            return "-"
+        names = self._group.names
+        places = [self._place[names[at]] for at in self._beaten[metric][name]]
+        return Marked(form(mean), marks(sorted(places), len(self._place)))
+
+    def _different(self) -> list[tuple[str, Callable[[Run], str]]]:
+        """Facts that are worth a row only where systems differ in them."""
+        return [
+            (name, fact)
+            for name, fact in _TOLD_WHERE_DIFFERENT.items()
+            if len({fact(run) for run in self._group.runs}) > 1
+        ]
+
+
+def differences_table(comparison: Comparison, group: Group, metric: Metric) -> Table:
+    """The pairs of one metric on one dataset: the family that Holm corrects together."""
+    deltas = group.of(metric)
+    shown = _most_telling(group, metric, deltas)
+    tests = sorted({name for delta in deltas for name in delta.tests})
+    split = any(len(delta.a) + len(delta.b) > LONGEST_PAIR for delta in shown)
+    rows = [row for delta in shown for row in _difference_rows(delta, tests, split)]
+    tested = [delta for delta in deltas if delta.p is not None]
+    exact = bool(tested) and max(delta.n for delta in tested) <= EXACT_ROWS
+    how = "all sign patterns" if exact else f"{group.resamples:,} resamples"
+    family = "the pair" if len(tested) == 1 else f"the {len(tested):,} pairs"
+    notes = [
+        (
+            "difference: the first named minus the second, below it the 95 % bootstrap interval; "
+            "the verdict speaks of the first"
+        ),
+        "d: mean difference over the standard deviation, below it the queries won/tied/lost",
+        f"p: paired randomisation test ({how}), Holm over {family} of this metric and dataset",
+    ]
+    if tests:
+        which = "of that test" if len(tests) == 1 else "of these tests, below each other"
+        notes.append(f"{', '.join(tests)}: p {which}, Holm likewise")
+    said = {delta.verdict for delta in shown}
+    if Verdict.EQUIVALENT in said or any(delta.within_margin for delta in shown):
+        notes.append(
+            f"equivalent, small: shown to differ by less than {comparison.margin:g} (two one-sided "
+            "tests, Holm)"
+        )
+    if any(delta.queries_needed is not None for delta in shown):
+        notes.append("~n more: queries that would decide it with 80 % power")
+    if len(shown) < len(deltas):
+        notes.append(f"{len(deltas) - len(shown):,} more pairs: --format json has all")
+    return Table(
+        f"Paired differences in {metric} on {group.dataset}",
+        ["", "difference", "d, W/T/L", "p (Holm)", *[", ".join(tests)][: len(tests)], "verdict"],
+        rows,
+        (),
+        notes,
+        words=(0, 5 if tests else 4),
+    )
+
+
+def _most_telling(group: Group, metric: Metric, deltas: Sequence[Delta]) -> Sequence[Delta]:
+    """All pairs, or of very many those of the best system."""
+    if len(deltas) <= PAIRS_SHOWN:
+        return deltas
+    means = {name: group.mean(name, metric) for name in group.names}
+    best = max(means, key=lambda name: -1.0 if np.isnan(means[name]) else means[name])
+    return [delta for delta in deltas if best in (delta.a, delta.b)][:PAIRS_SHOWN]
+
+
+def _difference_rows(delta: Delta, tests: Sequence[str], split: bool) -> list[list[str]]:
+    """Two lines: what is shown, and its interval, its queries and its remark below it."""
+    pair = (delta.b, f"- {delta.a}") if split else (f"{delta.b} - {delta.a}", "")
+    further = [p_text(delta.tests[name][1]) for name in tests if name in delta.tests]
+    more = [[cell] for cell in [*further, "", ""][:2]] if tests else [[], []]
+    if delta.difference is None:
+        return [
+            [pair[0], "-", "-", "-", *more[0], delta.verdict.value],
+            [pair[1], "", "", "", *more[1], f"({delta.reason})"],
+        ]
+    below = ""
+    if delta.queries_needed is not None:
+        below = f"~{delta.queries_needed:,} more"
+    elif delta.within_margin and delta.verdict is not Verdict.EQUIVALENT:
+        below = "small"
+    return [
+        [
+            pair[0],
+            f"{delta.difference:+.4f}",
+            "-" if delta.effect_size is None else f"{round(delta.effect_size, 2) + 0.0:+.2f}",
+            "-" if delta.p_adjusted is None else p_text(delta.p_adjusted),
+            *more[0],
+            delta.verdict.value,
+        ],
+        [
+            pair[1],
+            interval_of(delta.ci95, lambda value: f"{value:+.3f}"),
+            f"{delta.wins:,}/{delta.ties:,}/{delta.losses:,}",
+            "",
+            *more[1],
+            below,
+        ],
+    ]
+
+
+def board_tables(comparison: Comparison) -> list[Table]:
+    """Systems over datasets, by the first metric that all datasets have."""
+    shared = [m for m in comparison.metrics if all(m in g.metrics for g in comparison.groups)]
+    if not shared:
+        return []
+    board = comparison.board(shared[0])
+    last = len(board.datasets)
+    return [
+        _board_table(comparison, board, range(start, min(start + DATASETS_PER_TABLE, last)))
+        for start in range(0, last, DATASETS_PER_TABLE)
+    ]
+
+
+def _board_table(comparison: Comparison, board: Board, columns: range) -> Table:
+    n = len(board.systems)
+    beaten = [group.beaten(board.metric) for group in comparison.groups]
+    rows = []
+    for at, name in enumerate(board.systems):
+        row = [f"{name} ({letter(at, n)})"]
+        for column in columns:
+            mean, group = board.means[at, column], comparison.groups[column]
+            if np.isnan(mean):
+                row.append("-")
+                continue
+            places = [board.systems.index(group.names[i]) for i in beaten[column][name]]
+            row.append(Marked(quality_text(mean), marks(sorted(places), n)))
+        average = board.averages[at]
+        rows.append([*row, "-" if np.isnan(average) else quality_text(average)])
+    notes = ["average: over datasets, each counting once; no test looks at it"]
+    if np.isnan(board.averages).any():
+        notes.append("-: not measured there, so there is no average to compare with the others")
+    return Table(
+        f"{board.metric} on {counted(len(board.datasets), 'dataset')}",
+        ["", *(board.datasets[column] for column in columns), "average"],
+        rows,
+        notes=notes,
+    )
+
+
+def answer_table(found: Recommendation) -> Table:
+    """The answer: a sentence, and what it rests on."""
+    return Table(found.sentence, (), (), notes=found.reasons)
+
+
+def _status(run: Run) -> str:
+    return "PARTIAL" if run.summary.get("status") == "partial" else "complete"
+
+
+def _threads(run: Run) -> str:
+    return str(run.manifest.get("environment", {}).get("threads", "?"))
+
+
+_TOLD_WHERE_DIFFERENT: Mapping[str, Callable[[Run], str]] = {
+    "status": _status,
+    "k": lambda run: str(run.summary.get("k", "?")),
+    "threads": _threads,
+    "rounds": lambda run: str(latency_of(run).get("rounds", "?")),
+}
+
+
+def _needless(run: Run) -> str:
+    n, hits = unanswerable(run.summary)
+    return f"{hits} of {n}" if n else ""
+
+
+def _number(n: int) -> str:
+    return f"{n:,}" if n else ""
+
+
+_COSTS: Mapping[str, Callable[[Run], str]] = {
+    "index s": lambda run: seconds_text(run.summary.get("index", {}).get("seconds")),
+    "calls": lambda run: f"{latency_of(run).get('n', 0):,}",
+    "stalls": lambda run: _number(latency_of(run).get("stalls") or 0),
+    "failed": lambda run: _number(run.summary.get("n_failed", 0)),
+    "needless": _needless,
+}
+
+
+def _comparison_notes(group: Group) -> list[str]:
+    runs, pairs = group.runs, list(zip(group.names, group.runs, strict=True))
+    data = {run.summary["dataset"]["fingerprint"]: run.summary["dataset"]["name"] for run in runs}
+    if len(data) > 1:
+        return [
+            f"NOT COMPARABLE: these runs are on {len(data)} datasets ({', '.join(data.values())})"
+        ]
+    notes = [
+        "quality: mean over queries, percentile-bootstrap interval; latency: all measured calls",
+        *_said(measured_on, pairs),
+        _how_timed(runs),
+    ]
+    in_columns = len(runs) <= SYSTEMS_PER_TABLE
+    if in_columns and any(latency_of(run).get("stalls") for run in runs):
+        notes.append(
+            "stalls: calls far slower than their query usually is; they are in all figures"
+        )
+    if in_columns and any(unanswerable(run.summary)[0] for run in runs):
+        notes.append("needless: queries that need no search and got hits (not in the means)")
+    return [
+        *notes,
+        *_said(lambda run: unsupported(run.summary), pairs),
+        *_said(lambda run: run.summary.get("health", ()), pairs, "health"),
+        *_said(lambda run: shown_warnings(run.summary), pairs, "warning"),
+    ]
+
+
+def _how_timed(runs: Sequence[Run]) -> str:
+    different = timed_differently(runs)
+    if different:
+        return f"times: {different}, NOT COMPARABLE"
+    if not timed_together(runs):
+        return "times: measured at different times, a difference may be the machine's"
+    return "times: measured together, alternating query by query"
+
+
+def _said(
+    sentences_of: Callable[[Run], Sequence[str]], pairs: Sequence[tuple[str, Run]], label: str = ""
+) -> list[str]:
+    """What runs say, each sentence once, behind the names of those that say it, if not all do."""
+    speakers: dict[str, list[str]] = {}
+    for name, run in pairs:
+        for sentence in dict.fromkeys(sentences_of(run)):
+            speakers.setdefault(sentence, []).append(name)
+    notes = []
+    for sentence, names in speakers.items():
+        start, who = label, "" if len(names) == len(pairs) else ", ".join(names)
+        if who:
+            start = f"{label} ({who})" if label else who
+        notes.append(f"{start}: {sentence}" if start else sentence)
+    return notes

@@ -1,0 +1,74 @@
+"""A page on disk: all of it, or what was there before."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from harness.errors import RecordError
+
+
+def check_place(path: Path) -> None:
+    """Find out before anything is measured that ``path`` can be written; leaves no trace.
+
+    Raises:
+        RecordError: it is a folder, or nothing can be written there.
+    """
+    if path.is_dir():
+        raise RecordError(
+            "the report would replace a folder",
+            where=str(path),
+            accepted="a file, which is overwritten when it is there",
+            fix=f"name a file, such as {path / 'report.html'}",
+        )
+    missing = [folder for folder in path.absolute().parents if not folder.exists()]
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as problem:
+        raise _cannot_write(path, problem) from None
+    finally:
+        for folder in missing:
+            with suppress(OSError):  # somebody else may have put something there
+                folder.rmdir()
+
+
+def write_page(path: Path, text: str) -> None:
+    """Write ``text`` to ``path`` at once; an earlier file is replaced.
+
+    Raises:
+        RecordError: it cannot be written; what was there is there still.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+        temporary = Path(name)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            # Not only for the user who made it, as temporary files are.
+            temporary.chmod(0o666 & ~_umask())
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+    except OSError as problem:
+        raise _cannot_write(path, problem) from None
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _cannot_write(path: Path, problem: OSError) -> RecordError:
+    return RecordError(
+        f"cannot write the report: {problem.strerror or problem}",
+        where=str(path),
+        accepted="a place with free space that you may write to",
+        fix="name another file with --out",
+    )

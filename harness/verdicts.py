@@ -1,0 +1,345 @@
+"""Pairs of runs on one dataset become differences with verdicts: better, worse, equivalent,
+undecided.
+
+A difference is b minus a, and the verdict says what b is beside a. Holm's correction looks at all
+pairs of one metric: those that one table shows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.comparability import not_comparable
+from harness.metrics import Metric
+from harness.paired import PairedTests, paired_tests
+from harness.power import ROUNDING, Needed
+from harness.run import Run
+from harness.stats import bootstrap_means, holm, interval
+from harness.types import Verdict
+
+ALPHA = 0.05
+
+Pair = tuple[int, int]
+"""Places of a and b among the runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """One metric of two systems, paired by query.
+
+    Attributes:
+        difference: mean of b minus mean of a; None when the two cannot be compared.
+        ci95: percentile-bootstrap interval of the difference.
+        p: paired randomisation test, two-sided.
+        p_adjusted: after Holm over all pairs of the same metric and dataset: those that one table
+            shows.
+        effect_size: mean of the differences over their standard deviation (Cohen's d for pairs);
+            None where they do not vary.
+        wins, ties, losses: queries on which b is above, equal to, below a.
+        p_equivalence: two one-sided tests against the margin, after Holm as ``p_adjusted``; None
+            for a metric whose mean is geometric, where an absolute margin means nothing.
+        within_margin: shown to differ by less than the margin; may stand beside better and worse,
+            for a difference can be real and small.
+        tests: further tests that were asked for: name -> (p, p after Holm).
+        queries_needed: further queries, at least 1, with which a difference of this size and
+            spread would be decided with 80 % power; only for an undecided one.
+        needed_for: what these queries would show: "a difference" or "equivalence".
+        reason: why there is no difference: not comparable, or nothing to compare.
+    """
+
+    metric: str
+    a: str
+    b: str
+    verdict: Verdict
+    dataset: str = ""
+    n: int = 0
+    difference: float | None = None
+    ci95: tuple[float, float] | None = None
+    p: float | None = None
+    p_adjusted: float | None = None
+    effect_size: float | None = None
+    wins: int | None = None
+    ties: int | None = None
+    losses: int | None = None
+    p_equivalence: float | None = None
+    within_margin: bool = False
+    tests: dict[str, tuple[float, float]] = field(default_factory=dict)
+    queries_needed: int | None = None
+    needed_for: str = ""
+    reason: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The row of ``compare --format json``."""
+        row: dict[str, Any] = {
+            "dataset": self.dataset,
+            "metric": self.metric,
+            "a": self.a,
+            "b": self.b,
+            "n": self.n,
+            "difference": self.difference,
+            "ci95": None if self.ci95 is None else list(self.ci95),
+            "p": self.p,
+            "p_adjusted": self.p_adjusted,
+            "effect_size": self.effect_size,
+            "wins": self.wins,
+            "ties": self.ties,
+            "losses": self.losses,
+            "p_equivalence": self.p_equivalence,
+            "within_margin": self.within_margin,
+            "verdict": self.verdict.value,
+            "queries_needed": self.queries_needed,
+        }
+        for name, (p, adjusted) in self.tests.items():
+            row |= {f"p_{name}": p, f"p_{name}_adjusted": adjusted}
+        if self.needed_for:
+            row["needed_for"] = self.needed_for
+        return row | ({"reason": self.reason} if self.reason else {})
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How differences are judged.
+
+    Attributes:
+        margin: up to this absolute difference two systems are as good as equal.
+        tests: further tests beside the randomisation test, of :data:`harness.paired.EXTRA`.
+        resamples: sign patterns of the randomisation test.
+    """
+
+    margin: float
+    tests: tuple[str, ...]
+    resamples: int
+
+
+Refusal = Callable[[int, int], tuple[Verdict, str]]
+"""Of a pair: the verdict without a test, and why; no reason where it can be tested."""
+
+
+class PairJudge:
+    """Judges pairs of systems.
+
+    Args:
+        values: of each system (queries, metrics) as the metrics give them; paired row by row.
+        refusal: which pairs cannot be tested.
+    """
+
+    def __init__(
+        self,
+        dataset: str,
+        names: Sequence[str],
+        metrics: Sequence[Metric],
+        values: Sequence[NDArray[np.float64]],
+        refusal: Refusal | None = None,
+    ) -> None:
+        self._dataset, self._names, self._metrics = dataset, names, metrics
+        self._values = [_additive(one, metrics) for one in values]
+        self._refusal = refusal or (lambda i, j: (Verdict.UNDECIDED, ""))
+
+    @classmethod
+    def of_runs(
+        cls, dataset: str, runs: Sequence[Run], names: Sequence[str], metrics: Sequence[Metric]
+    ) -> PairJudge:
+        """For ``runs``, all of which have ``metrics``."""
+
+        def refusal(i: int, j: int) -> tuple[Verdict, str]:
+            reason = not_comparable(runs[i], runs[j])
+            if reason:
+                return Verdict.NOT_COMPARABLE, reason
+            if not runs[i].evaluation.query_ids:
+                return Verdict.MISSING, "no evaluated query"
+            return Verdict.UNDECIDED, ""
+
+        return cls(dataset, names, metrics, [_by_id(run, metrics) for run in runs], refusal)
+
+    def judged(self, pairs: Sequence[Pair], rules: Rules) -> list[Delta]:
+        """Every pair on every metric, in the order of ``pairs``."""
+        deltas = {pair: self._untested(*pair) for pair in pairs}
+        blocks = self._blocks([pair for pair in pairs if not deltas[pair][0].reason])
+        tested = [(block, self._statistics(block, rules)) for block in blocks]
+        corrected = _Corrected.of([found for _, found in tested])
+        start = 0
+        for block, found in tested:
+            part = corrected.rows(start, start + len(block))
+            needed = found.queries_needed(part.level, equivalence_alpha=part.equivalence_level)
+            for row, pair in enumerate(block):
+                deltas[pair] = [
+                    self._delta(
+                        pair,
+                        metric,
+                        found=found,
+                        corrected=part,
+                        needed=needed[row][at],
+                        at=(row, at),
+                    )
+                    for at, metric in enumerate(self._metrics)
+                ]
+            start += len(block)
+        return [delta for pair in pairs for delta in deltas[pair]]
+
+    def _untested(self, i: int, j: int) -> list[Delta]:
+        verdict, reason = self._refusal(i, j)
+        return [
+            Delta(str(m), self._names[i], self._names[j], verdict, self._dataset, reason=reason)
+            for m in self._metrics
+        ]
+
+    def _blocks(self, pairs: Sequence[Pair]) -> list[list[Pair]]:
+        """``pairs`` by what was measured: all systems of a block finished the same queries."""
+        blocks: dict[int, list[Pair]] = {}
+        for i, j in pairs:
+            known = (c for c in range(i + 1) if not self._refusal(c, i)[1])
+            blocks.setdefault(next(known), []).append((i, j))
+        return list(blocks.values())
+
+    def _statistics(self, pairs: Sequence[Pair], rules: Rules) -> PairedTests:
+        systems = sorted({at for pair in pairs for at in pair})
+        place = {at: i for i, at in enumerate(systems)}
+        return paired_tests(
+            np.stack([self._values[at] for at in systems]),
+            np.array([(place[i], place[j]) for i, j in pairs]),
+            margin=rules.margin,
+            extra=rules.tests,
+            resamples=rules.resamples,
+        )
+
+    def _delta(
+        self,
+        pair: Pair,
+        metric: Metric,
+        *,
+        found: PairedTests,
+        corrected: _Corrected,
+        needed: Needed,
+        at: tuple[int, int],
+    ) -> Delta:
+        i, j = pair
+        difference, ends = float(found.difference[at]), found.ci95[at]
+        if metric.geometric:
+            columns = (self._values[place][:, at[1]] for place in pair)
+            difference, ends = _in_means(metric, *columns)
+        effect = float(found.effect_size[at])
+        delta = Delta(
+            str(metric),
+            self._names[i],
+            self._names[j],
+            Verdict.UNDECIDED,
+            self._dataset,
+            n=found.n,
+            difference=difference,
+            ci95=None if np.isnan(ends[0]) else (float(ends[0]), float(ends[1])),
+            p=float(found.p[at]),
+            p_adjusted=float(corrected.p[at]),
+            effect_size=None if math.isnan(effect) else effect,
+            wins=int(found.wins[at]),
+            ties=int(found.ties[at]),
+            losses=int(found.losses[at]),
+            p_equivalence=None if metric.geometric else float(corrected.equivalence[at]),
+            within_margin=not metric.geometric and bool(corrected.equivalence[at] < ALPHA),
+            tests={
+                name: (float(p[at]), float(corrected.tests[name][at]))
+                for name, p in found.extra.items()
+            },
+        )
+        return _decided(delta, needed, geometric=metric.geometric)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Corrected:
+    """What Holm makes of the p-values of all pairs, metric by metric; arrays (pairs, metrics).
+
+    Attributes:
+        p, equivalence, tests: corrected.
+        level, equivalence_level: what he holds each p against.
+    """
+
+    p: NDArray[np.float64]
+    level: NDArray[np.float64]
+    equivalence: NDArray[np.float64]
+    equivalence_level: NDArray[np.float64]
+    tests: Mapping[str, NDArray[np.float64]]
+
+    @classmethod
+    def of(cls, found: Sequence[PairedTests]) -> _Corrected:
+        """Over the pairs of all ``found`` together."""
+        if not found:
+            nothing = np.empty((0, 0))
+            return cls(nothing, nothing, nothing, nothing, {})
+        names = found[0].extra
+        return cls(
+            *_corrected([part.p for part in found]),
+            *_corrected([part.p_equivalence for part in found]),
+            {name: _corrected([part.extra[name] for part in found])[0] for name in names},
+        )
+
+    def rows(self, start: int, end: int) -> _Corrected:
+        """Those of some pairs."""
+        return _Corrected(
+            self.p[start:end],
+            self.level[start:end],
+            self.equivalence[start:end],
+            self.equivalence_level[start:end],
+            {name: p[start:end] for name, p in self.tests.items()},
+        )
+
+
+def _corrected(
+    parts: Sequence[NDArray[np.float64]],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Holm's p, and the level that he holds each of them against, (pairs, metrics)."""
+    p = np.concatenate(parts)
+    rank = np.empty(p.shape, dtype=np.int64)
+    order = np.argsort(p, axis=0, kind="stable")
+    np.put_along_axis(rank, order, np.arange(len(p))[:, None], axis=0)
+    adjusted = np.column_stack([holm(column) for column in p.T])
+    return adjusted, ALPHA / (len(p) - rank)
+
+
+def _by_id(run: Run, metrics: Sequence[Metric]) -> NDArray[np.float64]:
+    """(queries, metrics) in the order of the ids: the order in which queries were given changes
+    no p and no interval."""
+    evaluation = run.evaluation
+    by_id = sorted(range(len(evaluation.query_ids)), key=evaluation.query_ids.__getitem__)
+    return np.column_stack([evaluation.values(metric)[by_id] for metric in metrics])
+
+
+def _additive(values: NDArray[np.float64], metrics: Sequence[Metric]) -> NDArray[np.float64]:
+    """``values`` on the scale whose mean counts."""
+    columns = zip(metrics, values.T, strict=True)
+    return np.column_stack([metric.additive(column) for metric, column in columns])
+
+
+def _in_means(
+    metric: Metric, a: NDArray[np.float64], b: NDArray[np.float64]
+) -> tuple[float, NDArray[np.float64]]:
+    """Mean of b minus mean of a, and its interval, for a metric whose mean is geometric: the
+    difference of two such means is not the mean of differences."""
+    values = np.column_stack([a, b])
+    means = metric.from_additive(values.mean(axis=0))
+    ends = np.full(2, np.nan)
+    if len(values) > 1:
+        resampled = metric.from_additive(bootstrap_means(values))
+        ends = interval(resampled[:, 1:] - resampled[:, :1])[0]
+    difference = float(means[1] - means[0])
+    return (0.0 if abs(difference) <= ROUNDING else difference), ends
+
+
+def _decided(delta: Delta, needed: Needed, *, geometric: bool) -> Delta:
+    """With the verdict; an undecided one with what takes the fewest further queries."""
+    if delta.difference and delta.p_adjusted is not None and delta.p_adjusted < ALPHA:
+        return replace(delta, verdict=Verdict.BETTER if delta.difference > 0 else Verdict.WORSE)
+    if delta.within_margin:
+        return replace(delta, verdict=Verdict.EQUIVALENT)
+    ways = [(needed.difference, "a difference")]
+    if not geometric:
+        ways.append((needed.equivalence, "equivalence"))
+    found = [(n, what) for n, what in ways if n is not None]
+    if not found:
+        return delta
+    n, what = min(found)
+    return replace(delta, queries_needed=n, needed_for=what)

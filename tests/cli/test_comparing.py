@@ -1,0 +1,152 @@
+"""``compare`` with all that it takes: baselines, margins, tests, slices, several datasets."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.project import Command, make_project
+
+QUICK = ("--rounds", "1", "--no-pictures", "--warm-up", "0")
+BOTH = ("--retrievers", "own.yaml", "bm25")
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return make_project(tmp_path)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(capsys)
+
+
+@pytest.fixture
+def second(project: Path) -> Path:
+    """Another dataset, with a query less."""
+    folder = project / "more"
+    shutil.copytree(project / "data", folder)
+    queries = (folder / "queries.jsonl").read_text(encoding="utf-8").splitlines()
+    (folder / "queries.jsonl").write_text("\n".join(queries[:-1]) + "\n", encoding="utf-8")
+    kept = {json.loads(line)["_id"] for line in queries[:-1]}
+    qrels = folder / "qrels" / "test.tsv"
+    head, *rows = qrels.read_text(encoding="utf-8").splitlines()
+    rows = [row for row in rows if row.split("\t")[0] in kept]
+    qrels.write_text("\n".join([head, *rows]) + "\n", encoding="utf-8")
+    return folder
+
+
+def document(run: Command) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(run.out)
+    return found
+
+
+class TestVerdicts:
+    def test_the_answer_comes_last_and_the_family_is_stated(
+        self, project: Path, run: Command
+    ) -> None:
+        assert run("compare", *BOTH, "--dataset", "data", *QUICK) == 0
+        assert "Holm over the pair of this metric and dataset" in run.out
+        assert "Paired differences in nDCG@10 on data" in run.out
+        assert run.out.rindex("Take ") > run.out.rindex("Paired differences")
+
+    def test_baseline_margin_and_further_tests_reach_the_document(
+        self, project: Path, run: Command
+    ) -> None:
+        code = run(
+            *("compare", "--retrievers", "bm25", "own.yaml", "bm25s", "--dataset", "data", *QUICK),
+            *("--baseline", "own", "--margin", "0.2", "--tests", "t", "wilcoxon"),
+            *("--format", "json"),
+        )
+        assert code == 0
+        found = document(run)
+        assert (found["baseline"], found["margin"]) == ("own", 0.2)
+        assert {(row["a"], row["b"]) for row in found["comparisons"]} == {
+            ("own", "bm25"),
+            ("own", "bm25s"),
+        }
+        assert {"p_t", "p_t_adjusted", "p_wilcoxon", "p_wilcoxon_adjusted"} <= set(
+            found["comparisons"][0]
+        )
+        assert {row["dataset"] for row in found["latency"]} == {"data"}
+        assert [row["dataset"] for row in found["recommendations"]] == ["data"]
+
+    @pytest.mark.parametrize(
+        ("given", "says"),
+        [
+            (("--baseline", "onw"), "did you mean own"),
+            (("--margin", "0"), "above 0 and below 1"),
+            (("--tests", "welch"), "test 'welch'"),
+            (("--slices", "lenght"), "length"),
+        ],
+    )
+    def test_bad_input_is_told_before_anything_is_measured(
+        self, project: Path, run: Command, given: tuple[str, ...], says: str
+    ) -> None:
+        assert run("compare", *BOTH, "--dataset", "data", *QUICK, *given) == 2
+        assert says in run.err
+        assert not (project / "results").exists()
+
+
+class TestSeveralDatasets:
+    def test_each_has_its_tables_and_all_have_a_board(
+        self, project: Path, second: Path, run: Command
+    ) -> None:
+        assert run("compare", *BOTH, "--dataset", "data", "more", *QUICK) == 0
+        for said in (
+            "own / bm25 on data (test), k = 10",
+            "own / bm25 on more (test), k = 10",
+            "nDCG@10 on 2 datasets",
+            "average",
+        ):
+            assert said in run.out
+        assert len(list((project / "results" / "runs").iterdir())) == 4
+
+    def test_saved_runs_are_sorted_by_their_dataset(
+        self, project: Path, second: Path, run: Command
+    ) -> None:
+        assert run("compare", *BOTH, "--dataset", "data", "more", *QUICK) == 0
+        folders = [str(path) for path in sorted((project / "results" / "runs").iterdir())]
+        assert run("compare", *folders, "--format", "json") == 0
+        found = document(run)
+        assert [row["dataset"] for row in found["comparisons"][:1]] == ["data"]
+        assert next(board["datasets"] for board in found["boards"]) == ["data", "more"]
+
+    def test_faults_of_all_of_them_come_at_once(self, project: Path, run: Command) -> None:
+        assert run("compare", *BOTH, "--dataset", "none", "gone", *QUICK) == 2
+        assert "2 problems" in run.err
+        assert "none" in run.err
+        assert "gone" in run.err
+
+    def test_a_dry_run_plans_each(self, project: Path, second: Path, run: Command) -> None:
+        code = run("compare", *BOTH, "--dataset", "data", "more", "--dry-run", "--format", "json")
+        assert code == 0
+        plans = document(run)["experiments"]
+        assert [plan["dataset"] for plan in plans] == ["data", "more"]
+        assert not (project / "results").exists()
+
+
+class TestSlices:
+    def test_slices_of_saved_runs_find_the_dataset_again(self, project: Path, run: Command) -> None:
+        assert run("compare", *BOTH, "--dataset", "data", *QUICK) == 0
+        folders = [str(path) for path in sorted((project / "results" / "runs").iterdir())]
+        assert run("compare", *folders, "--slices", "relevant", "--format", "json") == 0
+        (found,) = document(run)["slices"]
+        assert sum(one["n"] for one in found["slices"]) == found["whole"]["n"]
+        shutil.move(project / "data", project / "moved")
+        assert run("compare", *folders, "--slices", "relevant") == 2
+        assert "--dataset" in run.err
+        assert run("compare", *folders, "--slices", "relevant", "--dataset", "moved") == 0
+
+    def test_a_dataset_without_slices_does_nothing_for_saved_runs(
+        self, project: Path, run: Command
+    ) -> None:
+        assert run("compare", *BOTH, "--dataset", "data", *QUICK) == 0
+        folders = [str(path) for path in sorted((project / "results" / "runs").iterdir())]
+        assert run("compare", *folders, "--dataset", "data") == 2
+        assert "--dataset for saved runs" in run.err

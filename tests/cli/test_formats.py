@@ -1,0 +1,64 @@
+"""Every command prints in every format, and nothing but the result on stdout."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.cli.console import FORMATS
+from tests.cli.project import Command, make_project
+
+QUICK = ("--dataset", "data", "--rounds", "1", "--no-pictures", "--warm-up", "0")
+COMMANDS = {
+    "list": ("list",),
+    "bench": ("bench", "--retriever", "own.yaml", *QUICK),
+    "compare": ("compare", "--retrievers", "own.yaml", "bm25", *QUICK, "--slices", "length"),
+}
+
+
+def _json(text: str) -> bool:
+    return isinstance(json.loads(text), dict)
+
+
+def _csv(text: str) -> bool:
+    tables = [list(csv.reader(io.StringIO(part))) for part in text.split("\n\n")]
+    return all(
+        table[0][0].startswith("# ")
+        and len({len(row) for row in table[1:] if not row[0].startswith("# ")}) <= 1
+        for table in tables
+    )
+
+
+def _latex(text: str) -> bool:
+    return text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") > 0
+
+
+LOOKS_LIKE: dict[str, Callable[[str], bool]] = {
+    "table": lambda text: "───" in text,
+    "json": _json,
+    "markdown": lambda text: text.startswith("**") and "\n|---" in text,
+    "latex": _latex,
+    "csv": _csv,
+}
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_speaks_every_format(
+    command: str,
+    format_: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(make_project(tmp_path))
+    run = Command(capsys)
+    assert run(*COMMANDS[command], "--format", format_) == 0
+    assert LOOKS_LIKE[format_](run.out)
+    if format_ != "json":
+        assert "length in words" in run.out or command != "compare"

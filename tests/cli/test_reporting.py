@@ -1,0 +1,177 @@
+"""``report``: one HTML file on saved runs, or on retrievers that it measures."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import stat
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.cli.reporting import _by_metrics
+from harness.metrics import parse_metrics
+from tests.cli.project import DOCUMENTS, QUERIES, Command, make_project
+from tests.unit.page_sample import make_dataset, make_runs
+
+QUICK = ("--rounds", "1", "--no-pictures", "--warm-up", "0")
+BOTH = ("--retrievers", "own.yaml", "bm25", "--dataset", "data")
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    # Pictures are looked at elsewhere; without them a page takes a tenth of the time.
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
+    return make_project(tmp_path)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(capsys)
+
+
+@pytest.fixture
+def runs(project: Path, run: Command) -> list[str]:
+    for name in ("own.yaml", "bm25"):
+        made = run("bench", "--retriever", name, "--dataset", "data", *QUICK, "--out", f"r-{name}")
+        assert made == 0
+    return ["r-own.yaml", "r-bm25"]
+
+
+def test_retrievers_are_measured_and_reported(project: Path, run: Command) -> None:
+    assert run("report", *BOTH, *QUICK) == 0
+    page = (project / "results" / "report.html").read_text("utf-8")
+    assert page.startswith("<!doctype html>")
+    first, sentence = run.out.splitlines()[:2]
+    assert re.match(r"results/report\.html, \d\.\d\d MB", first)
+    assert sentence.startswith("Take ")
+    assert sentence in re.sub("&#x27;", "'", page)
+    assert len(list((project / "results" / "runs").iterdir())) == 2
+
+
+def test_saved_runs_are_reported_with_the_texts_of_their_dataset(
+    project: Path, run: Command, runs: list[str]
+) -> None:
+    assert run("report", *runs, "--out", "new/page.html", "--title", "사과 <1>") == 0
+    page = (project / "new" / "page.html").read_text("utf-8")
+    assert '<h1 dir="auto">사과 &lt;1&gt;</h1>' in page
+    for text in (*QUERIES.values(), DOCUMENTS["d1"]):
+        assert text in page
+
+
+def test_without_texts(project: Path, run: Command, runs: list[str]) -> None:
+    assert run("report", *runs, "--no-text") == 0
+    page = (project / "results" / "report.html").read_text("utf-8")
+    assert "질문" in page, "ids stay"
+    for text in (*QUERIES.values(), *DOCUMENTS.values()):
+        assert text not in page
+
+
+def test_as_json_the_path_and_the_recommendation(
+    project: Path, run: Command, runs: list[str]
+) -> None:
+    assert run("report", *runs, "--format", "json") == 0
+    document = json.loads(run.out)
+    assert document["report"] == "results/report.html"
+    assert document["bytes"] == (project / "results" / "report.html").stat().st_size
+    [answer] = document["recommendations"]
+    assert answer.keys() == {"dataset", "system", "sentence", "reasons"}
+
+
+def test_an_earlier_page_is_replaced_at_once(project: Path, run: Command, runs: list[str]) -> None:
+    page = project / "page.html"
+    page.write_text("old", "utf-8")
+    link = project / "same.html"
+    link.hardlink_to(page)
+    assert run("report", *runs, "--out", "page.html") == 0
+    assert page.read_text("utf-8") != "old"
+    assert link.read_text("utf-8") == "old", "a new file took its place"
+    assert not [path.name for path in project.iterdir() if path.name.startswith(".page")]
+    mask = os.umask(0)
+    os.umask(mask)
+    assert stat.S_IMODE(page.stat().st_mode) == 0o666 & ~mask
+
+
+@pytest.mark.parametrize("measured", [False, True], ids=["saved", "measured"])
+def test_a_place_that_cannot_be_written_is_told_before_anything_is_measured(
+    project: Path, run: Command, measured: bool
+) -> None:
+    what = BOTH if measured else ("r-a", "r-b")
+    assert run("report", *what, "--out", "data") == 2
+    assert "would replace a folder" in run.err
+    (project / "file").write_text("", "utf-8")
+    assert run("report", *what, "--out", "file/page.html") == 2
+    assert "cannot write the report" in run.err
+    assert not (project / "results").exists()
+
+
+def test_a_dry_run_writes_nothing(project: Path, run: Command) -> None:
+    assert run("report", *BOTH, "--dry-run") == 0
+    assert not (project / "results").exists()
+
+
+def test_metrics_of_saved_runs_are_chosen_among_those_they_have(
+    project: Path, run: Command, runs: list[str]
+) -> None:
+    assert run("report", *runs, "--metrics", "RR@10", "R@10") == 0
+    page = (project / "results" / "report.html").read_text("utf-8")
+    assert "RR@10 against" in page
+    assert "AP@10</th>" not in page
+    assert run("report", *runs, "--metrics", "nDCG@3") == 2
+    assert "'nDCG@3' of a saved run that does not have it" in run.err
+    assert "all: AP@10, R@10, RR@10, Success@1, nDCG@10" in run.err
+
+
+def test_chosen_metrics_take_their_values_along() -> None:
+    [run] = make_runs(make_dataset(), ["one"])
+    [chosen] = _by_metrics([run], ["RR@10", "nDCG@10", "RR@10"])
+    names = parse_metrics(["RR@10", "nDCG@10"])
+    assert chosen.evaluation.metrics == names
+    for metric in names:
+        np.testing.assert_array_equal(
+            chosen.evaluation.values(metric), run.evaluation.values(metric)
+        )
+        assert chosen.evaluation.mean(metric) == run.evaluation.mean(metric)
+
+
+def test_what_was_settled_when_runs_were_made_cannot_be_asked_for(
+    project: Path, run: Command, runs: list[str]
+) -> None:
+    assert run("report", *runs, "--k", "3") == 2
+    assert "--k for saved runs" in run.err
+
+
+def test_a_dataset_that_moved_is_told_and_can_be_named(
+    project: Path, run: Command, runs: list[str]
+) -> None:
+    shutil.move("data", "elsewhere")
+    assert run("report", *runs) == 0
+    page = (project / "results" / "report.html").read_text("utf-8")
+    assert "No single queries: the dataset" in page
+    assert QUERIES["q3"] not in page
+    assert run("report", *runs, "--dataset", "elsewhere") == 0
+    assert QUERIES["q3"] in (project / "results" / "report.html").read_text("utf-8")
+
+
+def test_a_dataset_that_is_not_that_of_the_runs_is_refused(
+    project: Path, run: Command, runs: list[str]
+) -> None:
+    assert run("report", *runs, "--dataset", "science-mini") == 2
+    assert "is not the one of the runs" in run.err
+
+
+def test_runs_that_cannot_be_compared_make_a_page_and_exit_3(
+    project: Path, run: Command, runs: list[str]
+) -> None:
+    assert run("bench", "--retriever", "bm25", "--dataset", "data", *QUICK, "--k", "1",
+               "--metrics", "nDCG@10", "--out", "other") in (0, 2)  # fmt: skip
+    if not (project / "other").exists():
+        assert run("bench", "--retriever", "bm25", "--dataset", "data", *QUICK, "--k", "20",
+                   "--out", "other") == 0  # fmt: skip
+    assert run("report", "r-bm25", "other") == 3
+    assert "none of these runs can be compared" in run.err
+    assert "nothing there can be compared" in (project / "results" / "report.html").read_text()

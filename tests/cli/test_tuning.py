@@ -1,0 +1,155 @@
+"""``tune`` through the command line."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from harness.tuning.search import Tunable
+from tests.cli.project import Command, make_project
+
+OWN = ("tune", "--retriever", "own.py:Overlap", "--dataset", "data")
+QUICK = ("--folds", "2", "--repeats", "2")
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return make_project(tmp_path)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(capsys)
+
+
+def test_the_answer_stands_first_and_then_settings_and_parameters(
+    project: Path, run: Command
+) -> None:
+    assert run("tune", "--retriever", "bm25", "--dataset", "data", *QUICK) == 0
+    assert run.err == ""
+    titles = [line for line in run.out.splitlines() if re.match(r"bm25 on data|Best of|By ", line)]
+    assert [title.split()[0] for title in titles] == ["bm25", "Best", "By", "By"]
+    for part in ("tuning queries", "held out", "optimism gap", "naive", "verdict:", "recommended:"):
+        assert part in run.out, part
+    assert "2 tuning queries: with fewer than 50 luck decides" in run.out
+    assert not list(project.glob("results/**/*"))
+
+
+def test_json_is_one_document_with_every_choice(project: Path, run: Command) -> None:
+    assert run(*OWN, "--grid", "boost=[1, -1]", *QUICK, "--format", "json") == 0
+    document = json.loads(run.out)
+    assert [s["values"] for s in document["settings"]] == [{}, {"boost": 1}, {"boost": -1}]
+    assert document["method"] == "cross-validation"
+    assert len(document["choices"]) == 4
+    assert [q["id"] for q in document["queries"]] == ["q1", "q2", "q3", "질문"]
+    assert document["metric"] == "nDCG@10"
+
+
+def test_markdown_has_the_same_tables(project: Path, run: Command) -> None:
+    assert run(*OWN, "--grid", "boost=1,2", *QUICK, "--format", "markdown") == 0
+    assert "| tuned - default |" in run.out
+
+
+def test_the_recommended_config_is_written_and_taken_by_bench(project: Path, run: Command) -> None:
+    given = ("--grid", "k1=[0.5,2]", "b=[0]", *QUICK)
+    made = run("tune", "--retriever", "bm25", "--dataset", "data", *given, "--out", "tuned.yaml")
+    assert made == 0
+    assert "recommended setting is in tuned.yaml" in run.err
+    best = re.search(r"recommended: (.*)", run.out)
+    assert best is not None
+    assert best[1] in (project / "tuned.yaml").read_text(encoding="utf-8")
+    bench = ("bench", "--retriever", "tuned.yaml", "--dataset", "data", "--profile", "smoke")
+    assert run(*bench, "--format", "json") == 0
+    assert json.loads(run.out)["retriever"] == "bm25-tuned"
+    assert run("tune", "--retriever", "bm25", "--dataset", "data", "--out", "tuned.yaml") == 2
+    assert "not there yet" in run.err
+
+
+def test_a_dev_split_is_chosen_on(project: Path, run: Command) -> None:
+    qrels = project / "data" / "qrels"
+    lines = (qrels / "test.tsv").read_text(encoding="utf-8").splitlines(keepends=True)
+    (qrels / "train.tsv").write_text("".join(lines[:3]), encoding="utf-8")
+    (qrels / "test.tsv").write_text(lines[0] + "".join(lines[3:]), encoding="utf-8")
+    assert run(*OWN, "--grid", "boost=1,2", "--dev-split", "train", "--format", "json") == 0
+    document = json.loads(run.out)
+    assert document["method"] == "dev split"
+    assert (document["n_tuning"], document["n_held_out"]) == (1, 3)
+    assert document["folds"] is None
+    assert run(*OWN, "--grid", "boost=1,2", "--dev-split", "train") == 0
+    assert "chosen on 1 query (train), held out: 3 others (test)" in run.out
+
+
+@pytest.mark.parametrize("option", ["--folds", "--repeats"])
+def test_a_dev_split_and_folds_exclude_each_other(option: str, project: Path, run: Command) -> None:
+    assert run(*OWN, "--grid", "boost=1", "--dev-split", "train", option, "3") == 2
+    assert "--dev-split with --folds or --repeats" in run.err
+
+
+def test_everything_that_is_wrong_is_told_at_once(project: Path, run: Command) -> None:
+    code = run(
+        *("tune", "--retriever", "bm52", "--dataset", "nowhere", "--grid", "k1=[]", "--k", "0"),
+        *("--metric", "nDGC", "--sample", "0", "--folds", "1", "--out", "tuned.json"),
+    )
+    assert code == 2
+    assert run.out == ""
+    for part in ("bm52", "nowhere", "'k1=[]'", "k = 0", "--folds 1"):
+        assert part in run.err, part
+    assert "Traceback" not in run.err
+
+
+def test_a_faulty_value_hides_no_other_fault(project: Path, run: Command) -> None:
+    grid = ("--grid", "k1=[-1,2]", "bb=[1]", "depth=", "--k", "0", "--metric", "x", "--folds", "2")
+    assert run("tune", "--retriever", "bm25", "--dataset", "data", *grid) == 2
+    for part in ("4 problems", "k = 0", "metric 'x'", "'depth='", "unknown key 'bb'"):
+        assert part in run.err, part
+
+
+def test_a_parameter_that_does_not_exist_is_told_with_those_that_do(
+    project: Path, run: Command
+) -> None:
+    assert run("tune", "--retriever", "bm25", "--dataset", "data", "--grid", "kk=[1,2]") == 2
+    assert "unknown key 'kk'" in run.err
+    assert "k1" in run.err
+
+
+def test_a_grid_that_is_too_large_is_sampled_on_request(project: Path, run: Command) -> None:
+    values = ",".join(map(str, range(2001)))
+    assert run(*OWN, "--grid", f"boost=[{values}]", *QUICK) == 2
+    assert "--sample 200" in run.err
+    sampled = ("--sample", "3", "--seed", "5", *QUICK, "--format", "json")
+    assert run(*OWN, "--grid", f"boost=[{values}]", *sampled) == 0
+    first = json.loads(run.out)
+    assert len(first["settings"]) == 4
+    assert first["sampled"] is True
+    assert run(*OWN, "--grid", f"boost=[{values}]", *sampled) == 0
+    assert json.loads(run.out) == first
+
+
+def test_a_retriever_that_names_no_parameters_needs_a_grid(project: Path, run: Command) -> None:
+    assert run(*OWN) == 2
+    assert "does not say what is worth tuning" in run.err
+
+
+def test_set_is_for_what_stays_the_same(project: Path, run: Command) -> None:
+    grid = ("--grid", "b=[0,1]", "--set", "k1=2.5", *QUICK, "--format", "json")
+    assert run("tune", "--retriever", "bm25", "--dataset", "data", *grid) == 0
+    assert json.loads(run.out)["recommended"]["params"]["k1"] == 2.5
+
+
+def test_what_cannot_be_written_after_the_search_was_shown_before(
+    project: Path, run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    close = Tunable.close
+
+    def taken_meanwhile(self: Tunable) -> None:
+        close(self)
+        (project / "tuned.yaml").touch()
+
+    monkeypatch.setattr(Tunable, "close", taken_meanwhile)
+    assert run(*OWN, "--grid", "boost=1,2", *QUICK, "--out", "tuned.yaml") == 2
+    assert "recommended:" in run.out
+    assert "cannot write tuned.yaml" in run.err

@@ -1,0 +1,134 @@
+"""The exact text of ``diff``; UPDATE_GOLDEN=1 as in test_tables."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from harness.diff import Explanation, explain
+from harness.report import render
+from harness.report.diff_tables import diff_tables
+from harness.report.table import Table
+from harness.run import Run
+from harness.types import Dataset, Document, Query
+from tests.golden.test_tables import golden
+from tests.unit.hybrid_runs import make_dataset, make_run
+
+TITLES = {
+    "a": "Apples",
+    "b": "배와 사과의 저장: 온도와 습도가 과일의 품질에 미치는 영향에 대한 연구 보고서",
+    "c": "التفاح والكمثرى في حوض البحر الأبيض المتوسط خلال القرن العشرين",
+    "d": "👩‍👩‍👧‍👦 families and 🍎 apples, e\u0301tude of a very long title that goes on and on",
+    "e": "moves the cursor \x1b[2J\r\x9b1A and \u202eturns the line",
+}
+QUERIES = {
+    "q1": "Which apples keep well over the winter?",
+    "q2": "사과는 겨울 동안 어떻게 보관해야 하나요? " * 9,
+    "q3": "ما هي أفضل طريقة لحفظ التفاح؟ \x1b[31m",
+    "q4": "林檎の保存方法を教えてください",
+    "q5": "🍎?",
+}
+
+
+def data() -> Dataset:
+    documents = [Document(c, f"text of {c}", TITLES.get(c, "")) for c in "abcdefghijklmnopq"]
+    made = make_dataset(
+        {"q1": {"a": 1, "f": 0}, "q2": {"b": 2, "c": 1}, "q3": {"c": 1}, "q4": {"d": 1, "q": 1},
+         "q5": dict.fromkeys("hijklmnopqa", 1) | {"e": 3}},
+        documents,
+    )  # fmt: skip
+    queries = tuple(Query(query.id, QUERIES[query.id]) for query in made.queries)
+    return Dataset(**{**{f: getattr(made, f) for f in made.__slots__}, "queries": queries})
+
+
+DATA = data()
+BM25 = {"q1": "abf", "q2": "abc", "q3": "efgc", "q4": "fghij", "q5": "abcdefgh"}
+DENSE = {"q1": "gha", "q2": "bca", "q3": "cde", "q4": "mnodp"}
+FUSED = {"q1": "gab", "q2": "abc", "q3": "cfe", "q4": "mnf", "q5": "abc"}
+METRICS = ("nDCG@3", "R@3")
+
+
+def hybrid(name: str = "hybrid", fused: dict[str, str] = FUSED, *, legs: int = 2) -> Run:
+    lists = {"bm25": BM25, "dense": DENSE}
+    more = {f"dense-{i}": {q: row[i % 3 :] for q, row in DENSE.items()} for i in range(legs - 2)}
+    return make_run(name, DATA, fused, {**lists, **more}, metrics=METRICS)
+
+
+def plain(name: str, lists: dict[str, str], failed: dict[str, str] | None = None) -> Run:
+    cut = {q: row[:3] for q, row in lists.items()}
+    return make_run(name, DATA, cut, metrics=METRICS, failed=failed)
+
+
+def explained(*runs: Run) -> tuple[Explanation, list[Table]]:
+    found = explain(runs, DATA)
+    ceilings = found.ceilings([found.metric])
+    details = found.details(found.order())
+    return found, diff_tables(found, ceilings, details, warnings=found.warnings)
+
+
+def shown(*runs: Run, texts: bool = True) -> str:
+    found = explain(runs, DATA)
+    tables = diff_tables(
+        found,
+        found.ceilings([found.metric]),
+        found.details(found.order(), texts=texts),
+        texts=texts,
+        warnings=found.warnings,
+    )
+    return printed(tables)
+
+
+def printed(tables: list[Table]) -> str:
+    text = io.StringIO()
+    terminal = Console(file=text, width=80, force_terminal=True, color_system=None)
+    render.to_console(tables, terminal)
+    return "".join(f"{line.rstrip()}\n" for line in text.getvalue().splitlines())
+
+
+RUNS = {
+    "diff_hybrid": (hybrid(),),
+    "diff_leg": (plain("dense", DENSE), hybrid()),
+    "diff_plain": (plain("bm25", BM25), plain("dense", DENSE, {"q3": "TimeoutError: \x1b[2Jslow"})),
+    "diff_hybrids": (
+        hybrid(),
+        hybrid("hybrid-with-a-long-name", {q: row[::-1] for q, row in FUSED.items()}),
+    ),
+    "diff_legs": (hybrid("many", legs=7),),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_text_of_diff(name: str) -> None:
+    golden(f"{name}.txt", shown(*RUNS[name]))
+
+
+def test_ids_only() -> None:
+    text = shown(*RUNS["diff_hybrid"], texts=False)
+    assert not any(word in text for word in ("Apples", "배와", "winter", "text of"))
+    golden("diff_no_text.txt", text)
+
+
+def test_diff_as_markdown() -> None:
+    golden("diff.md", render.markdown(explained(*RUNS["diff_leg"])[1]))
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_nothing_is_wider_than_a_terminal_or_moves_its_cursor(name: str) -> None:
+    from rich.cells import cell_len
+
+    text = shown(*RUNS[name])
+    assert max(cell_len(line) for line in text.splitlines()) <= 80
+    assert not [
+        c for c in text if c != "\n" and (c < " " or "\x7f" <= c <= "\x9f" or c == "\u202e")
+    ]
+
+
+def test_no_row_of_a_block_is_broken_in_two() -> None:
+    for runs in RUNS.values():
+        for block in explained(*runs)[1]:
+            lines = printed([replace(block, title="", notes=[])]).splitlines()
+            # The title, a blank line, the heads, a rule, a blank one before a section, the last.
+            assert len(lines) == (5 + len(block.rules) + len(block.rows) if block.columns else 1)

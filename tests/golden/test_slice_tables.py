@@ -1,0 +1,62 @@
+"""The exact text of slices. After a wanted change: UPDATE_GOLDEN=1 make test."""
+
+from __future__ import annotations
+
+from rich.cells import cell_len
+
+from harness.comparison import Group, compare_runs
+from harness.report import render
+from harness.report.slice_tables import slice_tables
+from harness.slices import Slicing, slicings
+from harness.types import Dataset, Query
+from tests.golden.test_tables import golden, make_run
+
+TAGS: tuple[list[str], ...] = (["keyword"], ["keyword", "numeric"], [], ["긴 질문"])
+
+
+def _slicings(systems: int, *names: str) -> list[Slicing]:
+    """40 queries: 24 keywords, 8 of them numeric, 8 without a tag, 8 in Korean."""
+    queries = tuple(
+        Query(
+            f"q{i}", "word " * (i % 9 + 1), metadata={"tags": TAGS[max(0, i % 5 - 1)], "topic": i}
+        )
+        for i in range(40)
+    )
+    qrels = {f"q{i}": {f"d{i}": 1} for i in range(40)}
+    data = Dataset("tiny", None, queries, qrels, "test", "en", "f" * 32)
+    return slicings(_group(systems), data, names)
+
+
+def _group(systems: int) -> Group:
+    names = ["bm25", "dense", "hybrid-convex", "검색", "e"]
+    runs = [make_run(name, i % 3) for i, name in enumerate(names[:systems])]
+    (group,) = compare_runs(runs).groups
+    return group
+
+
+def test_two_systems_stand_beside_their_difference() -> None:
+    golden("slices.txt", render.plain(slice_tables(_slicings(2))))
+
+
+def test_more_systems_have_their_differences_in_a_table_below() -> None:
+    text = render.plain(slice_tables(_slicings(5, "tags", "source")))
+    golden("slices_many.txt", text)
+    rows = [line for line in text.splitlines() if line.startswith(" ")]
+    assert max(map(cell_len, rows)) <= 80
+
+
+def test_the_markdown_of_slices() -> None:
+    golden("slices.md", render.markdown(slice_tables(_slicings(2, "tags"))))
+
+
+def test_the_name_of_a_slice_may_be_a_whole_answer() -> None:
+    queries = tuple(Query(f"q{i}", "w", metadata={"answer": f"{i}" * 60}) for i in range(40))
+    data = Dataset("tiny", None, queries, {q.id: {"d": 1} for q in queries}, "test", "en", "f" * 32)
+    (found,) = slicings(_group(2), data, ["answer"])
+    (table,) = slice_tables([found])
+    assert "0" * 49 + "…" in {row[0] for row in table.rows}
+    assert "hardly any two queries share a value" in table.notes
+
+
+def test_nothing_asked_for_shows_nothing() -> None:
+    assert slice_tables([]) == []

@@ -1,0 +1,104 @@
+"""The exact text of ``tune``; UPDATE_GOLDEN=1 as in test_tables."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.config import inline_config
+from harness.metrics import parse_metric
+from harness.report import render
+from harness.report.tuning_tables import sentence, tuning_tables
+from harness.tuning.grid import make_grid
+from harness.tuning.result import Plan, Tuning, doubts, judged
+from harness.tuning.selection import chosen_on_dev, cross_validated
+from harness.types import Verdict
+from tests.golden.test_tables import golden
+
+WEIGHTS = ([0.5, 0.5], [0.0, 1.0], [0.2, 0.8], [0.8, 0.2], [1.0, 0.0])
+PARAMETERS: dict[str, Any] = {"fusion.k": (60, 10, 1), "fusion.weights": WEIGHTS}
+CONFIG = {"name": "hybrid", "target": "hybrid", "params": {"legs": ["bm25", "dense"]}}
+
+
+def made(dev_split: str | None, *, lead: float = 0.0, on_grid: bool = True) -> Tuning:
+    """15 settings on 120 queries; one of them is ahead by ``lead``, the others differ by noise."""
+    current = {path: values[0] for path, values in PARAMETERS.items()} if on_grid else {}
+    grid = make_grid(PARAMETERS, current, seed=0)
+    n = len(grid.settings)
+    rng = np.random.default_rng(7)
+    values = rng.uniform(0.2, 0.8, 120) + rng.normal(0, 0.05, (n, 120))
+    values[7] += lead
+    config = inline_config(CONFIG)
+    if dev_split is None:
+        tuning, held_out = values, values
+        selection = cross_validated(values, range(120), n_folds=5, repeats=3, seed=1)
+    else:
+        tuning, held_out = np.split(values, [80], axis=1)
+        selection = chosen_on_dev(tuning, held_out)
+    winner = grid.settings[selection.winner]
+    return Tuning(
+        config,
+        {"name": "tiny", "fingerprint": "f" * 32, "split": "test", "dev_split": dev_split},
+        10,
+        parse_metric("nDCG@10"),
+        Plan("test", dev_split, 5, 3, 1),
+        grid,
+        tuning,
+        tuple(f"q{i:03d}" for i in range(held_out.shape[1])),
+        selection,
+        judged(selection, parse_metric("nDCG@10"), "tiny"),
+        inline_config(CONFIG, winner.overrides),
+        ("bm25", "dense"),
+        ("a warning of the data", *doubts(grid, tuning, selection)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("tuning_noise.txt", made(None)),
+        ("tuning_better.txt", made(None, lead=0.08)),
+        ("tuning_dev.txt", made("train", lead=0.02, on_grid=False)),
+    ],
+)
+def test_tables_of_tuning(name: str, found: Tuning) -> None:
+    golden(name, render.plain(tuning_tables(found)))
+
+
+def test_tuning_as_markdown() -> None:
+    golden("tuning.md", render.markdown(tuning_tables(made(None, lead=0.08))))
+
+
+def test_the_sentence_says_what_the_verdict_says() -> None:
+    found = made(None)
+    words = {
+        Verdict.BETTER: "tuning helps",
+        Verdict.WORSE: "tuning does harm",
+        Verdict.EQUIVALENT: "changes nothing that matters",
+        Verdict.UNDECIDED: "no gain from tuning is shown",
+    }
+    for verdict, told in words.items():
+        delta = replace(found.delta, verdict=verdict)
+        assert told in sentence(replace(found, delta=delta))
+
+
+def test_a_default_that_nothing_beats_is_said_to_be_that() -> None:
+    found = made(None)
+    same = np.repeat(found.values[:1], len(found.values), axis=0)
+    selection = cross_validated(same, range(120), n_folds=5, repeats=1, seed=1)
+    delta = judged(selection, found.metric, "tiny")
+    kept = replace(found, values=same, selection=selection, delta=delta)
+    assert sentence(kept) == "hybrid on tiny: nothing that was tried is better than hybrid as it is"
+    text = render.plain(tuning_tables(kept))
+    assert "-0.0000" not in text
+    assert "recommended: the default (fusion.k=60 fusion.weights=[0.5, 0.5])" in text
+
+
+def test_an_answer_fits_80_columns_apart_from_its_notes() -> None:
+    for table in tuning_tables(made("train", lead=0.02)):
+        rows = [table.columns, *table.rows]
+        widths = [max(len(row[at]) for row in rows) for at in range(len(table.columns))]
+        assert sum(widths) + 3 * len(widths) <= 80

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from harness.call_pairs import (
+    harrell_davis,
+    log_ratios,
+    tail_thetas,
+    theta,
+    trimmed_mean,
+    typical_thetas,
+    whole_clusters,
+)
+from harness.measure.runner import Timings
+
+
+def timings(ms: Any) -> Timings:
+    """Calls of a table of milliseconds (launches, rounds, queries); NaN = not made, below 0 =
+    failed."""
+    table = np.asarray(ms, dtype=float)
+    launch, round_, query = np.indices(table.shape, dtype=np.int32).reshape(3, -1)
+    rng = np.random.default_rng(7)
+    places = np.argsort(rng.random(table.shape), axis=2).astype(np.int32).ravel()
+    made = ~np.isnan(table.ravel())
+    order = np.lexsort((places[made], round_[made], launch[made]))
+    wall = table.ravel()[made][order]
+    return Timings(
+        np.rint(np.abs(wall) * 1e6).astype(np.int64),
+        round_[made][order],
+        places[made][order],
+        query[made][order],
+        wall < 0,
+        {},
+        launch[made][order],
+    )
+
+
+def shuffled(calls: Timings, seed: int) -> Timings:
+    order = np.random.default_rng(seed).permutation(len(calls.wall_ns))
+    return Timings(
+        calls.wall_ns[order],
+        calls.round[order],
+        calls.position[order],
+        calls.query[order],
+        calls.failed[order],
+        {},
+        calls.launch[order],
+    )
+
+
+def lognormal(seed: int, *shape: int) -> NDArray[np.float64]:
+    return np.random.default_rng(seed).lognormal(0, 0.4, shape)
+
+
+def test_pairs_are_calls_of_one_query_round_and_launch() -> None:
+    a = np.array([[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]]])
+    pairs = log_ratios(timings(a), timings(a * [1.0, 2.0]))
+    assert np.exp(pairs.log_a) == pytest.approx(a.ravel() * 1e6)
+    assert pairs.launch.tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
+    assert pairs.round.tolist() == [0, 0, 1, 1, 0, 0, 1, 1]
+    assert pairs.query.tolist() == [0, 1] * 4
+    assert np.exp(pairs.log_ratio) == pytest.approx([1.0, 2.0] * 4)
+
+
+def test_the_order_of_the_calls_does_not_matter() -> None:
+    a, b = timings(lognormal(1, 2, 3, 20)), timings(lognormal(2, 2, 3, 20))
+    expected, found = log_ratios(a, b), log_ratios(shuffled(a, 3), shuffled(b, 4))
+    for name in ("log_a", "log_b", "launch", "round", "position", "query"):
+        assert np.array_equal(getattr(expected, name), getattr(found, name)), name
+
+
+def test_a_pair_with_a_failed_call_is_left_out_and_counted() -> None:
+    a = [[[1, -1, 1, 1], [1, np.nan, 1, -1]]]
+    b = [[[2, 2, -2, 2], [2, 2, np.nan, -2]]]
+    pairs = log_ratios(timings(a), timings(b))
+    assert (pairs.failed, pairs.query.tolist(), pairs.round.tolist()) == (3, [0, 3, 0], [0, 0, 1])
+
+
+def test_a_call_that_the_other_did_not_make_is_in_no_pair() -> None:
+    a = np.ones((1, 3, 4))
+    b = np.full((2, 2, 4), 2.0)
+    b[0, 1, 2:] = np.nan
+    pairs = log_ratios(timings(a), timings(b))
+    assert (len(pairs.query), pairs.launches, pairs.failed) == (6, 1, 0)
+
+
+def test_no_call_gives_no_pair() -> None:
+    nothing = timings(np.zeros((1, 0, 3)))
+    assert len(log_ratios(nothing, timings(np.ones((1, 1, 3)))).query) == 0
+
+
+def test_a_call_of_no_time_has_a_ratio() -> None:
+    pairs = log_ratios(timings([[[0.0]]]), timings([[[0.0]]]))
+    assert pairs.log_ratio.tolist() == [0.0]
+
+
+@pytest.mark.parametrize("n", [1, 2, 4, 5, 9, 10, 166])
+@pytest.mark.parametrize("cut", [0.0, 0.1, 0.2])
+def test_the_trimmed_mean_is_that_of_scipy(n: int, cut: float) -> None:
+    from scipy.stats import trim_mean
+
+    values = np.random.default_rng(n).normal(size=n)
+    assert trimmed_mean(values, cut) == pytest.approx(float(trim_mean(values, cut)), abs=1e-14)
+
+
+@pytest.mark.parametrize("n", [1, 2, 30, 200, 1_001])
+@pytest.mark.parametrize("level", [50.0, 95.0, 99.0])
+def test_harrell_davis_is_that_of_scipy(n: int, level: float) -> None:
+    from scipy.stats.mstats import hdquantiles
+
+    values = np.random.default_rng(n).lognormal(size=n)
+    expected = values[0] if n == 1 else float(hdquantiles(values, [level / 100])[0])
+    assert harrell_davis(values, level) == pytest.approx(float(expected), rel=1e-9)
+
+
+def test_theta_is_the_trimmed_mean_over_queries_of_medians_over_rounds() -> None:
+    ratio = np.random.default_rng(5).normal(size=(3, 10))
+    by_hand = np.sort(np.median(ratio, axis=0))[2:8].mean()
+    query = np.tile(np.arange(10), 3)
+    assert theta(ratio.ravel(), query) == pytest.approx(float(by_hand))
+
+
+def test_a_stalled_call_and_two_odd_queries_do_not_move_theta() -> None:
+    ratio = np.full((3, 10), 0.05)
+    ratio[1, 4] = 5.0
+    ratio[:, 7] = 3.0
+    ratio[:, 8] = -3.0
+    assert theta(ratio.ravel(), np.tile(np.arange(10), 3)) == pytest.approx(0.05)
+
+
+def test_launches_are_the_clusters_from_five_on_and_rounds_before() -> None:
+    a = lognormal(1, 5, 4, 6)
+    five = whole_clusters(log_ratios(timings(a), timings(a * 1.1)))
+    four = whole_clusters(log_ratios(timings(a[:4]), timings(a[:4] * 1.1)))
+    one = whole_clusters(log_ratios(timings(a[:1]), timings(a[:1] * 1.1)))
+    assert [groups.n for _, groups in (five, four, one)] == [5, 8, 4]
+    assert typical_thetas(*five) == pytest.approx([math.log(1.1)] * 5, abs=1e-6)
+
+
+def test_what_an_interruption_left_of_a_round_is_left_out() -> None:
+    a = np.ones((1, 6, 8))
+    a[0, 5, 3:] = np.nan
+    pairs, groups = whole_clusters(log_ratios(timings(a), timings(a * 2)))
+    assert (groups.n, len(pairs.query)) == (5, 40)
+    a[0, 5, 3] = 1.0
+    pairs, groups = whole_clusters(log_ratios(timings(a), timings(a * 2)))
+    assert (groups.n, len(pairs.query)) == (6, 44)
+
+
+def test_a_launch_that_was_interrupted_early_does_not_make_the_fifth() -> None:
+    a = np.ones((5, 1, 8))
+    a[4, 0, 2:] = np.nan
+    pairs, groups = whole_clusters(log_ratios(timings(a), timings(a * 2)))
+    assert (pairs.launches, groups.words) == (4, "4 rounds")
+
+
+def test_the_tail_is_the_ratio_of_the_slow_ends_of_each_launch() -> None:
+    a = lognormal(3, 5, 3, 200)
+    slow = np.where(np.arange(200) >= 170, 2.0, 1.0)
+    base = np.sort(a, axis=2)
+    pairs = log_ratios(timings(base), timings(base * slow))
+    assert np.exp(tail_thetas(pairs)) == pytest.approx([2.0] * 5, rel=0.02)
+    assert np.exp(typical_thetas(*whole_clusters(pairs))) == pytest.approx([1.0] * 5, abs=1e-5)
