@@ -6,7 +6,7 @@ Importing this loads nothing heavy; the names below are loaded when they are fir
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from harness.api import bench, compare, evaluate, load_dataset
+    from harness.api import bench, compare, evaluate, load_dataset, tune
     from harness.retriever import Capabilities, Retriever
     from harness.types import Dataset, Document, Hit, Query, Ranking
 
@@ -24,10 +24,11 @@ __all__ = [
     "compare",
     "evaluate",
     "load_dataset",
+    "tune",
 ]
 
 _HOME = {
-    **dict.fromkeys(("bench", "compare", "evaluate", "load_dataset"), "harness.api"),
+    **dict.fromkeys(("bench", "compare", "evaluate", "load_dataset", "tune"), "harness.api"),
     **dict.fromkeys(("Capabilities", "Retriever"), "harness.retriever"),
     **dict.fromkeys(("Dataset", "Document", "Hit", "Query", "Ranking"), "harness.types"),
 }

@@ -18,22 +18,30 @@ from harness.recommendation import Recommendation, recommend
 from harness.records import read_run
 from harness.report import render, tables
 from harness.report.comparison_tables import comparison_tables
+from harness.report.page import report_page
+from harness.report.page.file import check_place, write_page
 from harness.report.score_tables import score_tables
 from harness.report.table import Table
+from harness.report.tuning_tables import tuning_tables
 from harness.run import Run
+from harness.run_data import datasets_of
 from harness.run_files import read_rankings
 from harness.scorecard import ScoreCard, Truth, score_file, score_mapping
 from harness.sessions import prepared
+from harness.tuning import Tuning
+from harness.tuning import tune as run_tuning
 from harness.types import Dataset, Qrels
 
 __all__ = [
     "BenchResult",
     "ComparisonResult",
     "ScoreResult",
+    "TuneResult",
     "bench",
     "compare",
     "evaluate",
     "load_dataset",
+    "tune",
 ]
 
 
@@ -96,8 +104,57 @@ class ComparisonResult(_Shown):
         """Which system to take on each dataset, and why."""
         return recommend(self.comparison)
 
+    def write_report(
+        self,
+        path: str | Path,
+        dataset: str | Path | Dataset | Sequence[str | Path | Dataset] = (),
+        *,
+        with_text: bool = True,
+    ) -> Path:
+        """Everything as one HTML file, which replaces an earlier one; gives its path.
+
+        Args:
+            dataset: where those of the runs are, unless the runs say it; without one the page has
+                no slices and no single queries.
+            with_text: False leaves out the texts of queries and documents.
+
+        Raises:
+            HarnessError: it cannot be written, or ``dataset`` is not that of the runs.
+        """
+        place = Path(path)
+        check_place(place)
+        named = [dataset] if isinstance(dataset, str | Path | Dataset) else dataset
+        sources = datasets_of([group.runs for group in self.comparison.groups], named)
+        write_page(place, report_page(self.comparison, sources, with_text=with_text))
+        return place
+
     def _tables(self) -> list[Table]:
         return comparison_tables(self.comparison)
+
+
+@dataclass(frozen=True, eq=False)
+class TuneResult(_Shown):
+    """What :func:`tune` gives: which parameters, and what they are worth on other queries."""
+
+    found: Tuning
+
+    @property
+    def recommended(self) -> dict[str, Any]:
+        """The retriever with the values of the winner, as :func:`bench` takes it."""
+        config = self.found.recommended
+        return {"name": config.name, "target": config.target, "params": dict(config.params)}
+
+    @property
+    def delta(self) -> Delta:
+        """Tuned minus default on held-out queries, with a verdict."""
+        return self.found.delta
+
+    def as_dict(self) -> dict[str, Any]:
+        """The document of ``tune --format json``."""
+        return self.found.as_dict()
+
+    def _tables(self) -> list[Table]:
+        return tuning_tables(self.found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,6 +276,23 @@ def compare(
             )
             runs += experiment.run(reporter, save=save)
     return ComparisonResult(compare_runs(runs, margin=margin, baseline=baseline, tests=tests))
+
+
+def tune(
+    retriever: str | Path | Mapping[str, Any],
+    dataset: str | Path | Dataset = "science-mini",
+    **asked: Any,
+) -> TuneResult:
+    """Choose parameters on some queries, and say what they are worth on others.
+
+    Args:
+        asked: as of :func:`harness.tuning.tune`: split, dev, folds, repeats, k, metric, grid,
+            overrides, sample, seed, margin, out, reporter.
+
+    Raises:
+        HarnessError: everything that is wrong with the input, in one message.
+    """
+    return TuneResult(run_tuning(retriever, dataset, **asked))
 
 
 def evaluate(

@@ -178,29 +178,23 @@ def _for_difference(m: Moments, alpha: Floats) -> Floats:
     signs = np.ceil(1 - np.log2(alpha) - ROUNDING)
     one_sign = np.minimum(m.above, m.below) == 0
 
-    # Otherwise their sum is held against `bound` times the root of the sum of their squares, which
-    # varies along with the sum. The bound has the kurtosis of a sum of random signs (Cornish &
-    # Fisher); where that bends it by more than a quarter, the queries are too few to tell.
-    tails = m.fourth / second**2
-    bend = (critical**2 - 3) / 12
-    fewest = np.maximum(signs / share, tails * np.maximum(2.0, 4 * bend))
+    # Otherwise their sum is held against `critical` times the root of the sum of their squares,
+    # which varies along with the sum.
     with_square, of_square = third - mean * second, m.fourth - second**2
 
     def normal(total: Floats) -> NDArray[np.bool_]:
-        bound = critical * (1 - bend * tails / total)
         root = np.sqrt(total * second)
-        ahead = total * mean - bound * root * (1 - of_square / (8 * total * second**2))
+        ahead = total * mean - critical * root * (1 - of_square / (8 * total * second**2))
         ahead -= m.size  # sums of one size move by two of them, and a tie speaks for chance
-        variance = (
-            second - mean**2 - bound * with_square / root + (bound / root / 2) ** 2 * of_square
-        )
+        pull = critical / root
+        variance = second - mean**2 - pull * with_square + (pull / 2) ** 2 * of_square
         return np.asarray(ahead >= wanted * np.sqrt(total * np.maximum(variance, 0.0)))
 
     def enough(total: Floats) -> NDArray[np.bool_]:
         counted = betainc(signs, np.maximum(total - signs, 0.0) + 1, share) >= POWER
         return np.where(one_sign, counted & (total >= signs), normal(total))
 
-    queries[there] = _least(enough, np.where(one_sign, signs, fewest))
+    queries[there] = _least(enough, np.where(one_sign, signs, signs / share))
     return queries
 
 
@@ -217,10 +211,9 @@ def _for_equivalence(m: Moments, alpha: Floats, margin: float) -> Floats:
         """How many standard errors the mean may be off, towards ``sign``, and the test passes: by
         two points, through which the normal quantile of p is nearly a line."""
         error = np.sqrt(m.variance / total)
-        skew = sign * m.skewness / (6 * np.sqrt(total))
         ends = [
-            _p_in_sample(sign * values, shares, total, shift, top=m.largest, margin=margin)
-            for shift in ((z + skew * (z**2 - 1)) * error for z in _AT)
+            _p_in_sample(sign * values, shares, total, z * error, top=m.largest, margin=margin)
+            for z in _AT
         ]
         first, second = (ndtri(np.clip(p, 1e-15, 1 - 1e-15)) for p in ends)
         rise = np.maximum(second - first, ROUNDING)

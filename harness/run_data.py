@@ -43,6 +43,37 @@ def dataset_of(runs: Sequence[Run], given: str | Path | Dataset | None = None) -
     return found
 
 
+def datasets_of(
+    groups: Sequence[Sequence[Run]], named: Sequence[str | Path | Dataset] = ()
+) -> list[Dataset | str]:
+    """For each group of runs on one dataset that dataset, or in a sentence why it is not there.
+
+    Args:
+        named: where some of the datasets are now, in any order; the others are looked for where
+            the runs found them.
+
+    Raises:
+        HarnessError: one of ``named`` is no dataset, or none of those of the runs.
+    """
+    split = groups[0][0].summary["dataset"]["split"]
+    loaded = [one if isinstance(one, Dataset) else load_dataset(one, split) for one in named]
+    known = {run.summary["dataset"]["fingerprint"] for runs in groups for run in runs}
+    for dataset in loaded:
+        if dataset.fingerprint not in known:
+            dataset_of(groups[0], dataset)  # says what is wrong with it
+    found: list[Dataset | str] = []
+    for runs in groups:
+        wanted = {run.summary["dataset"]["fingerprint"] for run in runs}
+        fitting = [dataset for dataset in loaded if dataset.fingerprint in wanted]
+        try:
+            found.append(dataset_of(runs, fitting[0] if fitting else None))
+        except HarnessError as problem:
+            if fitting:
+                raise
+            found.append(f"{problem.given}.")
+    return found
+
+
 def _loaded(run: Run, given: str | Path | None, split: str) -> Dataset:
     """Raises:
     ConfigError: nothing says where the dataset is, or it is there no more.

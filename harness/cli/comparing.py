@@ -133,14 +133,22 @@ def _slicings(options: argparse.Namespace, comparison: Comparison) -> list[Slici
     """The slices that were asked for, of every dataset."""
     if options.slices is None:
         return []
-    from harness.run_data import dataset_of
+    from harness.errors import ConfigError
+    from harness.run_data import datasets_of
     from harness.slices import slicings
 
-    given = options.dataset if options.runs else None
+    named = options.dataset or [] if options.runs else []
     found: list[Slicing] = []
-    for at, group in enumerate(comparison.groups):
-        data = dataset_of(group.runs, given[at] if given else None)
-        found += slicings(group, data, options.slices, baseline=comparison.baseline)
+    sources = datasets_of([group.runs for group in comparison.groups], named)
+    for group, source in zip(comparison.groups, sources, strict=True):
+        if isinstance(source, str):
+            raise ConfigError(
+                source.rstrip("."),
+                where="--slices",
+                accepted="the dataset of the runs: tags and texts are not kept in a run",
+                fix="say where it is with --dataset",
+            )
+        found += slicings(group, source, options.slices, baseline=comparison.baseline)
     return found
 
 

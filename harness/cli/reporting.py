@@ -12,10 +12,8 @@ from harness.cli.console import NOT_JUDGED, OK, say, show
 from harness.cli.measuring import exit_code
 
 if TYPE_CHECKING:
-    from harness.comparison import Comparison, Group
     from harness.recommendation import Recommendation
     from harness.run import Run
-    from harness.types import Dataset
 
 DEFAULT = Path("results") / "report.html"
 
@@ -64,10 +62,15 @@ def _report(options: argparse.Namespace) -> int:
         runs = _by_metrics(runs, options.metrics)
     from harness.recommendation import recommend
     from harness.report.page import report_page
+    from harness.run_data import datasets_of
 
     comparison = decided(options, runs)
+    named = options.dataset or [] if options.runs else []
     page = report_page(
-        comparison, _sources(comparison, options), title=options.title, with_text=options.with_text
+        comparison,
+        datasets_of([group.runs for group in comparison.groups], named),
+        title=options.title,
+        with_text=options.with_text,
     )
     write_page(options.out, page)
     answers = recommend(comparison)
@@ -126,36 +129,3 @@ def _by_metrics(runs: Sequence[Run], names: Sequence[str]) -> list[Run]:
         )
         chosen.append(replace(run, evaluation=evaluation))
     return chosen
-
-
-def _sources(comparison: Comparison, options: argparse.Namespace) -> list[Dataset | str]:
-    """For each group its dataset, or why it is not there; what was named must fit.
-
-    Raises:
-        HarnessError: a dataset named with ``--dataset`` that is none of those of the runs.
-    """
-    from harness.data import load_dataset
-    from harness.run_data import dataset_of
-
-    named = options.dataset or [] if options.runs else []
-    split = comparison.runs[0].summary["dataset"]["split"]
-    loaded = [load_dataset(name, split) for name in named]
-    known = {run.summary["dataset"]["fingerprint"] for run in comparison.runs}
-    for dataset in loaded:
-        if dataset.fingerprint not in known:
-            dataset_of(comparison.groups[0].runs, dataset)  # says what is wrong with it
-    return [_source(group, loaded) for group in comparison.groups]
-
-
-def _source(group: Group, loaded: Sequence[Dataset]) -> Dataset | str:
-    from harness.errors import HarnessError
-    from harness.run_data import dataset_of
-
-    known = {run.summary["dataset"]["fingerprint"] for run in group.runs}
-    fitting = [dataset for dataset in loaded if dataset.fingerprint in known]
-    try:
-        return dataset_of(group.runs, fitting[0] if fitting else None)
-    except HarnessError as problem:
-        if fitting:
-            raise
-        return f"{problem.given}."

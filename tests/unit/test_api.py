@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import harness
-from harness import Document, Query, bench, compare, evaluate, load_dataset
+from harness import Document, Query, bench, compare, evaluate, load_dataset, tune
 from harness.api import BenchResult, ScoreResult
 from harness.data import build_dataset
 from harness.errors import ConfigError, ContractError, DataError, HarnessError
@@ -372,3 +372,21 @@ class TestEvaluate:
         run = {"q2": ["d2", "d1"]}
         assert evaluate(run, load_dataset("data", "dev"), metrics=["RR"]).means == {"RR": 0.5}
         assert evaluate(run, "data", metrics=["RR"]).means == {"RR": 0.25}
+
+
+def test_a_comparison_writes_its_report_and_finds_the_dataset_of_the_runs(tmp_path: Path) -> None:
+    found = compare(["bm25", "bm25s"], "science-mini", protocol=ONCE)
+    page = found.write_report(tmp_path / "pages" / "r.html").read_text(encoding="utf-8")
+    assert "q-ast-01" in page
+    bare = compare(["bm25", "bm25s"], data(), protocol=ONCE)
+    assert "not found again" in bare.write_report(tmp_path / "b.html").read_text("utf-8")
+    with_data = bare.write_report(tmp_path / "c.html", data()).read_text(encoding="utf-8")
+    assert "not found again" not in with_data
+
+
+def test_tuning_gives_a_retriever_that_can_be_measured() -> None:
+    found = tune("bm25", data(), grid={"k1": [0.5, 1.5]}, folds=2, repeats=1)
+    assert bench(found.recommended, data(), protocol=ONCE).run.name == "bm25"
+    assert "optimism gap" in str(found)
+    assert found.as_dict()["retriever"] == "bm25"
+    assert found.delta.metric == "nDCG@10"
