@@ -19,7 +19,7 @@ from harness.measure.machine import machine
 from harness.report import render
 from tests.benchmarks.report import Group, Options, Row
 
-GROUPS = ("startup", "search", "build", "dense", "overhead", "scoring")
+GROUPS = ("startup", "search", "build", "dense", "overhead", "scoring", "compare")
 """Modules beside this one, each with ``measure(options)``."""
 
 

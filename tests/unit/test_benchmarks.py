@@ -74,6 +74,14 @@ def test_time_in_the_harness_and_scoring_can_be_measured(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
+def test_comparing_can_be_measured(tmp_path: Path) -> None:
+    pytest.importorskip("ranx")
+    rows = run_quickly(tmp_path, "compare")["compare"]
+    assert len(rows) >= 3
+    assert all(row["ours"] for row in rows)
+
+
+@pytest.mark.slow
 def test_command_line_and_bm25_can_be_measured(tmp_path: Path) -> None:
     rows = run_quickly(tmp_path, "startup", "search", "build")
     assert [row["ours"] for row in rows["startup"] if row["unit"] == "count"] == [0]

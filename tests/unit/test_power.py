@@ -8,7 +8,7 @@ import pytest
 import scipy.stats
 from numpy.typing import NDArray
 
-from harness.power import Moments, Needed, queries_needed
+from harness.power import Moments, Needed, _three_values, queries_needed
 from harness.stats import mean_below_p
 
 Floats = NDArray[np.float64]
@@ -73,6 +73,16 @@ class TestForADifference:
         power = scipy.stats.nct.sf(critical, n - 1, abs(effect) * math.sqrt(n))
         assert power == pytest.approx(0.8, abs=0.01)
 
+    @pytest.mark.parametrize("alpha", [0.01, 0.003])
+    def test_it_agrees_for_few_queries_at_a_strict_level(self, alpha: float) -> None:
+        needed = only(normal(0.7, 1, 12), alpha).difference
+        assert needed is not None
+        n = 12 + needed
+        critical = scipy.stats.t.ppf(1 - alpha / 2, n - 1)
+        assert scipy.stats.nct.sf(critical, n - 1, 0.7 * math.sqrt(n)) == pytest.approx(
+            0.8, abs=0.03
+        )
+
     @pytest.mark.parametrize(("alpha", "signs"), [(0.05, 6), (0.01, 8), (0.001, 11)])
     def test_differences_of_one_sign_are_counted_out(self, alpha: float, signs: int) -> None:
         assert 2 * 0.5**signs <= alpha < 2 * 0.5 ** (signs - 1)
@@ -129,6 +139,12 @@ class TestForADifference:
             assert n is not None
             assert 1.05 * usual < n < 1.4 * usual
 
+    def test_a_few_large_differences_do_not_bend_the_bound_to_nothing(self) -> None:
+        d = column((0.1, 20), (1.0, 2), (-0.1, 2), (0.0, 10))
+        needed = only(d, 0.0001).difference
+        assert needed is not None
+        assert 10 < needed < 40
+
     def test_no_difference_is_never_found(self) -> None:
         assert only(np.zeros((30, 1))).difference is None
         assert only(column((0.5, 3), (-0.5, 3), (0, 4))).difference is None
@@ -167,6 +183,17 @@ class TestForEquivalence:
         for total, passed in ((40 + needed - 5, False), (40 + needed + 5, True)):
             p = mean_below_p(np.full((total, 1), 0.004), 0.01, np.ones(1))
             assert (p[0] <= 0.05) == passed
+
+    def test_the_three_values_have_the_moments_of_the_differences(self) -> None:
+        tail = scipy.stats.gamma.ppf((np.arange(50) + 0.5) / 50, 0.5)
+        d = np.stack([np.append(tail, np.zeros(100)), np.append(-tail, np.full(100, 0.2))], axis=1)
+        m = Moments.of(d)
+        values, shares = _three_values(m)
+        assert shares.sum(axis=1) == pytest.approx([1, 1])
+        assert shares[:, 0] == pytest.approx([2 / 3, 0])
+        for power in (1, 2, 3):
+            expected = (d**power).mean(axis=0)
+            assert (shares * values**power).sum(axis=1) == pytest.approx(expected)
 
     @pytest.mark.parametrize(("ones", "alpha"), [(2, 0.05), (3, 0.05), (4, 0.05), (3, 0.001)])
     def test_of_zeros_and_ones_it_agrees_with_the_exact_power_of_the_binomial_test(
