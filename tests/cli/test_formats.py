@@ -48,7 +48,9 @@ LOOKS_LIKE: dict[str, Callable[[str], bool]] = {
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "command", ["list", pytest.param("bench", marks=pytest.mark.slow), "compare"]
+)
 def test_every_command_speaks_every_format(
     command: str,
     format_: str,

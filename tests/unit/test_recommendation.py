@@ -14,9 +14,9 @@ from harness.types import Verdict
 from tests.unit.test_comparison import run
 
 RNG = np.random.default_rng(11)
-BASE = RNG.uniform(0.2, 0.8, 1000)
-NEAR = BASE + RNG.normal(0, 0.01, 1000)
-NOISY = BASE + RNG.normal(0.002, 0.3, 1000)
+BASE = RNG.uniform(0.2, 0.8, 500)
+NEAR = BASE + RNG.normal(0, 0.01, 500)
+NOISY = BASE + RNG.normal(0.002, 0.3, 500)
 LOWER = BASE - 0.1
 
 

@@ -303,6 +303,7 @@ def test_without_the_script_the_largest_differences_are_there_to_open() -> None:
     assert "grade\u00a02" in still
 
 
+@pytest.mark.slow
 def test_a_page_stays_below_its_limit_and_says_what_is_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -368,6 +369,7 @@ def test_one_query() -> None:
     assert len(page.explorers[0]["queries"]) == 1
 
 
+@pytest.mark.slow
 def test_twenty_seven_systems_of_one_name() -> None:
     runs = make_runs(DATA, ["same"] * 27, rounds=2)
     page = Page(report_page(compare_runs(runs, baseline="same"), [DATA]))
