@@ -34,7 +34,7 @@ from harness.run import Run, pack_rankings
 from harness.scripts import ScriptSample, main_scripts, script_profile
 from harness.stats import RESAMPLES, SEED
 from harness.summary import summarize
-from harness.types import Dataset, Query
+from harness.types import Dataset, Query, Ranking
 
 REMEMBERED = 5.0
 """From this ratio of a query's first call to its later ones on, a warning speaks of a cache."""
@@ -69,6 +69,25 @@ class Candidate:
     retriever: Retriever
     config: Mapping[str, Any]
     index: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One retriever's answers, with neither figures nor files.
+
+    Attributes:
+        name: of the retriever.
+        rankings: one for each query, None where it failed.
+        status: one for each query: "ok", or why it failed.
+        timings: all measured calls.
+        warnings: faults of the data, the fit of the retriever to it, what failed.
+    """
+
+    name: str
+    rankings: tuple[Ranking | None, ...]
+    status: tuple[str, ...]
+    timings: runner.Timings
+    warnings: tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -132,6 +151,48 @@ class Experiment:
                     for candidate, measurement in zip(self.candidates, measurements, strict=True)
                 ]
                 return self._saved(runs) if save else runs
+        finally:
+            self.close()
+
+    def ask(self, reporter: Reporter | None = None) -> Asked:
+        """Index and search with the first retriever; nothing is evaluated or saved.
+
+        Raises:
+            KeyboardInterrupt: the user stopped it; half of the answers are of no use here.
+        """
+        reporter = reporter or Silent()
+        candidate = self.candidates[0]
+        try:
+            self._index(candidate, reporter)
+            known, _ = self._survey()
+            system = runner.System(
+                candidate.name, candidate.retriever, None if _is_external(candidate) else known
+            )
+            with (
+                search_threads(self.protocol.threads) as complaints,
+                reporter.phase(f"searching with {candidate.name}") as task,
+            ):
+                (found,) = runner.measure(
+                    [system], self.queries, self.k, self.protocol, progress=task
+                )
+            if found.interrupted:
+                raise KeyboardInterrupt
+            told: list[str] = []
+            warnings = [
+                *self.dataset.warnings,
+                *_deep(self.k, self.dataset),
+                *complaints,
+                *_asked(candidate, "health", told, (), self.queries),
+                *_failures(found.status),
+                *told,
+            ]
+            return Asked(
+                candidate.name,
+                tuple(found.rankings),
+                tuple(found.status),
+                found.timings,
+                tuple(secrets.redact(warning) for warning in warnings),
+            )
         finally:
             self.close()
 

@@ -27,7 +27,7 @@ from typing import Any, Literal
 from harness.errors import ConfigError, HarnessError, PluginError, near_names
 from harness.retriever import Retriever
 
-Kind = Literal["retriever", "metric", "dataset"]
+Kind = Literal["retriever", "metric", "dataset", "reader"]
 
 _base: ContextVar[Path | None] = ContextVar("base", default=None)
 """Folder of the config that is being built, for names inside its parameters."""
@@ -44,6 +44,7 @@ BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
     },
     "metric": {},
     "dataset": {},
+    "reader": {"huggingface": "retrievers.qa_reader:HuggingFaceReader"},
 }
 
 

@@ -32,6 +32,7 @@ def prepare(
     protocol: Protocol | None = None,
     out: Path | None = None,
     save: bool = True,
+    every_query: bool = False,
 ) -> Experiment:
     """An experiment with every part built and checked; nothing is indexed yet.
 
@@ -39,6 +40,7 @@ def prepare(
         retrievers: names of configs, YAML files, ``module:Class``, inline mappings, or objects:
             a :class:`Retriever`, a LangChain retriever or runnable, or a function (query, k).
         overrides: ``dotted.path=value`` into the parameters of every retriever.
+        every_query: also queries that nothing judges.
 
     Raises:
         HarnessError: every problem that was found, in one message.
@@ -74,7 +76,7 @@ def prepare(
     queries: tuple[Query, ...] = ()
     if data is not None:
         counted = {q.id for q in data.evaluated} | {q.id for q in data.unanswerable}
-        queries = tuple(q for q in data.queries if q.id in counted)
+        queries = tuple(q for q in data.queries if every_query or q.id in counted)
         with problems.kept():
             _check_match(candidates, data, queries)
             plan(protocol or Protocol(), len(queries))

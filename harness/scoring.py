@@ -211,11 +211,11 @@ class _Queries:
         wanted = [
             q for q in self._scored if q not in self._empty or convention.unanswerable == "counted"
         ]
-        self._missing = [q for q in wanted if q not in in_run]
+        self.missing = [q for q in wanted if q not in in_run]
         self.counting = wanted
         if convention.missing == "left out":
             self.counting = [q for q in wanted if q in in_run]
-        self.unheard = sum(q in self._empty for q in self._missing)
+        self.unheard = sum(q in self._empty for q in self.missing)
         self.contradicting = sum(
             any(grade > 0 for grade in qrels.get(q, {}).values()) for q in unanswerable
         )
@@ -223,7 +223,7 @@ class _Queries:
     def counts(self) -> Counts:
         return Counts(
             evaluated=len(self.counting),
-            missing=len(self._missing),
+            missing=len(self.missing),
             unanswerable=len(self._empty),
             unjudged_queries=len(self._everyone) - len(self._scored),
             unknown_queries=len(self.unknown),
@@ -312,7 +312,8 @@ def _warnings(
             "zero": "no hits, that is the value of an empty list",
             "left out": f"in no mean, as {convention.name} has it",
         }[convention.missing]
-        warnings.append(f"{counted(counts.missing, 'query')} to score not in the run: {effect}")
+        told = f"{counted(counts.missing, 'query')} to score not in the run: {effect}"
+        warnings.append(f"{told} ({_named(queries.missing)})")
     if run.judged.repeated.any():
         n = len(np.unique(run.judged.row[run.judged.repeated]))
         warnings.append(
@@ -320,8 +321,8 @@ def _warnings(
             "may be above 1"
         )
     if unknown:
-        shown = ", ".join(unknown[:_NAMED]) + (", ..." if len(unknown) > _NAMED else "")
-        warnings.append(f"{counted(len(unknown), 'query')} of the run unknown, not scored: {shown}")
+        told = f"{counted(len(unknown), 'query')} of the run unknown, not scored"
+        warnings.append(f"{told}: {_named(unknown)}")
     has_judgements = run.count(run.ideal.row) > 0
     without = int(np.count_nonzero((run.n_relevant() == 0) & has_judgements))
     if without:
@@ -329,3 +330,7 @@ def _warnings(
     if not counts.evaluated:
         warnings.append("no query counts: nothing of the run is judged")
     return tuple(warnings)
+
+
+def _named(query_ids: Sequence[str]) -> str:
+    return ", ".join(query_ids[:_NAMED]) + (", ..." if len(query_ids) > _NAMED else "")

@@ -191,7 +191,7 @@ class Encoder:
             from sentence_transformers import SentenceTransformer
 
             # A download is worth a bar; reading weights that are here takes a moment.
-            with _no_progress_bar() if local_files_only else nullcontext():
+            with no_progress_bar() if local_files_only else nullcontext():
                 return SentenceTransformer(
                     what, device=self._device, local_files_only=local_files_only
                 )
@@ -308,7 +308,7 @@ def _checked_prompts(prompts: Mapping[str, str] | None) -> Mapping[str, str]:
 
 
 @contextmanager
-def _no_progress_bar() -> Iterator[None]:
+def no_progress_bar() -> Iterator[None]:
     """Keep the bar of the weights, which are read in a moment, off the screen."""
     from transformers.utils import logging
 

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from harness.cli.answering import add_qa, add_submit
 from harness.cli.benching import add_bench
 from harness.cli.comparing import add_compare
 from harness.cli.console import BAD_INPUT, BUG, INTERRUPTED, OK, say
@@ -92,6 +93,8 @@ def parser() -> argparse.ArgumentParser:
         add_evaluate,
         add_audit,
         add_reader,
+        add_qa,
+        add_submit,
         add_list,
     ):
         add(commands)

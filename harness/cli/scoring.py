@@ -126,7 +126,7 @@ def _evaluate(options: argparse.Namespace) -> int:
         _truth(options),
         options.metrics,
         rules,
-        dev_ids=None if options.dev is None else _ids(options.dev),
+        dev_ids=None if options.dev is None else read_ids(options.dev),
     )
     show(
         options,
@@ -219,7 +219,7 @@ def _truth(options: argparse.Namespace) -> Truth:
     return Truth.of(options.qrels)
 
 
-def _ids(path: Path) -> list[str]:
+def read_ids(path: Path) -> list[str]:
     """One id a line; blank lines do not count."""
     from harness.data.faults import reporting
     from harness.data.files import lines

@@ -122,7 +122,7 @@ class ReaderData:
     warnings: tuple[str, ...] = ()
 
 
-class _Read(NamedTuple):
+class Given(NamedTuple):
     """The answers to one question, and where they stand."""
 
     place: Place
@@ -137,16 +137,21 @@ def read_answers(gold: Path | str, predictions: Path | str) -> ReaderData:
     """
     gold_path, path = Path(gold).expanduser(), Path(predictions).expanduser()
     with reporting("the gold or the predictions", f"{gold_path}, {path}") as faults:
-        as_lines = _is_json_lines(path)
-        found = _json_lines(path, faults) if as_lines else _squad_json(path, faults)
-        if not found and not faults.count:
-            faults.of(path).error(None, "no predictions", f"{{question id: text}}, or {_LINE}")
-        has_spans = as_lines and _have_spans(found, faults.of(path))
+        found, has_spans = read_predictions(path, faults)
         questions, passages, own = _gold(gold_path, faults, spans_needed=has_spans)
-        found = {question: _at_home(read, own.get(question)) for question, read in found.items()}
-        _compare(found, questions, passages, faults.of(path))
+        found = {question: at_home(read, own.get(question)) for question, read in found.items()}
+        compare(found, questions, passages, faults.of(path))
     answers = {question: read.answers for question, read in found.items()}
     return ReaderData(tuple(questions.values()), Predictions(answers, has_spans), faults.warnings())
+
+
+def read_predictions(path: Path, faults: Faults) -> tuple[dict[str, Given], bool]:
+    """The answers in a file, not yet compared with any gold, and whether they have spans."""
+    as_lines = _is_json_lines(path)
+    found = _json_lines(path, faults) if as_lines else _squad_json(path, faults)
+    if not found and not faults.count:
+        faults.of(path).error(None, "no predictions", f"{{question id: text}}, or {_LINE}")
+    return found, as_lines and _have_spans(found, faults.of(path))
 
 
 def _is_json_lines(path: Path) -> bool:
@@ -159,10 +164,10 @@ def _is_json_lines(path: Path) -> bool:
     return isinstance(value, dict) and isinstance(value.get("answers"), list)
 
 
-def _squad_json(path: Path, faults: Faults) -> dict[str, _Read]:
+def _squad_json(path: Path, faults: Faults) -> dict[str, Given]:
     report = faults.of(path)
     whole = json_file(path, faults)
-    found: dict[str, _Read] = {}
+    found: dict[str, Given] = {}
     if not isinstance(whole, dict):
         if not report.count:
             report.error(None, f"{shown(whole)}", f"{{question id: text}}, or {_LINE}")
@@ -170,15 +175,15 @@ def _squad_json(path: Path, faults: Faults) -> dict[str, _Read]:
     for question, text in whole.items():
         place = f"[{shown(question)}]"
         if text is None or isinstance(text, str):
-            found[question] = _Read(place, (Answer(_content(text)),))
+            found[question] = Given(place, (Answer(_content(text)),))
         else:
             report.error(place, f"{shown(text)}", "the text of the answer, empty for none")
     return found
 
 
-def _json_lines(path: Path, faults: Faults) -> dict[str, _Read]:
+def _json_lines(path: Path, faults: Faults) -> dict[str, Given]:
     report = faults.of(path)
-    found: dict[str, _Read] = {}
+    found: dict[str, Given] = {}
     places: dict[str, int] = {}
     for number, record in json_lines(path, faults):
         question = take_id(record, "id", number, report)
@@ -193,7 +198,7 @@ def _json_lines(path: Path, faults: Faults) -> dict[str, _Read]:
             continue
         places[question] = number
         if answers is not None:
-            found[question] = _Read(number, answers)
+            found[question] = Given(number, answers)
     return found
 
 
@@ -272,7 +277,7 @@ def _is_position(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _have_spans(found: Mapping[str, _Read], report: FileFaults) -> bool:
+def _have_spans(found: Mapping[str, Given], report: FileFaults) -> bool:
     """Whether all answers with a text have spans; a mixture is a fault."""
     without: list[tuple[Place, int]] = []
     with_span = 0
@@ -292,7 +297,7 @@ def _have_spans(found: Mapping[str, _Read], report: FileFaults) -> bool:
     return not without
 
 
-def _at_home(read: _Read, document: str | None) -> _Read:
+def at_home(read: Given, document: str | None) -> Given:
     """``read`` with the question's own ``document`` for answers that name none."""
     if document is None:
         return read
@@ -329,22 +334,25 @@ def _gold(
                 continue
             places[question] = place
             own[question] = document
-            passage = _Passage(document, context, spans_needed)
-            questions[question] = _gold_question(question, record, passage, place, report)
+            passage = Passage(document, context, spans_needed)
+            questions[question] = gold_question(question, record, passage, place, report)
     if not questions and not report.count:
         report.error(None, "no questions", "paragraphs with questions under 'qas'")
     return questions, passages, own
 
 
-class _Passage(NamedTuple):
+class Passage(NamedTuple):
+    """The document that a question was asked about, and whether its answers must say where."""
+
     document: str
     text: str
     spans_needed: bool
 
 
-def _gold_question(
-    question: str, record: dict[str, Any], passage: _Passage, place: str, report: FileFaults
+def gold_question(
+    question: str, record: Mapping[str, Any], passage: Passage, place: str, report: FileFaults
 ) -> GoldQuestion:
+    """What is right for a question, from its ``answers`` and ``is_impossible``; faults are told."""
     texts: dict[str, None] = {}
     spans: dict[Span, None] = {}
     impossible = record.get("is_impossible") is True
@@ -371,7 +379,7 @@ def _gold_question(
 
 
 def _report_gold_offset(
-    answer: dict[str, Any], passage: _Passage, place: str, report: FileFaults
+    answer: dict[str, Any], passage: Passage, place: str, report: FileFaults
 ) -> None:
     start = answer.get("answer_start")
     if start is None and not passage.spans_needed:
@@ -386,13 +394,14 @@ def _report_gold_offset(
         )
 
 
-def _compare(
-    found: Mapping[str, _Read],
+def compare(
+    found: Mapping[str, Given],
     questions: Mapping[str, GoldQuestion],
     passages: Mapping[str, str],
     report: FileFaults,
 ) -> None:
-    """Report what does not fit together."""
+    """Report what does not fit together: predictions and questions without each other, and offsets
+    that are not those of the passage."""
     for question, read in found.items():
         if question not in questions:
             kind = "predictions for questions that are not in the gold file, not scored"

@@ -39,6 +39,8 @@ FLOORS = [
     {"experiment", "testing"},
     {"preparation"},
     {"tuning"},
+    {"standalone", "result_file", "reading", "submission_scores", "submission"},
+    {"question_answering"},
     {"launches", "launch_merge", "launch_worker", "cold", "cold_record", "cold_worker"},
     {"sessions", "report"},
     {"api"},

@@ -184,16 +184,16 @@ def test_what_may_surprise_is_said_in_words() -> None:
     qrels = {"q": {"a": 1}, "none": {"a": 0}, "m1": {"a": 1}, "m2": {"a": 1}}
     lists = {"q": ["a"], "none": ["a"], **{f"u{i}": ["a"] for i in range(4)}}
     assert scored(Answers(lists=lists), qrels).warnings == (
-        "2 queries to score not in the run: no hits, that is the value of an empty list",
+        "2 queries to score not in the run: no hits, that is the value of an empty list (m1, m2)",
         "4 queries of the run unknown, not scored: u0, u1, u2, ...",
         "1 query judged without a relevant document",
     )
     assert scored(Answers(lists=lists), qrels, under="scienceqa").warnings[0] == (
-        "2 queries to score not in the run: in no mean, as scienceqa has it"
+        "2 queries to score not in the run: in no mean, as scienceqa has it (m1, m2)"
     )
     del qrels["m2"], qrels["none"]
     assert scored(Answers(lists={"q": ["a"], "u": ["a"]}), qrels).warnings == (
-        "1 query to score not in the run: no hits, that is the value of an empty list",
+        "1 query to score not in the run: no hits, that is the value of an empty list (m1)",
         "1 query of the run unknown, not scored: u",
     )
 

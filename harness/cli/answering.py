@@ -1,0 +1,175 @@
+"""The commands that turn a retriever's hits into answers: ``submit`` and ``qa``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from harness.cli.console import NOT_JUDGED, OK, add_format, output_kept_clean, reporter, say, show
+
+
+def add_submit(commands: Any) -> None:
+    """Write a submission to the Korean competition."""
+    submit = commands.add_parser(
+        "submit", help="write and score a submission to the Korean science QA competition"
+    )
+    _add_search(submit, k=3, dataset="science-ko-mini")
+    submit.add_argument(
+        "--messages",
+        default="last",
+        metavar="RULE",
+        help="what is searched of a conversation: last (the default), joined, or module:function",
+    )
+    submit.add_argument(
+        "--threshold",
+        metavar="SCORE",
+        help="a lower top score returns nothing: a number, auto, none "
+        "(default: auto where it can be chosen)",
+    )
+    submit.add_argument(
+        "--dev",
+        type=Path,
+        metavar="FILE",
+        help="ids, one a line, of the queries to choose the threshold on (default: a seeded half)",
+    )
+    submit.add_argument("--out", type=Path, metavar="FILE", help="the new file, JSON lines")
+    add_format(submit)
+    submit.set_defaults(run=_submit)
+
+
+def _add_search(parser: argparse.ArgumentParser, *, k: int, dataset: str | None) -> None:
+    parser.add_argument(
+        "--retriever",
+        required=True,
+        metavar="NAME_OR_YAML",
+        help="config name, YAML file, mod:Class",
+    )
+    parser.add_argument(
+        "--set",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="KEY=VALUE",
+        help="override parameters of the retriever by dotted path",
+    )
+    parser.add_argument(
+        "--dataset",
+        default=dataset,
+        required=dataset is None,
+        metavar="NAME_OR_PATH",
+        help="name or folder" + (f" (default: {dataset})" if dataset else ""),
+    )
+    parser.add_argument("--split", default="test", help="split of the judgements (default: test)")
+    parser.add_argument("--k", type=int, default=k, help=f"hits per query (default: {k})")
+
+
+def _submit(options: argparse.Namespace) -> int:
+    from harness.cli.scoring import read_ids
+    from harness.measure.protocol import Protocol
+    from harness.preparation import prepare
+    from harness.report.submission_tables import submission_tables
+    from harness.result_file import check_new_file
+    from harness.standalone import load_rule
+    from harness.submission import read_threshold, submit
+
+    threshold = read_threshold(options.threshold)
+    rule = load_rule(options.messages)
+    dev_ids = None if options.dev is None else read_ids(options.dev)
+    if options.out is not None:
+        check_new_file(options.out)
+    with output_kept_clean(), reporter() as told:
+        experiment = prepare(
+            [options.retriever],
+            options.dataset,
+            split=options.split,
+            k=options.k,
+            overrides=options.set,
+            protocol=Protocol(rounds=1),
+            save=False,
+            every_query=True,
+        )
+        made = submit(
+            experiment, messages=rule, threshold=threshold, dev_ids=dev_ids, reporter=told
+        )
+    if options.out is not None:
+        made.write(options.out)
+    out = None if options.out is None else str(options.out)
+    show(options, {**made.as_dict(), "out": out}, lambda: submission_tables(made, out))
+    if made.counts.failed == made.counts.lines:
+        say("retrieval-bench: every search failed: the submission holds empty lists only")
+        return NOT_JUDGED
+    return OK
+
+
+def add_qa(commands: Any) -> None:
+    """Score a retriever and a reader, end to end."""
+    qa = commands.add_parser("qa", help="retriever and reader, end to end")
+    _add_search(qa, k=5, dataset=None)
+    qa.add_argument(
+        "--reader",
+        metavar="READER",
+        help="module:function or Class, folder or hub name of a question-answering model, or a "
+        "file of predictions (default: none, the retriever alone)",
+    )
+    qa.add_argument(
+        "--reader-set",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="KEY=VALUE",
+        help="parameters of the reader",
+    )
+    qa.add_argument(
+        "--answers", type=int, default=5, metavar="N", help="answers per question (default: 5)"
+    )
+    qa.add_argument("--out", type=Path, metavar="FILE", help="new file for the answers, JSON lines")
+    add_format(qa)
+    qa.set_defaults(run=_qa)
+
+
+def _qa(options: argparse.Namespace) -> int:
+    from harness.config import inline_config
+    from harness.errors import ConfigError
+    from harness.measure.protocol import Protocol
+    from harness.preparation import prepare
+    from harness.question_answering import answer_questions
+    from harness.reading import reader_from
+    from harness.report.qa_tables import qa_tables
+    from harness.result_file import check_new_file
+
+    if options.reader is None and (options.reader_set or options.out is not None):
+        given = "--reader-set" if options.reader_set else "--out"
+        raise ConfigError(f"{given} without --reader", fix="name a reader, or leave it out")
+    reader = None
+    if options.out is not None:
+        check_new_file(options.out)
+    with output_kept_clean(), reporter() as told:
+        if options.reader is not None:
+            params = inline_config({"target": options.reader}, options.reader_set).params
+            reader = reader_from(options.reader, params)
+        experiment = prepare(
+            [options.retriever],
+            options.dataset,
+            split=options.split,
+            k=options.k,
+            overrides=options.set,
+            protocol=Protocol(rounds=1),
+            save=False,
+        )
+        name = "" if options.reader is None else _reader_name(options.reader)
+        result = answer_questions(experiment, reader, options.answers, name=name, reporter=told)
+    if options.out is not None:
+        result.write(options.out)
+    out = None if options.out is None else str(options.out)
+    show(options, {**result.as_dict(), "out": out}, lambda: qa_tables(result, out))
+    n = len(experiment.queries)
+    if n in result.failed:
+        say("retrieval-bench: nothing could be judged: every search or every reading failed")
+        return NOT_JUDGED
+    return OK
+
+
+def _reader_name(target: str) -> str:
+    path = Path(target)
+    return path.name if path.exists() else target

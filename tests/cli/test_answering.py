@@ -1,0 +1,384 @@
+"""``submit`` and ``qa`` through the command line."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness import plugins
+from harness.data.squad import paragraph_id
+from tests.cli.project import Command
+
+OWN = '''
+import re
+
+
+def standalone(messages):
+    """All turns of the user; thanks and greetings need no search."""
+    last = messages[-1]["content"]
+    if "고마워" in last or "안녕" in last:
+        return None
+    return " ".join(turn["content"] for turn in messages if turn["role"] == "user")
+
+
+def numbers(question, documents, n):
+    """Every number of days, in the order of the documents."""
+    pattern = re.compile(r"[0-9]+(?: days|일)")
+    found = [
+        {"text": hit[0], "document": document.id, "start": hit.start(), "end": hit.end()}
+        for document in documents
+        for hit in pattern.finditer(document.text)
+    ]
+    return found[:n] or None
+
+
+def beyond(question, documents, n):
+    return [{"text": "25 days", "document": documents[0].id, "start": 19, "end": 260}]
+
+
+def nothing(text, k):
+    raise ConnectionError("no route")
+'''
+ENGLISH = "Every employee has 25 days of paid leave a year."
+KOREAN = "연차 휴가는 입사 후 1년이 지나면 15일이 주어집니다."
+
+
+def question(name: str, text: str, *answers: tuple[str, int]) -> dict[str, Any]:
+    golds = [{"text": answer, "answer_start": start} for answer, start in answers]
+    return {"id": name, "question": text, "answers": golds, "is_impossible": not golds}
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text(OWN, encoding="utf-8")
+    paragraphs = [
+        {
+            "context": ENGLISH,
+            "qas": [
+                question("s1", "How many days of leave are there?", ("25 days", 19)),
+                question("s2", "Who founded the company?"),
+            ],
+        },
+        {"context": KOREAN, "qas": [question("s3", "연차 휴가는 며칠입니까?", ("15일", 20))]},
+    ]
+    (tmp_path / "holidays").mkdir()
+    (tmp_path / "holidays" / "dev.json").write_text(
+        json.dumps({"data": [{"title": "Holidays", "paragraphs": paragraphs}]}), encoding="utf-8"
+    )
+    return tmp_path
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(capsys)
+
+
+GUIDE = Path(__file__).parents[2] / "harness" / "docs"
+
+
+def quoted(page: str) -> set[str]:
+    """The words that stand in `code` in a page, outside of blocks."""
+    text = (GUIDE / page).read_text(encoding="utf-8")
+    text = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    return {word for span in re.findall(r"`([^`\n]+)`", text) for word in re.findall(r"\w+", span)}
+
+
+def fields(document: Any) -> set[str]:
+    """Keys of the objects in lists and of the document itself."""
+    if isinstance(document, list):
+        return set().union(*map(fields, document), set())
+    if not isinstance(document, dict):
+        return set()
+    return set(document).union(*(fields(v) for v in document.values() if isinstance(v, list)))
+
+
+SUBMIT = ("submit", "--retriever", "bm25")
+QA = ("qa", "--retriever", "bm25", "--dataset", "holidays", "--split", "dev", "--k", "1")
+
+
+class TestSubmit:
+    def test_the_file_can_be_evaluated_and_scores_the_same(
+        self, project: Path, run: Command
+    ) -> None:
+        assert run(*SUBMIT, "--out", "s.jsonl", "--format", "json") == 0
+        document = json.loads(run.out)
+        assert document["out"] == "s.jsonl"
+        assert document["counts"]["lines"] == 40
+        scores = {(one["queries"], one["metric"]): one["submitted"] for one in document["scores"]}
+        arguments = ("evaluate", "--run", "s.jsonl", "--dataset", "science-ko-mini")
+        for name, metric in (("scienceqa", "AP(norm=hits)@3"), ("trec", "AP@3")):
+            names = ("--convention", name, "--metrics", "AP@3", "--format", "json")
+            assert run(*arguments, *names) == 0
+            mean = json.loads(run.out)["metrics"][metric]["mean"]
+            assert mean == pytest.approx(scores["judged queries", metric])
+
+    def test_the_lines_are_those_of_the_competition(self, project: Path, run: Command) -> None:
+        assert run(*SUBMIT, "--out", "s.jsonl", "--threshold", "none") == 0
+        text = (project / "s.jsonl").read_text(encoding="utf-8")
+        lines = [json.loads(line) for line in text.splitlines()]
+        assert [line["eval_id"] for line in lines] == list(range(1, 41))
+        assert set(lines[0]) == {"eval_id", "standalone_query", "topk", "answer", "references"}
+        assert lines[0]["topk"][0] == "phy-01"
+        assert "소리는 물속에서" in text
+        assert all(len(line["topk"]) == len(line["references"]) <= 3 for line in lines)
+
+    def test_the_table_shows_how_it_decides(self, project: Path, run: Command) -> None:
+        assert run(*SUBMIT) == 0
+        for text in (
+            "Submission: bm25 on science-ko-mini (test), k = 3",
+            "When not to search: 20 held-out queries",
+            "dev MAP",
+            "AP@3 trec",
+            "all empty",
+            "the submission, which returns nothing when the top score is below",
+            "chosen by dev MAP on 20 dev queries (16 answerable, 4 that need no search)",
+            "MAP (scienceqa), held-out",
+            "nDCG@3 (trec), all",
+            "no file was written: name one with --out",
+        ):
+            assert text in run.out
+
+    def test_the_guide_shows_what_the_command_prints(self, project: Path, run: Command) -> None:
+        page = (GUIDE / "science-ko.md").read_text(encoding="utf-8")
+        (shown,) = re.findall(r"^```text\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+        assert run(*SUBMIT, "--messages", "joined") == 0
+        printed = [" ".join(line.split()) for line in run.out.splitlines() if line.strip()]
+        assert printed == [" ".join(line.split()) for line in shown.splitlines() if line.strip()]
+
+    def test_every_field_is_in_the_guide(self, project: Path, run: Command) -> None:
+        assert run(*SUBMIT, "--format", "json") == 0
+        document = json.loads(run.out)
+        told = fields(document) | set(document["counts"]) | set(document["decision"])
+        assert told <= quoted("science-ko.md")
+        assert run(*SUBMIT, "--out", "s.jsonl") == 0
+        line = json.loads((project / "s.jsonl").read_text(encoding="utf-8").splitlines()[0])
+        assert set(line) <= quoted("science-ko.md")
+
+    def test_eighty_columns_are_enough(
+        self, project: Path, run: Command, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("COLUMNS", "80")
+        run(*SUBMIT)
+        rows = [line for line in run.out.splitlines() if line.startswith(" ")]
+        assert max(map(len, rows)) <= 80
+        assert "f.-return" in run.out
+
+    def test_the_joined_conversation_finds_more(self, project: Path, run: Command) -> None:
+        found = {}
+        for rule in ("last", "joined", "own.py:standalone"):
+            arguments = ("--messages", rule, "--threshold", "none", "--format", "json")
+            assert run(*SUBMIT, *arguments) == 0
+            document = json.loads(run.out)
+            found[rule] = {one["metric"]: one["submitted"] for one in document["scores"]}
+        assert found["joined"]["AP@3"] > found["last"]["AP@3"]
+        assert found["own.py:standalone"]["AP@3"] > found["last"]["AP@3"]
+        assert document["counts"]["no_search"] == 2
+
+    def test_a_threshold_and_other_parameters(self, project: Path, run: Command) -> None:
+        arguments = ("--threshold", "4.5", "--set", "tokenizer=word", "--k", "5")
+        assert run(*SUBMIT, *arguments) == 0
+        assert "When not to search: 40 judged queries" in run.out
+        assert "below 4.5" in run.out
+        assert "k = 5" in run.out
+        assert "warning: tokenizer 'word' keeps whole words" in run.out
+
+    def test_dev_queries_from_a_file(self, project: Path, run: Command) -> None:
+        (project / "dev.txt").write_text("1\n2\n3\n33\n34\n", encoding="utf-8")
+        assert run(*SUBMIT, "--dev", "dev.txt") == 0
+        assert "on 5 dev queries (3 answerable, 2 that need no search)" in run.out
+        assert "35 held-out queries" in run.out
+
+    def test_without_judgements_the_file_is_written(self, project: Path, run: Command) -> None:
+        (project / "open").mkdir()
+        for name, line in (
+            ("documents.jsonl", {"docid": "d1", "content": "물은 100도에서 끓는다."}),
+            ("eval.jsonl", {"eval_id": 7, "msg": [{"role": "user", "content": "물은?"}]}),
+        ):
+            (project / "open" / name).write_text(json.dumps(line) + "\n", encoding="utf-8")
+        assert run(*SUBMIT, "--dataset", "open", "--out", "s.jsonl") == 0
+        assert "not scored: the dataset has no judgements" in run.out
+        line = json.loads((project / "s.jsonl").read_text(encoding="utf-8"))
+        assert (line["eval_id"], line["topk"]) == (7, ["d1"])
+
+    def test_every_search_failed(self, project: Path, run: Command) -> None:
+        (project / "own.yaml").write_text(
+            "name: own\ntarget: callable\nparams: {function: own.py:nothing}\n", encoding="utf-8"
+        )
+        assert run("submit", "--retriever", "own.yaml", "--threshold", "none") == 3
+        assert "empty: the search FAILED" in run.out
+        assert "every search failed" in run.err
+
+    @pytest.mark.parametrize(
+        ("arguments", "says"),
+        [
+            (("--messages", "lst"), "did you mean last"),
+            (("--messages", "own.py:missing"), "no 'missing'"),
+            (("--threshold", "high"), "accepted: auto, none, or a score"),
+            (("--out", "own.py"), "own.py is there already"),
+            (("--out", "none/s.jsonl"), "no such folder"),
+            (("--dev", "none.txt"), "none.txt: no such file"),
+            (("--dev", "own.py", "--threshold", "none"), "with --threshold none"),
+            (("--dataset", "nowhere"), "neither a known name nor a folder"),
+            (("--k", "0"), "k = 0"),
+        ],
+    )
+    def test_wrong_input_exits_with_2(
+        self, project: Path, run: Command, arguments: tuple[str, ...], says: str
+    ) -> None:
+        assert run(*SUBMIT, *arguments) == 2
+        assert says in run.err
+        assert run.out == ""
+
+    @pytest.mark.parametrize("command", ["submit", "qa"])
+    def test_a_file_that_is_there_is_told_before_any_work(
+        self, project: Path, run: Command, command: str
+    ) -> None:
+        arguments = ("--retriever", "nobody", "--dataset", "nowhere", "--out", "own.py")
+        reader = ("--reader", "own.py:numbers") if command == "qa" else ()
+        assert run(command, *arguments, *reader) == 2
+        assert "own.py is there already" in run.err
+
+    def test_submissions_of_others_unknown_and_missing_ids_are_named_and_counted(
+        self, project: Path, run: Command
+    ) -> None:
+        lines = [{"eval_id": i, "topk": ["phy-01"]} for i in (1, 2, 33, 901, "x")]
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        (project / "s.jsonl").write_text(text, encoding="utf-8")
+        arguments = ("evaluate", "--run", "s.jsonl", "--dataset", "science-ko-mini")
+        assert run(*arguments, "--convention", "scienceqa") == 0
+        assert "warning: 2 queries of the run unknown, not scored: 901, x" in run.out
+        missing = "warning: 37 queries to score not in the run: in no mean, as scienceqa has it"
+        assert f"{missing} (3, 4, 5, ...)" in run.out
+        (project / "twice.jsonl").write_text(text + text, encoding="utf-8")
+        assert run("evaluate", "--run", "twice.jsonl", "--dataset", "science-ko-mini") == 2
+        assert "twice.jsonl:6" in run.err
+
+
+class TestQa:
+    def test_retriever_and_reader_end_to_end(self, project: Path, run: Command) -> None:
+        assert run(*QA, "--reader", "own.py:numbers", "--out", "answers.jsonl") == 0
+        for text in (
+            "Retriever bm25 on holidays (dev), k = 1",
+            "hit rate@1",
+            "Reader own.py:numbers: texts of first answers, in percent",
+            "Reader own.py:numbers: answer spans, k = 5, fractions from 0 to 1",
+            "reader_top1_no_answer_accuracy",
+            "Milliseconds for a question, by label",
+            "read mean",
+            "answers: answers.jsonl",
+        ):
+            assert text in run.out
+        here = paragraph_id(ENGLISH)
+        lines = (project / "answers.jsonl").read_text(encoding="utf-8").splitlines()
+        assert json.loads(lines[0]) == {
+            "id": "s1",
+            "answers": [{"text": "25 days", "document": here, "start": 19, "end": 26}],
+        }
+
+    def test_saved_answers_score_the_same_here_and_by_the_reader_command(
+        self, project: Path, run: Command
+    ) -> None:
+        assert run(*QA, "--reader", "own.py:numbers", "--out", "a.jsonl", "--format", "json") == 0
+        first = json.loads(run.out)
+        assert run(*QA, "--reader", "a.jsonl", "--format", "json") == 0
+        again = json.loads(run.out)
+        assert again["readings"] == first["readings"]
+        assert run(*QA, "--reader", "a.jsonl") == 0
+        assert "the answers are from a file" in run.out
+        gold = ("--gold", "holidays/dev.json", "--predictions", "a.jsonl", "--format", "json")
+        assert run("reader", *gold) == 0
+        assert json.loads(run.out)["metrics"] == first["readings"]["all"]["metrics"]
+
+    def test_the_retriever_alone(self, project: Path, run: Command) -> None:
+        assert run(*QA, "--format", "json") == 0
+        document = json.loads(run.out)
+        assert document["reader"] is None
+        assert document["readings"] == {}
+        assert [one["metric"] for one in document["retrieval"]] == [
+            "Success@1", "AP@1", "RR@1", "nDCG@1"
+        ]  # fmt: skip
+        assert {one["label"] for one in document["times_ms"]} == {"retrieved", "no answer"}
+
+    def test_eighty_columns_are_enough(
+        self, project: Path, run: Command, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("COLUMNS", "80")
+        run(*QA, "--reader", "own.py:numbers")
+        rows = [line for line in run.out.splitlines() if line.startswith(" ")]
+        assert max(map(len, rows)) <= 80
+        assert "read mean" in run.out
+
+    def test_every_field_is_in_the_guide(self, project: Path, run: Command) -> None:
+        assert run(*QA, "--reader", "own.py:numbers", "--format", "json") == 0
+        document = json.loads(run.out)
+        told = fields(document) | set(document["readings"]) | set(document["times_ms"][0]["read"])
+        assert told <= quoted("qa.md")
+
+    def test_every_built_in_reader_is_in_the_guide_with_its_parameters(self) -> None:
+        page = (GUIDE / "qa.md").read_text(encoding="utf-8")
+        for name in plugins.BUILT_IN["reader"]:
+            assert f"\n### {name}\n" in page
+            built = plugins.resolve("reader", name)
+            assert set(inspect.signature(built).parameters) <= quoted("qa.md")
+
+    def test_predictions_for_unknown_questions_are_counted_and_named(
+        self, project: Path, run: Command
+    ) -> None:
+        (project / "texts.json").write_text('{"s1": "25 days", "zz": "x"}', encoding="utf-8")
+        assert run(*QA, "--reader", "texts.json") == 0
+        assert "1 prediction for unknown questions (not scored)" in run.out
+        assert "not in the gold file, not scored: 1 (" in run.out
+        assert "'zz'" in run.out
+        assert "2 questions without a prediction (0 in the means)" in run.out
+
+    def test_offsets_outside_the_passage_are_named(self, project: Path, run: Command) -> None:
+        answers = [{"text": "25 days", "start": 190, "end": 197}]
+        line = json.dumps({"id": "s1", "answers": answers})
+        (project / "far.jsonl").write_text(line + "\n", encoding="utf-8")
+        assert run(*QA, "--reader", "far.jsonl") == 2
+        assert "far.jsonl:1: answers[0] has end 197, its passage has 48 characters" in run.err
+        assert run(*QA, "--reader", "own.py:beyond") == 2
+        assert "question 's1'" in run.err
+        assert "at 19 to 260" in run.err
+
+    @pytest.mark.parametrize(
+        ("arguments", "says"),
+        [
+            (("--reader", "nobody"), "huggingface"),
+            (("--reader", "own.py:nobody"), "no 'nobody'"),
+            (("--reader", "own.py:numbers", "--reader-set", "a=1"), "parameters for the function"),
+            (("--reader-set", "a=1"), "--reader-set without --reader"),
+            (("--out", "a.jsonl"), "--out without --reader"),
+            (("--reader", "own.py:numbers", "--out", "own.py"), "is there already"),
+            (("--reader", "own.py:numbers", "--answers", "0"), "0 answers"),
+            (("--reader", "own.py:numbers", "--dataset", "science-mini", "--split", "test"),
+             "has answers in its metadata"),
+        ],
+    )  # fmt: skip
+    def test_wrong_input_exits_with_2(
+        self, project: Path, run: Command, arguments: tuple[str, ...], says: str
+    ) -> None:
+        assert run(*QA, *arguments) == 2
+        assert says in run.err
+        assert run.out == ""
+
+
+@pytest.mark.parametrize("command", ["submit", "qa"])
+def test_help_answers_without_loading_anything_heavy(command: str) -> None:
+    code = (
+        "import sys\nfrom harness.cli import main\n"
+        f"try:\n    main(['{command}', '--help'])\n"
+        "except SystemExit as stop:\n    assert stop.code == 0\n"
+        "print(' '.join({name.split('.')[0] for name in sys.modules}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert not loaded & {"numpy", "pydantic", "scipy", "rich", "yaml", "torch"}
