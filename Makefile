@@ -11,6 +11,8 @@ DATASET ?= science-mini
 DATASETS ?= "$(DATASET)"
 SPLIT ?= test
 K ?= 10
+# A file of published numbers in configs/published; all of them when empty.
+PAPER ?=
 # Further options of the command, such as ARGS="--rounds 3 --format json".
 ARGS ?=
 
@@ -23,7 +25,7 @@ PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile
 HOW = --split "$(SPLIT)" --k $(K) $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test tools bench compare report tune perf list format clean
+.PHONY: help setup check test tools bench compare report tune reproduce perf list format clean
 
 help: ## show this help
 	@echo "Targets:"
@@ -64,6 +66,9 @@ test: $(READY) ## all tests; real data too where BENCH_DATA names its folder
 
 tools: $(READY) ## install other evaluation tools, so that `make test` compares with them, too
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dense,korean,dev,tools]'
+
+reproduce: $(READY) ## published numbers beside what the data at hand give: PAPER, BENCH_DATA
+	@$(BENCH) reproduce $(if $(PAPER),--paper $(PAPER)) $(ARGS)
 
 perf: $(READY) ## speed and memory against other libraries, side by side in one run
 	@$(BIN)/python -m tests.benchmarks

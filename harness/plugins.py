@@ -38,6 +38,7 @@ BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
         "bm25s": "retrievers.bm25s:BM25S",
         "dense": "retrievers.dense:Dense",
         "hybrid": "retrievers.hybrid:Hybrid",
+        "hybrid-dynamic": "retrievers.hybrid_dynamic:HybridDynamic",
         "langchain": "retrievers.langchain:LangChainRetriever",
         "callable": "retrievers.callable:CallableRetriever",
         "trec_run": "retrievers.trec_run:TrecRun",

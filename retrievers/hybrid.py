@@ -100,6 +100,21 @@ class _Source:
     """Whether the caller made it, as an object."""
 
 
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How one query is answered.
+
+    Attributes:
+        queries: what each leg is asked, in the order of the legs.
+        fusion: how their rankings become one.
+        stages: nanoseconds that making the plan took, by name.
+    """
+
+    queries: Sequence[Query]
+    fusion: RRF | Convex
+    stages: Mapping[str, int]
+
+
 class Hybrid(Retriever):
     """The fused ranking of two or more legs.
 
@@ -208,8 +223,9 @@ class Hybrid(Retriever):
         """
         require_k(k)
         require_index(self._indexed or self.capabilities.external, self)
+        plan = self.plan(query)
         ask = self._ask_together if self._parallel else self._ask_in_turn
-        answers = ask(query, k)
+        answers = ask(plan.queries, k)
         begin = perf_counter_ns()
         rankings = []
         for leg, (raw, _) in zip(self._legs, answers, strict=True):
@@ -217,7 +233,7 @@ class Hybrid(Retriever):
                 has_scores = leg.retriever.capabilities.has_scores
                 rankings.append(checked_ranking(raw, max(leg.depth, k), has_scores=has_scores))
         pool = Pool.of(rankings)
-        fused = self._fusion.fuse(pool)
+        fused = plan.fusion.fuse(pool)
         order = top_k(fused, k)
         order = order[fused[order] > -np.inf]
         names = [leg.name for leg in self._legs]
@@ -226,9 +242,15 @@ class Hybrid(Retriever):
             for i, (name, own) in enumerate(zip(names, rankings, strict=True))
         }
         own = {f"leg:{name}": ns for name, (_, ns) in zip(names, answers, strict=True)}
+        own = {**plan.stages, **own}
         ids = [pool.doc_ids[i] for i in order.tolist()]
         own["fuse"] = perf_counter_ns() - begin
         return Ranking(ids, fused[order], _stages(names, rankings, own), traces)
+
+    def plan(self, query: Query) -> Plan:
+        """Every leg is asked the query as it is, and the fusion is always the same; a subclass may
+        decide for each query."""
+        return Plan([query] * len(self._legs), self._fusion, {})
 
     def describe(self) -> Mapping[str, Any]:
         """The fusion as text and as data, depths, and what each leg says of itself."""
@@ -284,10 +306,10 @@ class Hybrid(Retriever):
             self._closed = True
             _close(leg.retriever for leg in self._legs)
 
-    def _ask_in_turn(self, query: Query, k: int) -> list[tuple[RankingLike, int]]:
-        return [_ask(leg, query, k) for leg in self._legs]
+    def _ask_in_turn(self, queries: Sequence[Query], k: int) -> list[tuple[RankingLike, int]]:
+        return [_ask(leg, query, k) for leg, query in zip(self._legs, queries, strict=True)]
 
-    def _ask_together(self, query: Query, k: int) -> list[tuple[RankingLike, int]]:
+    def _ask_together(self, queries: Sequence[Query], k: int) -> list[tuple[RankingLike, int]]:
         if self._pool is None:
             self._pool = ThreadPoolExecutor(
                 len(self._legs) - 1, thread_name_prefix="hybrid-leg", initializer=_prepare_thread
@@ -295,10 +317,10 @@ class Hybrid(Retriever):
         # A search that ended early left calls behind; no leg is asked twice at the same time.
         wait(self._running)
         self._running = []
-        *others, own = self._legs
-        for leg in others:
+        *others, own = zip(self._legs, queries, strict=True)
+        for leg, query in others:
             self._running.append(self._pool.submit(_ask, leg, query, k))
-        last = _ask(own, query, k)
+        last = _ask(*own, k)
         answers = [*(future.result() for future in self._running), last]
         self._running = []
         return answers

@@ -20,7 +20,9 @@ from harness.cli.comparing import add_compare
 from harness.cli.console import BAD_INPUT, BUG, INTERRUPTED, OK, say
 from harness.cli.explaining import add_diff
 from harness.cli.listing import add_list
+from harness.cli.outcomes import add_outcomes
 from harness.cli.reporting import add_report
+from harness.cli.reproducing import add_reproduce
 from harness.cli.scoring import add_audit, add_evaluate, add_reader
 from harness.cli.tuning import add_tune
 
@@ -95,6 +97,8 @@ def parser() -> argparse.ArgumentParser:
         add_reader,
         add_qa,
         add_submit,
+        add_outcomes,
+        add_reproduce,
         add_list,
     ):
         add(commands)

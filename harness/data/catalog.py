@@ -8,7 +8,7 @@ from typing import Protocol
 
 from harness import plugins
 from harness.config import config_folders
-from harness.data import beir, plain, scienceqa, squad, trec
+from harness.data import beir, halubench, plain, scienceqa, squad, trec
 from harness.data.build import assemble, build_dataset
 from harness.data.config import (
     CONFIG_NAME,
@@ -42,6 +42,7 @@ _FORMATS: Mapping[Format, _FormatModule] = {
     "beir": beir,
     "scienceqa": scienceqa,
     "squad": squad,
+    "halubench": halubench,
     "trec": trec,
     "plain": plain,
 }

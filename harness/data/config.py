@@ -12,7 +12,7 @@ from harness.config import read_yaml, validate
 
 CONFIG_NAME = "dataset.yaml"
 
-Format = Literal["beir", "trec", "plain", "scienceqa", "squad"]
+Format = Literal["beir", "trec", "plain", "scienceqa", "squad", "halubench"]
 
 
 class _Strict(BaseModel):

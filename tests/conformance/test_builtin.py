@@ -15,8 +15,10 @@ from harness.retriever import Retriever
 from harness.testing import RetrieverConformance
 from harness.trec import write_run
 from harness.types import Document, Query
+from retrievers.hybrid_dynamic import HybridDynamic
 from retrievers.trec_run import TrecRun
 from tests.conformance.reference import TermOverlap
+from tests.unit.tiny_wordnet import write_wordnet
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -62,6 +64,24 @@ class TestConvexParallelHybrid(RetrieverConformance):
         "parallel": True,
         "fusion": {"method": "convex"},
     }
+
+
+class TestHybridDynamicWeights(RetrieverConformance):
+    target = "hybrid-dynamic"
+    params: ClassVar[Mapping[str, Any]] = {
+        "legs": ["bm25", "bm25s"],
+        "depth": 20,
+        "expansion": False,
+    }
+
+
+class TestHybridDynamic(RetrieverConformance):
+    def make(self) -> Retriever:
+        with tempfile.TemporaryDirectory() as folder:
+            expansion = {"wordnet": str(write_wordnet(Path(folder)))}
+            hybrid = HybridDynamic(legs=["bm25", "bm25s"], depth=20, expansion=expansion)
+            hybrid.prepare()
+            return hybrid
 
 
 @pytest.mark.dense
@@ -142,6 +162,6 @@ def test_every_built_in_retriever_is_covered() -> None:
 def test_retrievers_with_required_parameters_say_so() -> None:
     from harness.errors import ConfigError
 
-    for target in ("trec_run", "callable", "langchain", "hybrid"):
+    for target in ("trec_run", "callable", "langchain", "hybrid", "hybrid-dynamic"):
         with pytest.raises(ConfigError):
             plugins.construct(target, {})

@@ -22,6 +22,7 @@ FLOORS = [
     {
         "scoring",
         "reader",
+        "outcomes",
         "run",
         "summary",
         "ceiling",
@@ -38,7 +39,7 @@ FLOORS = [
     {"audit", "scorecard", "slices"},
     {"experiment", "testing"},
     {"preparation"},
-    {"tuning"},
+    {"tuning", "reproduce"},
     {"standalone", "result_file", "reading", "submission_scores", "submission"},
     {"question_answering"},
     {"launches", "launch_merge", "launch_worker", "cold", "cold_record", "cold_worker"},

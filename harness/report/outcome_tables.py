@@ -1,0 +1,131 @@
+"""What is shown of labelled answers: rates over all and by group, and which of them differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from harness.errors import counted
+from harness.outcomes import (
+    ADJUSTED,
+    ALPHA,
+    INTERVAL,
+    RATES,
+    TEST,
+    OutcomeGroup,
+    OutcomeGroups,
+    OutcomeReport,
+    Paired,
+    Rate,
+    SystemOutcomes,
+)
+from harness.report.table import Table
+
+_COLUMNS = ("accuracy", "hallucination", "rejection", "adjusted")
+
+
+def outcome_tables(report: OutcomeReport, name: str = "records") -> list[Table]:
+    """Rates over all, then for each field by group and their means; then the paired tests."""
+    whole = report.all
+    tables = [
+        Table(
+            f"{name}: outcomes of answers, in percent",
+            ("", "n", *_interleaved(_COLUMNS, "95 %")),
+            [(system.name, f"{system.n:,}", *_with_intervals(system)) for system in whole.systems],
+            notes=_rate_notes(),
+        )
+    ]
+    tables += [_by_group(groups) for groups in report.by]
+    if len(whole.systems) > 1:
+        tables.append(_tests("all items", [whole]))
+        tables += [_tests(f"by {groups.by}", groups.groups, named=True) for groups in report.by]
+    if report.warnings:
+        last = tables[-1]
+        notes = [*last.notes, *(f"warning: {text}" for text in report.warnings)]
+        tables[-1] = Table(last.title, last.columns, last.rows, last.rules, notes, last.words)
+    return tables
+
+
+def _rate_notes() -> list[str]:
+    return [
+        "accuracy: correct; hallucination: a wrong answer; rejection: none was given; of all n",
+        "adjusted: correct of the answers that were given",
+        f"intervals: {INTERVAL}",
+    ]
+
+
+def _by_group(groups: OutcomeGroups) -> Table:
+    rows: list[tuple[str, ...]] = []
+    rules = []
+    for group in groups.groups:
+        rules.append(len(rows))
+        rows += [
+            (group.label, system.name, f"{system.n:,}", *map(_percent, system.rates.values()))
+            for system in group.systems
+        ]
+    rules.append(len(rows))
+    for name, means in groups.means().items():
+        shares = [_share(means[rate]) for rate in RATES]
+        rows.append(("mean", name, "", *shares, ""))
+    return Table(
+        f"By {groups.by}, in percent",
+        ("", "", "n", *_COLUMNS),
+        rows,
+        rules=rules[1:],
+        notes=[f"mean: over {counted(len(groups.groups), 'group')} of the same weight"],
+        words=(0, 1),
+    )
+
+
+def _tests(what: str, groups: Sequence[OutcomeGroup], *, named: bool = False) -> Table:
+    rows: list[tuple[str, ...]] = []
+    rules = []
+    for group in groups:
+        rules.append(len(rows))
+        pairs = dict.fromkeys((pair.a, pair.b) for pair in group.comparisons)
+        for a, b in pairs:
+            tests = [pair for pair in group.comparisons if (pair.a, pair.b) == (a, b)]
+            cells = [cell for test in tests for cell in (_points(test), _p(test))]
+            rows.append((*([group.label] if named else []), f"{b} - {a}", *cells))
+    titles = _interleaved(_COLUMNS[:3], "p")
+    return Table(
+        f"Differences, {what}, in points",
+        (*([""] if named else []), "", *titles),
+        rows,
+        rules=rules[1:],
+        notes=[f"p: {TEST}: {3 * len(rows)} here; * marks p below {ALPHA:g}"],
+        words=(0, 1) if named else (0,),
+    )
+
+
+def _interleaved(names: Iterable[str], between: str) -> list[str]:
+    return [cell for name in names for cell in (name, between)]
+
+
+def _with_intervals(system: SystemOutcomes) -> list[str]:
+    rates = [*(system.rates[rate] for rate in RATES), system.rates[ADJUSTED]]
+    return [cell for rate in rates for cell in (_percent(rate), _ends(rate))]
+
+
+def _percent(rate: Rate) -> str:
+    return _share(rate.value)
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.2f}"
+
+
+def _ends(rate: Rate) -> str:
+    ends = rate.ci95
+    return "" if ends is None else f"[{100 * ends[0]:.1f}, {100 * ends[1]:.1f}]"
+
+
+def _points(pair: Paired) -> str:
+    return "-" if pair.difference is None else f"{100 * pair.difference:+.2f}"
+
+
+def _p(pair: Paired) -> str:
+    p = pair.p_adjusted
+    if p is None:
+        return "-"
+    text = "< .001" if p < 0.001 else f"{p:.3f}".lstrip("0") if p < 1 else "1"
+    return f"{text}*" if p < ALPHA else f"{text} "

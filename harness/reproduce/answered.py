@@ -1,0 +1,210 @@
+"""What the systems of a file of published numbers return on the datasets at hand, each asked once.
+
+Everything that is missing becomes a sentence that says so, and the next figure is looked at.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.data import load_dataset
+from harness.errors import ConfigError, HarnessError
+from harness.experiment import Reporter
+from harness.measure.protocol import Protocol
+from harness.metrics.conventions import Convention, Ties
+from harness.preparation import prepare
+from harness.reproduce.published import Published, PublishedSystem
+from harness.run_files import RunFile, read_rankings
+from harness.scorecard import Truth
+from harness.scoring import Answers, Scored, score
+from harness.types import Dataset
+
+DATA_FOLDER = "BENCH_DATA"
+"""The environment variable that names the folder of the data."""
+
+_ONCE = Protocol(rounds=1, warm_up_s=0.1)
+
+
+class NotAtHandError(Exception):
+    """Why a dataset, a file or a system cannot be used here; the text is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """A dataset at hand, or judgements alone.
+
+    Attributes:
+        unjudged: why nothing measured on it may be judged, empty where it may.
+    """
+
+    truth: Truth
+    dataset: Dataset | None
+    unjudged: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """Rankings of one system: as it returned them, or a file's."""
+
+    own: Mapping[str, Sequence[str]]
+    file: RunFile | None = None
+
+    def ordered(self, ties: Ties) -> Mapping[str, Sequence[str]]:
+        """Query id -> document ids, equal scores of a file as the rule says."""
+        if self.file is None:
+            return self.own
+        return {query: ranking.doc_ids for query, ranking in self.file.ordered(ties).items()}
+
+
+class Answered:
+    """Asks and remembers.
+
+    Args:
+        folder: of the data; None = there is none.
+    """
+
+    def __init__(
+        self, published: Published, folder: Path | None, reporter: Reporter | None = None
+    ) -> None:
+        self._published = published
+        self._folder = folder
+        self._reporter = reporter
+        self._data: dict[str, Data | str] = {}
+        self._lists: dict[tuple[str, str, int], Lists | str] = {}
+
+    def path(self, name: str) -> Path:
+        """A path of the file of published numbers.
+
+        Raises:
+            NotAtHandError: no folder of data, or nothing there.
+        """
+        if self._folder is None:
+            raise NotAtHandError(f"{DATA_FOLDER} names no folder")
+        path = self._folder / name
+        if not path.exists():
+            raise NotAtHandError(f"no {name} in the folder of {DATA_FOLDER}")
+        return path
+
+    def data(self, key: str) -> Data:
+        """The dataset ``key``.
+
+        Raises:
+            NotAtHandError: it is not here, or another one is in its place.
+        """
+        if key not in self._data:
+            try:
+                self._data[key] = self._load(key)
+            except (NotAtHandError, HarnessError) as problem:
+                self._data[key] = _sentence(problem)
+        found = self._data[key]
+        if isinstance(found, str):
+            raise NotAtHandError(found)
+        return found
+
+    def lists(self, system: str, dataset: str, k: int) -> Lists:
+        """What ``system`` returns for the queries of ``dataset``.
+
+        Raises:
+            NotAtHandError: the dataset, a file, a package or a model is missing.
+        """
+        key = (system, dataset, k)
+        if key not in self._lists:
+            try:
+                self._lists[key] = self._ask(system, self.data(dataset), k)
+            except (NotAtHandError, HarnessError) as problem:
+                self._lists[key] = _sentence(problem)
+        found = self._lists[key]
+        if isinstance(found, str):
+            raise NotAtHandError(found)
+        return found
+
+    def scored(
+        self, system: str, dataset: str, k: int, convention: Convention, metrics: Sequence[str]
+    ) -> Scored:
+        """``system`` under ``convention``.
+
+        Raises:
+            NotAtHandError: as :meth:`lists`; also rankings that the convention does not score.
+        """
+        data = self.data(dataset)
+        lists = self.lists(system, dataset, k).ordered(convention.ties)
+        truth = data.truth
+        try:
+            return score(
+                Answers(lists=lists),
+                truth.judgements,
+                convention,
+                convention.parse(metrics),
+                known=truth.known,
+                unanswerable=truth.unanswerable,
+            )
+        except HarnessError as problem:
+            raise NotAtHandError(_sentence(problem)) from None
+
+    def _load(self, key: str) -> Data:
+        published = self._published.datasets[key]
+        if published.path is None:
+            raise NotAtHandError(f"the dataset {key} is not public")
+        path = self.path(published.path)
+        if not path.is_dir():
+            return Data(Truth.of(path), None, "")
+        dataset = load_dataset(path, published.split)
+        unjudged = ""
+        if published.fingerprint is None:
+            unjudged = f"the fingerprint of the published {key} is not known"
+        elif dataset.fingerprint != published.fingerprint:
+            unjudged = (
+                f"{published.path} is another dataset: fingerprint {dataset.fingerprint[:12]}"
+            )
+        return Data(Truth.of(dataset), dataset, unjudged)
+
+    def _ask(self, name: str, data: Data, k: int) -> Lists:
+        system: PublishedSystem = self._published.systems[name]
+        if system.run is not None:
+            file = read_rankings(self.path(system.run))
+            return Lists({}, file)
+        if data.dataset is None:
+            raise NotAtHandError("judgements alone: there is nothing to search")
+        retriever = system.retriever
+        if isinstance(retriever, dict):
+            retriever = {"name": name, **retriever}
+        experiment = prepare([retriever], data.dataset, k=k, protocol=_ONCE, save=False)
+        (run,) = experiment.run(self._reporter, save=False)
+        if run.summary["status"] != "complete":
+            raise KeyboardInterrupt
+        failed = [status for status in run.status if status != "ok"]
+        if failed:
+            raise NotAtHandError(f"{len(failed)} of {len(run.status)} queries failed: {failed[0]}")
+        rankings = run.rankings
+        ids = rankings.query_ids
+        return Lists({query: rankings.row(at).doc_ids for at, query in enumerate(ids)})
+
+
+def data_folder() -> Path | None:
+    """The folder that ``BENCH_DATA`` names, None where it names none.
+
+    Raises:
+        ConfigError: it names something else.
+    """
+    given = os.environ.get(DATA_FOLDER)
+    if not given:
+        return None
+    folder = Path(given).expanduser()
+    if not folder.is_dir():
+        raise ConfigError(
+            f"{DATA_FOLDER} names {given}, which is no folder",
+            where="the environment",
+            accepted="the folder of the data",
+            fix="correct the variable, or leave it unset",
+        )
+    return folder
+
+
+def _sentence(problem: Exception) -> str:
+    """What is shown of a problem: one line."""
+    if not isinstance(problem, HarnessError):
+        return str(problem)
+    return f"{problem.given} ({problem.fix})" if problem.fix else problem.given
