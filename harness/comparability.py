@@ -45,7 +45,7 @@ def common_metrics(runs: Sequence[Run]) -> tuple[Metric, ...]:
 
 def not_comparable(a: Run, b: Run) -> str:
     """Why the quality of two runs cannot be compared; empty when it can."""
-    for what in ("fingerprint", "split"):
+    for what in ("split", "fingerprint"):
         if a.summary["dataset"].get(what) != b.summary["dataset"].get(what):
             return f"different dataset {what}"
     for what in ("k", "convention", "metrics_version"):

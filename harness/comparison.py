@@ -107,8 +107,13 @@ class Comparison:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Of all datasets."""
-        return tuple(text for group in self.groups for text in group.warnings)
+        """Of all datasets; where there are several, each says which."""
+        one = len(self.groups) == 1
+        return tuple(
+            text if one else f"{group.dataset}: {text}"
+            for group in self.groups
+            for text in group.warnings
+        )
 
     def board(self, metric: Metric) -> Board:
         """Systems x datasets, by one metric."""
@@ -198,6 +203,9 @@ def compare_runs(
     if len(runs) < 2:
         raise ConfigError(f"{len(runs)} run to compare", accepted="two runs or more")
     places = by_dataset(runs)
+    if len(places) > 1:  # systems stand in the same order on every dataset
+        first = {name: at for at, name in reversed(list(enumerate(run.name for run in runs)))}
+        places = [(name, sorted(at, key=lambda i: first[runs[i].name])) for name, at in places]
     names = {n for _, at in places for n in distinct_names([runs[i].name for i in at])}
     check_asked(names, margin=margin, baseline=baseline, tests=tests)
     groups = [
@@ -253,8 +261,11 @@ def _group(
         )
     pairs = _pairs(names, baseline)
     warnings = list(judged_gap(names, runs))
+    known = dict.fromkeys(m for run in runs for m in run.evaluation.metrics)
+    if lost := [str(metric) for metric in known if metric not in common]:
+        warnings.append(f"left out, since not all runs have them: {', '.join(lost)}")
     if not pairs:
-        warnings.append(f"{dataset}: {' and '.join(names)} alone, nothing to compare with there")
+        warnings.append(f"{' and '.join(names)} alone, nothing to compare with there")
     resamples = resamples_for(len(pairs))
     rules = Rules(margin, tests, resamples)
     deltas = PairJudge.of_runs(dataset, runs, names, common).judged(pairs, rules)

@@ -16,6 +16,8 @@ from harness.comparison import Comparison, Delta, Group
 from harness.errors import counted
 from harness.latency_ratio import LatencyDelta
 from harness.metrics import Metric
+from harness.power import ROUNDING
+from harness.run import Run
 from harness.types import Verdict
 
 _NAMED = 4
@@ -65,8 +67,19 @@ def _of_group(group: Group, margin: float) -> Recommendation:
         )
     best = view.best()
     taken = view.fastest_of_the_best(best)
-    reasons = [*view.cost(taken, best), *view.rivals(taken, best), *view.hybrids()]
-    return Recommendation(group.dataset, taken, view.sentence(taken, best), tuple(reasons))
+    reasons = [
+        *view.doubts(taken),
+        *view.cost(taken, best),
+        *view.rivals(taken),
+        *view.hybrids(),
+    ]
+    tied = view.tied(best) if taken == best else []
+    return Recommendation(
+        group.dataset,
+        None if tied else taken,
+        view.sentence(taken, best, tied),
+        tuple(reasons),
+    )
 
 
 class _View:
@@ -97,9 +110,22 @@ class _View:
         ]
         return min(equals, key=lambda name: self._ratio(best, name) or 1.0, default=best)
 
-    def sentence(self, taken: str, best: str) -> str:
+    def tied(self, best: str) -> list[str]:
+        """All systems with the mean of ``best``, if there are several."""
+        mean = self.group.mean(best, self.metric)
+        compared = {name for pair in self.pairs for name in pair}
+        same = [
+            name
+            for name in self.group.names
+            if name in compared and abs(self.group.mean(name, self.metric) - mean) <= ROUNDING
+        ]
+        return same if len(same) > 1 else []
+
+    def sentence(self, taken: str, best: str, tied: Sequence[str]) -> str:
         value = f"{self.metric} {self._value(taken)}"
         where = f"on {self.group.dataset}"
+        if tied:
+            return f"Nothing tells {_named(tied)} apart {where}: each has the highest {value}."
         if taken != best:
             times = _times(self._ratio(taken, best))
             return (
@@ -108,7 +134,9 @@ class _View:
             )
         beaten, unbeaten = self._beaten(taken)
         if not unbeaten:
-            others = "the other" if len(beaten) == 1 else f"each of the other {len(beaten)}"
+            others = _named(beaten)
+            if len(beaten) == len(self.group.names) - 1:
+                others = "the other" if len(beaten) == 1 else f"each of the other {len(beaten)}"
             return f"Take {taken} {where}: its {value} is better than {others}."
         if all(self._equivalent(taken, name) for name in unbeaten):
             also = f"; {_named(unbeaten)} {_is_are(unbeaten)} equivalent within {self.margin:g}"
@@ -117,6 +145,20 @@ class _View:
             f"Take {taken} {where} if you must choose now: highest {value}, but not shown to be "
             f"better than {_named(unbeaten)}."
         )
+
+    def doubts(self, taken: str) -> list[str]:
+        """What speaks against the choice whatever its mean is."""
+        lines = []
+        untested = [
+            name for name in self.group.names if name != taken and self._delta(taken, name) is None
+        ]
+        if untested:
+            lines.append(f"{taken} was not compared with {_named(untested)}.")
+        summary = self.group.runs[self.group.names.index(taken)].summary
+        if summary.get("n_failed"):
+            failed = counted(summary["n_failed"], "query")
+            lines.append(f"{taken} FAILED on {failed}; an evaluated one counts 0.")
+        return lines
 
     def cost(self, taken: str, best: str) -> list[str]:
         """What the choice costs in time beside the fastest other one."""
@@ -131,13 +173,13 @@ class _View:
         value = f"{self.metric} {self._value(fastest)} ({_signed(-difference)})"
         return [f"{fastest} is {times} faster, with {value}."]
 
-    def rivals(self, taken: str, best: str) -> list[str]:
-        """Those that nothing is shown about, with the queries it would take."""
+    def rivals(self, taken: str) -> list[str]:
+        """Those that nothing is shown about, the highest mean first, with the queries it takes."""
+        found = [(name, self._delta(taken, name)) for name in self.group.names if name != taken]
+        open_ = [(n, d) for n, d in found if d is not None and d.verdict is Verdict.UNDECIDED]
+        open_.sort(key=lambda pair: -self.group.mean(pair[0], self.metric))
         lines = []
-        for name in self.group.names:
-            delta = self._delta(taken, name)
-            if name == taken or delta is None or delta.verdict is not Verdict.UNDECIDED:
-                continue
+        for name, delta in open_[:_NAMED]:
             difference = self._difference(taken, name) or 0.0
             text = f"{name} against {taken}: {_signed(difference)} is undecided"
             if delta.ci95 is not None:
@@ -147,17 +189,15 @@ class _View:
                 more = counted(delta.queries_needed, "more query")
                 text += f"; about {more} would show {delta.needed_for or 'a difference'}"
             lines.append(text + ".")
-        return lines[:_NAMED]
+        if len(open_) > _NAMED:
+            lines.append(f"{len(open_) - _NAMED:,} more systems are undecided beside {taken}.")
+        return lines
 
     def hybrids(self) -> list[str]:
         """Where a hybrid is not better than one of its own legs, exactly that."""
         lines = []
         for name, run in zip(self.group.names, self.group.runs, strict=True):
-            facts: Mapping[str, Any] = run.manifest.get("retriever", {}).get("facts", {})
-            legs = facts.get("legs", {})
-            for leg in legs if isinstance(legs, Mapping) else ():
-                if leg not in self.group.names:
-                    continue
+            for leg in self._legs(run):
                 delta = self._delta(leg, name)
                 if delta is None or self._wins(name, leg):
                     continue
@@ -171,6 +211,21 @@ class _View:
                     f"{self._value(leg)}{p}."
                 )
         return lines
+
+    def _legs(self, hybrid: Run) -> list[str]:
+        """Systems that are legs of ``hybrid``: built from the same target and parameters. A name
+        alone says nothing: somebody may have measured it with other parameters."""
+        facts: Mapping[str, Any] = hybrid.manifest.get("retriever", {}).get("facts", {})
+        legs = facts.get("legs", {})
+        if not isinstance(legs, Mapping):
+            return []
+        wanted = [(leg.get("target"), leg.get("params")) for leg in legs.values()]
+        built = [run.manifest.get("retriever", {}) for run in self.group.runs]
+        return [
+            name
+            for name, made in zip(self.group.names, built, strict=True)
+            if "params" in made and (made.get("target"), made["params"]) in wanted
+        ]
 
     def _beaten(self, name: str) -> tuple[list[str], list[str]]:
         others = [other for other in self.group.names if self._delta(name, other) is not None]

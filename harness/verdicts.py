@@ -166,7 +166,9 @@ class PairJudge:
         start = 0
         for block, found in tested:
             part = corrected.rows(start, start + len(block))
-            needed = found.queries_needed(part.level, equivalence_alpha=part.equivalence_level)
+            needed = _stepped(
+                found.queries_needed(part.level, equivalence_alpha=part.equivalence_level), part
+            )
             for row, pair in enumerate(block):
                 deltas[pair] = [
                     self._delta(
@@ -298,6 +300,21 @@ def _corrected(
     np.put_along_axis(rank, order, np.arange(len(p))[:, None], axis=0)
     adjusted = np.column_stack([holm(column) for column in p.T])
     return adjusted, ALPHA / (len(p) - rank)
+
+
+def _stepped(needed: Sequence[Sequence[Needed]], part: _Corrected) -> list[list[Needed]]:
+    """Holm decides a pair only once he has decided all with a smaller p: none needs fewer queries
+    than one before it; where one before it is hopeless, so is the pair."""
+    made = [list(row) for row in needed]
+    for column in range(part.p.shape[1]):
+        for name, level in (("difference", part.level), ("equivalence", part.equivalence_level)):
+            most: int | None = 0
+            for row in np.argsort(level[:, column], kind="stable"):
+                own = getattr(made[row][column], name)
+                most = None if own is None or most is None else max(most, own)
+                changes: dict[str, Any] = {name: most}
+                made[row][column] = replace(made[row][column], **changes)
+    return made
 
 
 def _by_id(run: Run, metrics: Sequence[Metric]) -> NDArray[np.float64]:

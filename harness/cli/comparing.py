@@ -102,7 +102,6 @@ def _check_asked(experiments: Sequence[Any], options: argparse.Namespace) -> Non
 def _compare(options: argparse.Namespace) -> int:
     from harness.recommendation import recommend
     from harness.report.comparison_tables import comparison_tables
-    from harness.types import Verdict
 
     def print_runs(runs: Sequence[Run]) -> Comparison:
         comparison = decided(options, runs)
@@ -111,7 +110,8 @@ def _compare(options: argparse.Namespace) -> int:
         document["recommendations"] = [one.as_dict() for one in recommend(comparison)]
         if found:
             document["slices"] = [slicing.as_dict() for slicing in found]
-        show(options, document, lambda: comparison_tables(comparison, found))
+        wide = options.format != "table"
+        show(options, document, lambda: comparison_tables(comparison, found, wide=wide))
         return comparison
 
     _check_dataset(options)
@@ -122,6 +122,13 @@ def _compare(options: argparse.Namespace) -> int:
     code = OK if options.runs else exit_code(runs)
     if code != OK:  # an interruption may also leave runs that cannot be compared
         return code
+    return judged(comparison)
+
+
+def judged(comparison: Comparison) -> int:
+    """The exit code of what is judged in ``comparison``; says so when nothing is."""
+    from harness.types import Verdict
+
     unjudged = {Verdict.NOT_COMPARABLE, Verdict.MISSING}
     if all(delta.verdict in unjudged for delta in comparison.deltas):
         say("retrieval-bench: none of these runs can be compared with another")
@@ -187,6 +194,7 @@ def _with_others(
 
 def _prepared(options: argparse.Namespace) -> list[Any]:
     """One experiment for each dataset; the faults of all of them at once."""
+    from harness.data import found_at
     from harness.errors import ConfigError
     from harness.preparation import Problems
     from harness.sessions import prepared
@@ -198,10 +206,12 @@ def _prepared(options: argparse.Namespace) -> list[Any]:
             f"{options.command} --retrievers A B --dataset D",
             fix="give two or more; use bench for one",
         )
+    datasets = options.dataset or ["science-mini"]
+    _refuse_twice([found_at(dataset) for dataset in datasets], "dataset")
     problems = Problems()
     experiments = []
     with output_kept_clean():
-        for dataset in options.dataset or ["science-mini"]:
+        for dataset in datasets:
             with problems.kept():
                 experiments.append(
                     prepared(
@@ -240,7 +250,23 @@ def _read_runs(options: argparse.Namespace) -> list[Run]:
     for name, usual in options.only_when_measuring.items():
         if getattr(options, name) != usual:
             raise _settled(name)
+    _refuse_twice([str(folder.absolute().resolve()) for folder in options.runs], "run folder")
     return [read_run(folder) for folder in options.runs]
+
+
+def _refuse_twice(given: Sequence[str], what: str) -> None:
+    """Raises:
+    ConfigError: something is there twice: it would only be compared with itself.
+    """
+    from harness.errors import ConfigError
+
+    twice = [one for at, one in enumerate(given) if one in given[:at]]
+    if twice:
+        raise ConfigError(
+            f"the {what} {twice[0]} is given twice",
+            accepted=f"each {what} once",
+            fix="take one of them away",
+        )
 
 
 def _settled(name: str) -> Exception:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.cli.comparing import add_deciding, add_systems, decided, runs_asked_for
-from harness.cli.console import NOT_JUDGED, OK, say, show
+from harness.cli.comparing import add_deciding, add_systems, decided, judged, runs_asked_for
+from harness.cli.console import OK, show
 from harness.cli.measuring import exit_code
 
 if TYPE_CHECKING:
@@ -76,10 +76,7 @@ def _report(options: argparse.Namespace) -> int:
     answers = recommend(comparison)
     _show_answers(options, len(page.encode()), answers)
     code = OK if options.runs else exit_code(runs)
-    if code == OK and all(answer.system is None for answer in answers):
-        say("retrieval-bench: none of these runs can be compared with another")
-        return NOT_JUDGED
-    return code
+    return judged(comparison) if code == OK else code
 
 
 def _show_answers(

@@ -73,6 +73,7 @@ def _tune(options: argparse.Namespace) -> int:
     from harness.report.tuning_tables import tuning_tables
     from harness.tuning.config_file import write_config
     from harness.tuning.tune import Asked, tuned
+    from harness.types import Verdict
 
     if options.dev_split is not None and (options.folds or options.repeats) is not None:
         raise ConfigError(
@@ -98,5 +99,7 @@ def _tune(options: argparse.Namespace) -> int:
     show(options, found.as_dict(), lambda: tuning_tables(found))
     if options.out is not None:
         write_config(options.out, found)
-        say(f"retrieval-bench: the recommended setting is in {options.out}")
+        what = "the setting that was best on the tuning queries"
+        doubt = "" if found.delta.verdict is Verdict.BETTER else "; no gain from it is shown"
+        say(f"retrieval-bench: {what} is in {options.out}{doubt}")
     return OK

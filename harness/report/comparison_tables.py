@@ -23,7 +23,7 @@ from harness.report.figures import (
     short_quality,
 )
 from harness.report.latency_tables import latency_tables
-from harness.report.letters import letter, marks
+from harness.report.letters import letter, marks, meaning
 from harness.report.run_facts import (
     latency_of,
     levels,
@@ -53,20 +53,29 @@ PAIRS_SHOWN = 20
 """In the table of differences; the JSON document has all."""
 
 
-def comparison_tables(comparison: Comparison, slicings: Sequence[Slicing] = ()) -> list[Table]:
+def comparison_tables(
+    comparison: Comparison, slicings: Sequence[Slicing] = (), *, wide: bool = False
+) -> list[Table]:
     """For each dataset the systems side by side and the paired differences of the first metric;
-    then slices, systems over datasets, and the answer."""
-    tables = [table for group in comparison.groups for table in _group_tables(comparison, group)]
+    then slices, systems over datasets, and the answer.
+
+    Args:
+        wide: a pair is one row, and a column one figure, for those who read on with a program.
+    """
+    tables = [
+        table for group in comparison.groups for table in _group_tables(comparison, group, wide)
+    ]
     tables += slice_tables(slicings)
     if len(comparison.groups) > 1:
         tables += board_tables(comparison)
     return [*tables, *map(answer_table, recommend(comparison))]
 
 
-def _group_tables(comparison: Comparison, group: Group) -> list[Table]:
+def _group_tables(comparison: Comparison, group: Group, wide: bool) -> list[Table]:
+    differences = wide_differences_table if wide else differences_table
     return [
         *systems_tables(comparison, group),
-        *(differences_table(comparison, group, group.metrics[0]) for _ in [0] if group.deltas),
+        *(differences(comparison, group, group.metrics[0]) for _ in [0] if group.deltas),
         *(
             replace(table, title=f"{table.title}, on {group.dataset}")
             for table in latency_tables(group.latency)
@@ -83,7 +92,8 @@ def systems_tables(comparison: Comparison, group: Group) -> list[Table]:
         tables = [shown.ranked(), *shown.metrics_of_many()]
     notes = [*_comparison_notes(group), *(f"warning: {text}" for text in group.warnings)]
     if any(group.beaten(metric)[name] for metric in group.metrics for name in group.names):
-        notes.insert(0, "raised letters: shown to be better than these systems (p < .05 with Holm)")
+        what = meaning(len(comparison.names))
+        notes.insert(0, f"{what} (p < .05, with Holm over the pairs of each metric by itself)")
     tables[-1] = replace(tables[-1], notes=[*tables[-1].notes, *notes])
     return tables
 
@@ -225,8 +235,11 @@ def differences_table(comparison: Comparison, group: Group, metric: Metric) -> T
             "the verdict speaks of the first"
         ),
         "d: mean difference over the standard deviation, below it the queries won/tied/lost",
-        f"p: paired randomisation test ({how}), Holm over {family} of this metric and dataset",
     ]
+    if tested:
+        notes.append(
+            f"p: paired randomisation test ({how}), Holm over {family} of this metric and dataset"
+        )
     if tests:
         which = "of that test" if len(tests) == 1 else "of these tests, below each other"
         notes.append(f"{', '.join(tests)}: p {which}, Holm likewise")
@@ -248,6 +261,51 @@ def differences_table(comparison: Comparison, group: Group, metric: Metric) -> T
         notes,
         words=(0, 5 if tests else 4),
     )
+
+
+def wide_differences_table(comparison: Comparison, group: Group, metric: Metric) -> Table:
+    """As :func:`differences_table`, a row for each pair and a column for each figure; all pairs."""
+    deltas = group.of(metric)
+    tests = sorted({name for delta in deltas for name in delta.tests})
+    columns = [
+        "pair", "difference", "low", "high", "d", "won", "tied", "lost", "p (Holm)",
+        *(f"p {name} (Holm)" for name in tests), "verdict", "more queries",
+    ]  # fmt: skip
+    explained = differences_table(comparison, group, metric)
+    notes = [
+        (
+            "difference: the first named minus the second, low and high: its 95 % bootstrap "
+            "interval; the verdict speaks of the first"
+        ),
+        "d: mean difference over the standard deviation; won, tied, lost: queries",
+        *(n for n in explained.notes if n.startswith(("p:", "equivalent"))),
+        "more queries: so many more would decide it with 80 % power",
+    ]
+    rows = [_wide_row(delta, tests) for delta in deltas]
+    return Table(explained.title, columns, rows, (), notes, words=(0, len(columns) - 2))
+
+
+def _wide_row(delta: Delta, tests: Sequence[str]) -> list[str]:
+    pair = f"{delta.b} - {delta.a}"
+    if delta.difference is None:
+        nothing = [""] * (8 + len(tests))
+        return [pair, *nothing, f"{delta.verdict.value} ({delta.reason})", ""]
+    low, high = delta.ci95 or (None, None)
+    small = delta.within_margin and delta.verdict is not Verdict.EQUIVALENT
+    return [
+        pair,
+        f"{delta.difference:+.4f}",
+        "" if low is None else f"{low:+.4f}",
+        "" if high is None else f"{high:+.4f}",
+        "" if delta.effect_size is None else f"{round(delta.effect_size, 2) + 0.0:+.2f}",
+        f"{delta.wins:,}",
+        f"{delta.ties:,}",
+        f"{delta.losses:,}",
+        "" if delta.p_adjusted is None else p_text(delta.p_adjusted),
+        *(p_text(delta.tests[name][1]) for name in tests),
+        delta.verdict.value + (", small" if small else ""),
+        "" if delta.queries_needed is None else f"{delta.queries_needed:,}",
+    ]
 
 
 def _most_telling(group: Group, metric: Metric, deltas: Sequence[Delta]) -> Sequence[Delta]:
@@ -374,11 +432,13 @@ _COSTS: Mapping[str, Callable[[Run], str]] = {
 
 def _comparison_notes(group: Group) -> list[str]:
     runs, pairs = group.runs, list(zip(group.names, group.runs, strict=True))
-    data = {run.summary["dataset"]["fingerprint"]: run.summary["dataset"]["name"] for run in runs}
+    data = {
+        (facts["fingerprint"], facts["split"]): f"{facts['name']} ({facts['split']})"
+        for facts in (run.summary["dataset"] for run in runs)
+    }
     if len(data) > 1:
-        return [
-            f"NOT COMPARABLE: these runs are on {len(data)} datasets ({', '.join(data.values())})"
-        ]
+        what = "datasets or splits"
+        return [f"NOT COMPARABLE: these runs are on {len(data)} {what}: {', '.join(data.values())}"]
     notes = [
         "quality: mean over queries, percentile-bootstrap interval; latency: all measured calls",
         *_said(measured_on, pairs),

@@ -14,7 +14,10 @@ def letter(place: int, of: int) -> str:
 
 
 def marks(places: Sequence[int], of: int) -> str:
-    """Those of several systems, rising; four or more in a row as a range: "abd", "a-e", "1,4-9"."""
+    """Those of several systems, rising; four or more in a row as a range: "abd", "a-e". Where
+    letters run out, only how many they are: of numbers nobody would find one again."""
+    if of > len(LETTERS):
+        return str(len(places)) if places else ""
     runs: list[list[int]] = []
     for place in places:
         if runs and place == runs[-1][-1] + 1:
@@ -25,4 +28,11 @@ def marks(places: Sequence[int], of: int) -> str:
     for run in runs:
         names = [letter(place, of) for place in run]
         parts += [f"{names[0]}-{names[-1]}"] if len(run) > 3 else names
-    return ("" if of <= len(LETTERS) else ",").join(parts)
+    return "".join(parts)
+
+
+def meaning(of: int) -> str:
+    """What raised marks stand for, as a note."""
+    if of > len(LETTERS):
+        return "raised number: shown to be better than so many systems"
+    return "raised letters: shown to be better than these systems"

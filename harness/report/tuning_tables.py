@@ -80,12 +80,23 @@ def _notes(found: Tuning) -> list[str]:
     alike = f"naive: the best of all on the very queries that are reported ({naive}), as a search"
     return [
         _verdict(found),
-        f"recommended: {_shown(found.winner)}",
+        _choice(found),
         *(_cross_validation(found) if found.plan.dev_split is None else _dev_split(found)),
         f"{alike} reports it that holds nothing out",
         "intervals: percentile bootstrap over held-out queries, the choices taken as they are",
         *(f"warning: {text}" for text in found.warnings),
     ]
+
+
+def _choice(found: Tuning) -> str:
+    """What is recommended: the winner only where it is shown to be worth it."""
+    winner = _shown(found.winner)
+    if found.winner.as_is or found.delta.verdict is Verdict.BETTER:
+        return f"recommended: {winner}"
+    return (
+        f"recommended: {found.retriever.name} as it is, since no gain is shown; best on the tuning "
+        f"queries: {winner}"
+    )
 
 
 def _cross_validation(found: Tuning) -> list[str]:

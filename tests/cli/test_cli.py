@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -169,7 +170,7 @@ class TestCompare:
             file.write('{"_id": "d9", "text": "new"}\n')
         run("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK, "--out", "two")
         assert run("compare", "one", "two") == 3
-        assert "NOT COMPARABLE: these runs are on 2 datasets" in run.out
+        assert "NOT COMPARABLE: these runs are on 2 datasets or splits" in run.out
         assert run("compare", "one", "two", "--format", "json") == 3
         rows = json.loads(run.out)["comparisons"]
         assert {row["verdict"] for row in rows} == {"not comparable"}
@@ -658,7 +659,8 @@ def test_launches_share_the_calls_and_are_told(project: Path, run: Command) -> N
     assert summary["latency_ms"]["n"] == 2 * 3 * n_queries
     manifest = json.loads((project / "launched/manifest.json").read_text(encoding="utf-8"))
     assert [launch["status"] for launch in manifest["launches"]] == ["complete", "complete"]
-    assert run("compare", "launched", "launched", "--format", "json") == 0
+    shutil.copytree(project / "launched", project / "copied")
+    assert run("compare", "launched", "copied", "--format", "json") == 0
 
 
 def test_a_start_from_cold_is_shown_and_kept(project: Path, run: Command) -> None:

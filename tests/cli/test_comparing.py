@@ -53,7 +53,9 @@ class TestVerdicts:
         assert run("compare", *BOTH, "--dataset", "data", *QUICK) == 0
         assert "Holm over the pair of this metric and dataset" in run.out
         assert "Paired differences in nDCG@10 on data" in run.out
-        assert run.out.rindex("Take ") > run.out.rindex("Paired differences")
+        assert run.out.rindex("Nothing tells own and bm25 apart") > run.out.rindex(
+            "Paired differences"
+        )
 
     def test_baseline_margin_and_further_tests_reach_the_document(
         self, project: Path, run: Command
@@ -129,6 +131,26 @@ class TestSeveralDatasets:
         plans = document(run)["experiments"]
         assert [plan["dataset"] for plan in plans] == ["data", "more"]
         assert not (project / "results").exists()
+
+
+class TestTwice:
+    def test_a_run_or_a_dataset_that_is_given_twice_is_refused(
+        self, project: Path, run: Command
+    ) -> None:
+        assert run("compare", *BOTH, "--dataset", "data", "./data", *QUICK) == 2
+        assert "is given twice" in run.err
+        assert run("compare", *BOTH, "--dataset", "data", *QUICK) == 0
+        one = str(next((project / "results" / "runs").iterdir()))
+        assert run("compare", one, one) == 2
+        assert "is given twice" in run.err
+
+    def test_a_table_for_programs_has_a_row_for_each_pair(
+        self, project: Path, run: Command
+    ) -> None:
+        assert run("compare", *BOTH, "--dataset", "data", *QUICK, "--format", "csv") == 0
+        rows = [line for line in run.out.splitlines() if line.startswith("bm25 - own,")]
+        assert len(rows) == 1
+        assert rows[0].count(",") == 10
 
 
 class TestSlices:

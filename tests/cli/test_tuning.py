@@ -58,7 +58,7 @@ def test_the_recommended_config_is_written_and_taken_by_bench(project: Path, run
     given = ("--grid", "k1=[0.5,2]", "b=[0]", *QUICK)
     made = run("tune", "--retriever", "bm25", "--dataset", "data", *given, "--out", "tuned.yaml")
     assert made == 0
-    assert "recommended setting is in tuned.yaml" in run.err
+    assert "best on the tuning queries is in tuned.yaml" in run.err
     best = re.search(r"recommended: (.*)", run.out)
     assert best is not None
     assert best[1] in (project / "tuned.yaml").read_text(encoding="utf-8")

@@ -180,7 +180,7 @@ def test_two_systems_on_two_datasets_with_all_that_can_be_asked_for() -> None:
     runs = [make_run("a", 0), make_run("b", 1), make_others("a", 1), make_others("b", 0)]
     comparison = compare_runs(runs, baseline="b", tests=["wilcoxon"], margin=0.2)
     golden("comparison_datasets.txt", render.plain(comparison_tables(comparison)))
-    golden("comparison_datasets.md", render.markdown(comparison_tables(comparison)))
+    golden("comparison_datasets.md", render.markdown(comparison_tables(comparison, wide=True)))
 
 
 def test_of_very_many_pairs_those_of_the_best_are_shown() -> None:

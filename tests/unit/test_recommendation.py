@@ -35,9 +35,13 @@ def answer(*runs: Run, times: tuple[LatencyDelta, ...] = ()) -> Recommendation:
     return found
 
 
-def hybrid(name: str, values: Any, *legs: str) -> Run:
+def built(one: Run, target: str, **params: Any) -> Run:
+    return replace(one, manifest={"retriever": {"target": target, "params": params}})
+
+
+def hybrid(name: str, values: Any, **legs: dict[str, Any]) -> Run:
     one = run(name, list(values))
-    facts: dict[str, Any] = {"legs": {leg: {} for leg in legs}}
+    facts = {"legs": {leg: {"target": leg, "params": params} for leg, params in legs.items()}}
     return replace(one, manifest={"retriever": {"facts": facts}})
 
 
@@ -95,21 +99,56 @@ def test_an_undecided_time_is_no_reason() -> None:
     ],
 )
 def test_a_hybrid_that_is_not_better_than_its_leg_is_told(values: Any, words: str) -> None:
-    found = answer(
-        run("bm25", list(BASE)),
-        run("dense", list(LOWER - 0.2)),
-        hybrid("rrf", values, "bm25", "dense"),
-    )
+    sparse = built(run("bm25", list(BASE)), "bm25", k1=0.9)
+    dense = built(run("dense", list(LOWER - 0.2)), "dense")
+    found = answer(sparse, dense, hybrid("rrf", values, bm25={"k1": 0.9}, dense={}))
     told = [line for line in found.reasons if line.startswith("rrf is ")]
     assert len(told) == 1
     assert f"is {words} its leg bm25" in told[0]
 
 
-def test_a_hybrid_that_is_better_than_both_legs_is_not_complained_about() -> None:
-    found = answer(
-        run("bm25", list(LOWER)), run("dense", list(LOWER)), hybrid("rrf", BASE, "bm25", "dense")
-    )
+def test_another_configuration_of_the_same_name_is_no_leg() -> None:
+    other = built(run("bm25", list(BASE)), "bm25", k1=20)
+    found = answer(other, hybrid("rrf", LOWER, bm25={"k1": 0.9}))
     assert not [line for line in found.reasons if "leg" in line]
+
+
+def test_a_hybrid_that_is_better_than_both_legs_is_not_complained_about() -> None:
+    legs = [built(run(name, list(LOWER)), name) for name in ("bm25", "dense")]
+    found = answer(*legs, hybrid("rrf", BASE, bm25={}, dense={}))
+    assert not [line for line in found.reasons if "leg" in line]
+
+
+def test_equal_means_tell_nobody_apart_unless_one_is_faster() -> None:
+    runs = [run(name, list(BASE)) for name in "ab"]
+    found = answer(*runs)
+    assert found.system is None
+    assert found.sentence.startswith("Nothing tells a and b apart on dataset: each has the highest")
+    quick = answer(*runs, times=(faster("a", "b", 0.1),))
+    assert quick.system == "b"
+
+
+def test_what_was_not_compared_is_not_claimed_to_be_beaten() -> None:
+    runs = [run("a", list(LOWER)), run("b", list(BASE)), run("c", list(LOWER - 0.1))]
+    (found,) = recommend(compare_runs(runs, baseline="a"))
+    assert found.sentence.endswith("is better than a.")
+    assert found.reasons[0] == "b was not compared with c."
+
+
+def test_failed_queries_of_the_choice_are_told() -> None:
+    found = answer(run("a", list(LOWER)), run("b", list(BASE), n_failed=3))
+    assert found.reasons[0] == "b FAILED on 3 queries; an evaluated one counts 0."
+
+
+def test_of_many_rivals_the_closest_are_named_and_the_rest_counted() -> None:
+    rng = np.random.default_rng(3)
+    runs = [run(f"s{i}", list(BASE[:60] + rng.normal(0, 0.2, 60))) for i in range(8)]
+    found = answer(*runs)
+    told = [line for line in found.reasons if " is undecided" in line]
+    means = [float(run_.evaluation.values(run_.evaluation.metrics[0]).mean()) for run_ in runs]
+    ranked = [f"s{i}" for i in np.argsort(means)[::-1]]
+    assert [line.split(" ")[0] for line in told] == ranked[1:5]
+    assert found.reasons[-1] == f"3 more systems are undecided beside {ranked[0]}."
 
 
 def test_runs_that_cannot_be_compared_give_no_recommendation() -> None:

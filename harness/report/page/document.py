@@ -77,10 +77,10 @@ def report_page(
     parts.append(Part("runs", "Runs and manifests", _runs(comparison)))
     page_text = _page(name, comparison, parts)
     explorers = [page for page in groups if page.explorer is not None]
-    room = LARGEST - len(page_text.encode())
-    for page in explorers:
-        made = page.explorer_html(max(_LEAST, room // len(explorers)))
-        page_text = page_text.replace(page.place, made)
+    for at, page in enumerate(explorers):
+        # What an earlier one did not need is there for the others.
+        room = (LARGEST - len(page_text.encode())) // (len(explorers) - at)
+        page_text = page_text.replace(page.place, page.explorer_html(max(_LEAST, room)))
     return page_text
 
 

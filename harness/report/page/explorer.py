@@ -33,6 +33,9 @@ from harness.types import Dataset
 STATIC = 20
 """Queries that are there without the script."""
 
+STATIC_HITS = 10
+"""Hits of each of their rankings; the script shows all."""
+
 _TEXT_CELLS = 400
 _TITLE_CELLS = 110
 
@@ -206,7 +209,7 @@ class Explorer:
         )
 
     def _ranking(self, query: dict[str, Any], system: int, chosen: Chosen) -> Markup:
-        hits = query["r"][system]
+        hits = query["r"][system][:STATIC_HITS]
         items = [self._hit(query, system, doc, chosen) for doc in hits]
         missed = [doc for doc, grade in query["j"].items() if grade >= 1 and doc not in hits]
         parts = [
@@ -215,7 +218,7 @@ class Explorer:
         ]
         if missed:
             parts += [
-                el("p", f"Relevant, not among the first {self.k}:"),
+                el("p", f"Relevant, not among the first {min(self.k, STATIC_HITS)}:"),
                 el("ul", *(self._hit(query, system, doc, chosen) for doc in missed)),
             ]
         return el("section", *parts)

@@ -9,10 +9,11 @@ from typing import Any
 
 from harness.comparison import Comparison, Group
 from harness.errors import MissingDependencyError, counted
+from harness.percentiles import NEEDS
 from harness.recommendation import Recommendation
 from harness.report.comparison_tables import systems_tables
 from harness.report.diff_tables import diff_tables
-from harness.report.page.explorer import STATIC, Explorer, explorer_of, shown_of
+from harness.report.page.explorer import STATIC, Chosen, Explorer, explorer_of, shown_of
 from harness.report.page.markup import Markup, el, joined, own_direction
 from harness.report.page.pictures import Pictures, drawn, figure, time_level
 from harness.report.page.systems import (
@@ -30,9 +31,6 @@ from harness.types import Dataset
 
 PAIRS_OPEN = 15
 """Of six systems all are to be seen at once, of more those of the best one."""
-
-_STATIC_BYTES = 12_000 * STATIC // 2
-"""Of the queries that are there without the script: two rankings each, with titles."""
 
 _LOUD = re.compile(r"^(raised|warning)|NOT COMPARABLE|at different times|not steady")
 """Notes that are not folded away."""
@@ -98,13 +96,29 @@ class GroupPage:
                 yield Part(f"{self._id}-{name}", heading, content, dataset)
 
     def explorer_html(self, budget: int) -> Markup:
-        """The explorer in at most ``budget`` bytes, or little more."""
+        """The explorer in at most ``budget`` bytes, unless that is less than its least."""
         explorer = self.explorer
         if explorer is None:
             return Markup()
-        chosen = explorer.chosen(budget - _STATIC_BYTES)
+        first = self._still(explorer, explorer.chosen(budget))
+        chosen = explorer.chosen(budget - len(first.encode(errors="replace")))
+        still = self._still(explorer, chosen)
+        script = el("script", Markup(explorer.document(chosen)), type="application/json")
+        shown = shown_of(len(chosen.queries), len(explorer.query_ids))
+        return el(
+            "div",
+            el("p", shown, class_="shown", hidden=True),
+            el("div", still, class_="still"),
+            script,
+            class_="explorer",
+            id=f"{self._id}-explorer",
+        )
+
+    @staticmethod
+    def _still(explorer: Explorer, chosen: Chosen) -> Markup:
+        """What is there without the script."""
         a, b = (explorer.names[at] for at in explorer.pair)
-        still = joined(
+        return joined(
             [
                 el(
                     "p",
@@ -117,22 +131,12 @@ class GroupPage:
                 explorer.without_script(chosen),
             ]
         )  # fmt: skip
-        script = el("script", Markup(explorer.document(chosen)), type="application/json")
-        shown = shown_of(len(chosen.queries), len(explorer.query_ids))
-        return el(
-            "div",
-            el("p", shown, class_="shown", hidden=True),
-            el("div", still, class_="still"),
-            script,
-            class_="explorer",
-            id=f"{self._id}-explorer",
-        )
 
     def _front(self) -> Markup:
         if self._no_pictures:
             return el("p", self._no_pictures)
         if not self._pictures.front:
-            return el("p", "No system has a time: these are rankings that were made elsewhere.")
+            return el("p", self._untimed())
         return joined(
             [
                 figure(self._pictures.front, "Quality against time"),
@@ -144,6 +148,14 @@ class GroupPage:
                 ),
             ]
         )
+
+    def _untimed(self) -> str:
+        calls = max(run.summary["latency_ms"].get("n", 0) for run in self._group.runs)
+        replayed = all(run.summary["latency_ms"].get("mean") is None for run in self._group.runs)
+        if replayed or not calls:
+            return "No system has a time: these are rankings that were made elsewhere."
+        least = NEEDS[50.0].printed
+        return f"Too few calls for a median: {counted(calls, 'call')}, it takes {least}."
 
     def _systems(self) -> Markup:
         notes = systems_tables(self._comparison, self._group)[-1].notes
