@@ -223,7 +223,10 @@ class Explanation:
 
     def _fates(self, ranks: Sequence[int]) -> dict[str, str]:
         return {
-            self.systems[run].name: fate(ranks[run], [ranks[at] for at in legs], self.k)
+            # A run that is a leg of the other one has the longer list of the leg here.
+            self.systems[run].name: fate(
+                ranks[run] if ranks[run] <= self.k else 0, [ranks[at] for at in legs], self.k
+            )
             for run in range(len(self.runs))
             if (legs := self.legs_of(run))
         }

@@ -126,6 +126,8 @@ def paired_tests(
     moments: list[Moments] = []
     found: dict[str, list[Floats]] = {name: [] for name in columns}
     step = max(1, _CELLS // max(1, n * metrics))
+    if n <= EXACT_ROWS:  # each difference is added up in every sign pattern
+        step = max(1, min(step, 4 * _CELLS // (metrics << n)))
     for start in range(0, max(1, len(places)), step):
         a, b = places[start : start + step].T
         d = (values[b] - values[a]).transpose(1, 0, 2).reshape(n, len(a) * metrics)
@@ -187,7 +189,13 @@ def _sampled_p(values: Floats, places: NDArray[np.int64], resamples: int, seed: 
     rounding = 2 * n * np.finfo(np.float64).eps * (sizes[a] + sizes[b])
     threshold = np.abs(sums[b] - sums[a]) - ROUNDING - rounding
     extreme = np.zeros((len(places), metrics), dtype=np.int64)
-    for signs in sign_patterns(n, seed=seed, resamples=resamples):
+    few = max(1, 2 * _CELLS // max(1, systems * metrics))
+    pieces = (
+        patterns[start : start + few]
+        for patterns in sign_patterns(n, seed=seed, resamples=resamples)
+        for start in range(0, len(patterns), few)
+    )
+    for signs in pieces:
         signed = (table.T @ signs.T).reshape(systems, metrics, -1)
         work = np.empty(signed.shape[1:])
         for row, (i, j) in enumerate(places):

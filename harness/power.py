@@ -153,7 +153,7 @@ def _least(enough: Callable[[Floats], NDArray[np.bool_]], start: Floats) -> Floa
     infinite where none is."""
     low, high = np.ceil(start) - 1, np.ceil(start)
     found = enough(high)
-    while not (found | (high >= _MOST)).all():
+    while not (found | ~(high < _MOST)).all():  # also ends on NaN
         low, high = np.where(found, low, high), np.where(found, high, 2 * high)
         found |= enough(high)
     while (wide := high - low > np.maximum(1.0, _NEAR * high)).any():

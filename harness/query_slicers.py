@@ -110,7 +110,12 @@ def _by_key(key: str, queries: Sequence[Query], most: int) -> Grouping:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number that no float can hold
+        return False
 
 
 def _by_value(by: str, what: str, labels: Sequence[Sequence[str]], most: int) -> Grouping:

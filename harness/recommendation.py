@@ -74,6 +74,8 @@ def _of_group(group: Group, margin: float) -> Recommendation:
         *view.hybrids(),
     ]
     tied = view.tied(best) if taken == best else []
+    if tied and all(view.faster(best, name) for name in tied if name != best):
+        tied = []
     return Recommendation(
         group.dataset,
         None if tied else taken,
@@ -106,18 +108,20 @@ class _View:
         equals = [
             name
             for name in self.group.names
-            if name != best and self._equivalent(best, name) and self._faster(name, best)
+            if name != best
+            and (self._equivalent(best, name) or name in self.tied(best))
+            and self.faster(name, best)
         ]
         return min(equals, key=lambda name: self._ratio(best, name) or 1.0, default=best)
 
     def tied(self, best: str) -> list[str]:
         """All systems with the mean of ``best``, if there are several."""
         mean = self.group.mean(best, self.metric)
-        compared = {name for pair in self.pairs for name in pair}
         same = [
             name
             for name in self.group.names
-            if name in compared and abs(self.group.mean(name, self.metric) - mean) <= ROUNDING
+            if (name == best or self._delta(best, name) is not None)
+            and abs(self.group.mean(name, self.metric) - mean) <= ROUNDING
         ]
         return same if len(same) > 1 else []
 
@@ -127,11 +131,7 @@ class _View:
         if tied:
             return f"Nothing tells {_named(tied)} apart {where}: each has the highest {value}."
         if taken != best:
-            times = _times(self._ratio(taken, best))
-            return (
-                f"Take {taken} {where}: its {value} is equivalent to the highest ({best}, "
-                f"{self._value(best)}; within {self.margin:g}), and it is {times} faster."
-            )
+            return f"Take {taken} {where}: {self._instead(taken, best)}."
         beaten, unbeaten = self._beaten(taken)
         if not unbeaten:
             others = _named(beaten)
@@ -145,6 +145,18 @@ class _View:
             f"Take {taken} {where} if you must choose now: highest {value}, but not shown to be "
             f"better than {_named(unbeaten)}."
         )
+
+    def _instead(self, taken: str, best: str) -> str:
+        """Why not the highest mean."""
+        value, times = f"{self.metric} {self._value(taken)}", _times(self._ratio(taken, best))
+        there = f"{best}, {self._value(best)}"
+        if abs(self._difference(best, taken) or 0.0) <= ROUNDING:
+            return f"the highest {value}, as {best} has, and {times} faster"
+        if self._wins(best, taken):
+            less = f"but by less than {self.margin:g}, and it is {times} faster"
+            return f"its {value} is lower than the highest ({there}), {less}"
+        equal = f"is equivalent to the highest ({there}; within {self.margin:g})"
+        return f"its {value} {equal}, and it is {times} faster"
 
     def doubts(self, taken: str) -> list[str]:
         """What speaks against the choice whatever its mean is."""
@@ -162,7 +174,7 @@ class _View:
 
     def cost(self, taken: str, best: str) -> list[str]:
         """What the choice costs in time beside the fastest other one."""
-        rivals = [n for n in self.group.names if n not in (taken, best) and self._faster(n, taken)]
+        rivals = [n for n in self.group.names if n not in (taken, best) and self.faster(n, taken)]
         if not rivals:
             return []
         fastest = max(rivals, key=lambda name: self._ratio(name, taken) or 0.0)
@@ -251,7 +263,8 @@ class _View:
         delta = self._delta(one, other)
         return delta is not None and (delta.verdict is Verdict.EQUIVALENT or delta.within_margin)
 
-    def _faster(self, name: str, than: str) -> bool:
+    def faster(self, name: str, than: str) -> bool:
+        """Whether ``name`` was shown to be faster."""
         delta = self._times.get((than, name)) or self._times.get((name, than))
         if delta is None:
             return False
@@ -286,7 +299,8 @@ def _times(ratio: float | None) -> str:
         return ""
     if ratio < 2:
         return f"{100 * (ratio - 1):.0f} %"
-    return f"about {float(f'{ratio:.2g}'):,.3g} times" if ratio < 1000 else "over 1,000 times"
+    shown = float(f"{ratio:.2g}")
+    return f"about {shown:,.0f} times" if shown >= 10 else f"about {shown:g} times"
 
 
 def _signed(value: float) -> str:

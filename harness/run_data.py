@@ -55,12 +55,14 @@ def datasets_of(
     Raises:
         HarnessError: one of ``named`` is no dataset, or none of those of the runs.
     """
-    split = groups[0][0].summary["dataset"]["split"]
-    loaded = [one if isinstance(one, Dataset) else load_dataset(one, split) for one in named]
+    splits = list(dict.fromkeys(runs[0].summary["dataset"]["split"] for runs in groups))
     known = {run.summary["dataset"]["fingerprint"] for runs in groups for run in runs}
-    for dataset in loaded:
-        if dataset.fingerprint not in known:
-            dataset_of(groups[0], dataset)  # says what is wrong with it
+    loaded: list[Dataset] = []
+    for one in named:
+        found_here = [one] if isinstance(one, Dataset) else _in_splits(one, splits)
+        if not any(dataset.fingerprint in known for dataset in found_here):
+            dataset_of(groups[0], found_here[0])  # says what is wrong with it
+        loaded += found_here
     found: list[Dataset | str] = []
     for runs in groups:
         wanted = {run.summary["dataset"]["fingerprint"] for run in runs}
@@ -71,6 +73,20 @@ def datasets_of(
             if fitting:
                 raise
             found.append(f"{problem.given}.")
+    return found
+
+
+def _in_splits(place: str | Path, splits: Sequence[str]) -> list[Dataset]:
+    """The dataset there in each of ``splits`` that it has; the error of the first if in none."""
+    found: list[Dataset] = []
+    problems: list[HarnessError] = []
+    for split in splits:
+        try:
+            found.append(load_dataset(place, split))
+        except HarnessError as problem:
+            problems.append(problem)
+    if not found:
+        raise problems[0]
     return found
 
 

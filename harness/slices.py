@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -199,10 +200,14 @@ class _Systems:
             self._group.names,
             self._group.names[self._base],
             self._group.metrics,
-            self._slice("all queries", range(len(self._ids))),
+            self._whole,
             tuple(slices),
             (*grouping.notes, *self._warnings),
         )
+
+    @cached_property
+    def _whole(self) -> Slice:
+        return self._slice("all queries", range(len(self._ids)))
 
     def _slice(self, label: str, rows: Sequence[int]) -> Slice:
         names, metrics = self._group.names, self._group.metrics

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.comparability import not_comparable
+from harness.errors import counted
 from harness.metrics import Metric
 from harness.paired import PairedTests, paired_tests
 from harness.power import ROUNDING, Needed
@@ -139,6 +140,7 @@ class PairJudge:
     ) -> None:
         self._dataset, self._names, self._metrics = dataset, names, metrics
         self._values = [_additive(one, metrics) for one in values]
+        self._resampled: dict[int, dict[int, NDArray[np.float64]]] = {}
         self._refusal = refusal or (lambda i, j: (Verdict.UNDECIDED, ""))
 
     @classmethod
@@ -153,6 +155,11 @@ class PairJudge:
                 return Verdict.NOT_COMPARABLE, reason
             if not runs[i].evaluation.query_ids:
                 return Verdict.MISSING, "no evaluated query"
+            for run in (runs[i], runs[j]):
+                for metric in metrics:
+                    n = int(np.count_nonzero(~np.isfinite(run.evaluation.values(metric))))
+                    if n:
+                        return Verdict.MISSING, f"{metric} has no value on {counted(n, 'query')}"
             return Verdict.UNDECIDED, ""
 
         return cls(dataset, names, metrics, [_by_id(run, metrics) for run in runs], refusal)
@@ -223,8 +230,7 @@ class PairJudge:
         i, j = pair
         difference, ends = float(found.difference[at]), found.ci95[at]
         if metric.geometric:
-            columns = (self._values[place][:, at[1]] for place in pair)
-            difference, ends = _in_means(metric, *columns)
+            difference, ends = self._in_means(pair, metric, at[1])
         effect = float(found.effect_size[at])
         delta = Delta(
             str(metric),
@@ -249,6 +255,36 @@ class PairJudge:
             },
         )
         return _decided(delta, needed, geometric=metric.geometric)
+
+    def _in_means(
+        self, pair: Pair, metric: Metric, column: int
+    ) -> tuple[float, NDArray[np.float64]]:
+        """Mean of b minus mean of a, and its interval, for a metric whose mean is geometric: the
+        difference of two such means is not the mean of differences."""
+        if column not in self._resampled:
+            self._resampled[column] = self._resample(column)
+        a, b = (metric.from_additive(self._values[at][:, column].mean()) for at in pair)
+        ends = np.full(2, np.nan)
+        if len(self._values[pair[0]]) > 1:
+            drawn = [metric.from_additive(self._resampled[column][at]) for at in pair]
+            ends = interval((drawn[1] - drawn[0])[:, None])[0]
+        difference = float(b - a)
+        return (0.0 if abs(difference) <= ROUNDING else difference), ends
+
+    def _resample(self, column: int) -> dict[int, NDArray[np.float64]]:
+        """Resampled means of every system, on the additive scale; systems with equally many
+        queries see the same resamples."""
+        lengths: dict[int, list[int]] = {}
+        for at, values in enumerate(self._values):
+            lengths.setdefault(len(values), []).append(at)
+        found: dict[int, NDArray[np.float64]] = {}
+        for n, systems in lengths.items():
+            if n > 1:
+                means = bootstrap_means(
+                    np.column_stack([self._values[at][:, column] for at in systems])
+                )
+                found |= dict(zip(systems, means.T, strict=True))
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -329,21 +365,6 @@ def _additive(values: NDArray[np.float64], metrics: Sequence[Metric]) -> NDArray
     """``values`` on the scale whose mean counts."""
     columns = zip(metrics, values.T, strict=True)
     return np.column_stack([metric.additive(column) for metric, column in columns])
-
-
-def _in_means(
-    metric: Metric, a: NDArray[np.float64], b: NDArray[np.float64]
-) -> tuple[float, NDArray[np.float64]]:
-    """Mean of b minus mean of a, and its interval, for a metric whose mean is geometric: the
-    difference of two such means is not the mean of differences."""
-    values = np.column_stack([a, b])
-    means = metric.from_additive(values.mean(axis=0))
-    ends = np.full(2, np.nan)
-    if len(values) > 1:
-        resampled = metric.from_additive(bootstrap_means(values))
-        ends = interval(resampled[:, 1:] - resampled[:, :1])[0]
-    difference = float(means[1] - means[0])
-    return (0.0 if abs(difference) <= ROUNDING else difference), ends
 
 
 def _decided(delta: Delta, needed: Needed, *, geometric: bool) -> Delta:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,19 @@ def bench_data() -> Path:
     if not folder.is_dir():
         pytest.fail(f"BENCH_DATA names {given}, which is no folder")  # not a reason to be green
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _own_modules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What a test imports from its own folder is gone for the next one, which may have a module of
+    the same name."""
+    before, path = set(sys.modules), list(sys.path)
+    yield
+    base = str(tmp_path_factory.getbasetemp())
+    for name in sys.modules.keys() - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(base):
+            del sys.modules[name]
+    sys.path[:] = path
 
 
 @pytest.fixture(autouse=True)

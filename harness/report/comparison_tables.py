@@ -381,6 +381,9 @@ def _board_table(comparison: Comparison, board: Board, columns: range) -> Table:
         average = board.averages[at]
         rows.append([*row, "-" if np.isnan(average) else quality_text(average)])
     notes = ["average: over datasets, each counting once; no test looks at it"]
+    changed = [name for name in board.systems if len(_hashes(comparison, name)) > 1]
+    if changed:
+        notes.append(f"warning: other parameters on some datasets: {', '.join(changed)}")
     if np.isnan(board.averages).any():
         notes.append("-: not measured there, so there is no average to compare with the others")
     return Table(
@@ -389,6 +392,16 @@ def _board_table(comparison: Comparison, board: Board, columns: range) -> Table:
         rows,
         notes=notes,
     )
+
+
+def _hashes(comparison: Comparison, name: str) -> set[str]:
+    """Of the parameters of what is called ``name`` on the datasets."""
+    return {
+        str(run.manifest["retriever"]["hash"])
+        for group in comparison.groups
+        for other, run in zip(group.names, group.runs, strict=True)
+        if other == name and run.manifest.get("retriever", {}).get("hash")
+    }
 
 
 def answer_table(found: Recommendation) -> Table:

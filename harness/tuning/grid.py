@@ -104,7 +104,9 @@ def checked_grid(
         elif inside:
             problems.add(_bad(path, f"either {inside[0]!r} as a whole or what is inside it"))
         else:
-            checked[path] = tuple(v for i, v in enumerate(values) if v not in values[:i])
+            # 1 and true are equal, and not the same value.
+            kinds = [(isinstance(v, bool), v) for v in values]
+            checked[path] = tuple(v for i, v in enumerate(values) if kinds[i] not in kinds[:i])
     return checked
 
 

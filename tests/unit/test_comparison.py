@@ -465,6 +465,41 @@ class TestSeveralDatasets:
         assert "boards" not in compare_runs(self.RUNS[:2]).as_dict()
 
 
+def test_a_metric_without_a_value_on_some_queries_is_refused_and_not_tested() -> None:
+    runs = [run("a", BASE), run("b", [float("nan"), *BASE[1:]]), run("c", WORSE)]
+    found = {(d.a, d.b): (d.verdict, d.reason) for d in compare_runs(runs).deltas}
+    missing = (Verdict.MISSING, "nDCG@10 has no value on 1 query")
+    assert found["a", "b"] == found["b", "c"] == missing
+    assert found["a", "c"][0] is Verdict.WORSE
+
+
+def test_queries_needed_never_fall_along_the_steps_of_holm() -> None:
+    deltas = compare_runs([run(str(i), [0.5] * 24) for i in range(4)]).deltas
+    assert len({delta.queries_needed for delta in deltas}) == 1
+    (delta, *_) = deltas
+    assert delta.queries_needed is not None
+    enough = [0.5] * (24 + delta.queries_needed)
+    verdicts = {d.verdict for d in compare_runs([run(str(i), enough) for i in range(4)]).deltas}
+    assert verdicts == {Verdict.EQUIVALENT}
+
+
+def test_a_metric_that_not_all_runs_have_is_told() -> None:
+    more = run("b", BASE)
+    evaluation = replace(
+        more.evaluation,
+        metrics=parse_metrics(["nDCG@10", "R@3"]),
+        per_query=np.column_stack([BASE, BASE]),
+        means=more.evaluation.means * 2,
+    )
+    found = compare_runs([run("a", BASE), replace(more, evaluation=evaluation)])
+    assert found.warnings == ("left out, since not all runs have them: R@3",)
+
+
+def test_systems_stand_in_one_order_on_all_datasets() -> None:
+    runs = [run(n, BASE, **on(d)) for d, names in (("x", "ab"), ("y", "ba")) for n in names]
+    assert [group.names for group in compare_runs(runs).groups] == [("a", "b"), ("a", "b")]
+
+
 def test_who_was_beaten_by_whom() -> None:
     runs = [run("low", WORSE), run("high", BASE), run("other", BASE)]
     (group,) = compare_runs(runs).groups

@@ -126,6 +126,16 @@ def test_equal_means_tell_nobody_apart_unless_one_is_faster() -> None:
     assert found.sentence.startswith("Nothing tells a and b apart on dataset: each has the highest")
     quick = answer(*runs, times=(faster("a", "b", 0.1),))
     assert quick.system == "b"
+    assert quick.sentence.endswith("as a has, and about 10 times faster.")
+
+
+def test_a_loss_that_is_real_and_small_is_not_called_equivalent() -> None:
+    low = BASE - 0.003 + RNG.normal(0, 0.005, 500)
+    runs = [run("slow", list(BASE)), run("quick", list(low))]
+    found = answer(*runs, times=(faster("slow", "quick", 0.01),))
+    assert found.system == "quick"
+    assert "is lower than the highest (slow, " in found.sentence
+    assert "but by less than 0.01, and it is about 100 times faster." in found.sentence
 
 
 def test_what_was_not_compared_is_not_claimed_to_be_beaten() -> None:

@@ -16,7 +16,7 @@ from importlib import resources
 from itertools import groupby
 from typing import Any
 
-from harness import __version__
+from harness import __version__, secrets
 from harness.comparison import Comparison
 from harness.errors import counted
 from harness.recommendation import Recommendation, recommend
@@ -157,7 +157,10 @@ def _without_warnings(comparison: Comparison) -> Comparison:
     def silent(run: Run) -> Run:
         n = len(run.summary.get("warnings", ()))
         told = [f"{n:,} {_WITHOUT_TEXTS}"] if n else []
-        return replace(run, summary={**run.summary, "warnings": told})
+        silenced: dict[str, list[str]] = {
+            name: [] for name in secrets.FREE_TEXTS if name in run.summary
+        }
+        return replace(run, summary={**run.summary, **silenced, "warnings": told})
 
     groups = tuple(
         replace(group, runs=tuple(map(silent, group.runs))) for group in comparison.groups

@@ -28,13 +28,11 @@ from harness.report.run_facts import latency_of, levels, relative_folder
 from harness.report.table import Marked, Table
 from harness.run import Run
 from harness.slices import FEW, Slice, Slicing
+from harness.stats import EXACT_ROWS
 from harness.types import Verdict
 
 PAIRS_SHOWN = 66
 """Of twelve systems all, of more those of the best one."""
-
-EXACT_UP_TO = 13
-"""Queries up to which the test counts all sign patterns."""
 
 _FASTER = {Verdict.BETTER: "faster", Verdict.WORSE: "slower", Verdict.MISSING: "no times"}
 
@@ -131,7 +129,7 @@ def differences_wide(
     tests = sorted({name for delta in deltas for name in delta.tests})
     rows = [row for delta in shown for row in _difference_rows(delta, tests)]
     tested = sum(delta.p is not None for delta in deltas)
-    exact = bool(tested) and max(delta.n for delta in deltas) <= EXACT_UP_TO
+    exact = bool(tested) and max(delta.n for delta in deltas) <= EXACT_ROWS
     how = "all sign patterns" if exact else f"{group.resamples:,} resamples"
     notes = [
         "b − a, with its 95 % bootstrap interval; the verdict speaks of b",
@@ -301,7 +299,7 @@ def _rules(comparison: Comparison, group: Group) -> dict[str, str]:
         "ties": all_of([summary.get("tie_rule", "?") for summary in summaries]),
         "version of the metrics": all_of([s.get("metrics_version", "?") for s in summaries]),
         "intervals of means": "95 %, percentile bootstrap over queries",
-        "test": f"paired randomisation, {group.resamples:,} resamples, two-sided",
+        "test": f"paired randomisation, {_patterns(group)}, two-sided",
         "family (Holm)": "the pairs of one metric on one dataset",
         "level": f"{ALPHA:g}",
         "margin of equivalence": f"{comparison.margin:g}",
@@ -309,6 +307,14 @@ def _rules(comparison: Comparison, group: Group) -> dict[str, str]:
             "every pair" if comparison.baseline is None else f"all with {comparison.baseline}"
         ),
     }
+
+
+def _patterns(group: Group) -> str:
+    """How many sign patterns the test looks at."""
+    tested = [delta.n for delta in group.deltas if delta.p is not None]
+    if tested and max(tested) <= EXACT_ROWS:
+        return "all sign patterns"
+    return f"{group.resamples:,} resamples"
 
 
 def runs_table(comparison: Comparison) -> Table:
