@@ -73,12 +73,11 @@ def _of_group(group: Group, margin: float) -> Recommendation:
         *view.rivals(taken),
         *view.hybrids(),
     ]
-    tied = view.tied(best) if taken == best else []
-    if tied and all(view.faster(best, name) for name in tied if name != best):
-        tied = []
+    tied = [name for name in view.tied(best) if name != best] if taken == best else []
+    told_apart = all(view.faster(best, name) for name in tied)
     return Recommendation(
         group.dataset,
-        None if tied else taken,
+        taken if told_apart else None,
         view.sentence(taken, best, tied),
         tuple(reasons),
     )
@@ -128,8 +127,14 @@ class _View:
     def sentence(self, taken: str, best: str, tied: Sequence[str]) -> str:
         value = f"{self.metric} {self._value(taken)}"
         where = f"on {self.group.dataset}"
+        if tied and all(self.faster(best, name) for name in tied):
+            others = f"{_named(tied)} {'has' if len(tied) == 1 else 'have'}"
+            return (
+                f"Take {taken} {where}: the highest {value}, as {others}, and the fastest of them."
+            )
         if tied:
-            return f"Nothing tells {_named(tied)} apart {where}: each has the highest {value}."
+            named = _named([best, *tied])
+            return f"Nothing tells {named} apart {where}: each has the highest {value}."
         if taken != best:
             return f"Take {taken} {where}: {self._instead(taken, best)}."
         beaten, unbeaten = self._beaten(taken)
