@@ -53,9 +53,9 @@ class TestVerdicts:
         assert run("compare", *BOTH, "--dataset", "data", *QUICK) == 0
         assert "Holm over the pair of this metric and dataset" in run.out
         assert "Paired differences in nDCG@10 on data" in run.out
-        assert run.out.rindex("Nothing tells own and bm25 apart") > run.out.rindex(
-            "Paired differences"
-        )
+        # Both find the same; whether one is shown to be faster is the machine's.
+        answer = max(run.out.rfind("Nothing tells own and bm25 apart"), run.out.rfind("Take "))
+        assert answer > run.out.rindex("Paired differences")
 
     def test_baseline_margin_and_further_tests_reach_the_document(
         self, project: Path, run: Command

@@ -127,6 +127,9 @@ def test_equal_means_tell_nobody_apart_unless_one_is_faster() -> None:
     quick = answer(*runs, times=(faster("a", "b", 0.1),))
     assert quick.system == "b"
     assert quick.sentence.endswith("as a has, and about 10 times faster.")
+    first = answer(*runs, times=(faster("b", "a", 0.1),))
+    assert first.system == "a"
+    assert first.sentence.endswith("as b has, and the fastest of them.")
 
 
 def test_a_loss_that_is_real_and_small_is_not_called_equivalent() -> None:
