@@ -35,6 +35,9 @@ from harness.types import Dataset
 LARGEST = 1_900_000
 """Bytes of the page; the explorer of each dataset gets an equal share of what is left."""
 
+_MANIFESTS = 100_000
+"""Bytes of manifests: of some fifteen runs."""
+
 _LEAST = 60_000
 """Bytes of an explorer, however large the rest of the page is."""
 
@@ -129,15 +132,23 @@ def _rules(comparison: Comparison) -> Markup:
 
 
 def _runs(comparison: Comparison) -> Markup:
+    """The runs, and as many of their manifests as :data:`_MANIFESTS` allows."""
     blocks = [table_html(runs_table(comparison))]
     surroundings: dict[str, str] = {}
+    room, left_out = _MANIFESTS, 0
     for group in comparison.groups:
         for name, run in zip(group.names, group.runs, strict=True):
             label = f"{name} on {group.dataset}"
+            text = _manifest(run, label, surroundings)
+            room -= len(text.encode(errors="replace"))
+            if room < 0:
+                left_out += 1
+                continue
             summary = el("summary", "Manifest of ", own_direction(label))
-            blocks.append(
-                el("details", summary, el("pre", _manifest(run, label, surroundings), dir="ltr"))
-            )
+            blocks.append(el("details", summary, el("pre", text, dir="ltr")))
+    if left_out:
+        told = f"{counted(left_out, 'manifest')} left out, to keep the page small: each lies in "
+        blocks.append(el("p", f"{told}the folder of its run.", class_="aside"))
     return joined(blocks)
 
 
