@@ -48,6 +48,7 @@ def test_intervals_over_queries_cover_at_least_what_they_say() -> None:
     assert all(share >= 0.95 - CHANCE for share in _shares(tally)), _shares(tally)
 
 
+@pytest.mark.slow
 def test_a_percentile_that_falls_between_two_queries_is_covered() -> None:
     shares = _shares(call_tally(WORLDS["wide"], (100, 12), 1, RUNS))
     assert all(0.93 <= share <= 0.98 for share in shares), shares

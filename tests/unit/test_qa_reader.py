@@ -17,7 +17,7 @@ from retrievers.qa_reader import HuggingFaceReader, _spans, _Window
 from tests.unit.tiny_encoder import one_thread
 from tests.unit.tiny_reader import build_tiny_reader
 
-pytestmark = pytest.mark.dense
+pytestmark = [pytest.mark.dense, pytest.mark.slow]
 
 LEAVE = Document("leave", "Every employee has 25 days of paid leave a year.", "not read")
 SEOUL = Document("seoul", "Seoul is the capital. 서울은 수도이다.")

@@ -185,7 +185,7 @@ class GroupPage:
     def _times(self) -> Markup:
         tables = [table_html(cost_table(self._group))]
         if self._group.latency:
-            tables.append(table_html(speed_table(self._group)))
+            tables.append(table_html(speed_table(self._group), sortable=False))
         shown = [
             figure(svg, name) if at == 0 else el("details", el("summary", name), figure(svg, name))
             for at, (name, svg) in enumerate(self._pictures.times)
