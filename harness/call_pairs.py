@@ -121,20 +121,22 @@ def typical_thetas(pairs: Pairs, groups: Clusters) -> NDArray[np.float64]:
 def tail_thetas(pairs: Pairs, level: float = 95.0) -> NDArray[np.float64]:
     """For each launch the log ratio of the two sides' ``level``-th percentile over queries, each
     by the median of its calls."""
-    found = []
-    for launch in np.unique(pairs.launch):
-        own = pairs.launch == launch
-        ends = [
-            harrell_davis(np.exp(_medians(log[own], pairs.query[own])), level)
-            for log in (pairs.log_a, pairs.log_b)
-        ]
-        found.append(math.log(ends[1] / ends[0]))
-    return np.array(found)
+    launches = np.unique(pairs.launch)
+    return np.array([tail_theta(pairs.take(pairs.launch == one), level) for one in launches])
+
+
+def tail_theta(pairs: Pairs, level: float = 95.0) -> float:
+    """The same over all ``pairs`` as one."""
+    ends = [
+        harrell_davis(np.exp(medians(log, pairs.query)), level)
+        for log in (pairs.log_a, pairs.log_b)
+    ]
+    return math.log(ends[1] / ends[0])
 
 
 def theta(log_ratio: NDArray[np.float64], query: NDArray[np.integer]) -> float:
     """The typical log ratio: each query by the median of its pairs, then the trimmed mean."""
-    return trimmed_mean(_medians(log_ratio, query))
+    return trimmed_mean(medians(log_ratio, query))
 
 
 def trimmed_mean(values: NDArray[np.float64], cut: float = TRIM) -> float:
@@ -157,7 +159,7 @@ def harrell_davis(values: NDArray[np.float64], level: float) -> float:
     return float(np.diff(shares) @ np.sort(values))
 
 
-def _medians(values: NDArray[np.float64], group: NDArray[np.integer]) -> NDArray[np.float64]:
+def medians(values: NDArray[np.float64], group: NDArray[np.integer]) -> NDArray[np.float64]:
     """The median of each group that occurs, by rising number of the group."""
     from scipy.ndimage import median
 

@@ -43,6 +43,7 @@ FLOORS = [
     {"standalone", "result_file", "reading", "submission_scores", "submission"},
     {"question_answering"},
     {"launches", "launch_merge", "launch_worker", "cold", "cold_record", "cold_worker"},
+    {"duet"},
     {"sessions", "report"},
     {"api"},
     {"cli"},

@@ -1,0 +1,194 @@
+"""One side's process, seen from outside: started, told what to do, and never waited for in vain."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import struct
+import subprocess
+import tempfile
+import time
+from array import array
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any
+
+from harness.duet import worker
+from harness.duet.sides import Side
+
+START_S = 1800.0
+"""Longest time in seconds until a side has built its index."""
+
+_SLACK_NS = 20_000_000
+_END_S = 2.0
+_LINES = 3
+_LONGEST = 400
+_NUMBER = struct.Struct("=q")
+
+
+class LostError(Exception):
+    """A side's process died, hung, or said something impossible; the text says which and why."""
+
+
+class BrokenSideError(Exception):
+    """A side cannot be built: it would fail in the next process, too."""
+
+
+class SideProcess:
+    """A process that holds the retriever of one side.
+
+    Args:
+        spec: what is measured, the same for both sides.
+        hash_seed: PYTHONHASHSEED, the same for both sides.
+        call_s: longest time of one call in seconds.
+    """
+
+    def __init__(
+        self, side: Side, spec: Mapping[str, Any], *, hash_seed: int, call_s: float
+    ) -> None:
+        self.side = side
+        self.call_s = call_s
+        self.facts: dict[str, Any] = {}
+        self._words: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        self._buffer = b""
+        place = side.place
+        try:
+            self._process = subprocess.Popen(
+                [str(place.python), "-P", str(Path(worker.__file__).resolve())],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._words,
+                cwd=place.folder,
+                env=os.environ | {"PYTHONHASHSEED": str(hash_seed)},
+                start_new_session=True,  # Ctrl-C is for whoever watches
+                bufsize=0,
+            )
+        except OSError as problem:
+            self._words.close()
+            raise BrokenSideError(f"cannot start {place.python}: {problem.strerror}") from None
+        if self._process.stdin is None or self._process.stdout is None:
+            raise AssertionError("both were asked for")
+        self._told, self._answers = self._process.stdin.fileno(), self._process.stdout.fileno()
+        retriever = side.retriever if isinstance(side.retriever, str) else dict(side.retriever)
+        message = dict(spec) | {
+            "retriever": retriever,
+            "overrides": list(side.overrides),
+            "sys_path": list(place.sys_path),
+        }
+        self._send(json.dumps(message).encode() + b"\n")
+
+    def ready(self) -> dict[str, Any]:
+        """Wait until the index is built; what the process says of itself.
+
+        Raises:
+            BrokenSideError: it cannot be built.
+            LostError: the process ended or took too long.
+        """
+        end = time.monotonic() + START_S
+        while b"\n" not in self._buffer:
+            self._buffer += self._read(1 << 16, end - time.monotonic())
+        line, self._buffer = self._buffer.split(b"\n", 1)
+        self.facts = json.loads(line)
+        if "error" in self.facts:
+            raise BrokenSideError(self.facts["error"] or self.facts["kind"])
+        return self.facts
+
+    def times(self, queries: Sequence[int]) -> array[int]:
+        """Nanoseconds of a call of each query, in this order; ``worker.FAILED`` where it raised.
+
+        Raises:
+            LostError: no answer in time, or times that cannot be.
+        """
+        start = time.monotonic_ns()
+        self._send(_NUMBER.pack(len(queries)) + array("q", queries).tobytes())
+        answer = self._numbers(len(queries))
+        took = time.monotonic_ns() - start
+        inside = sum(value for value in answer if value > 0)
+        if min(answer) < worker.FAILED or inside > took + _SLACK_NS:
+            raise self._lost(
+                f"its clock jumped: {inside / 1e9:.3f} s within {took / 1e9:.3f} s", kill=True
+            )
+        return answer
+
+    def rest(self) -> None:
+        """Let it collect its garbage now."""
+        self._send(_NUMBER.pack(worker.REST))
+        self._numbers(1)
+
+    def digests(self) -> array[int]:
+        """One number for each query, equal where the ranking is."""
+        self._send(_NUMBER.pack(worker.DIGESTS))
+        return self._numbers(len(self.facts["queries"]))
+
+    def close(self) -> None:
+        """End it, and whatever it started."""
+        with suppress(OSError):
+            os.write(self._told, _NUMBER.pack(worker.END))
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_END_S)
+        self._kill()
+        for pipe in (self._process.stdin, self._process.stdout, self._words):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+
+    def _send(self, content: bytes) -> None:
+        view = memoryview(content)
+        try:
+            while view:
+                view = view[os.write(self._told, view) :]
+        except OSError:
+            raise self._lost("it ended") from None
+
+    def _numbers(self, n: int) -> array[int]:
+        end = time.monotonic() + self.call_s * n
+        while len(self._buffer) < 8 * n:
+            self._buffer += self._read(8 * n - len(self._buffer), end - time.monotonic())
+        found = array("q", self._buffer[: 8 * n])
+        self._buffer = self._buffer[8 * n :]
+        return found
+
+    def _read(self, size: int, seconds: float) -> bytes:
+        if not select.select([self._answers], [], [], max(0.0, seconds))[0]:
+            raise self._lost("it gave no answer in time", kill=True)
+        chunk = os.read(self._answers, size)
+        if not chunk:
+            raise self._lost("it ended")
+        return chunk
+
+    def _lost(self, what: str, *, kill: bool = False) -> LostError:
+        if kill:
+            self._kill()
+        else:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_END_S)
+        code = self._process.poll()
+        how = f" ({_how(code)})" if code and not kill else ""
+        return LostError(f"{self.side.name}: {what}{how}{self._last_words()}")
+
+    def _last_words(self) -> str:
+        try:
+            size = self._words.seek(0, os.SEEK_END)
+            self._words.seek(max(0, size - 4096))
+            text = self._words.read().decode("utf-8", "replace")
+        except (OSError, ValueError):
+            return ""
+        lines = [line.strip() for line in text.splitlines() if line.strip()][-_LINES:]
+        return f"; its last words: {' / '.join(lines)[-_LONGEST:]}" if lines else ""
+
+    def _kill(self) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+
+def _how(code: int) -> str:
+    if code > 0:
+        return f"exit code {code}"
+    try:
+        return f"killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"killed by signal {-code}"

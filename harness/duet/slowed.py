@@ -1,0 +1,70 @@
+"""A retriever with real extra work in each call: what a duet must find, for a test of the duet."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterable, Sequence
+from statistics import median
+from typing import Any
+
+from harness.config import build_retriever
+from harness.retriever import Capabilities, RankingLike, Retriever
+from harness.types import Document, Query
+
+_BLOCK = bytes(256)
+_CALIBRATION = 1001
+
+
+class Slowed(Retriever):
+    """Another retriever that takes longer by a share of what each query usually takes.
+
+    The work is done by the processor within the call, as that of a regression would be, and its
+    amount is fixed for each query: nothing is multiplied afterwards.
+
+    Args:
+        retriever: a name of a config, or an inline ``{target, params}``.
+        share: extra time as a share of the fastest call of the same query so far; 0 adds nothing.
+        queries: ids of the queries that are slowed; all when empty.
+    """
+
+    def __init__(
+        self, retriever: str | dict[str, Any], share: float = 0.0, queries: Sequence[str] = ()
+    ) -> None:
+        self.inner = build_retriever(retriever)
+        self.share = share
+        self.only = frozenset(queries)
+        self._fastest: dict[str, int] = {}
+        self._unit_ns = median(_unit_ns() for _ in range(_CALIBRATION))
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self.inner.capabilities
+
+    def use_k(self, k: int) -> None:
+        self.inner.use_k(k)
+
+    def use_language(self, language: str | None) -> None:
+        self.inner.use_language(language)
+
+    def index(self, documents: Iterable[Document]) -> None:
+        self.inner.index(documents)
+
+    def search(self, query: Query, k: int) -> RankingLike:
+        start = time.perf_counter_ns()
+        found = self.inner.search(query, k)
+        took = time.perf_counter_ns() - start
+        usual = self._fastest[query.id] = min(took, self._fastest.get(query.id, took))
+        if not self.only or query.id in self.only:
+            for _ in range(round(self.share * usual / self._unit_ns)):
+                hashlib.blake2b(_BLOCK)
+        return found
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+def _unit_ns() -> int:
+    start = time.perf_counter_ns()
+    hashlib.blake2b(_BLOCK)
+    return time.perf_counter_ns() - start
