@@ -95,7 +95,9 @@ def counted(n: int, noun: str) -> str:
     """``n`` with its noun: "1 query", "1,200 queries"."""
     if n == 1:
         return f"1 {noun}"
-    return f"{n:,} {noun[:-1]}ies" if noun.endswith("ry") else f"{n:,} {noun}s"
+    if noun.endswith("ry"):
+        return f"{n:,} {noun[:-1]}ies"
+    return f"{n:,} {noun}es" if noun.endswith("ch") else f"{n:,} {noun}s"
 
 
 def distinct_names(names: Sequence[str]) -> list[str]:

@@ -70,7 +70,7 @@ def check_destination(out: Path | None) -> None:
             existing = out is not None and target.is_dir()
             _probe(target if existing or out is None else target.parent)
     except OSError as problem:
-        raise _cannot_write(DEFAULT_ROOT if out is None else out, problem) from None
+        raise cannot_write(DEFAULT_ROOT if out is None else out, problem) from None
     if what is not None:
         raise RecordError(
             f"output folder {what}",
@@ -98,8 +98,8 @@ def write_run(run: Run, out: Path | None = None) -> Run:
     run_id = "-".join(
         (
             created.strftime("%Y%m%dT%H%M%SZ"),
-            _slug(run.name),
-            _slug(str(run.summary["dataset"]["name"])),
+            slug(run.name),
+            slug(str(run.summary["dataset"]["name"])),
             _content_hash(run),
         )
     )
@@ -109,7 +109,7 @@ def write_run(run: Run, out: Path | None = None) -> Run:
     )
     status = _status_texts(run.status)
     try:
-        with _new_folder(_resolved(shown), run_id) as folder:
+        with new_folder(_resolved(shown), run_id) as folder:
             summary = {"run_id": run_id, **run.summary}
             complaint = _write_trec(folder / TREC_RUN, run)
             if complaint is not None:
@@ -122,7 +122,7 @@ def write_run(run: Run, out: Path | None = None) -> Run:
             _write_json(folder / _PENDING, summary)
             (folder / _PENDING).replace(folder / SUMMARY)
     except OSError as problem:
-        raise _cannot_write(shown, problem) from None
+        raise cannot_write(shown, problem) from None
     return Run(summary, manifest, run.rankings, status, run.timings, run.evaluation, shown)
 
 
@@ -169,7 +169,7 @@ def read_run(folder: Path) -> Run:
     Raises:
         RecordError: no run there, written by a newer version, or damaged (which file, and how).
     """
-    summary = _read_json(folder / SUMMARY)
+    summary = read_json(folder / SUMMARY)
     version = summary.get("schema_version")
     if not isinstance(version, int) or version > SCHEMA_VERSION:
         raise RecordError(
@@ -208,9 +208,7 @@ def read_run(folder: Path) -> Run:
             fix="measure again; a folder is written completely or not at all, so something "
             "changed it afterwards",
         ) from None
-    return Run(
-        summary, _read_json(folder / MANIFEST), rankings, status, timings, evaluation, folder
-    )
+    return Run(summary, read_json(folder / MANIFEST), rankings, status, timings, evaluation, folder)
 
 
 def to_json(document: Any) -> str:
@@ -252,8 +250,8 @@ def _probe(folder: Path) -> None:
 
 
 @contextmanager
-def _new_folder(target: Path, run_id: str) -> Iterator[Path]:
-    """A folder to write the files of a run in, which is ``target`` afterwards or gone.
+def new_folder(target: Path, record_id: str) -> Iterator[Path]:
+    """A folder to write the files of a record in, which is ``target`` afterwards or gone.
 
     An existing empty folder is filled in place: a mounted one cannot be renamed onto.
     """
@@ -267,7 +265,7 @@ def _new_folder(target: Path, run_id: str) -> Iterator[Path]:
             raise
         return
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.parent / f".tmp-{os.getpid()}-{run_id}"
+    temporary = target.parent / f".tmp-{os.getpid()}-{record_id}"
     temporary.mkdir()
     try:
         yield temporary
@@ -281,7 +279,7 @@ def _write_trec(path: Path, run: Run) -> str | None:
     rankings = run.rankings
     rows = {query_id: rankings.row(at) for at, query_id in enumerate(rankings.query_ids)}
     try:
-        trec.write_run(path, rows, _slug(run.name))
+        trec.write_run(path, rows, slug(run.name))
     except DataError as problem:
         path.unlink(missing_ok=True)
         return f"{TREC_RUN} was not written: {problem.given}"
@@ -416,14 +414,21 @@ def _encodable(text: str) -> str:
     return text.encode(errors="backslashreplace").decode()
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def read_json(
+    path: Path, made_by: str = "a run folder, as `retrieval-bench bench`"
+) -> dict[str, Any]:
+    """The object in a JSON file of a record.
+
+    Raises:
+        RecordError: missing, unreadable, cut off, or no object.
+    """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise RecordError(
             f"no {path.name} in the folder",
             where=str(path.parent),
-            accepted="a run folder, as `retrieval-bench bench` writes it",
+            accepted=f"{made_by} writes it",
             fix="check the path; runs lie in results/runs",
         ) from None
     except (OSError, ValueError) as problem:
@@ -433,7 +438,8 @@ def _read_json(path: Path) -> dict[str, Any]:
     return content
 
 
-def _cannot_write(path: Path, problem: OSError) -> RecordError:
+def cannot_write(path: Path, problem: OSError, what: str = "run") -> RecordError:
+    """The error that tells why ``what`` was not written, and what to do."""
     if problem.errno in (errno.ENOSPC, errno.EDQUOT):
         fix = "free some space, or name a folder on another disk with --out"
     elif problem.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
@@ -441,7 +447,7 @@ def _cannot_write(path: Path, problem: OSError) -> RecordError:
     else:
         fix = "name another folder with --out"
     return RecordError(
-        f"cannot write the run: {problem.strerror or problem}",
+        f"cannot write the {what}: {problem.strerror or problem}",
         where=str(path),
         accepted="a folder with free space that you may write to",
         fix=fix,
@@ -455,7 +461,7 @@ def _content_hash(run: Run) -> str:
     return digest.hexdigest()[:8]
 
 
-def _slug(name: str) -> str:
+def slug(name: str) -> str:
     """``name`` as a part of a file name: letters of any script stay, and it is never too long."""
     safe = re.sub(r"[^\w.+-]+", "_", unicodedata.normalize("NFC", name)).strip("._")
     return safe.encode()[:_LONGEST_SLUG].decode(errors="ignore").strip("._") or "run"

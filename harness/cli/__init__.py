@@ -18,6 +18,7 @@ from harness.cli.answering import add_qa, add_submit
 from harness.cli.benching import add_bench
 from harness.cli.comparing import add_compare
 from harness.cli.console import BAD_INPUT, BUG, INTERRUPTED, OK, say
+from harness.cli.dueting import add_duet
 from harness.cli.explaining import add_diff
 from harness.cli.listing import add_list
 from harness.cli.outcomes import add_outcomes
@@ -92,6 +93,7 @@ def parser() -> argparse.ArgumentParser:
         add_report,
         add_diff,
         add_tune,
+        add_duet,
         add_evaluate,
         add_audit,
         add_reader,

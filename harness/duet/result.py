@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.duet.launch import Measured
 from harness.types import Verdict
+
+SCHEMA_VERSION = 1
 
 WORDS = {
     Verdict.BETTER: "PASS",
@@ -72,11 +75,14 @@ class DuetResult:
         verdict: WORSE when a gate fails, EQUIVALENT or BETTER when all that were judged pass.
         launches: pairs of processes that were measured.
         lost: one sentence for each launch that was lost.
-        seconds: of measuring, and of everything.
+        measured_s, total_s: seconds of measuring, and of everything.
         calls: pairs of calls.
         failed: pairs in which a call failed.
         other_rankings: queries that the two sides answer differently; None when not known.
-        slowest: median nanoseconds of a call, by side.
+        queries: asked.
+        median_ns: of a call of either side, in nanoseconds.
+        others: share of the cores' time that other processes took; None where it is not known.
+        launched: all times, for the record.
     """
 
     a: Mapping[str, Any]
@@ -97,6 +103,8 @@ class DuetResult:
     reason: str = ""
     warnings: tuple[str, ...] = ()
     environment: Mapping[str, Any] = field(default_factory=dict)
+    others: float | None = None
+    launched: tuple[Measured, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def word(self) -> str:
@@ -106,7 +114,7 @@ class DuetResult:
     def as_dict(self) -> dict[str, Any]:
         """The document of ``duet --format json``."""
         return {
-            "schema_version": 1,
+            "schema_version": SCHEMA_VERSION,
             "verdict": self.word,
             "reason": self.reason,
             "a": dict(self.a),
@@ -122,6 +130,7 @@ class DuetResult:
             "queries": self.queries,
             "other_rankings": self.other_rankings,
             "median_ns": None if self.median_ns is None else list(self.median_ns),
+            "others": self.others,
             "interrupted": self.interrupted,
             "warnings": list(self.warnings),
             "environment": dict(self.environment),

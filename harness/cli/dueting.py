@@ -1,0 +1,218 @@
+"""The command ``duet``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.cli.console import (
+    INTERRUPTED,
+    NOT_JUDGED,
+    OK,
+    REGRESSION,
+    add_format,
+    output_kept_clean,
+    reporter,
+    say,
+    show,
+)
+
+if TYPE_CHECKING:
+    from harness.duet.controller import DuetProtocol
+    from harness.duet.result import DuetResult
+    from harness.duet.sides import Place, Side
+
+
+def add_duet(commands: Any) -> None:
+    """Two configs, or two revisions: is one slower?"""
+    duet = commands.add_parser(
+        "duet", help="is b slower than a? two configs, or two revisions, call beside call"
+    )
+    duet.add_argument(
+        "--retriever", metavar="NAME_OR_YAML", help="of both sides, when revisions are compared"
+    )
+    for side in "ab":
+        duet.add_argument(
+            f"--{side}", metavar="NAME_OR_YAML", help=f"retriever of side {side}, if not both"
+        )
+        duet.add_argument(
+            f"--rev-{side}",
+            metavar="REV",
+            help=f"git revision of side {side}; WORKTREE: the files as they are (default)",
+        )
+        duet.add_argument(
+            f"--set-{side}",
+            nargs="+",
+            action="extend",
+            default=[],
+            metavar="KEY=VALUE",
+            help=f"override parameters on side {side}",
+        )
+    duet.add_argument(
+        "--set",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="KEY=VALUE",
+        help="override parameters of both sides by dotted path",
+    )
+    duet.add_argument(
+        "--dataset",
+        default="science-mini",
+        metavar="NAME_OR_PATH",
+        help="name or folder (default: science-mini)",
+    )
+    duet.add_argument("--split", default="test", help="split of the judgements (default: test)")
+    duet.add_argument("--k", type=int, default=10, help="hits per query (default: 10)")
+    duet.add_argument("--out", type=Path, metavar="DIR", help="folder of the record")
+    duet.add_argument(
+        "--limit",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="GATE=SHARE",
+        help="largest acceptable slow-down, such as p50=5%% p95=10%%; only these are judged",
+    )
+    timing = duet.add_argument_group("measuring")
+    timing.add_argument(
+        "--seconds", type=float, metavar="S", help="of measuring in a launch (default: 1)"
+    )
+    timing.add_argument("--most", type=float, metavar="S", help="seconds of measuring, at most")
+    timing.add_argument(
+        "--queries", type=int, metavar="N", help="queries to ask, chosen by seed (default: 200)"
+    )
+    timing.add_argument("--timeout", type=float, metavar="S", help="seconds per call (default: 60)")
+    timing.add_argument(
+        "--threads", type=int, metavar="N", help="threads while searching (default: 1)"
+    )
+    add_format(duet)
+    duet.set_defaults(run=_duet)
+
+
+def _duet(options: argparse.Namespace) -> int:
+    from harness.duet.controller import duet
+    from harness.duet.record import write_duet
+    from harness.duet.revisions import wrong_code
+    from harness.errors import RecordError
+    from harness.report.duet_tables import duet_tables
+
+    protocol = _protocol(options)
+    with output_kept_clean(), reporter() as told:
+        a, b = _sides(options, told)
+        result = duet(
+            a,
+            b,
+            _dataset(options.dataset),
+            split=options.split,
+            k=options.k,
+            protocol=protocol,
+            reporter=told,
+            wrong_code=wrong_code,
+        )
+    document = result.as_dict()
+    try:
+        if result.launched:
+            document = {"folder": str(write_duet(result, options.out)), **document}
+    except RecordError:
+        show(options, document, lambda: duet_tables(result))
+        raise
+    show(options, document, lambda: duet_tables(result))
+    return exit_code(result)
+
+
+def exit_code(result: DuetResult) -> int:
+    """Of a duet: 0, 1 or 3 as its verdict says, 130 when it was interrupted undecided."""
+    word = result.word
+    if word == "FAIL":
+        return REGRESSION
+    if result.interrupted:
+        say("retrieval-bench: interrupted before it was decided")
+        return INTERRUPTED
+    return OK if word == "PASS" else NOT_JUDGED
+
+
+def _dataset(given: str) -> str:
+    """The same data for both sides, wherever their processes stand."""
+    from harness.data import found_at
+
+    return str(Path(found_at(given)).absolute())
+
+
+def _protocol(options: argparse.Namespace) -> DuetProtocol:
+    from harness.duet.controller import DuetProtocol
+
+    given: dict[str, Any] = {
+        "seconds": options.seconds,
+        "most_s": options.most,
+        "queries": options.queries,
+        "timeout_s": options.timeout,
+        "threads": options.threads,
+        "limits": dict(_limit(text) for text in options.limit) or None,
+    }
+    return DuetProtocol(**{name: value for name, value in given.items() if value is not None})
+
+
+def _limit(text: str) -> tuple[str, float]:
+    """ "p50=5%" as ("p50", 0.05).
+
+    Raises:
+        ConfigError: anything else.
+    """
+    from harness.duet.gates import GATES
+    from harness.errors import ConfigError
+
+    name, _, share = text.partition("=")
+    try:
+        value = float(share.removesuffix("%")) / (100 if share.endswith("%") else 1)
+    except ValueError:
+        value = float("nan")
+    if name not in GATES or not 0 < value < 100:
+        raise ConfigError(
+            f"limit {text!r}",
+            where="--limit",
+            accepted=f"GATE=SHARE with a gate of {', '.join(GATES)}, such as p50=5%",
+            fix="correct it",
+        )
+    return name, value
+
+
+def _sides(options: argparse.Namespace, told: Any) -> tuple[Side, Side]:
+    """Raises:
+    ConfigError: no retriever, or two sides that are the same thing.
+    """
+    from harness.errors import ConfigError
+
+    given = {side: getattr(options, side) or options.retriever for side in "ab"}
+    if not all(given.values()):
+        raise ConfigError(
+            "no retriever for " + " and ".join(f"side {side}" for side in "ab" if not given[side]),
+            accepted="--a NAME --b NAME, or --retriever NAME with --rev-a and --rev-b, or with "
+            "--set-a and --set-b",
+            fix="name what is to be compared",
+        )
+    a, b = (_side(options, side, given[side], told) for side in "ab")
+    if (a.retriever, a.overrides, a.place) == (b.retriever, b.overrides, b.place):
+        raise ConfigError(
+            f"both sides are {a.name}",
+            accepted="sides that differ in --a and --b, in --rev-a and --rev-b, or in --set-a "
+            "and --set-b",
+            fix="change one of them; `selftest` measures a thing beside itself",
+        )
+    return a, b
+
+
+def _side(options: argparse.Namespace, side: str, retriever: str, told: Any) -> Side:
+    from harness.duet.sides import Side
+
+    overrides = (*options.set, *getattr(options, f"set_{side}"))
+    return Side(retriever, _place(options, side, told), overrides)
+
+
+def _place(options: argparse.Namespace, side: str, told: Any) -> Place:
+    from harness.duet.revisions import WORKTREE, place_of
+    from harness.duet.sides import Place
+
+    if options.rev_a is None and options.rev_b is None:
+        return Place.here()
+    return place_of(getattr(options, f"rev_{side}") or WORKTREE, reporter=told)

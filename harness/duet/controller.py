@@ -1,0 +1,346 @@
+"""A whole duet: launches of both sides until the decision is there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harness.call_pairs import Pairs
+from harness.duet.decision import Trial, overall
+from harness.duet.gates import GATES
+from harness.duet.launch import Measured, Share, measure
+from harness.duet.process import BrokenSideError, LostError, SideProcess
+from harness.duet.result import DuetResult, GateResult
+from harness.duet.sides import Side
+from harness.errors import ConfigError, counted
+from harness.experiment import Reporter, Silent
+from harness.launch_merge import hash_seed
+from harness.measure.disturbances import OTHERS
+from harness.measure.environment import environment
+from harness.measure.noise import NoiseRecorder
+from harness.stats import SEED
+from harness.types import Verdict
+
+MOST_QUERIES = 200
+"""More are not asked: a fixed random choice of them stands for all, so that a launch is short."""
+
+MOST_LOST = 3
+"""So many launches may be lost until the duet gives up."""
+
+
+@dataclass(frozen=True, slots=True)
+class DuetProtocol:
+    """How a duet measures.
+
+    Attributes:
+        seconds: of measuring in a launch, both sides together; two rounds are made in any case.
+        queries: at most so many, chosen by the seed.
+        warm_up_s: longest warm-up of a launch.
+        most_s: measure no longer than so many seconds in all; None = until it is decided.
+        timeout_s: a call that takes longer loses its launch.
+        threads: that numerical libraries may use during timed searches.
+        limits: name of each gate -> largest acceptable slow-down, a share.
+    """
+
+    seconds: float = 1.0
+    queries: int = MOST_QUERIES
+    warm_up_s: float = 2.0
+    most_s: float | None = None
+    timeout_s: float = 60.0
+    threads: int = 1
+    seed: int = SEED
+    limits: Mapping[str, float] = field(
+        default_factory=lambda: {name: gate.limit for name, gate in GATES.items()}
+    )
+
+    def __post_init__(self) -> None:
+        for name in ("seconds", "queries", "warm_up_s", "most_s", "timeout_s", "threads"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ConfigError(
+                    f"{name.removesuffix('_s').replace('_', '-')} = {value}",
+                    where="the duet's protocol",
+                    accepted="a number above 0",
+                )
+        for name, limit in self.limits.items():
+            if name not in GATES or not limit > 0:
+                raise ConfigError(
+                    f"limit {name} = {limit}",
+                    where="the duet's protocol",
+                    accepted=f"a share above 0 for {', '.join(GATES)}",
+                )
+
+
+WrongCode = Callable[[Sequence[Side], Sequence[Mapping[str, Any]]], str]
+"""Sides and what their processes say of themselves -> why another code was measured than was asked
+for; empty when all is well."""
+
+
+def duet(
+    a: Side,
+    b: Side,
+    dataset: str | Path,
+    *,
+    split: str = "test",
+    k: int = 10,
+    protocol: DuetProtocol | None = None,
+    reporter: Reporter | None = None,
+    wrong_code: WrongCode | None = None,
+) -> DuetResult:
+    """Measure both sides call beside call until it is decided whether ``b`` got slower than ``a``.
+
+    Ctrl-C ends it early, and gives what was found so far as interrupted.
+
+    Raises:
+        ConfigError: a side that cannot be built.
+    """
+    protocol = protocol or DuetProtocol()
+    spec = {"dataset": str(dataset), "split": split, "k": k, "threads": protocol.threads}
+    stage = _Stage((a, b), spec, protocol, reporter or Silent(), wrong_code)
+    return stage.play()
+
+
+class _RefusedError(Exception):
+    """What keeps two sides from being compared at all."""
+
+    def __init__(self, verdict: Verdict, reason: str) -> None:
+        super().__init__(reason)
+        self.verdict = verdict
+
+
+class _Stage:
+    """Where a duet is played: starts the processes, and knows what was measured so far."""
+
+    def __init__(
+        self,
+        sides: tuple[Side, Side],
+        spec: Mapping[str, Any],
+        protocol: DuetProtocol,
+        reporter: Reporter,
+        wrong_code: WrongCode | None,
+    ) -> None:
+        self.sides = sides
+        self.spec = spec
+        self.protocol = protocol
+        self.reporter = reporter
+        self.wrong_code = wrong_code
+        self.begin = time.monotonic()
+        self.measured: list[Measured] = []
+        self.pairs: list[Pairs] = []
+        self.noise: list[Mapping[str, Any]] = []
+        self.lost: list[str] = []
+        self.facts: list[Mapping[str, Any]] = [{}, {}]
+        self.chosen: list[int] | None = None
+        self.other_rankings: int | None = None
+        self.trial: Trial | None = None
+        self.unjudged: list[GateResult] = []
+
+    def play(self) -> DuetResult:
+        """The whole of it."""
+        try:
+            while (self.trial is None or not self.trial.over) and not self._out_of_time():
+                self._launch()
+                if len(self.lost) > MOST_LOST:
+                    raise _RefusedError(Verdict.MISSING, f"{len(self.lost)} launches were lost")
+        except _RefusedError as refusal:
+            return replace(self._result(), verdict=refusal.verdict, reason=str(refusal))
+        except KeyboardInterrupt:
+            return replace(self._result(), interrupted=True)
+        return self._result()
+
+    def _out_of_time(self) -> bool:
+        most = self.protocol.most_s
+        return most is not None and sum(one.seconds for one in self.measured) >= most
+
+    def _launch(self) -> None:
+        """One more pair of processes; a launch that is lost leaves its reason only."""
+        number = len(self.measured) + len(self.lost)
+        told = self._told(number)
+        with ExitStack() as stack, self.reporter.phase(told):
+            try:
+                both = self._opened(stack, number)
+                n_queries = self._checked()
+                share = Share(self.protocol.seconds, self.protocol.warm_up_s, self.chosen)
+                rng = np.random.default_rng([self.protocol.seed, number])
+                with NoiseRecorder() as noise:
+                    found = measure(both, n_queries, share, rng)
+                if self.other_rankings is None:
+                    digests = [np.array(process.digests()) for process in both]
+                    self.other_rankings = int((digests[0] != digests[1]).sum())
+            except LostError as problem:
+                self.lost.append(f"launch {number + 1}: {problem}")
+                return
+        self.noise.append(noise.record)
+        self._keep(found)
+
+    def _opened(self, stack: ExitStack, number: int) -> list[SideProcess]:
+        """Both processes, ready; the one that is started first changes from launch to launch.
+
+        Raises:
+            ConfigError: one cannot be built.
+            LostError: one ended.
+        """
+        processes: dict[int, SideProcess] = {}
+        at = 0
+        try:
+            for at in (0, 1) if number % 2 == 0 else (1, 0):
+                processes[at] = SideProcess(
+                    self.sides[at],
+                    self.spec,
+                    hash_seed=hash_seed(number),
+                    call_s=self.protocol.timeout_s,
+                )
+                stack.callback(processes[at].close)
+            for at in (0, 1):
+                self.facts[at] = processes[at].ready()
+        except BrokenSideError as problem:
+            raise ConfigError(
+                f"side {'ab'[at]} cannot be built: {problem}", where=self.sides[at].name
+            ) from None
+        return [processes[0], processes[1]]
+
+    def _told(self, number: int) -> str:
+        if self.trial is not None and self.trial.signs:
+            return f"launch {number + 1}: does {', '.join(self.trial.signs)} show it again?"
+        return f"launch {number + 1}: side by side"
+
+    def _checked(self) -> int:
+        """The number of queries.
+
+        Raises:
+            _RefusedError: the two cannot be compared.
+        """
+        a, b = self.facts
+        for what in ("fingerprint", "queries"):
+            if a[what] != b[what]:
+                raise _RefusedError(
+                    Verdict.NOT_COMPARABLE, f"the two sides see a dataset with other {what}"
+                )
+        if self.wrong_code is not None and (why := self.wrong_code(self.sides, self.facts)):
+            raise _RefusedError(Verdict.MISSING, why)
+        n = len(a["queries"])
+        if self.chosen is None:
+            some = np.random.default_rng(self.protocol.seed).permutation(n)
+            self.chosen = sorted(some[: self.protocol.queries].tolist())
+        return n
+
+    def _keep(self, found: Measured) -> None:
+        self.measured.append(found)
+        pairs = found.pairs(len(self.measured) - 1)
+        self.pairs.append(pairs)
+        answered = len(np.unique(pairs.query))
+        if self.trial is None:
+            limits = {}
+            for name, limit in self.protocol.limits.items():
+                gate = GATES[name]
+                if answered >= gate.queries:
+                    limits[name] = limit
+                else:
+                    why = f"takes {counted(gate.queries, 'query')}, here {answered}"
+                    self.unjudged.append(
+                        GateResult(name, Verdict.MISSING, limit, gate.delta, reason=why)
+                    )
+            if not limits:
+                raise _RefusedError(Verdict.MISSING, "too few queries for every gate")
+            self.trial = Trial(limits)
+        elif any(answered < GATES[name].queries for name in self.trial.limits):
+            raise _RefusedError(Verdict.MISSING, "calls fail that did not fail before")
+        self.trial.add({name: GATES[name].of(pairs) for name in self.trial.limits})
+
+    def _result(self) -> DuetResult:
+        judged = () if self.trial is None else self.trial.results()
+        known = {gate.gate: gate for gate in (*judged, *self.unjudged)}
+        gates = tuple(known[name] for name in self.protocol.limits if name in known)
+        verdict, reason = overall(gates), ""
+        uneven = self._uneven()
+        if uneven and verdict in (Verdict.EQUIVALENT, Verdict.BETTER):
+            verdict, reason = Verdict.UNDECIDED, uneven
+        if self._out_of_time() and verdict is Verdict.UNDECIDED:
+            reason = reason or f"not decided within {self.protocol.most_s:g} s of measuring"
+        walls = [one.wall_ns for one in self.measured]
+        return DuetResult(
+            a=self._about(0),
+            b=self._about(1),
+            dataset={
+                "name": self.facts[0].get("dataset"),
+                "fingerprint": self.facts[0].get("fingerprint"),
+                "split": self.spec["split"],
+                "k": self.spec["k"],
+            },
+            verdict=verdict,
+            gates=gates,
+            launches=len(self.measured),
+            lost=tuple(self.lost),
+            measured_s=sum(one.seconds for one in self.measured),
+            total_s=time.monotonic() - self.begin,
+            calls=sum(wall.shape[1] for wall in walls),
+            failed=sum(pairs.failed for pairs in self.pairs),
+            queries=len(self.chosen or ()),
+            other_rankings=self.other_rankings,
+            median_ns=_medians(walls) if walls else None,
+            reason=reason,
+            warnings=tuple(self._warnings()),
+            environment=environment(self.protocol.threads),
+            others=self._others(),
+            launched=tuple(self.measured),
+        )
+
+    def _others(self) -> float | None:
+        """The share of the cores' time that other processes took while it was measured."""
+        shares = [one["cores"]["others"] for one in self.noise if one.get("cores")]
+        return float(np.mean(shares)) if shares else None
+
+    def _uneven(self) -> str:
+        """Of queries that only one side answers."""
+        failing: list[set[int]] = [set(), set()]
+        for one in self.measured:
+            for side in (0, 1):
+                failing[side] |= set(one.query[one.wall_ns[side] < 0].tolist())
+        only = [len(failing[side] - failing[1 - side]) for side in (0, 1)]
+        told = [
+            f"side {name} fails on {counted(n, 'query')} that the other answers"
+            for name, n in zip("ab", only, strict=True)
+            if n
+        ]
+        return "; ".join(told)
+
+    def _about(self, at: int) -> dict[str, Any]:
+        side, facts = self.sides[at], self.facts[at]
+        return {
+            "name": side.name,
+            "retriever": facts.get("name"),
+            "place": side.place.label,
+            "commit": side.place.commit,
+            "overrides": list(side.overrides),
+            "config": facts.get("config"),
+        }
+
+    def _warnings(self) -> list[str]:
+        n = sum(not one.steady for one in self.measured)
+        told = [self._uneven()] if self._uneven() else []
+        told += [f"lost: {one}" for one in self.lost]
+        if n:
+            told.append(f"times still changed after the warm-up in {counted(n, 'launch')}")
+        others = self._others()
+        if others is not None and others > OTHERS:
+            told.append(
+                f"other processes used {others:.0%} of the cores' time: end them to see smaller "
+                "differences, and to be done sooner"
+            )
+        all_queries = len(self.facts[0].get("queries", ()))
+        if self.chosen is not None and len(self.chosen) < all_queries:
+            told.append(f"{len(self.chosen)} of {all_queries:,} queries were asked, chosen by seed")
+        return told
+
+
+def _medians(walls: Sequence[Any]) -> tuple[float, float]:
+    """Of a call of either side, in nanoseconds, failed ones left out."""
+    both = np.concatenate(walls, axis=1)
+    a, b = (float(np.median(side[side >= 0])) if (side >= 0).any() else 0.0 for side in both)
+    return a, b

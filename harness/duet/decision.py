@@ -1,0 +1,213 @@
+"""When a duet has seen enough, and what it then says: from log ratios of launches to verdicts.
+
+A duet has two parts. The first looks for a sign: it ends when every gate is shown to be within its
+limit, or when one leans towards slower. A sign is no verdict. The second part measures anew, and
+only its launches decide whether it was one: so the chance of a false alarm is that of the second
+part alone, however often the first one has looked. Within the second part the looks share the
+level, and Holm's correction holds for the gates that are looked at.
+
+Source: Kalibera & Jones (2013), Rigorous Benchmarking in Reasonable Time, for the launch as the
+unit; Holm (1979) for several gates. The two parts are decision record 0033.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from harness.duet.gates import GATES, Gate
+from harness.duet.result import GateResult
+from harness.stats import holm
+from harness.types import Verdict
+
+ALPHA = 0.01
+"""Level of "slower than delta", and of "within the limit": each one-sided."""
+
+LEANS = 0.05
+"""A figure with a smaller p of "no slower than delta" is a sign: it never passes as it stands."""
+
+SEARCH, CONFIRM = (5, 8, 12, 18, 24), (6, 9, 13, 18)
+"""After how many launches each part looks."""
+
+_POWER_Z = 1.2815515655446004  # 90 %
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What some launches say of one gate: p of "slower by no more than delta" and of "slower by
+    the limit or more", and the interval of the log ratio, :data:`ALPHA` on either side."""
+
+    mean: float
+    error: float
+    df: int
+    p_worse: float
+    p_beyond_limit: float
+
+    @classmethod
+    def of(cls, thetas: Sequence[float], delta: float, limit: float) -> Judged:
+        """Student's t over launches, two or more."""
+        from scipy.special import stdtr
+
+        values = np.asarray(thetas, dtype=np.float64)
+        mean, df = float(values.mean()), len(values) - 1
+        error = float(values.std(ddof=1)) / math.sqrt(len(values))
+
+        def below(distance: float) -> float:
+            return float(stdtr(df, distance / error)) if error > 0 else float(distance >= 0)
+
+        return cls(
+            mean,
+            error,
+            df,
+            p_worse=below(math.log1p(delta) - mean),
+            p_beyond_limit=below(mean - math.log1p(limit)),
+        )
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Of the ratio, :data:`ALPHA` on either side."""
+        from scipy.special import stdtrit
+
+        half = float(stdtrit(self.df, 1 - ALPHA)) * self.error
+        return math.exp(self.mean - half), math.exp(self.mean + half)
+
+    def visible(self, delta: float) -> float:
+        """The smallest slow-down, a share, that as many launches would show in 9 of 10 cases."""
+        from scipy.special import stdtrit
+
+        reach = (float(stdtrit(self.df, 1 - ALPHA)) + _POWER_Z) * self.error
+        return math.expm1(math.log1p(delta) + reach)
+
+
+@dataclass(slots=True)
+class Trial:
+    """Takes in launches until it is :attr:`over`.
+
+    Attributes:
+        limits: name of each gate that is judged -> its largest acceptable slow-down, a share.
+        first, again: by launch of each part, name of the gate -> log ratio.
+        signs: gates that leaned towards slower when the first part ended.
+    """
+
+    limits: Mapping[str, float]
+    search: Sequence[int] = SEARCH
+    confirm: Sequence[int] = CONFIRM
+    first: list[Mapping[str, float]] = field(default_factory=list)
+    again: list[Mapping[str, float]] = field(default_factory=list)
+    signs: tuple[str, ...] = ()
+    over: bool = False
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+
+    def add(self, thetas: Mapping[str, float]) -> None:
+        """One more launch: name of each gate -> log ratio of side b over side a."""
+        if self.over:
+            raise ValueError("the trial is over")
+        part = self.again if self.signs else self.first
+        part.append(thetas)
+        if self.signs and len(part) in self.confirm:
+            self._look_again()
+        elif not self.signs and len(part) in self.search:
+            self._look()
+
+    def _look(self) -> None:
+        """The first part: nothing to see, a sign, or not sure yet."""
+        seen = self._seen(self.first)
+        self.signs = tuple(name for name, one in seen.items() if one.p_worse < LEANS)
+        if self.signs:
+            return
+        level = ALPHA / len(self.search)
+        if all(one.p_beyond_limit < level for one in seen.values()):
+            self._end({name: _passed(one, GATES[name]) for name, one in seen.items()})
+        elif len(self.first) == self.search[-1]:
+            self._end({n: _at_last(one, GATES[n], level) for n, one in seen.items()})
+
+    def _look_again(self) -> None:
+        """The second part: confirmed, cleared, or not sure yet."""
+        seen = self._seen(self.again)
+        level = ALPHA / len(self.confirm)
+        corrected = holm(np.array([seen[name].p_worse for name in self.signs]))
+        shown = [n for n, p in zip(self.signs, corrected.tolist(), strict=True) if p < level]
+        last = len(self.again) == self.confirm[-1]
+        cleared = all(
+            one.p_beyond_limit < level and (last or one.p_worse >= LEANS) for one in seen.values()
+        )
+        if not (shown or cleared or last):
+            return
+        self._end(
+            {
+                name: Verdict.WORSE if name in shown else _at_last(one, GATES[name], level)
+                for name, one in seen.items()
+            }
+        )
+
+    def _seen(self, part: Sequence[Mapping[str, float]]) -> dict[str, Judged]:
+        return {
+            name: Judged.of([one[name] for one in part], GATES[name].delta, limit)
+            for name, limit in self.limits.items()
+        }
+
+    def _end(self, verdicts: dict[str, Verdict]) -> None:
+        self.verdicts, self.over = verdicts, True
+
+    def results(self) -> tuple[GateResult, ...]:
+        """One for each gate; undecided where the trial was broken off."""
+        part = self.again if self.signs else self.first
+        if len(part) < 2:
+            part = self.first
+        if len(part) < 2:
+            why = "too few launches"
+            return tuple(
+                GateResult(n, Verdict.MISSING, limit, GATES[n].delta, reason=why)
+                for n, limit in self.limits.items()
+            )
+        return tuple(self._result(name, one, len(part)) for name, one in self._seen(part).items())
+
+    def _result(self, name: str, one: Judged, launches: int) -> GateResult:
+        gate, sign = GATES[name], name in self.signs
+        verdict = self.verdicts.get(name, Verdict.UNDECIDED)
+        return GateResult(
+            name,
+            verdict,
+            self.limits[name],
+            gate.delta,
+            ratio=math.exp(one.mean),
+            interval=one.interval,
+            visible=one.visible(gate.delta),
+            launches=launches,
+            confirmed=verdict is Verdict.WORSE if sign and self.over else None,
+            reason=_reason(verdict, sign=sign, over=self.over),
+        )
+
+
+def overall(gates: Sequence[GateResult]) -> Verdict:
+    """Of a whole duet: one gate that fails fails it; it passes when all that were judged do."""
+    verdicts = [gate.verdict for gate in gates if gate.verdict is not Verdict.MISSING]
+    for decisive in (Verdict.WORSE, Verdict.UNDECIDED, Verdict.EQUIVALENT, Verdict.BETTER):
+        if decisive in verdicts:
+            return decisive
+    return Verdict.MISSING
+
+
+def _passed(one: Judged, gate: Gate) -> Verdict:
+    faster = one.mean + one.error > -math.log1p(gate.delta)
+    return Verdict.EQUIVALENT if faster else Verdict.BETTER
+
+
+def _at_last(one: Judged, gate: Gate, level: float) -> Verdict:
+    return _passed(one, gate) if one.p_beyond_limit < level else Verdict.UNDECIDED
+
+
+def _reason(verdict: Verdict, *, sign: bool, over: bool) -> str:
+    if not over:
+        return "broken off before it was decided"
+    if verdict is Verdict.UNDECIDED:
+        if sign:
+            return "a first sign of slower was neither confirmed nor cleared"
+        return "not shown to be within the limit"
+    return "a first sign of slower was not confirmed" if sign and verdict in _PASSES else ""
+
+
+_PASSES = (Verdict.BETTER, Verdict.EQUIVALENT)
