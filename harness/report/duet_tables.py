@@ -50,11 +50,12 @@ def _row(gate: GateResult) -> list[str]:
 def _measured(result: DuetResult) -> list[str]:
     """What was done: sides, calls, time."""
     data = result.dataset
-    told = [
+    done = (
         f"{counted(result.queries, 'query')} of {data.get('name')}, k = {data.get('k')}; "
         f"{counted(result.calls, 'pair')} of calls in {counted(result.launches, 'launch')}, "
         f"{result.measured_s:.1f} s of measuring in {result.total_s:.0f} s"
-    ]
+    )
+    told = [done]
     if result.median_ns is not None:
         a, b = (ns / 1e6 for ns in result.median_ns)
         told.append(f"a call takes {a:.3g} ms on side a, {b:.3g} ms on side b (median)")
@@ -80,9 +81,9 @@ def _explained(result: DuetResult) -> Sequence[str]:
     if judged:
         names = "; ".join(f"{gate.gate}: {GATES[gate.gate].about}" for gate in judged)
         beyond = ", ".join(f"{gate.gate} {change_text(gate.beyond)}" for gate in judged)
-        told += [
-            names,
+        told.append(names)
+        told.append(
             f"FAIL: shown to be slower by more than {beyond}; PASS: shown to be within the limit; "
-            "visible: what such a duet finds in 9 of 10 cases",
-        ]
+            "visible: what such a duet finds in 9 of 10 cases"
+        )
     return told

@@ -1,0 +1,98 @@
+"""Processes of a duet that answer from a script, without a process and without time."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from harness.duet.process import BrokenSideError, LostError
+from harness.duet.sides import Side
+
+Slower = Callable[[int, int], float]
+"""(number of the launch, query) -> what the time of a call is multiplied with."""
+
+
+class FakeSides:
+    """Stands in for :class:`harness.duet.process.SideProcess`.
+
+    Attributes:
+        slower: by the name of a retriever; sides that are not named are not slowed.
+        lost: numbers of launches in which side "b" dies.
+        failing: query numbers at which a retriever raises.
+    """
+
+    def __init__(self, n_queries: int = 60, noise: float = 0.02, seed: int = 1) -> None:
+        self.n_queries = n_queries
+        self.noise = noise
+        self.rng = np.random.default_rng(seed)
+        self.slower: dict[str, Slower] = {}
+        self.lost: Callable[[int], bool] = lambda number: False
+        self.failing: dict[str, set[int]] = {}
+        self.broken: dict[str, str] = {}
+        self.facts: dict[str, dict[str, Any]] = {}
+        self.digest_of: dict[str, int] = {}
+        self.calls: list[tuple[str, list[int]]] = []
+        self.opened: list[tuple[str, int]] = []
+        self.open = 0
+        self.interrupt_after: int | None = None
+
+    def __call__(
+        self, side: Side, spec: Mapping[str, Any], *, hash_seed: int, call_s: float
+    ) -> _FakeProcess:
+        name = str(side.retriever)
+        self.opened.append((name, hash_seed))
+        self.open += 1
+        return _FakeProcess(self, name, hash_seed - 1)
+
+
+class _FakeProcess:
+    def __init__(self, sides: FakeSides, name: str, launch: int) -> None:
+        self.sides, self.name, self.launch = sides, name, launch
+        self.layout = sides.rng.normal(0, 0.006)
+        self.closed = False
+
+    def ready(self) -> dict[str, Any]:
+        if self.name in self.sides.broken:
+            raise BrokenSideError(self.sides.broken[self.name])
+        usual = {
+            "name": self.name,
+            "queries": [f"q{i}" for i in range(self.sides.n_queries)],
+            "dataset": "made",
+            "fingerprint": "f",
+            "files": [],
+            "config": {},
+        }
+        return usual | self.sides.facts.get(self.name, {})
+
+    def times(self, queries: Sequence[int]) -> array[int]:
+        sides = self.sides
+        sides.calls.append((self.name, list(queries)))
+        if sides.interrupt_after is not None and len(sides.calls) > sides.interrupt_after:
+            raise KeyboardInterrupt
+        if self.name == "b" and sides.lost(self.launch):
+            raise LostError("b: it ended (killed by SIGKILL)")
+        slower = sides.slower.get(self.name, lambda launch, query: 1.0)
+        noise = np.exp(sides.noise * sides.rng.standard_normal(len(queries)) + self.layout)
+        return array(
+            "q",
+            [
+                -1
+                if query in sides.failing.get(self.name, ())
+                else int((2e6 + 3e4 * query) * slower(self.launch, query) * one)
+                for query, one in zip(queries, noise.tolist(), strict=True)
+            ],
+        )
+
+    def rest(self) -> None:
+        return
+
+    def digests(self) -> array[int]:
+        return array("q", [self.sides.digest_of.get(self.name, 0)] * self.sides.n_queries)
+
+    def close(self) -> None:
+        assert not self.closed
+        self.closed = True
+        self.sides.open -= 1

@@ -1,0 +1,259 @@
+"""The controller of a duet, and a launch, on processes that answer from a script."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.duet import controller
+from harness.duet.controller import DuetProtocol, duet
+from harness.duet.launch import MOST_CALLS, Share, measure
+from harness.duet.record import read_duet, write_duet
+from harness.duet.sides import Place, Side
+from harness.errors import ConfigError, RecordError
+from harness.records import to_json
+from harness.report.duet_tables import duet_tables
+from harness.report.render import markdown
+from harness.types import Verdict
+from tests.unit.fake_sides import FakeSides
+
+A, B = Side("a", Place("", Path())), Side("b", Place("", Path()))
+QUICK = DuetProtocol(seconds=1e-9, warm_up_s=1e-9)
+
+
+@pytest.fixture
+def sides(monkeypatch: pytest.MonkeyPatch) -> FakeSides:
+    fake = FakeSides()
+    monkeypatch.setattr(controller, "SideProcess", fake)
+    return fake
+
+
+def play(protocol: DuetProtocol = QUICK, **more: Any) -> Any:
+    return duet(A, B, "made", protocol=protocol, **more)
+
+
+def test_equal_sides_pass(sides: FakeSides) -> None:
+    result = play()
+    assert result.word == "PASS"
+    assert result.launches == 5
+    assert result.other_rankings == 0
+    assert sides.open == 0
+
+
+def test_a_slower_side_fails_and_is_confirmed(sides: FakeSides) -> None:
+    sides.slower["b"] = lambda launch, query: 1.05
+    result = play()
+    assert result.word == "FAIL"
+    p50 = result.gates[0]
+    assert p50.confirmed
+    assert p50.ratio == pytest.approx(1.05, abs=0.02)
+    assert result.median_ns[1] > result.median_ns[0]
+
+
+def test_a_slower_fifth_fails_by_its_own_gate(sides: FakeSides) -> None:
+    sides.slower["b"] = lambda launch, query: 1.10 if query >= 48 else 1.0
+    result = play()
+    verdicts = {gate.gate: gate.verdict for gate in result.gates}
+    assert verdicts["slowest-fifth"] is Verdict.WORSE
+    assert verdicts["p50"] is Verdict.EQUIVALENT
+
+
+def test_a_gate_with_too_few_queries_is_not_judged_and_says_so(sides: FakeSides) -> None:
+    gates = {gate.gate: gate for gate in play().gates}
+    assert gates["p95"].verdict is Verdict.MISSING
+    assert gates["p95"].reason == "takes 200 queries, here 60"
+    sides.n_queries = 9
+    nothing = play()
+    assert nothing.word == "NOT MEASURED"
+    assert "too few queries" in nothing.reason
+
+
+def test_every_query_goes_first_on_either_side_equally_often(sides: FakeSides) -> None:
+    play()
+    for launch in range(5):
+        opened = [name for name, seed in sides.opened if seed == launch + 1]
+        assert sorted(opened) == ["a", "b"]
+    first = {"a": 0, "b": 0}
+    for (one, asked), (other, same) in zip(sides.calls[::2], sides.calls[1::2], strict=True):
+        assert asked == same
+        assert {one, other} == {"a", "b"}
+        first[one] += len(asked)
+    assert sides.opened[0][0] != sides.opened[2][0]  # whoever is started first changes, too
+
+
+def test_a_launch_is_balanced_exactly_in_each_pair_of_rounds() -> None:
+    fake = FakeSides(n_queries=31)
+    processes: Any = [fake(side, {}, hash_seed=1, call_s=1) for side in (A, B)]
+    share = Share(seconds=0.02, warm_up_s=1e-9)
+    found = measure(processes, 31, share, np.random.default_rng(0))
+    rounds = int(found.round.max()) + 1
+    assert rounds % 2 == 0
+    for pair in range(0, rounds, 2):
+        own = (found.round == pair) | (found.round == pair + 1)
+        firsts = np.bincount(found.query[own], weights=found.first[own])
+        assert (firsts == 1).all()
+        assert (np.bincount(found.query[own]) == 2).all()
+    orders = [tuple(found.query[found.round == one].tolist()) for one in range(rounds)]
+    assert len(set(orders)) == rounds
+
+
+def test_short_calls_share_a_turn_and_long_ones_have_their_own() -> None:
+    for scale, per_turn in ((1.0, 1), (0.1, 6), (1e-6, MOST_CALLS)):
+        fake = FakeSides(n_queries=50)
+        fake.slower = dict.fromkeys("ab", lambda launch, query, scale=scale: scale)
+        processes: Any = [fake(side, {}, hash_seed=1, call_s=1) for side in (A, B)]
+        found = measure(processes, 50, Share(1e-9, 1e-9), np.random.default_rng(0))
+        assert found.calls_per_turn == pytest.approx(per_turn, abs=2)
+
+
+def test_the_warm_up_makes_a_whole_pass_over_both_sides_before_anything_counts() -> None:
+    fake = FakeSides(n_queries=80)
+    processes: Any = [fake(side, {}, hash_seed=1, call_s=1) for side in (A, B)]
+    found = measure(processes, 80, Share(1e-9, 1e-9), np.random.default_rng(0))
+    made = sum(len(asked) for _, asked in fake.calls)
+    assert made >= 2 * (80 + found.wall_ns.shape[1])
+
+
+def test_queries_are_chosen_once_and_told(sides: FakeSides) -> None:
+    sides.n_queries = 500
+    result = play(DuetProtocol(seconds=1e-9, warm_up_s=1e-9, queries=100))
+    asked = {query for _, queries in sides.calls for query in queries}
+    assert len(asked) == 100
+    assert "100 of 500 queries were asked, chosen by seed" in result.warnings
+
+
+def test_a_lost_launch_is_told_and_replaced(sides: FakeSides) -> None:
+    sides.lost = lambda launch: launch == 1
+    result = play()
+    assert result.word == "PASS"
+    assert result.launches == 5
+    assert len(result.lost) == 1
+    assert "launch 2: b: it ended (killed by SIGKILL)" in result.lost[0]
+    assert sides.open == 0
+
+
+def test_launches_that_are_lost_again_and_again_are_no_pass(sides: FakeSides) -> None:
+    sides.lost = lambda launch: True
+    result = play()
+    assert result.word == "NOT MEASURED"
+    assert "4 launches were lost" in result.reason
+    sides.lost = lambda launch: launch % 2 == 1
+    assert play().word == "NOT MEASURED"
+
+
+def test_a_side_that_cannot_be_built_is_named(sides: FakeSides) -> None:
+    sides.broken["b"] = "no module named 'gone'"
+    with pytest.raises(ConfigError, match="side b cannot be built: no module named 'gone'"):
+        play()
+    assert sides.open == 0
+
+
+@pytest.mark.parametrize("what", ["fingerprint", "queries"])
+def test_two_datasets_are_not_comparable(sides: FakeSides, what: str) -> None:
+    sides.facts["b"] = {what: ["other"]}
+    result = play()
+    assert result.verdict is Verdict.NOT_COMPARABLE
+    assert result.word == "NOT MEASURED"
+    assert what in result.reason
+
+
+def test_the_wrong_code_is_never_a_pass(sides: FakeSides) -> None:
+    result = play(wrong_code=lambda given, facts: f"{facts[0]['name']} is not what was asked for")
+    assert result.word == "NOT MEASURED"
+    assert "a is not what was asked for" in result.reason
+    assert result.launches == 0
+
+
+def test_a_side_that_fails_where_the_other_answers_does_not_pass(sides: FakeSides) -> None:
+    sides.failing["b"] = {3, 4}
+    result = play()
+    assert result.word == "INCONCLUSIVE"
+    assert "side b fails on 2 queries that the other answers" in result.reason
+    assert result.failed == result.launches * 2 * 2
+    sides.failing["a"] = {3, 4}
+    assert play().word == "PASS"  # both fail: nothing about time
+
+
+def test_a_side_that_fails_everywhere_is_not_measured(sides: FakeSides) -> None:
+    sides.failing["b"] = set(range(60))
+    assert play().word == "NOT MEASURED"
+
+
+def test_other_rankings_are_counted(sides: FakeSides) -> None:
+    sides.digest_of["b"] = 7
+    result = play()
+    assert result.other_rankings == 60
+    assert "the rankings differ for 60 queries" in markdown(duet_tables(result))
+
+
+def test_an_interruption_keeps_what_there_is_and_is_no_pass(sides: FakeSides) -> None:
+    sides.interrupt_after = 700
+    result = play()
+    assert result.interrupted
+    assert result.word in {"INCONCLUSIVE", "NOT MEASURED"}
+    assert 0 < result.launches < 5
+    assert sides.open == 0
+
+
+def test_a_limit_on_time_ends_undecided(sides: FakeSides) -> None:
+    result = play(DuetProtocol(seconds=1e-9, warm_up_s=1e-9, most_s=1e-9))
+    assert result.launches == 1
+    assert result.word == "NOT MEASURED"
+    assert "too few launches" in result.gates[0].reason
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"seconds": 0}, {"queries": -1}, {"limits": {"p51": 0.1}}, {"limits": {"p50": 0.0}}]
+)
+def test_a_protocol_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError):
+        DuetProtocol(**wrong)
+
+
+def test_the_record_holds_every_time_and_is_written_once(sides: FakeSides, tmp_path: Path) -> None:
+    result = play()
+    folder = write_duet(result, tmp_path / "한국어")
+    document = read_duet(folder)
+    assert document["verdict"] == "PASS"
+    assert json.loads(to_json(result.as_dict()))["gates"] == document["gates"]
+    with np.load(folder / "timings.npz") as arrays:
+        assert arrays["wall_ns"].shape == (2, result.calls)
+        assert set(arrays["launch"].tolist()) == set(range(5))
+        assert len(arrays["query"]) == len(arrays["first"]) == result.calls
+    with pytest.raises(RecordError, match="exists"):
+        write_duet(result, folder)
+
+
+def test_a_record_that_is_cut_off_or_newer_is_refused(sides: FakeSides, tmp_path: Path) -> None:
+    folder = write_duet(play(), tmp_path / "duet")
+    path = folder / "duet.json"
+    whole = path.read_text(encoding="utf-8")
+    path.write_text(whole[: len(whole) // 2], encoding="utf-8")
+    with pytest.raises(RecordError, match="unreadable"):
+        read_duet(folder)
+    path.write_text(whole.replace('"schema_version": 1', '"schema_version": 2'), encoding="utf-8")
+    with pytest.raises(RecordError, match="schema_version 2"):
+        read_duet(folder)
+
+
+def test_a_full_disk_leaves_nothing_half_written(
+    sides: FakeSides, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("harness.duet.record.np.savez_compressed", full)
+    with pytest.raises(RecordError, match="cannot write the duet: No space left on device"):
+        write_duet(play(), tmp_path / "duet")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_table_says_what_was_measured_and_what_could_be_seen(sides: FakeSides) -> None:
+    text = markdown(duet_tables(play()))
+    for part in ("PASS: b = b beside a = a", "60 queries of made", "5 launches", "visible",
+                 "both sides return the same rankings"):  # fmt: skip
+        assert part in text
