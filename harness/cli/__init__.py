@@ -25,6 +25,7 @@ from harness.cli.outcomes import add_outcomes
 from harness.cli.reporting import add_report
 from harness.cli.reproducing import add_reproduce
 from harness.cli.scoring import add_audit, add_evaluate, add_reader
+from harness.cli.selftesting import add_selftest
 from harness.cli.tuning import add_tune
 
 
@@ -94,6 +95,7 @@ def parser() -> argparse.ArgumentParser:
         add_diff,
         add_tune,
         add_duet,
+        add_selftest,
         add_evaluate,
         add_audit,
         add_reader,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from statistics import median
 from typing import Any
 
@@ -25,15 +25,16 @@ class Slowed(Retriever):
     Args:
         retriever: a name of a config, or an inline ``{target, params}``.
         share: extra time as a share of the fastest call of the same query so far; 0 adds nothing.
-        queries: ids of the queries that are slowed; all when empty.
+        slowest: the share of the queries that is slowed, those that take longest; 1 = all.
     """
 
     def __init__(
-        self, retriever: str | dict[str, Any], share: float = 0.0, queries: Sequence[str] = ()
+        self, retriever: str | dict[str, Any], share: float = 0.0, slowest: float = 1.0
     ) -> None:
         self.inner = build_retriever(retriever)
         self.share = share
-        self.only = frozenset(queries)
+        self.slowest = slowest
+        self._from_ns = 0.0
         self._fastest: dict[str, int] = {}
         self._unit_ns = median(_unit_ns() for _ in range(_CALIBRATION))
 
@@ -54,11 +55,20 @@ class Slowed(Retriever):
         start = time.perf_counter_ns()
         found = self.inner.search(query, k)
         took = time.perf_counter_ns() - start
-        usual = self._fastest[query.id] = min(took, self._fastest.get(query.id, took))
-        if not self.only or query.id in self.only:
+        usual = self._usual(query.id, took)
+        if usual >= self._from_ns:
             for _ in range(round(self.share * usual / self._unit_ns)):
                 hashlib.blake2b(_BLOCK)
         return found
+
+    def _usual(self, query_id: str, took: int) -> int:
+        """The fastest call of the query so far. With a new query, those that are slow change."""
+        known = query_id in self._fastest
+        usual = self._fastest[query_id] = min(took, self._fastest.get(query_id, took))
+        if not known and self.slowest < 1:
+            times = sorted(self._fastest.values())
+            self._from_ns = times[int((1 - self.slowest) * len(times))]
+        return usual
 
     def close(self) -> None:
         self.inner.close()

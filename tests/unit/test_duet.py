@@ -19,7 +19,7 @@ from harness.records import to_json
 from harness.report.duet_tables import duet_tables
 from harness.report.render import markdown
 from harness.types import Verdict
-from tests.unit.fake_sides import FakeSides
+from tests.unit.fake_sides import FakeSides, Slower
 
 A, B = Side("a", Place("", Path())), Side("b", Place("", Path()))
 QUICK = DuetProtocol(seconds=1e-9, warm_up_s=1e-9)
@@ -30,6 +30,10 @@ def sides(monkeypatch: pytest.MonkeyPatch) -> FakeSides:
     fake = FakeSides()
     monkeypatch.setattr(controller, "SideProcess", fake)
     return fake
+
+
+def constant(value: float) -> Slower:
+    return lambda launch, query: value
 
 
 def play(protocol: DuetProtocol = QUICK, **more: Any) -> Any:
@@ -45,7 +49,7 @@ def test_equal_sides_pass(sides: FakeSides) -> None:
 
 
 def test_a_slower_side_fails_and_is_confirmed(sides: FakeSides) -> None:
-    sides.slower["b"] = lambda launch, query: 1.05
+    sides.slower["b"] = constant(1.05)
     result = play()
     assert result.word == "FAIL"
     p50 = result.gates[0]
@@ -104,7 +108,7 @@ def test_a_launch_is_balanced_exactly_in_each_pair_of_rounds() -> None:
 def test_short_calls_share_a_turn_and_long_ones_have_their_own() -> None:
     for scale, per_turn in ((1.0, 1), (0.1, 6), (1e-6, MOST_CALLS)):
         fake = FakeSides(n_queries=50)
-        fake.slower = dict.fromkeys("ab", lambda launch, query, scale=scale: scale)
+        fake.slower = {"a": constant(scale), "b": constant(scale)}
         processes: Any = [fake(side, {}, hash_seed=1, call_s=1) for side in (A, B)]
         found = measure(processes, 50, Share(1e-9, 1e-9), np.random.default_rng(0))
         assert found.calls_per_turn == pytest.approx(per_turn, abs=2)

@@ -1,0 +1,71 @@
+"""The command ``selftest``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from harness.cli.console import (
+    INTERRUPTED,
+    NOT_JUDGED,
+    OK,
+    REGRESSION,
+    add_format,
+    output_kept_clean,
+    reporter,
+    say,
+    show,
+)
+
+
+def add_selftest(commands: Any) -> None:
+    """Try the duet on this machine."""
+    parser = commands.add_parser(
+        "selftest",
+        help="what a duet can see on this machine: equal sides, and real extra work",
+    )
+    parser.add_argument(
+        "--time", type=float, default=120.0, metavar="S", help="seconds in all (default: 120)"
+    )
+    parser.add_argument(
+        "--retriever",
+        metavar="NAME_OR_YAML",
+        help="measure this one (default: a matrix product of about 2 ms)",
+    )
+    parser.add_argument(
+        "--dataset",
+        default="science-mini",
+        metavar="NAME_OR_PATH",
+        help="name or folder (default: science-mini)",
+    )
+    parser.add_argument("--split", default="test", help="split of the judgements (default: test)")
+    parser.add_argument("--k", type=int, default=10, help="hits per query (default: 10)")
+    add_format(parser)
+    parser.set_defaults(run=_selftest)
+
+
+def _selftest(options: argparse.Namespace) -> int:
+    from harness.duet.selftest import selftest
+    from harness.errors import ConfigError
+    from harness.report.selftest_tables import selftest_tables
+
+    if not options.time > 0:
+        raise ConfigError(f"--time {options.time}", accepted="seconds, above 0")
+    with output_kept_clean(), reporter() as told:
+        found = selftest(
+            options.retriever,
+            options.dataset,
+            seconds=options.time,
+            k=options.k,
+            split=options.split,
+            reporter=told,
+        )
+    show(options, found.as_dict(), lambda: selftest_tables(found))
+    if found.interrupted:
+        return INTERRUPTED
+    if found.false_alarms:
+        return REGRESSION
+    if not any(one.count("PASS") for one in found.played if one.kind.equal):
+        say("retrieval-bench: no duet of equal sides passed: this machine is too busy to judge")
+        return NOT_JUDGED
+    return OK

@@ -1,0 +1,48 @@
+"""What is shown of a self-test: what duets said of equal sides and of real extra work."""
+
+from __future__ import annotations
+
+from harness.duet.selftest import FOUND, REPLAYS, Played, SelfTest
+from harness.report.duet_tables import change_text
+from harness.report.table import Table
+
+
+def selftest_tables(found: SelfTest) -> list[Table]:
+    """The duets by kind, and what is visible in how much time."""
+    tables = [
+        Table(
+            f"Self-test: duets of {found.retriever} on {found.dataset}",
+            ("side b", "duets", "FAIL", "PASS", "INCONCLUSIVE", "FAIL, replayed"),
+            [_row(found, one) for one in found.played if one.results],
+            notes=_notes(found),
+            words=(0,),
+        )
+    ]
+    if found.visible:
+        rows = [
+            [f"{seconds:.0f} s", "more than +50 %" if share is None else change_text(share)]
+            for seconds, share in found.visible.items()
+        ]
+        title = f"Smallest slow-down that {FOUND:.0%} of duets find"
+        tables.append(Table(title, ("of measuring", "usual queries"), rows, words=(0,)))
+    return tables
+
+
+def _row(found: SelfTest, one: Played) -> list[str]:
+    rate = found.replayed.get(one.kind.name)
+    words = [str(one.count(word)) for word in ("FAIL", "PASS", "INCONCLUSIVE")]
+    replayed = "-" if rate is None else f"{100 * rate:.1f} %"
+    return [one.kind.name, str(len(one.results)), *words, replayed]
+
+
+def _notes(found: SelfTest) -> list[str]:
+    n = sum(len(one.results) for one in found.played if one.kind.equal)
+    notes = [
+        f"false alarms: {found.false_alarms} of {n} duets of equal sides",
+        f"replayed: {REPLAYS} duets put together from the launches that were measured",
+    ]
+    if found.spread is not None:
+        notes.append(f"launches of equal sides differ by {100 * found.spread:.1f} % (one sd)")
+    if found.interrupted:
+        notes.append("interrupted: only duets that were finished are in it")
+    return notes
