@@ -39,7 +39,7 @@ class DuetProtocol:
     """How a duet measures.
 
     Attributes:
-        seconds: of measuring in a launch, both sides together; two rounds are made in any case.
+        seconds: of measuring in a launch, both sides together; one round is made in any case.
         queries: at most so many, chosen by the seed.
         warm_up_s: longest warm-up of a launch.
         most_s: measure no longer than so many seconds in all; None = until it is decided.
@@ -50,7 +50,7 @@ class DuetProtocol:
 
     seconds: float = 1.0
     queries: int = MOST_QUERIES
-    warm_up_s: float = 2.0
+    warm_up_s: float = 1.0
     most_s: float | None = None
     timeout_s: float = 60.0
     threads: int = 1
@@ -166,7 +166,9 @@ class _Stage:
             try:
                 both = self._opened(stack, number)
                 n_queries = self._checked()
-                share = Share(self.protocol.seconds, self.protocol.warm_up_s, self.chosen)
+                share = Share(
+                    self.protocol.seconds, self.protocol.warm_up_s, self.chosen, number % 2 == 1
+                )
                 rng = np.random.default_rng([self.protocol.seed, number])
                 with NoiseRecorder() as noise:
                     found = measure(both, n_queries, share, rng)

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.call_pairs import Pairs
+from harness.call_pairs import Pairs, trimmed_mean
 from harness.duet.process import SideProcess
 from harness.measure.steady import SteadyState
 
-TURN_NS = 2_000_000
-"""A side keeps its turn until about so much time is measured: where calls are short, one turn has
-several of them, since a process that has just been woken is slow for a while."""
+TURN_NS = 250_000
+"""A side keeps its turn until about so much time is measured: where calls are shorter, one turn has
+several of them, since a process that has just been woken is slow for a while. Longer turns let the
+machine change between the two sides: decision record 0033."""
 
 MOST_CALLS = 64
 """Calls of one turn, at most."""
@@ -29,14 +30,16 @@ class Share:
     """How much of the time one launch measures.
 
     Attributes:
-        seconds: of both sides together; at least two rounds are made in any case.
+        seconds: of both sides together; one round is made in any case.
         warm_up_s: the warm-up ends after so many seconds, steady or not.
         queries: numbers of the queries, or None for all.
+        flip: who goes first is the other one than without it; for every second launch.
     """
 
     seconds: float
-    warm_up_s: float = 2.0
+    warm_up_s: float = 1.0
     queries: Sequence[int] | None = None
+    flip: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +64,16 @@ class Measured:
     calls_per_turn: int
 
     def pairs(self, launch: int) -> Pairs:
-        """As :func:`harness.call_pairs.log_ratios` gives them."""
+        """As :func:`harness.call_pairs.log_ratios` gives them, without the order effect: whoever
+        goes first finds other caches than whoever follows, by several per cent."""
         fine = (self.wall_ns >= 0).all(axis=0)
         logs = np.log(np.maximum(self.wall_ns[:, fine], 1))
-        n = int(fine.sum())
+        a_first = self.first[fine] == 0
+        later = _order_effect(logs[1] - logs[0], a_first)
+        n = len(a_first)
         return Pairs(
-            logs[0],
-            logs[1],
+            logs[0] - np.where(a_first, 0.0, later),
+            logs[1] - np.where(a_first, later, 0.0),
             np.full(n, launch, dtype=np.int32),
             self.round[fine],
             np.flatnonzero(fine).astype(np.int32),
@@ -76,13 +82,22 @@ class Measured:
         )
 
 
+def _order_effect(log_ratio: NDArray[np.float64], a_first: NDArray[np.bool_]) -> float:
+    """The log ratio of the later call of a pair over the earlier one. Each side is first in half of
+    the pairs, so that what differs between the sides cancels."""
+    halves = (log_ratio[a_first], -log_ratio[~a_first])
+    if not all(len(half) for half in halves):
+        return 0.0
+    return sum(trimmed_mean(half) for half in halves) / 2
+
+
 def measure(
     processes: Sequence[SideProcess], n_queries: int, share: Share, rng: np.random.Generator
 ) -> Measured:
     """Warm both sides up, then give each query to both, one right after the other.
 
-    In each pair of rounds every query goes to either side first exactly once; queries come in a
-    fresh random order in every round.
+    Either side goes first for half of the queries, and the other one for the same queries in the
+    next round; queries come in a fresh random order in every round.
 
     Raises:
         LostError: a process died or hung.
@@ -97,7 +112,7 @@ def measure(
     rounds: list[int] = []
     firsts: list[int] = []
     begin = time.monotonic()
-    lead = rng.permutation(len(chosen)) % 2
+    lead = (np.arange(len(chosen)) + share.flip) % 2
     round_ = 0
     while True:
         for process in processes:
@@ -112,7 +127,8 @@ def measure(
             firsts += [first] * len(asked)
         round_ += 1
         spent = time.monotonic() - begin
-        if round_ % 2 == 0 and spent * (round_ + 2) / round_ > share.seconds:
+        # One round, or an even number of them.
+        if (round_ == 1 or round_ % 2 == 0) and spent / round_ * (round_ + 1) > share.seconds:
             break
     return Measured(
         np.array([np.concatenate(side) for side in walls], dtype=np.int64),

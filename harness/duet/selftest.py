@@ -163,7 +163,7 @@ def selftest(
     number, longest = 0, 0.0
     while number < 2 or time.monotonic() - begin + longest < seconds:
         one = order[number % len(order)]
-        a, b = (_side(retriever, kind) for kind in (Kind(""), one.kind))
+        a, b = (extra_work(retriever, kind) for kind in (Kind(""), one.kind))
         result = duet(
             a,
             b,
@@ -184,7 +184,8 @@ def selftest(
     return found
 
 
-def _side(retriever: str | Mapping[str, Any] | None, kind: Kind) -> Side:
+def extra_work(retriever: str | Mapping[str, Any] | None, kind: Kind) -> Side:
+    """A side that does the extra work of ``kind``; of a kind without, the same wrapper."""
     inner = dict(PROBE) if retriever is None else retriever
     params = {"retriever": inner, "share": kind.share, "slowest": kind.slowest}
     slowed = {"name": kind.name or "itself", "target": "harness.duet.slowed:Slowed"}

@@ -11,7 +11,7 @@ import pytest
 
 from harness.duet import controller
 from harness.duet.controller import DuetProtocol, duet
-from harness.duet.launch import MOST_CALLS, Share, measure
+from harness.duet.launch import MOST_CALLS, Measured, Share, measure
 from harness.duet.record import read_duet, write_duet
 from harness.duet.sides import Place, Side
 from harness.errors import ConfigError, RecordError
@@ -89,7 +89,7 @@ def test_every_query_goes_first_on_either_side_equally_often(sides: FakeSides) -
     assert sides.opened[0][0] != sides.opened[2][0]  # whoever is started first changes, too
 
 
-def test_a_launch_is_balanced_exactly_in_each_pair_of_rounds() -> None:
+def test_a_launch_is_balanced_in_each_round_and_exactly_in_each_pair() -> None:
     fake = FakeSides(n_queries=31)
     processes: Any = [fake(side, {}, hash_seed=1, call_s=1) for side in (A, B)]
     share = Share(seconds=0.02, warm_up_s=1e-9)
@@ -101,17 +101,43 @@ def test_a_launch_is_balanced_exactly_in_each_pair_of_rounds() -> None:
         firsts = np.bincount(found.query[own], weights=found.first[own])
         assert (firsts == 1).all()
         assert (np.bincount(found.query[own]) == 2).all()
+        assert abs(np.count_nonzero(found.first[found.round == pair]) - 31 / 2) < 1
     orders = [tuple(found.query[found.round == one].tolist()) for one in range(rounds)]
     assert len(set(orders)) == rounds
 
 
 def test_short_calls_share_a_turn_and_long_ones_have_their_own() -> None:
-    for scale, per_turn in ((1.0, 1), (0.1, 6), (1e-6, MOST_CALLS)):
+    for scale, per_turn in ((1.0, 1), (0.01, 9), (1e-6, MOST_CALLS)):
         fake = FakeSides(n_queries=50)
         fake.slower = {"a": constant(scale), "b": constant(scale)}
         processes: Any = [fake(side, {}, hash_seed=1, call_s=1) for side in (A, B)]
         found = measure(processes, 50, Share(1e-9, 1e-9), np.random.default_rng(0))
         assert found.calls_per_turn == pytest.approx(per_turn, abs=2)
+
+
+def test_one_round_is_made_in_any_case_and_the_next_launch_turns_it_around() -> None:
+    firsts = []
+    for flip in (False, True):
+        fake = FakeSides(n_queries=30)
+        processes: Any = [fake(side, {}, hash_seed=1, call_s=1) for side in (A, B)]
+        share = Share(1e-9, 1e-9, flip=flip)
+        found = measure(processes, 30, share, np.random.default_rng(0))
+        assert found.round.max() == 0
+        firsts.append(dict(zip(found.query.tolist(), found.first.tolist(), strict=True)))
+    assert all(firsts[0][query] != firsts[1][query] for query in range(30))
+
+
+def test_the_order_effect_is_taken_out_of_the_pairs() -> None:
+    rng = np.random.default_rng(3)
+    query, n = np.arange(100, dtype=np.int32), 100
+    first = (query % 2).astype(np.int8)
+    usual = np.exp(0.1 * rng.standard_normal((2, n))) * 2e6
+    usual[1] *= 1.03
+    usual[first, query] *= 1.2  # whoever goes first is slower by 20 %
+    found = Measured(usual.astype(np.int64), query, np.zeros(n, np.int32), first, 1.0, 1.0, True, 1)
+    ratio = found.pairs(0).log_ratio
+    assert ratio[first == 0].mean() == pytest.approx(ratio[first == 1].mean(), abs=0.05)
+    assert ratio.mean() == pytest.approx(np.log(1.03), abs=0.03)
 
 
 def test_the_warm_up_makes_a_whole_pass_over_both_sides_before_anything_counts() -> None:
@@ -177,7 +203,7 @@ def test_a_side_that_fails_where_the_other_answers_does_not_pass(sides: FakeSide
     result = play()
     assert result.word == "INCONCLUSIVE"
     assert "side b fails on 2 queries that the other answers" in result.reason
-    assert result.failed == result.launches * 2 * 2
+    assert result.failed == result.calls * 2 / 60
     sides.failing["a"] = {3, 4}
     assert play().word == "PASS"  # both fail: nothing about time
 
@@ -195,7 +221,7 @@ def test_other_rankings_are_counted(sides: FakeSides) -> None:
 
 
 def test_an_interruption_keeps_what_there_is_and_is_no_pass(sides: FakeSides) -> None:
-    sides.interrupt_after = 700
+    sides.interrupt_after = 300
     result = play()
     assert result.interrupted
     assert result.word in {"INCONCLUSIVE", "NOT MEASURED"}
