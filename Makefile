@@ -7,6 +7,11 @@ TORCH_INDEX ?=
 RETRIEVER ?= hybrid
 RETRIEVERS ?= bm25 dense hybrid
 DATASET ?= science-mini
+# The two sides of a duet: A and B, or RETRIEVER at the revisions REV_A and REV_B.
+A ?=
+B ?=
+REV_A ?=
+REV_B ?=
 # For targets that take several datasets, separated by blanks.
 DATASETS ?= "$(DATASET)"
 SPLIT ?= test
@@ -25,7 +30,7 @@ PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile
 HOW = --split "$(SPLIT)" --k $(K) $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test tools bench compare report tune reproduce perf list format clean
+.PHONY: help setup check test tools bench compare report tune duet selftest reproduce perf list format clean
 
 help: ## show this help
 	@echo "Targets:"
@@ -51,6 +56,12 @@ report: $(READY) ## the same as one HTML file, results/report.html: RETRIEVERS, 
 
 tune: $(READY) ## search its parameters, and what that is worth on other queries: RETRIEVER, DATASET, ...
 	@$(BENCH) tune --retriever "$(RETRIEVER)" --dataset "$(DATASET)" $(HOW)
+
+duet: $(READY) ## is B slower than A? A, B, or RETRIEVER with REV_A, REV_B; DATASET, SPLIT, K, ARGS
+	@$(BENCH) duet $(if $(A),--a "$(A)" --b "$(B)",--retriever "$(RETRIEVER)") $(if $(REV_A),--rev-a "$(REV_A)") $(if $(REV_B),--rev-b "$(REV_B)") --dataset "$(DATASET)" $(HOW)
+
+selftest: $(READY) ## what a duet can see on this machine, in two minutes
+	@$(BENCH) selftest $(ARGS)
 
 list: $(READY) ## retrievers, datasets and metrics that can be named
 	@$(BENCH) list
