@@ -47,7 +47,10 @@ def main() -> int:
         gc.collect()
         gc.freeze()
         gc.disable()
-        side.answer(told, answers)
+        try:
+            side.answer(told, answers)
+        finally:
+            side.retriever.close()
     return 0
 
 
@@ -55,6 +58,7 @@ class _Side:
     """The retriever of this side, indexed, and the queries."""
 
     def __init__(self, spec: Mapping[str, Any]) -> None:
+        from harness.measure.protocol import Protocol
         from harness.preparation import prepare
 
         begin = time.perf_counter()
@@ -64,6 +68,7 @@ class _Side:
             split=spec["split"],
             k=spec["k"],
             overrides=spec["overrides"],
+            protocol=Protocol(threads=spec["threads"]),
             save=False,
         )
         candidate = experiment.candidates[0]
