@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
 from harness.plugins import beside_config
 from harness.types import Query
-from retrievers.tokenizers import make_tokenizer, stop_words
+from retrievers.terms import stop_words
+from retrievers.tokenizers import make_tokenizer
 from retrievers.wordnet import WordNet, find_wordnet
 
 

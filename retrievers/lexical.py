@@ -27,7 +27,8 @@ from harness.scripts import (
 from harness.types import Document, Query, Ranking
 from retrievers.tokenizers import TokenizerSpec, make_tokenizer
 
-_CUTS_AT_BLANKS = ("whitespace", "word", "english")
+_CUTS_AT_BLANKS = ("whitespace", "word", "english", "bm25s")
+_KEEPS_WORDS = (*_CUTS_AT_BLANKS, "lucene")  # which cuts Han, as StandardTokenizer does
 _LARGE_SHARE = 0.3
 
 
@@ -178,7 +179,7 @@ class LexicalRetriever(Retriever):
                 f"tokenizer {name!r} cuts at blanks and punctuation, but {corpus}, without blanks "
                 "between words: use tokenizer 'auto'"
             )
-        elif name in _CUTS_AT_BLANKS and hangul >= _LARGE_SHARE:
+        elif name in _KEEPS_WORDS and hangul >= _LARGE_SHARE:
             warning = (
                 f"tokenizer {name!r} keeps whole words, but {corpus}, whose words carry their "
                 "particles and seldom match: use tokenizer 'auto' or 'kiwi'"

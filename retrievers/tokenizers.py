@@ -11,18 +11,17 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import re
-import runpy
 import sys
 import threading
 import unicodedata
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import cache
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 from harness.errors import ConfigError, MissingDependencyError, near_names
+from retrievers.terms import EMOJI, Terms, Tokenizer, combining_marks, stop_words
+from retrievers.tool_tokenizers import BM25STokenizer, LuceneTokenizer
 
 TokenizerSpec = str | Mapping[str, Any]
 """What a config gives: a name, or a mapping of ``name`` and that tokenizer's options."""
@@ -79,29 +78,11 @@ _BIGRAM_CHARACTERS = (
     "\U00020000-\U0003ffff"
 )
 _BIGRAM_CHARACTER = re.compile(f"[{_BIGRAM_CHARACTERS}]")
-_EMOJI = "\u2600-\u27bf\U0001f000-\U0001faff"
 # "don't", "it's", "we'll": what follows the apostrophe says nothing about the topic.
 _ENGLISH_TAIL = re.compile(r"'(?:s|t|d|m|ll|re|ve)\b")
 _ASCII_WORDS = re.compile(r"[0-9]+(?:[.,][0-9]+)+|[a-z0-9]+")
 # Invisible inside a word: soft hyphen, zero-width joiner, word joiner.
 _INVISIBLE = ("\u00ad", "\u200d", "\u2060")
-
-# Bounds of the memory of a tokenizer. When it is full nothing is replaced: frequent words come
-# early, and throwing out is slower than computing a rare word again.
-_REMEMBERED = 1 << 16
-_LONGEST_REMEMBERED = 20
-
-
-class Tokenizer(ABC):
-    """Cuts a text into terms; the same function serves documents and queries."""
-
-    @abstractmethod
-    def __call__(self, text: str) -> list[str]:
-        """Terms of ``text`` in reading order, repeated as often as they occur; never empty ones."""
-
-    @abstractmethod
-    def describe(self) -> dict[str, Any]:
-        """Name and everything that changes the terms, for the manifest."""
 
 
 class WhitespaceTokenizer(Tokenizer):
@@ -139,7 +120,7 @@ class NgramTokenizer(Tokenizer):
         whole = isinstance(n, int) and not isinstance(n, bool)
         _require(whole and 1 <= n <= 20, f"n: {n!r}", "a whole number from 1 to 20")
         self._n = n
-        self._terms = _Terms(lambda word: _ngrams(word, n))
+        self._terms = Terms(lambda word: _ngrams(word, n))
 
     def __call__(self, text: str) -> list[str]:
         """See :class:`Tokenizer`."""
@@ -175,7 +156,7 @@ class StemmingTokenizer(Tokenizer):
         if stemmer:
             # Words are remembered here, so that the stemmer's own memory is of no use.
             self._stem = Stemmer.Stemmer(stemmer, maxCacheSize=0).stemWord
-        self._terms = _Terms(self._expand)
+        self._terms = Terms(self._expand)
 
     def __call__(self, text: str) -> list[str]:
         """See :class:`Tokenizer`."""
@@ -262,6 +243,8 @@ _TOKENIZERS: Mapping[str, Callable[..., Tokenizer]] = {
     "english": _english,
     "ngram": NgramTokenizer,
     "kiwi": KiwiTokenizer,
+    "lucene": LuceneTokenizer,
+    "bm25s": BM25STokenizer,
 }
 
 
@@ -269,8 +252,8 @@ def make_tokenizer(spec: TokenizerSpec, dataset_language: str | None = None) -> 
     """The tokenizer that ``spec`` names.
 
     Args:
-        spec: a name (auto, whitespace, word, english, ngram, kiwi), or a mapping of ``name`` and
-            options: ``{name: ngram, n: 3}``, ``{name: auto, language: fr}``,
+        spec: a name (auto, whitespace, word, english, ngram, kiwi, lucene, bm25s), or a mapping of
+            ``name`` and options: ``{name: ngram, n: 3}``, ``{name: auto, language: fr}``,
             ``{name: whitespace, lower: false}``.
         dataset_language: used by ``auto`` when ``spec`` gives no language; a language without a
             Snowball stemmer gives words without stems, never an error.
@@ -303,37 +286,6 @@ def make_tokenizer(spec: TokenizerSpec, dataset_language: str | None = None) -> 
     return build(**options)
 
 
-@cache
-def stop_words(stemmer: str) -> frozenset[str]:
-    """Stop words for the language of a Snowball stemmer, from the lists that bm25s ships.
-
-    Empty where it ships none. The English list is the short one of Lucene (33 words).
-    """
-    package = importlib.util.find_spec("bm25s")
-    if package is None or package.origin is None:
-        raise MissingDependencyError("the package bm25s is not installed", fix="pip install bm25s")
-    # Run by path: importing the package would pull in numba and scipy for a list of words.
-    lists = runpy.run_path(str(Path(package.origin).with_name("stopwords.py")))
-    suffix = "EN" if stemmer == "english" else stemmer.upper()
-    return frozenset(word.casefold() for word in lists.get(f"STOPWORDS_{suffix}", ()))
-
-
-class _Terms(dict[str, tuple[str, ...]]):
-    """Word -> its terms, computed at the first look-up and remembered within bounds."""
-
-    def __init__(self, expand: Callable[[str], tuple[str, ...]]) -> None:
-        super().__init__()
-        self._expand = expand
-        self._lock = threading.Lock()  # a Snowball stemmer must not be entered twice at a time
-
-    def __missing__(self, word: str) -> tuple[str, ...]:
-        with self._lock:
-            terms = self._expand(word)
-            if len(word) <= _LONGEST_REMEMBERED and len(self) < _REMEMBERED:
-                self[word] = terms
-        return terms
-
-
 def _fold(text: str, *, dotless_i: bool = False) -> str:
     """Compatibility forms (NFKC) without case; ``dotless_i``: Turkish rules for I."""
     if dotless_i:
@@ -362,24 +314,13 @@ def _words(bigrams: bool) -> re.Pattern[str]:
     letters = f"[^\\W_{apart}]"
     # Without the marks, which Python does not count as word characters, the words of most Indian
     # scripts would fall into single consonants.
-    word = f"{letters}+(?:(?![\\x00-\\u02ff])[{_combining_marks()}]+{letters}*)*"
-    parts = [r"\d+(?:[.,]\d+)+", word, f"[{_EMOJI}]"]
+    word = f"{letters}+(?:(?![\\x00-\\u02ff])[{combining_marks()}]+{letters}*)*"
+    parts = [r"\d+(?:[.,]\d+)+", word, f"[{EMOJI}]"]
     return re.compile("|".join([f"[{apart}]+", *parts] if bigrams else parts))
 
 
 def _is_bigram_run(word: str) -> bool:
     return not word.isascii() and _BIGRAM_CHARACTER.match(word) is not None
-
-
-def _combining_marks() -> str:
-    """The combining marks of the basic plane but variation selectors, for a character class.
-
-    Marks of the planes above (historic scripts) would make every match several times slower.
-    """
-    blocks = (range(0x300, 0x3100), range(0xA660, 0xAC00), range(0xFB1E, 0xFB1F))
-    half_marks = range(0xFE20, 0xFE30)
-    marks = map(chr, chain(*blocks, half_marks))
-    return "".join(mark for mark in marks if unicodedata.category(mark).startswith("M"))
 
 
 def _ngrams(word: str, n: int) -> tuple[str, ...]:

@@ -51,6 +51,11 @@ class TestBM25S(RetrieverConformance):
     target = "bm25s"
 
 
+class TestBM25SLucene(RetrieverConformance):
+    target = "bm25s"
+    params: ClassVar[Mapping[str, Any]] = {"tokenizer": "lucene"}
+
+
 class TestHybridOfSparseLegs(RetrieverConformance):
     target = "hybrid"
     params: ClassVar[Mapping[str, Any]] = {"legs": ["bm25", "bm25s"], "depth": 20}

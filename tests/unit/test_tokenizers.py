@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.errors import ConfigError, MissingDependencyError
-from retrievers import tokenizers
-from retrievers.tokenizers import make_tokenizer, stop_words
+from retrievers import terms
+from retrievers.terms import stop_words
+from retrievers.tokenizers import make_tokenizer
 
 
 @pytest.mark.parametrize(
@@ -101,13 +102,30 @@ def test_english_lists_come_without_importing_the_library_that_ships_them() -> N
         ({"name": "ngram"}, "Hello, it", ["hel", "ell", "llo", "it"]),
         ({"name": "ngram", "n": 2}, "한국어 a", ["한국", "국어", "a"]),
         ({"name": "ngram", "n": 1}, "ab", ["a", "b"]),
+        ("bm25s", "Vitamin C and il-2 in 3.14", ["vitamin", "il", "14"]),
+        ("bm25s", "한국어 searches", ["한국어", "search"]),
+        (
+            "lucene",
+            "Vitamin C, il-2, 1,000.5; 3D m²",
+            ["vitamin", "c", "il", "2", "1,000.5", "3d", "m"],
+        ),
+        ("lucene", "U.S.A. p.m. a:b foo_bar __ 2, 3", ["u.s.a", "p.m", "a:b", "foo_bar", "2", "3"]),
+        ("lucene", "The dog’s owner's O'Neill 's", ["dog", "owner", "o'neil", "s"]),
+        (
+            "lucene",
+            "東京タワーは 한국어 हिन्दी naïve",
+            ["東", "京", "タワー", "は", "한국어", "हिन्दी", "naïv"],
+        ),
+        ("lucene", "α-synuclein co­operate 🍵", ["α", "synuclein", "co­oper", "🍵"]),
     ],
 )
 def test_the_other_tokenizers(spec: Any, text: str, terms: list[str]) -> None:
     assert make_tokenizer(spec)(text) == terms
 
 
-@pytest.mark.parametrize("spec", ["auto", "word", "english", "ngram", "whitespace"])
+@pytest.mark.parametrize(
+    "spec", ["auto", "word", "english", "ngram", "whitespace", "lucene", "bm25s"]
+)
 @given(text=st.text(max_size=200))
 @settings(deadline=None, max_examples=60)
 def test_terms_are_never_empty_nor_blank_and_case_never_counts(spec: str, text: str) -> None:
@@ -124,7 +142,7 @@ def test_what_is_remembered_is_bounded_and_does_not_change_the_terms(
 ) -> None:
     text = "several different running words 한국어 running " + "x" * 100
     expected = make_tokenizer("auto")(text)
-    monkeypatch.setattr(tokenizers, "_REMEMBERED", 2)
+    monkeypatch.setattr(terms, "_REMEMBERED", 2)
     tokenize = make_tokenizer("auto")
     assert tokenize(text) == expected
     assert tokenize(text) == expected
