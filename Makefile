@@ -63,7 +63,7 @@ duet: $(READY) ## is B slower than A? A, B, or RETRIEVER with REV_A, REV_B; DATA
 selftest: $(READY) ## what a duet can see on this machine, in two minutes
 	@$(BENCH) selftest $(ARGS)
 
-list: $(READY) ## retrievers, datasets and metrics that can be named
+list: $(READY) ## retrievers, readers, datasets and metrics that can be named
 	@$(BENCH) list
 
 check: $(READY) ## the whole gate: format, lint, types, fast tests

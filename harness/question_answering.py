@@ -101,8 +101,7 @@ class QuestionAnswering:
         Raises:
             RecordError: it is there already, or cannot be written.
         """
-        lines = self.predictions.answers.items()
-        write_lines(path, ({"id": q, "answers": [_line(a) for a in found]} for q, found in lines))
+        write_answers(path, self.predictions.answers)
 
     def as_dict(self) -> dict[str, Any]:
         """The document of ``qa --format json``."""
@@ -120,6 +119,16 @@ class QuestionAnswering:
             "failed_readings": self.failed[1],
             "warnings": list(self.warnings),
         }
+
+
+def write_answers(path: Path, answers: Mapping[str, Sequence[Answer]]) -> None:
+    """A new file of predictions, JSON lines.
+
+    Raises:
+        RecordError: it is there already, or cannot be written.
+    """
+    lines = answers.items()
+    write_lines(path, ({"id": q, "answers": [_line(a) for a in found]} for q, found in lines))
 
 
 def _line(answer: Answer) -> dict[str, Any]:
@@ -152,6 +161,7 @@ def answer_questions(
         ConfigError: a reader where the texts of documents are not known.
         DataError: no gold answers; everything that is wrong in gold or predictions.
         ContractError: the retriever or the reader broke its contract.
+        ReadingInterrupted: Ctrl-C while the reader was at work; with the answers so far.
     """
     reporter = reporter or Silent()
     data, queries = experiment.dataset, experiment.queries

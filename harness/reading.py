@@ -203,6 +203,20 @@ def _made(target: str, params: Mapping[str, Any]) -> Reader:
     return made
 
 
+class ReadingInterrupted(KeyboardInterrupt):
+    """Ctrl-C while a reader was at work.
+
+    Attributes:
+        answers: of the questions that were read until then, as in :class:`Readings`.
+        n: questions there are.
+    """
+
+    def __init__(self, answers: Mapping[str, tuple[Answer, ...]], n: int) -> None:
+        super().__init__()
+        self.answers = answers
+        self.n = n
+
+
 @dataclass(frozen=True, slots=True)
 class Readings:
     """What a reader gave.
@@ -236,31 +250,35 @@ def read_all(
 
     Raises:
         ContractError: more than ``n`` answers, or one that is not in the documents.
+        ReadingInterrupted: Ctrl-C; with the answers so far.
     """
     answers: dict[str, tuple[Answer, ...]] = {}
     wall = np.zeros(len(questions), dtype=np.int64)
     status: list[str] = []
     first = True
-    for at, (question, found) in enumerate(zip(questions, documents, strict=True)):
-        for _ in range(2 if first else 1):
-            start = clock()
-            try:
-                given, failure = reader.read(question, found, n), OK
-            except HarnessError as problem:
-                problem.where = f"question {question.id!r}" + (
-                    f"; {problem.where}" if problem.where else ""
-                )
-                problem.args = (problem.render(),)
-                raise
-            except Exception as problem:
-                given, failure = (), f"{type(problem).__name__}: {problem}"
-            wall[at] = clock() - start
-        first = False
-        status.append(secrets.redact(failure))
-        if failure == OK:
-            answers[question.id] = _checked(given, question, found, n)
-        if progress:
-            progress(at + 1, len(questions))
+    try:
+        for at, (question, found) in enumerate(zip(questions, documents, strict=True)):
+            for _ in range(2 if first else 1):
+                start = clock()
+                try:
+                    given, failure = reader.read(question, found, n), OK
+                except HarnessError as problem:
+                    problem.where = f"question {question.id!r}" + (
+                        f"; {problem.where}" if problem.where else ""
+                    )
+                    problem.args = (problem.render(),)
+                    raise
+                except Exception as problem:
+                    given, failure = (), f"{type(problem).__name__}: {problem}"
+                wall[at] = clock() - start
+            first = False
+            status.append(secrets.redact(failure))
+            if failure == OK:
+                answers[question.id] = _checked(given, question, found, n)
+            if progress:
+                progress(at + 1, len(questions))
+    except KeyboardInterrupt:
+        raise ReadingInterrupted(answers, len(questions)) from None
     return Readings(answers, wall, tuple(status))
 
 

@@ -20,6 +20,7 @@ from harness.cli.comparing import add_compare
 from harness.cli.console import BAD_INPUT, BUG, INTERRUPTED, OK, say
 from harness.cli.dueting import add_duet
 from harness.cli.explaining import add_diff
+from harness.cli.fetching import add_fetch
 from harness.cli.listing import add_list
 from harness.cli.outcomes import add_outcomes
 from harness.cli.reporting import add_report
@@ -103,6 +104,7 @@ def parser() -> argparse.ArgumentParser:
         add_submit,
         add_outcomes,
         add_reproduce,
+        add_fetch,
         add_list,
     ):
         add(commands)

@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 import argparse
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from harness.cli.console import NOT_JUDGED, OK, add_format, output_kept_clean, reporter, say, show
+from harness.cli.console import (
+    INTERRUPTED,
+    NOT_JUDGED,
+    OK,
+    add_format,
+    output_kept_clean,
+    reporter,
+    say,
+    show,
+)
+
+if TYPE_CHECKING:
+    from harness.reading import ReadingInterrupted
 
 
 def add_submit(commands: Any) -> None:
@@ -134,7 +147,7 @@ def _qa(options: argparse.Namespace) -> int:
     from harness.measure.protocol import Protocol
     from harness.preparation import prepare
     from harness.question_answering import answer_questions
-    from harness.reading import reader_from
+    from harness.reading import ReadingInterrupted, reader_from
     from harness.report.qa_tables import qa_tables
     from harness.result_file import check_new_file
 
@@ -158,7 +171,10 @@ def _qa(options: argparse.Namespace) -> int:
             save=False,
         )
         name = "" if options.reader is None else _reader_name(options.reader)
-        result = answer_questions(experiment, reader, options.answers, name=name, reporter=told)
+        try:
+            result = answer_questions(experiment, reader, options.answers, name=name, reporter=told)
+        except ReadingInterrupted as stopped:
+            return _kept(stopped, options.out)
     if options.out is not None:
         result.write(options.out)
     out = None if options.out is None else str(options.out)
@@ -168,6 +184,22 @@ def _qa(options: argparse.Namespace) -> int:
         say("retrieval-bench: nothing could be judged: every search or every reading failed")
         return NOT_JUDGED
     return OK
+
+
+def _kept(stopped: ReadingInterrupted, out: Path | None) -> int:
+    """Save the answers of an interrupted reader where a file was asked for, and say so."""
+    from harness.question_answering import write_answers
+
+    told = f"interrupted: {len(stopped.answers):,} of {stopped.n:,} questions were answered"
+    if out is None or not stopped.answers:
+        hint = "" if out else " (with --out FILE the answers would be)"
+        say(f"retrieval-bench: {told}; nothing was saved{hint}")
+        return INTERRUPTED
+    names = (f"{out.stem}.partial{'' if at == 1 else f'-{at}'}{out.suffix}" for at in count(1))
+    path = next(path for path in map(out.with_name, names) if not path.exists())
+    write_answers(path, stopped.answers)
+    say(f"retrieval-bench: {told}, nothing was scored; the answers: {path}")
+    return INTERRUPTED
 
 
 def _reader_name(target: str) -> str:

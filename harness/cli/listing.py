@@ -10,7 +10,9 @@ from harness.cli.console import OK, add_format, show
 
 def add_list(commands: Any) -> None:
     """Show what there is."""
-    listing = commands.add_parser("list", help="show retrievers, datasets and metrics there are")
+    listing = commands.add_parser(
+        "list", help="show retrievers, readers, datasets and metrics there are"
+    )
     add_format(listing)
     listing.set_defaults(run=_list)
 

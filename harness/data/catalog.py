@@ -19,6 +19,7 @@ from harness.data.config import (
     read_dataset_config,
 )
 from harness.data.faults import Faults, reporting
+from harness.data.irds import PREFIX, is_irds, load_irds
 from harness.data.source import Files, Found, Source
 from harness.errors import ConfigError, HarnessError, PluginError, near_names
 from harness.types import Dataset
@@ -61,7 +62,8 @@ def load_dataset(name_or_path: str | Path, split: str = "test") -> Dataset:
     A name is a folder ``configs/datasets/NAME`` with a ``dataset.yaml`` (the user's own first),
     or what a plug-in registered; ``module:function`` is called with the split. A path is a folder
     with a ``dataset.yaml``, or one whose layout is recognised. A name wins over a folder of that
-    name; ``./NAME`` is the folder.
+    name; ``./NAME`` is the folder. ``ir_datasets:NAME`` is what :mod:`harness.data.irds` has of it
+    on this machine; nothing is downloaded.
 
     The corpus is not held in memory: ``documents`` reads its file on each walk.
 
@@ -73,6 +75,8 @@ def load_dataset(name_or_path: str | Path, split: str = "test") -> Dataset:
     """
     text = str(name_or_path)
     is_name = isinstance(name_or_path, str)
+    if is_irds(name_or_path):
+        return load_irds(text, split)
     if is_name and text in (folders := _catalog_folders()):
         return _from_folder(folders[text], split)
     if is_name and text in plugins.names("dataset"):
@@ -91,7 +95,8 @@ def load_dataset(name_or_path: str | Path, split: str = "test") -> Dataset:
     raise ConfigError(
         f"dataset {text!r} is " + ("a file" if exists else "neither a known name nor a folder"),
         where=f"names: configs/datasets and plug-ins; folder: {path}",
-        accepted=f"a name ({near_names(text, dataset_names())}), or a path to a folder",
+        accepted=f"a name ({near_names(text, dataset_names())}), a path to a folder, or "
+        f"{PREFIX}NAME",
         fix="correct the name or the path",
     )
 
@@ -100,7 +105,7 @@ def found_at(name_or_path: str | Path) -> str:
     """What :func:`load_dataset` finds the same dataset by from any working folder: a known name
     and ``module:function`` as they are, a path made absolute. Nothing is loaded or checked."""
     text = str(name_or_path)
-    if isinstance(name_or_path, str) and text in dataset_names():
+    if is_irds(name_or_path) or (isinstance(name_or_path, str) and text in dataset_names()):
         return text
     path = Path(text).expanduser().absolute()
     return text if ":" in text and not path.exists() else str(path)

@@ -1,4 +1,5 @@
-"""What can be named on the command line: retrievers, datasets, metrics, and what fails to load."""
+"""What can be named on the command line: retrievers, readers, datasets, metrics, and what fails to
+load."""
 
 from __future__ import annotations
 
@@ -24,6 +25,10 @@ def entries() -> dict[str, list[dict[str, Any]]]:
             for e in targets
         ],
         "datasets": [{"name": name} for name in dataset_names()],
+        "readers": [
+            {"name": e.name, "target": e.target, "source": e.source, "error": e.error}
+            for e in plugins.listing("reader")
+        ],
         "metrics": [
             {
                 "name": name,
@@ -55,6 +60,15 @@ def catalog_tables(found: dict[str, list[dict[str, Any]]]) -> list[Table]:
             [
                 (e["name"], e["target"], e["source"], (e["error"] or "").split("\n")[0])
                 for e in found["targets"]
+            ],
+            words=(0, 1, 2, 3),
+        ),
+        Table(
+            "Readers (--reader; also module:function, a model's folder or name, a file of answers)",
+            ("name", "class", "from", "problem"),
+            [
+                (e["name"], e["target"], e["source"], (e["error"] or "").split("\n")[0])
+                for e in found["readers"]
             ],
             words=(0, 1, 2, 3),
         ),

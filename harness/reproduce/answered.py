@@ -5,12 +5,13 @@ Everything that is missing becomes a sentence that says so, and the next figure 
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.data import load_dataset
+from harness.data import build_dataset, load_dataset
 from harness.errors import ConfigError, HarnessError
 from harness.experiment import Reporter
 from harness.measure.protocol import Protocol
@@ -20,11 +21,12 @@ from harness.reproduce.published import Published, PublishedSystem
 from harness.run_files import RunFile, read_rankings
 from harness.scorecard import Truth
 from harness.scoring import Answers, Scored, score
-from harness.types import Dataset
+from harness.types import Dataset, Query, Ranking
 
 DATA_FOLDER = "BENCH_DATA"
 """The environment variable that names the folder of the data."""
 
+_DIGITS = 32
 _ONCE = Protocol(rounds=1, warm_up_s=0.1)
 
 
@@ -49,14 +51,16 @@ class Data:
 class Lists:
     """Rankings of one system: as it returned them, or a file's."""
 
-    own: Mapping[str, Sequence[str]]
+    own: Mapping[str, Ranking]
     file: RunFile | None = None
 
+    def rankings(self, ties: Ties) -> Mapping[str, Ranking]:
+        """Query id -> ranking, equal scores of a file as the rule says."""
+        return self.own if self.file is None else self.file.ordered(ties)
+
     def ordered(self, ties: Ties) -> Mapping[str, Sequence[str]]:
-        """Query id -> document ids, equal scores of a file as the rule says."""
-        if self.file is None:
-            return self.own
-        return {query: ranking.doc_ids for query, ranking in self.file.ordered(ties).items()}
+        """Query id -> document ids."""
+        return {query: ranking.doc_ids for query, ranking in self.rankings(ties).items()}
 
 
 class Answered:
@@ -110,10 +114,27 @@ class Answered:
         Raises:
             NotAtHandError: the dataset, a file, a package or a model is missing.
         """
-        key = (system, dataset, k)
+        return self._remembered(system, dataset, k, lambda: self.data(dataset))
+
+    def lists_like(self, system: str, run: str) -> tuple[Lists, Lists]:
+        """What ``system`` returns for the queries of the file ``run``, and what that file has.
+
+        Raises:
+            NotAtHandError: as :meth:`lists`; also a system that needs a corpus.
+        """
+        try:
+            saved = Lists({}, read_rankings(self.path(run)))
+            theirs = saved.rankings("list")
+            k = max(1, *map(len, theirs.values()))
+            return self._remembered(system, run, k, lambda: _queries_of(run, theirs)), saved
+        except HarnessError as problem:
+            raise NotAtHandError(_sentence(problem)) from None
+
+    def _remembered(self, system: str, asked: str, k: int, data: Callable[[], Data]) -> Lists:
+        key = (system, asked, k)
         if key not in self._lists:
             try:
-                self._lists[key] = self._ask(system, self.data(dataset), k)
+                self._lists[key] = self._ask(system, data(), k)
             except (NotAtHandError, HarnessError) as problem:
                 self._lists[key] = _sentence(problem)
         found = self._lists[key]
@@ -149,17 +170,14 @@ class Answered:
         if published.path is None:
             raise NotAtHandError(f"the dataset {key} is not public")
         path = self.path(published.path)
-        if not path.is_dir():
-            return Data(Truth.of(path), None, "")
-        dataset = load_dataset(path, published.split)
+        dataset = load_dataset(path, published.split) if path.is_dir() else None
+        found = _sha256(path) if dataset is None else dataset.fingerprint
         unjudged = ""
         if published.fingerprint is None:
             unjudged = f"the fingerprint of the published {key} is not known"
-        elif dataset.fingerprint != published.fingerprint:
-            unjudged = (
-                f"{published.path} is another dataset: fingerprint {dataset.fingerprint[:12]}"
-            )
-        return Data(Truth.of(dataset), dataset, unjudged)
+        elif found != published.fingerprint:
+            unjudged = f"{published.path} is another dataset: fingerprint {found[:12]}"
+        return Data(Truth.of(dataset or path), dataset, unjudged)
 
     def _ask(self, name: str, data: Data, k: int) -> Lists:
         system: PublishedSystem = self._published.systems[name]
@@ -180,7 +198,7 @@ class Answered:
             raise NotAtHandError(f"{len(failed)} of {len(run.status)} queries failed: {failed[0]}")
         rankings = run.rankings
         ids = rankings.query_ids
-        return Lists({query: rankings.row(at).doc_ids for at, query in enumerate(ids)})
+        return Lists({query: rankings.row(at) for at, query in enumerate(ids)})
 
 
 def data_folder() -> Path | None:
@@ -201,6 +219,19 @@ def data_folder() -> Path | None:
             fix="correct the variable, or leave it unset",
         )
     return folder
+
+
+def _queries_of(name: str, run: Mapping[str, Ranking]) -> Data:
+    """A dataset that has the queries of a run and no corpus; what is in the run counts as judged,
+    so that all of them are asked."""
+    queries = [Query(query_id, query_id) for query_id in run]
+    qrels = {query_id: dict.fromkeys(ranking.doc_ids, 1) for query_id, ranking in run.items()}
+    dataset = build_dataset(name, None, queries, qrels)
+    return Data(Truth.of(dataset), dataset, "")
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:_DIGITS]
 
 
 def _sentence(problem: Exception) -> str:

@@ -16,13 +16,21 @@ from harness.metrics.conventions import convention
 from harness.outcomes import RATES, outcome_report
 from harness.reproduce.answered import Answered, NotAtHandError
 from harness.reproduce.groups import GroupTable, group_table
-from harness.reproduce.published import Published, PublishedFigure, PublishedOutcomes
+from harness.reproduce.published import (
+    Published,
+    PublishedFigure,
+    PublishedLists,
+    PublishedOutcomes,
+)
+from harness.types import Ranking
 
 OK_WITHIN = 0.002
 CLOSE_WITHIN = 0.01
 
 _ROUNDING = 1e-9
 MEAN = "mean"
+SAME_LISTS = "same lists"
+SCORES_OFF = "scores off"
 
 
 class Status(StrEnum):
@@ -101,6 +109,8 @@ def reproduce(
     figures: list[Checked] = []
     for figure in published.figures:
         figures += _figure(figure, answered)
+    for lists in published.lists:
+        figures += _lists(lists, answered)
     outcomes = _all_outcomes(published.outcomes, answered)
     table = None if published.table is None else group_table(published.table, answered)
     return Reproduction(published, tuple(figures), tuple(outcomes), table)
@@ -167,6 +177,55 @@ def _means(
         str(metric): (mean.mean, mean.n)
         for metric, mean in zip(evaluation.metrics, evaluation.means, strict=True)
     }
+
+
+def _lists(given: PublishedLists, answered: Answered) -> list[Checked]:
+    """Share of the queries with exactly the published list, and how far a score is off at most."""
+    published = {SAME_LISTS: 1.0, SCORES_OFF: 0.0}
+    found: dict[str, float] = {}
+    reason, n = "", None
+    try:
+        ours, theirs = answered.lists_like(given.system, given.run)
+        found, n = _likeness(ours.rankings("list"), theirs.rankings("list"))
+    except NotAtHandError as problem:
+        reason = str(problem)
+    return [
+        Checked(given.name, given.source, metric, "-", value, Status.NOT_MEASURED, reason=reason)
+        if metric not in found
+        else Checked(
+            given.name,
+            given.source,
+            metric,
+            "-",
+            value,
+            status_of(value, found[metric]),
+            measured=found[metric],
+            n=n,
+        )
+        for metric, value in published.items()
+        if reason or metric in found
+    ]
+
+
+def _likeness(
+    ours: Mapping[str, Ranking], theirs: Mapping[str, Ranking]
+) -> tuple[dict[str, float], int]:
+    """The two values of :func:`_lists` (the second where both have scores), and of how many."""
+    same = 0
+    off: list[float] = []
+    for query_id, wanted in theirs.items():
+        got = ours.get(query_id, Ranking([]))
+        same += list(got.doc_ids) == list(wanted.doc_ids)
+        if got.scores is None or wanted.scores is None:
+            continue
+        score_of = dict(zip(got.doc_ids, got.scores, strict=True))
+        off += [
+            abs(float(score_of[hit.doc_id]) - hit.score) / (abs(hit.score) or 1.0)
+            for hit in wanted
+            if hit.doc_id in score_of
+        ]
+    found = {SAME_LISTS: same / len(theirs)}
+    return (found | {SCORES_OFF: max(off)} if off else found), len(theirs)
 
 
 def _beside(

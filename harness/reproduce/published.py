@@ -26,8 +26,8 @@ class PublishedDataset(_Strict):
 
     Attributes:
         path: folder of a dataset, or a file of judgements; None = nobody can have it here.
-        fingerprint: of the split; another one is another dataset. None = not known, so that
-            nothing measured on it is judged.
+        fingerprint: of the split, or the first 32 digits of the SHA-256 of a file; another one is
+            another dataset. None = not known, so that nothing measured on it is judged.
         about: for people, such as its size and licence.
     """
 
@@ -80,6 +80,24 @@ class PublishedFigure(_Strict):
     beside: str | None = None
 
 
+class PublishedLists(_Strict):
+    """Rankings of one system, document by document.
+
+    The queries of ``run`` are asked by their ids, as long as its longest list; the system must do
+    without a corpus, such as a fusion of saved runs.
+
+    Attributes:
+        source: where the run is from.
+        run: file of the published run.
+        system: of this project; a saved run, or a retriever over saved runs.
+    """
+
+    name: str
+    source: str
+    run: str
+    system: str
+
+
 class PublishedOutcomes(_Strict):
     """Rates of labelled answers of one system, see :mod:`harness.outcomes`.
 
@@ -129,6 +147,7 @@ class Published(_Strict):
     datasets: dict[str, PublishedDataset] = {}
     systems: dict[str, PublishedSystem] = {}
     figures: list[PublishedFigure] = []
+    lists: list[PublishedLists] = []
     outcomes: list[PublishedOutcomes] = []
     table: PublishedTable | None = None
     remarks: list[str] = []
@@ -140,6 +159,7 @@ class Published(_Strict):
             uses += [("dataset", figure.dataset, self.datasets)]
             uses += [("system", figure.system, self.systems)]
             uses += [("dataset", figure.beside, self.datasets)] if figure.beside else []
+        uses += [("system", one.system, self.systems) for one in self.lists]
         if self.table:
             uses.append(("dataset", self.table.dataset, self.datasets))
             uses += [("system", name, self.systems) for name in self.table.systems]
