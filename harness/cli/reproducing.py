@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.cli.console import (
     NOT_JUDGED,
@@ -15,6 +15,9 @@ from harness.cli.console import (
     say,
     show,
 )
+
+if TYPE_CHECKING:
+    from harness.report.table import Table
 
 
 def add_reproduce(commands: Any) -> None:
@@ -34,25 +37,34 @@ def add_reproduce(commands: Any) -> None:
 
 
 def _reproduce(options: argparse.Namespace) -> int:
-    from harness.report.reproduce_tables import reproduce_tables
+    from harness.report.reproduce_tables import files_table, reproduce_tables, summary_table
     from harness.reproduce import load_published, published_names, reproduce
-    from harness.reproduce.answered import data_folder
+    from harness.reproduce.answered import DATA_FOLDER, data_folder
     from harness.reproduce.check import Status, worst_of
 
     papers = {name: load_published(name) for name in options.paper or published_names()}
     folder = data_folder()
     with output_kept_clean(), reporter() as bars:
         found = {name: reproduce(paper, folder, bars) for name, paper in papers.items()}
-    show(
-        options,
-        {"papers": {name: one.as_dict() for name, one in found.items()}},
-        lambda: [table for one in found.values() for table in reproduce_tables(one)],
-    )
+
+    def tables() -> list[Table]:
+        if folder is None:
+            return [files_table(papers)]
+        made = [table for one in found.values() for table in reproduce_tables(one)]
+        return [*made, summary_table(found)] if len(found) > 1 else made
+
+    show(options, {"papers": {name: one.as_dict() for name, one in found.items()}}, tables)
     worst = worst_of([c for one in found.values() for c in (*one.figures, *one.outcomes)])
     if worst is Status.FAIL:
         say("retrieval-bench: a published number was missed")
         return REGRESSION
     if worst is Status.NOT_MEASURED:
-        say("retrieval-bench: nothing could be measured: the data are not here")
+        why = (
+            f"the data are not in {folder}"
+            if folder
+            else f"{DATA_FOLDER} names no folder. Set it to the folder that holds the data: "
+            f"{DATA_FOLDER}=path/to/data"
+        )
+        say(f"retrieval-bench: nothing could be measured: {why}")
         return NOT_JUDGED
     return OK

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from harness.metrics.conventions import Convention, convention
 from harness.report.table import Table
-from harness.reproduce import Reproduction
-from harness.reproduce.check import CLOSE_WITHIN, OK_WITHIN, Checked, Status, worst_of
+from harness.reproduce import Published, Reproduction
+from harness.reproduce.check import (
+    CLOSE_WITHIN,
+    OK_WITHIN,
+    SAME_LISTS,
+    SCORES_OFF,
+    Checked,
+    Status,
+    worst_of,
+)
 from harness.reproduce.groups import ALL, GroupTable
 
-_TOLERANCE = (
-    f"OK: within {OK_WITHIN:g}; CLOSE: within {CLOSE_WITHIN:g}; beside: other data or another "
-    "system, shown and not judged"
+_TOLERANCE = f"OK: within {OK_WITHIN:g}; CLOSE: within {CLOSE_WITHIN:g}"
+_BESIDE = "; beside: other data or another system, shown and not judged"
+_OF_LISTS = (
+    f"{SAME_LISTS}: share of the queries with exactly the published list; {SCORES_OFF}: by how "
+    "much of it a score differs at most"
 )
 
 
@@ -37,30 +47,47 @@ def reproduce_tables(found: Reproduction) -> list[Table]:
 
 
 def _figures(found: Reproduction) -> Table:
+    with_beside = any(one.beside is not None for one in found.figures)
     rows = []
     rules = []
     for at, one in enumerate(found.figures):
         if at and found.figures[at - 1].name != one.name:
             rules.append(at)
         n = "" if one.n is None else f"{one.n:,}"
-        values = (_value(one.published), _value(one.measured), _value(one.beside), n)
+        beside = (_value(one.beside),) if with_beside else ()
+        values = (_value(one.published), _value(one.measured), *beside, n)
         rows.append((one.name, one.metric, *values, one.status.value))
+    notes = [found.published.url, _TOLERANCE + (_BESIDE if with_beside else "")]
+    if found.published.lists:
+        notes.append(_OF_LISTS)
+    columns = ("", "metric", "published", "here", *(("beside",) if with_beside else ()), "n", "")
     return Table(
         found.published.title,
-        ("", "metric", "published", "here", "beside", "n", ""),
+        columns,
         rows,
         rules=rules,
-        notes=[found.published.url, _TOLERANCE, *_reasons(found.figures)],
-        words=(0, 1, 6),
+        notes=[*notes, *_sources(found.figures), *_reasons(found.figures)],
+        words=(0, 1, len(columns) - 1),
     )
 
 
+def _sources(figures: Sequence[Checked]) -> Iterator[str]:
+    """Where the values are printed: one line for each place."""
+    of_source: dict[str, dict[str, None]] = {}
+    for one in figures:
+        of_source.setdefault(one.source, {})[one.name] = None
+    for source, names in of_source.items():
+        yield f"published in {source}" + (f": {'; '.join(names)}" if len(of_source) > 1 else "")
+
+
 def _reasons(figures: Sequence[Checked]) -> Iterator[str]:
-    """Where each figure is printed, and why it was not measured or what stands beside it."""
-    for name in dict.fromkeys(one.name for one in figures):
-        of_name = [one for one in figures if one.name == name]
-        yield f"{name}: published in {of_name[0].source}"
-        yield from dict.fromkeys(f"{name}: {one.reason}" for one in of_name if one.reason)
+    """Why something was not measured, or what stands beside it: one line for each reason."""
+    of_reason: dict[str, dict[str, None]] = {}
+    for one in figures:
+        if one.reason:
+            of_reason.setdefault(one.reason, {})[one.name] = None
+    for reason, names in of_reason.items():
+        yield f"{'; '.join(names)}: {reason}"
 
 
 def _outcomes(outcomes: Sequence[Checked]) -> Table:
@@ -69,27 +96,56 @@ def _outcomes(outcomes: Sequence[Checked]) -> Table:
     entries: dict[tuple[str, str], dict[str, Checked]] = {}
     for one in outcomes:
         entries.setdefault((one.name, one.source), {})[one.metric] = one
+    names = [name for name, _ in entries]
     rows = [
         (
-            name,
-            source,
+            name if names.count(name) == 1 else f"{name}, {source}",
             *(_pair(values[rate]) if rate in values else "" for rate in rates),
             worst_of(values.values()).value,
         )
         for (name, source), values in entries.items()
     ]
     statuses = [one.status for one in outcomes]
-    told = ", ".join(
-        f"{statuses.count(status):,} {status.value}" for status in Status if status in statuses
-    )
     reasons = dict.fromkeys(one.reason for one in outcomes if one.reason)
     return Table(
         "Labelled answers, in percent: published / here",
-        ("", "published in", *(rate.replace("_rate", "") for rate in rates), ""),
+        ("", *(rate.replace("_rate", "") for rate in rates), ""),
         rows,
-        notes=[f"values: {told}", *reasons],
-        words=(0, 1, len(rates) + 2),
+        notes=[f"values: {_told(statuses)}", *_sources(outcomes), *reasons],
+        words=(0, len(rates) + 1),
     )
+
+
+def _told(statuses: Sequence[Status]) -> str:
+    """How many of each, the best first."""
+    return ", ".join(
+        f"{statuses.count(status):,} {status.value}" for status in Status if status in statuses
+    )
+
+
+def summary_table(found: Mapping[str, Reproduction]) -> Table:
+    """One row for each file: how many values have which status."""
+    rows = []
+    for name, one in found.items():
+        statuses = [checked.status for checked in (*one.figures, *one.outcomes)]
+        counts = (f"{statuses.count(status):,}" for status in Status)
+        rows.append((name, *counts, one.worst.value))
+    return Table(
+        "All files", ("", *(status.value for status in Status), "worst"), rows, words=(0, 5)
+    )
+
+
+def files_table(papers: Mapping[str, Published]) -> Table:
+    """What there is to measure, and which data each file wants; for when there are none."""
+    rows = []
+    for name, paper in papers.items():
+        paths = [data.path for data in paper.datasets.values() if data.path]
+        paths += [system.run for system in paper.systems.values() if system.run]
+        paths += [one.run for one in paper.lists] + [one.records for one in paper.outcomes]
+        values = sum(len(figure.values) for figure in paper.figures)
+        values += sum(len(outcome.values) for outcome in paper.outcomes) + 2 * len(paper.lists)
+        rows.append((name, paper.title, f"{values:,}", ", ".join(dict.fromkeys(paths))))
+    return Table("Published numbers", ("", "what", "values", "wants"), rows, words=(0, 1, 3))
 
 
 def _pair(one: Checked) -> str:

@@ -13,12 +13,16 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from harness.config import config_folders, read_yaml, validate
-from harness.errors import ConfigError, near_names
-from harness.metrics.conventions import DEFAULT
+from harness.errors import ConfigError, HarnessError, near_names
+from harness.metrics.conventions import DEFAULT, convention
+from harness.outcomes import RATES
 
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+Values = Annotated[dict[str, Annotated[float, Field(allow_inf_nan=False)]], Field(min_length=1)]
 
 
 class PublishedDataset(_Strict):
@@ -75,9 +79,19 @@ class PublishedFigure(_Strict):
     system: str
     k: Annotated[int, Field(ge=1)]
     convention: str = DEFAULT
-    values: dict[str, float]
+    values: Values
     differs: str = ""
     beside: str | None = None
+
+    @model_validator(mode="after")
+    def _metrics_exist(self) -> PublishedFigure:
+        try:
+            convention(self.convention).parse(list(self.values))
+        except HarnessError as problem:
+            raise PydanticCustomError(
+                "metric", "{told}", {"told": f"{problem.given}; {problem.accepted}"}
+            ) from None
+        return self
 
 
 class PublishedLists(_Strict):
@@ -114,12 +128,16 @@ class PublishedOutcomes(_Strict):
     system: str
     by: str | None = None
     group: str | None = None
-    values: dict[str, float]
+    values: Values
 
     @model_validator(mode="after")
     def _group_of_a_field(self) -> PublishedOutcomes:
         if (self.by is None) != (self.group is None):
             raise PydanticCustomError("group", "give both `by` and `group`, or neither")
+        for name in self.values:
+            if name not in RATES:
+                told = {"name": repr(name), "near": near_names(name, RATES)}
+                raise PydanticCustomError("rate", "no rate {name}; {near}", told)
         return self
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -44,14 +45,44 @@ def test_the_exit_code_says_whether_a_number_was_missed(
     assert f"values: 1 {status}" in out
 
 
-def test_nothing_measured_exits_with_3(
+def test_nothing_measured_exits_with_3_and_says_what_to_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.delenv("BENCH_DATA")
-    assert main(["reproduce", "--paper", paper(tmp_path, 0.5)]) == 3
+    name = paper(tmp_path, 0.5)
+    (tmp_path / "records.jsonl").unlink()
+    assert main(["reproduce", "--paper", name]) == 3
     captured = capsys.readouterr()
-    assert "NOT MEASURED" in captured.out
-    assert "nothing could be measured" in captured.err
+    assert "values: 1 NOT MEASURED" in captured.out
+    assert f"nothing could be measured: the data are not in {tmp_path}" in captured.err
+    monkeypatch.delenv("BENCH_DATA")
+    assert main(["reproduce", "--paper", name]) == 3
+    captured = capsys.readouterr()
+    assert "records.jsonl" in captured.out
+    assert "BENCH_DATA=path/to/data" in captured.err
+
+
+def test_all_files_together_have_a_summary_that_fits_the_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [paper(tmp_path, 0.5), str(tmp_path / "other.yaml")]
+    Path(names[1]).write_text(PAPER.replace("VALUE", "0.6"), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert main(["reproduce", "--paper", "paper.yaml", "other.yaml"]) == 1
+    out = capsys.readouterr().out
+    assert re.search(r"paper\.yaml +1 +0 +0 +0 +OK", out)
+    assert re.search(r"other\.yaml +0 +0 +1 +0 +FAIL", out)
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_without_data_every_file_is_listed_with_what_it_wants(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("BENCH_DATA")
+    assert main(["reproduce"]) == 3
+    out = capsys.readouterr().out
+    for wanted in ("scifact", "beir/scifact", "trec-eval", "fusion", "mala2025"):
+        assert wanted in out
+    assert max(map(len, out.splitlines())) <= 80
 
 
 def test_json_is_one_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from pathlib import Path
@@ -11,9 +12,10 @@ from typing import Any
 import pytest
 import yaml
 
-from harness.config import validate
+from harness.config import load_retriever_config, validate
 from harness.data import load_dataset
 from harness.errors import ConfigError
+from harness.metrics.conventions import convention
 from harness.report import render
 from harness.report.reproduce_tables import reproduce_tables
 from harness.reproduce import Published, Reproduction, load_published, published_names, reproduce
@@ -22,6 +24,7 @@ from harness.reproduce.check import Checked, Status, status_of, worst_of
 from harness.reproduce.published import (
     PublishedDataset,
     PublishedFigure,
+    PublishedLists,
     PublishedOutcomes,
     PublishedSystem,
 )
@@ -124,13 +127,85 @@ def test_a_retriever_is_run(folder: Path, system: str) -> None:
 
 def test_judgements_alone_are_enough_for_a_saved_run(folder: Path) -> None:
     content = published(folder).model_dump()
-    content["datasets"]["tiny"] = {"path": "tiny/qrels/test.tsv"}
+    judgements = folder / "tiny" / "qrels" / "test.tsv"
+    digits = hashlib.sha256(judgements.read_bytes()).hexdigest()[:32]
+    content["datasets"]["tiny"] = {"path": "tiny/qrels/test.tsv", "fingerprint": digits}
     figure = checked(folder, Published.model_validate(content))
     assert (figure.status, figure.measured) == (Status.OK, 0.75)
+    judgements.write_text(judgements.read_text("utf-8") + "q3\td0\t0\n", encoding="utf-8")
+    changed = checked(folder, Published.model_validate(content))
+    assert (changed.status, changed.beside) == (Status.NOT_MEASURED, 0.75)
+    assert "another dataset" in changed.reason
     content["figures"][0]["system"] = "bm25"
     figure = checked(folder, Published.model_validate(content))
     assert figure.status is Status.NOT_MEASURED
     assert "nothing to search" in figure.reason
+
+
+# -- lists ---------------------------------------------------------------------------------------
+
+FIRST = "q1 Q0 a 1 3.0 x\nq1 Q0 b 2 2.0 x\nq2 Q0 c 1 1.0 x\n"
+SECOND = "q1 Q0 b 1 9.0 x\nq1 Q0 a 2 8.0 x\nq3 Q0 c 1 1.0 x\n"
+
+
+def with_lists(folder: Path, run: str, fusion: dict[str, Any] | None = None) -> Any:
+    """What a fusion of two runs gives beside ``run``: figures by what they measure."""
+    legs = []
+    for name, text in (("first", FIRST), ("second", SECOND)):
+        (folder / f"{name}.trec").write_text(text, encoding="utf-8")
+        path = str(folder / f"{name}.trec")
+        legs.append({"name": name, "target": "trec_run", "params": {"path": path}})
+    (folder / "fused.trec").write_text(run, encoding="utf-8")
+    params = {"legs": legs, "fusion": fusion or {"method": "rrf", "k": 60}}
+    content = {
+        "title": "t",
+        "url": "u",
+        "systems": {"rrf": {"retriever": {"target": "hybrid", "params": params}}},
+        "lists": [{"name": "rrf", "source": "s", "run": "fused.trec", "system": "rrf"}],
+    }
+    found = reproduce(Published.model_validate(content), folder)
+    return found, {one.metric: one for one in found.figures}
+
+
+HIGH, LOW = 1 / 61 + 1 / 62, 1 / 61
+FUSED = f"q1 Q0 a 1 {HIGH} x\nq1 Q0 b 2 {HIGH} x\nq2 Q0 c 1 {LOW} x\nq3 Q0 c 1 {LOW} x\n"
+
+
+def test_published_lists_are_compared_document_by_document(folder: Path) -> None:
+    found, figures = with_lists(folder, FUSED)
+    assert figures["same lists"].status is figures["scores off"].status is Status.OK
+    assert (figures["same lists"].measured, figures["same lists"].n) == (1.0, 3)
+    assert figures["scores off"].measured == pytest.approx(0.0, abs=1e-12)
+    assert "scores off: by how much" in render.plain(reproduce_tables(found))
+
+
+def test_another_constant_or_order_of_a_fusion_is_missed(folder: Path) -> None:
+    _, figures = with_lists(folder, FUSED, {"method": "rrf", "k": 60, "base": 0})
+    assert figures["same lists"].status is Status.OK
+    assert figures["scores off"].status is Status.FAIL
+    assert figures["scores off"].measured == pytest.approx(1 / 60 / LOW - 1)
+    turned = FUSED.replace("q1 Q0 a 1", "q1 Q0 d 1")
+    found, figures = with_lists(folder, turned)
+    assert figures["same lists"].measured == pytest.approx(2 / 3)
+    assert found.worst is Status.FAIL
+
+
+def test_lists_without_scores_have_no_scores_to_compare(folder: Path) -> None:
+    _, figures = with_lists(folder, json.dumps({"q1": ["a", "b"], "q2": ["c"]}))
+    assert set(figures) == {"same lists"}
+    assert figures["same lists"].status is Status.OK
+
+
+def test_lists_that_cannot_be_compared_say_why(folder: Path) -> None:
+    content = published(folder).model_dump()
+    entry = {"name": "l", "source": "s", "run": "saved.trec", "system": "bm25"}
+    content |= {"figures": [], "lists": [entry]}
+    for changes, told in (({}, "has no corpus"), ({"run": "no.trec"}, "no no.trec in the folder")):
+        content["lists"] = [{**entry, **changes}]
+        found = reproduce(Published.model_validate(content), folder)
+        assert found.worst is Status.NOT_MEASURED
+        assert {one.metric for one in found.figures} == {"same lists", "scores off"}
+        assert all(told in one.reason for one in found.figures)
 
 
 # -- not measured --------------------------------------------------------------------------------
@@ -278,7 +353,7 @@ def test_the_screen_has_the_published_value_ours_and_what_it_means(
     with_table: Reproduction,
 ) -> None:
     text = render.plain(reproduce_tables(with_table))
-    assert re.search(r"saved +AP\(norm=hits\)@3 +0\.7500 +0\.7500 +- +2 +OK", text)
+    assert re.search(r"saved +AP\(norm=hits\)@3 +0\.7500 +0\.7500 +2 +OK", text)
     assert re.search(r"published: saved +0\.7500", text)
     assert "queries without a list, left out: saved 1" in text
     assert "queries without a list, counted as 0: saved 1" in text
@@ -301,6 +376,14 @@ def test_a_table_on_data_that_are_not_here_says_so(folder: Path) -> None:
     assert "no table: no lost in the folder" in render.plain(reproduce_tables(found))
 
 
+FIGURE: dict[str, Any] = {
+    "name": "x", "source": "s", "dataset": "d", "system": "x", "k": 3, "values": {"AP": 0.5},
+}  # fmt: skip
+OUTCOME: dict[str, Any] = {
+    "name": "x", "source": "s", "records": "r", "system": "x", "values": {"accuracy": 0.5},
+}  # fmt: skip
+
+
 # -- files ---------------------------------------------------------------------------------------
 
 
@@ -311,6 +394,19 @@ def test_a_table_on_data_that_are_not_here_says_so(folder: Path) -> None:
         ("systems", {"x": {}}, "give a retriever or a run"),
         ("systems", {"x": {"run": "a", "retriever": "b"}}, "give a retriever or a run"),
         ("surprise", 1, "surprise"),
+        ("figures", [{**FIGURE, "values": {"AP": "much"}}], "values.AP"),
+        ("figures", [{**FIGURE, "values": {}}], "values"),
+        ("figures", [{**FIGURE, "values": {"AP": float("nan")}}], "values.AP"),
+        ("figures", [{k: v for k, v in FIGURE.items() if k != "values"}], "values"),
+        ("figures", [{**FIGURE, "k": 0}], "k"),
+        ("figures", [{**FIGURE, "values": {"nCDG@3": 0.5}}], "nDCG"),
+        ("figures", [{**FIGURE, "convention": "trek"}], "did you mean trec"),
+        ("outcomes", [{**OUTCOME, "values": {"accurate": 0.5}}], "no rate 'accurate'"),
+        ("outcomes", [{**OUTCOME, "by": "source"}], "give both"),
+        ("figures", [{**FIGURE, "tolerance": 0.1}], "tolerance"),
+        ("figures", [{**FIGURE, "dataset": "nowhere"}], "no dataset 'nowhere'"),
+        ("lists", [{"name": "l", "source": "s", "run": "r", "system": "no"}], "no system 'no'"),
+        ("lists", [{"name": "l", "source": "s", "system": "no"}], "lists.0.run"),
     ],
 )
 def test_faults_of_a_file_are_told(
@@ -345,6 +441,27 @@ def test_the_paper_of_2025_says_all_it_printed() -> None:
     assert paper.table.conventions == ["mala2025", "trec"]
 
 
+@pytest.mark.parametrize("name", published_names())
+def test_every_published_file_is_whole(name: str) -> None:
+    paper = load_published(name)
+    assert paper.figures or paper.lists or paper.outcomes
+    for figure in paper.figures:
+        convention(figure.convention).parse(list(figure.values))
+        fingerprint = paper.datasets[figure.dataset].fingerprint
+        assert figure.differs or figure.beside or re.fullmatch("[0-9a-f]{32}", fingerprint or "")
+    for system in paper.systems.values():
+        if isinstance(system.retriever, str):
+            load_retriever_config(system.retriever)
+
+
+def test_scifact_has_the_figures_and_what_makes_them() -> None:
+    paper = load_published("scifact")
+    values = {figure.name: figure.values["nDCG@10"] for figure in paper.figures}
+    wanted = {"Anserini BM25, flat": 0.6789, "bm25s": 0.676, "rank-bm25": 0.685, "MiniLM": 0.6451}
+    assert wanted.items() <= values.items()
+    assert all(figure.differs for figure in paper.figures if values[figure.name] > 0.7)
+
+
 def test_every_field_of_the_document_and_of_a_file_is_in_the_guide(
     with_table: Reproduction,
 ) -> None:
@@ -354,7 +471,13 @@ def test_every_field_of_the_document_and_of_a_file_is_in_the_guide(
     parts = [document, document["tolerance"], document["figures"][0], document["table"]]
     for part in (*parts, document["table"]["rows"][0]):
         assert set(part) <= explained
-    models = (PublishedDataset, PublishedSystem, PublishedFigure, PublishedOutcomes)
+    models = (
+        PublishedDataset,
+        PublishedSystem,
+        PublishedFigure,
+        PublishedLists,
+        PublishedOutcomes,
+    )
     for model in models:
         assert set(model.model_fields) <= explained, model
 
