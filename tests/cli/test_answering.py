@@ -43,6 +43,17 @@ def beyond(question, documents, n):
     return [{"text": "25 days", "document": documents[0].id, "start": 19, "end": 260}]
 
 
+asked = []
+
+
+def stopping(question, documents, n):
+    """Ctrl-C at the third question; the first one is asked twice, to load what is loaded."""
+    asked.append(question)
+    if len(asked) == 4:
+        raise KeyboardInterrupt
+    return "25 days"
+
+
 def nothing(text, k):
     raise ConnectionError("no route")
 '''
@@ -382,3 +393,25 @@ def test_help_answers_without_loading_anything_heavy(command: str) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.splitlines()[-1].split())
     assert not loaded & {"numpy", "pydantic", "scipy", "rich", "yaml", "torch"}
+
+
+class TestInterrupted:
+    def test_answers_so_far_are_kept_and_can_be_scored(self, project: Path, run: Command) -> None:
+        reader = ("--reader", "own.py:stopping", "--out", "answers.jsonl")
+        assert run(*QA, *reader) == 130
+        assert "interrupted: 2 of 3 questions were answered, nothing was scored" in run.err
+        assert run.out == ""
+        assert not (project / "answers.jsonl").exists()
+        kept = (project / "answers.partial.jsonl").read_text(encoding="utf-8")
+        assert [json.loads(line)["id"] for line in kept.splitlines()] == ["s1", "s2"]
+        assert run(*QA, "--reader", "answers.partial.jsonl") == 0
+
+    def test_an_earlier_part_is_not_overwritten(self, project: Path, run: Command) -> None:
+        (project / "answers.partial.jsonl").write_text("mine", encoding="utf-8")
+        assert run(*QA, "--reader", "own.py:stopping", "--out", "answers.jsonl") == 130
+        assert "the answers: answers.partial-2.jsonl" in run.err
+        assert (project / "answers.partial.jsonl").read_text(encoding="utf-8") == "mine"
+
+    def test_without_a_file_it_says_that_nothing_is_left(self, project: Path, run: Command) -> None:
+        assert run(*QA, "--reader", "own.py:stopping") == 130
+        assert "nothing was saved (with --out FILE the answers would be)" in run.err
