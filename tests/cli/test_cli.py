@@ -482,7 +482,14 @@ def test_queries_that_none_can_judge_are_not_green(project: Path, run: Command) 
 
 def test_list_shows_names_and_what_fails_to_load(project: Path, run: Command) -> None:
     assert run("list") == 0
-    for shown in ("bm25", "hybrid-convex", "science-mini", "nDCG", "retrievers.dense:Dense", "huggingface"):
+    for shown in (
+        "bm25",
+        "hybrid-convex",
+        "science-mini",
+        "nDCG",
+        "retrievers.dense:Dense",
+        "huggingface",
+    ):
         assert shown in run.out
     assert run("list", "--format", "json") == 0
     kinds = {"retrievers", "targets", "readers", "datasets", "metrics", "conventions"}

@@ -67,7 +67,7 @@ def test_an_unknown_name_is_answered_with_near_ones(workplace: Path) -> None:
     text = str(caught.value)
     assert "dataset 'scifact_mini' is neither a known name nor a folder" in text
     assert "did you mean scifact-mini" in text
-    assert "or a path to a folder" in text
+    assert "a path to a folder, or ir_datasets:NAME" in text
 
 
 @pytest.mark.parametrize("given", ["", "no/such/folder", "../x", "a\0b", "x" * 5000])
