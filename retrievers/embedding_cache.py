@@ -25,6 +25,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.cache import cache_folder
+
 FILE_SIZE = 1024
 """Vectors in one file: what a process that is killed while it encodes has to do again."""
 
@@ -155,17 +157,9 @@ class EmbeddingCache:
 
 
 def default_root() -> Path | None:
-    """The folder of all caches: below ``RETRIEVAL_BENCH_CACHE`` when that is set, otherwise below
-    ``retrieval-bench`` in ``XDG_CACHE_HOME`` or ``~/.cache``; None where no home is known."""
-    own = os.environ.get("RETRIEVAL_BENCH_CACHE")
-    if own:
-        return Path(own).expanduser() / "embeddings"
-    shared = os.environ.get("XDG_CACHE_HOME")
-    try:
-        folder = Path(shared) if shared else Path.home() / ".cache"
-    except RuntimeError:
-        return None
-    return folder / "retrieval-bench" / "embeddings"
+    """The folder of all caches of vectors; None where no home is known."""
+    folder = cache_folder()
+    return None if folder is None else folder / "embeddings"
 
 
 def text_key(text: str) -> bytes:

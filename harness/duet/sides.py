@@ -21,6 +21,8 @@ class Place:
         commit: of the code; None where files differ from any commit, or outside a repository.
         tree: when given, code found in it must be taken from it: a package that is also installed
             elsewhere would be measured in its place.
+        origin: the user's own tree, which is not to be used in place of ``tree``.
+        notes: what to know of it, such as submodules that are missing.
     """
 
     label: str
@@ -29,6 +31,8 @@ class Place:
     sys_path: tuple[str, ...] = ()
     commit: str | None = None
     tree: Path | None = None
+    origin: Path | None = None
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def here(cls, label: str = "") -> Place:

@@ -86,7 +86,7 @@ class _Side:
             "queries": [query.id for query in self.queries],
             "dataset": data.name,
             "fingerprint": data.fingerprint,
-            "files": _files(type(self.retriever), sys.modules["harness"]),
+            "files": _files(),
             "config": json.loads(json.dumps(candidate.config, default=str)),
             "seconds": time.perf_counter() - begin,
         }
@@ -137,10 +137,20 @@ class _Side:
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "big")
 
 
-def _files(*objects: Any) -> list[str]:
-    """Where the code of each object was loaded from; "" where it is in no file."""
-    modules = [o if hasattr(o, "__path__") else sys.modules.get(o.__module__) for o in objects]
-    return [getattr(module, "__file__", None) or "" for module in modules]
+def _files() -> list[str]:
+    """Where the code was loaded from: a file of each package or module outside of Python's library,
+    and every file of packages that have none of their own."""
+    tops: dict[str, str] = {}
+    parts: dict[str, list[str]] = {}
+    for name, module in list(sys.modules.items()):
+        top, _, rest = name.partition(".")
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and top not in sys.stdlib_module_names and file != __file__:
+            if rest:
+                parts.setdefault(top, []).append(file)
+            else:
+                tops[top] = file
+    return sorted({*tops.values(), *(f for top in parts.keys() - tops.keys() for f in parts[top])})
 
 
 def _say(answers: BinaryIO, message: Mapping[str, Any]) -> None:

@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from harness.git import run_git
 from harness.measure.clock import clock_facts
 from harness.measure.machine import machine
 from harness.measure.threads import imported_before, numpy_blas
@@ -103,9 +104,7 @@ def git_revision(folder: Path | None = None) -> Mapping[str, Any] | None:
 
     def git(*words: str) -> str | None:
         try:
-            done = subprocess.run(
-                ["git", *words], capture_output=True, text=True, cwd=folder, timeout=10, check=False
-            )
+            done = run_git(*words, folder=folder, timeout=10)
         except (OSError, subprocess.TimeoutExpired):
             return None
         return done.stdout.strip() if done.returncode == 0 else None

@@ -1,0 +1,223 @@
+"""What a tree says that it needs: to tell whether two trees need the same, and what to install."""
+
+from __future__ import annotations
+
+import configparser
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+_FILES = (
+    *("setup.py", "setup.cfg", "requirements*.txt", "requirements*.in", "requirements/*.txt"),
+    *("requirements/*.in", "constraints*.txt", "*.lock", "pylock*.toml", "Pipfile", "Pipfile.lock"),
+)
+"""Files that count as they are; of pyproject.toml only what is about dependencies does."""
+
+_PROJECT_KEYS = ("dependencies", "optional-dependencies", "requires-python", "dynamic")
+_REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^\]]*)\])?")
+_REFERENCE = re.compile(r"^\s*(-[rce]|--(requirement|constraint|editable)|\.|file:)", re.MULTILINE)
+
+
+def fingerprint(tree: Path, projects: Sequence[Path]) -> dict[str, str]:
+    """Of every file in ``tree`` that says what is needed: its path, and a hash of what it says.
+
+    Args:
+        projects: folders in ``tree`` that are looked at.
+    """
+    found = {}
+    for project in projects:
+        paths = {path for pattern in _FILES for path in project.glob(pattern) if path.is_file()}
+        for path in sorted(paths):
+            found[path.relative_to(tree).as_posix()] = _hash(path.read_bytes())
+        path = project / "pyproject.toml"
+        if path.is_file():
+            said = _about_dependencies(path)
+            if said:
+                content = json.dumps(said, sort_keys=True, default=str).encode()
+                found[path.relative_to(tree).as_posix()] = _hash(content)
+    return found
+
+
+def _about_dependencies(path: Path) -> dict[str, Any]:
+    content = _toml(path)
+    if content is None:
+        return {"unreadable": _hash(path.read_bytes())}
+    project = _table(content, "project")
+    poetry = _table(_table(content, "tool"), "poetry")
+    parts = {
+        "project": {key: project[key] for key in _PROJECT_KEYS if key in project},
+        "build-system": _table(content, "build-system"),
+        "groups": _table(content, "dependency-groups"),
+        "poetry": {k: poetry[k] for k in ("dependencies", "extras", "group") if k in poetry},
+    }
+    return {name: part for name, part in parts.items() if part}
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What pip is to install for a project.
+
+    Attributes:
+        requirements: as in a requirements file.
+        files, constraints: files for the options ``-r`` and ``-c`` of pip.
+        builds: whether only the project itself can tell, so that it has to be built.
+        extras: names of optional dependencies that are in ``requirements``, or that the project is
+            to be built with.
+        self_contained: whether all that matters is in the files of :func:`fingerprint`.
+    """
+
+    requirements: tuple[str, ...] = ()
+    files: tuple[Path, ...] = ()
+    constraints: tuple[Path, ...] = ()
+    builds: bool = False
+    extras: tuple[str, ...] = ()
+    self_contained: bool = True
+
+    @property
+    def nothing(self) -> bool:
+        """Whether there is nothing to install."""
+        return not (self.requirements or self.files or self.builds)
+
+
+def needs(project: Path, extras: Sequence[str] | None, own: Path) -> Needs:
+    """What the files of ``project`` ask for.
+
+    Args:
+        extras: names of optional dependencies to install; None = those whose packages are all
+            installed in the interpreter that runs now, by the names of ``project`` or, for an extra
+            of the same name, by those of ``own``. Others were not in use either.
+        own: the same folder in the user's tree.
+    """
+    content = _toml(project / "pyproject.toml") or {}
+    table = _table(content, "project")
+    dynamic = table.get("dynamic", [])
+    # Without [project] it is setup.py, setup.cfg or a build backend that knows.
+    builds = bool({"dependencies", "optional-dependencies"} & {*dynamic}) or (
+        not table
+        and (
+            (project / "setup.py").is_file()
+            or _installs(project / "setup.cfg")
+            or bool(_table(content, "build-system"))
+        )
+    )
+    optional = _optional(table)
+    if extras is None:
+        theirs = _optional(_table(_toml(own / "pyproject.toml") or {}, "project"))
+        chosen = [
+            name
+            for name in optional
+            if _all_installed(optional, name) or _all_installed(theirs, name)
+        ]
+    else:
+        chosen = [_normal(name) for name in extras]
+    requirements: list[str] = []
+    if not builds and table:
+        requirements = [str(one) for one in table.get("dependencies", [])]
+        requirements += _expanded(optional, chosen, _normal(str(table.get("name", ""))))
+    files = tuple(path for path in [project / "requirements.txt"] if path.is_file())
+    constraints = tuple(path for path in [project / "constraints.txt"] if path.is_file())
+    texts = [path.read_text("utf-8", "replace") for path in (*files, *constraints)]
+    return Needs(
+        tuple(requirements),
+        files,
+        constraints,
+        builds,
+        tuple(chosen),
+        not builds and not any(_REFERENCE.search(text) for text in (*texts, *requirements)),
+    )
+
+
+def unknown_extras(project: Path, extras: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Of ``extras`` those that ``project`` does not declare, and all that it does declare; none
+    are unknown where its files do not tell."""
+    table = _table(_toml(project / "pyproject.toml") or {}, "project")
+    declared = list(_optional(table))
+    if not table or "optional-dependencies" in table.get("dynamic", []):
+        return [], declared
+    return [name for name in extras if _normal(name) not in declared], declared
+
+
+def _expanded(optional: Mapping[str, list[str]], names: Sequence[str], own: str) -> list[str]:
+    """Requirements of the extras ``names``; an extra may name others as ``own[other]``."""
+    found: list[str] = []
+    todo, seen = list(names), set()
+    while todo:
+        name = todo.pop(0)
+        if name in seen:
+            continue
+        seen.add(name)
+        for one in optional.get(name, []):
+            match = _REQUIREMENT.match(one)
+            if match and _normal(match[1]) == own and match[2]:
+                todo += [_normal(other.strip()) for other in match[2].split(",")]
+            else:
+                found.append(one)
+    return found
+
+
+def _all_installed(optional: Mapping[str, list[str]], name: str) -> bool:
+    """Whether the running interpreter has every package of an extra, of whatever version.
+
+    What is needed under a condition only does not count, and an extra without anything else is not
+    in use."""
+    packages = [
+        match[1]
+        for one in optional.get(name, [])
+        if ";" not in one and (match := _REQUIREMENT.match(one))
+    ]
+    return bool(packages) and all(map(is_distributed, packages))
+
+
+def is_distributed(package: str) -> bool:
+    """Whether the running interpreter has a package, by the name it is installed under."""
+    try:
+        metadata.distribution(package)
+    except (metadata.PackageNotFoundError, ValueError):
+        return False
+    return True
+
+
+def _optional(project: Mapping[str, Any]) -> dict[str, list[str]]:
+    table = _table(project, "optional-dependencies")
+    return {
+        _normal(name): [str(one) for one in value]
+        for name, value in table.items()
+        if isinstance(value, list)
+    }
+
+
+def _installs(path: Path) -> bool:
+    """Whether a setup.cfg is about installing; many are settings of other tools only."""
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    try:
+        parser.read(path, encoding="utf-8")
+    except (configparser.Error, UnicodeDecodeError):
+        return False
+    return parser.has_section("options") or parser.has_section("metadata")
+
+
+def _toml(path: Path) -> dict[str, Any] | None:
+    """Content of a file, None when it is not there or cannot be read."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def _table(content: Mapping[str, Any], name: str) -> dict[str, Any]:
+    found = content.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

@@ -1,0 +1,341 @@
+"""The interpreter of a revision: the one that runs now, or an environment made for it once.
+
+An environment holds only what differs. Behind its own packages it sees those of the running
+interpreter, so that pip installs what the revision wants in another version or wants besides, and
+the harness itself is there whether the revision has it or not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from harness.duet.dependencies import Needs, fingerprint, is_distributed, needs, unknown_extras
+from harness.duet.kept import Kept
+from harness.duet.repository import Repository, last_lines
+from harness.duet.trees import Tree, altered
+from harness.errors import ConfigError
+from harness.experiment import Reporter, Silent
+from harness.git import git_variables
+
+MOST_ENVIRONMENTS = 5
+"""So many are kept, the most recently used ones."""
+
+HARNESS = "retrieval-bench"
+_SHOWN_LINES = 10
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What the user says about environments of revisions.
+
+    Attributes:
+        extras: optional dependencies to install; None = those that are installed now.
+        command: for the shell, run once in the folder of the revision in place of the installation;
+            the environment is active, and ``RETRIEVAL_BENCH_TREE`` is the user's own tree.
+
+    Raises:
+        ConfigError: both are given.
+    """
+
+    extras: tuple[str, ...] | None = None
+    command: str = ""
+
+    def __post_init__(self) -> None:
+        if self.extras is not None and self.command:
+            raise ConfigError(
+                "`extras` and `setup` of an environment",
+                accepted="one of them",
+                fix="let `setup` install the extras, too",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A revision that is checked out.
+
+    Attributes:
+        label: what is shown.
+        tree: its files.
+        projects: folders in it that say what is needed, the innermost first.
+        own_projects: the same folders in the user's tree.
+    """
+
+    label: str
+    commit: str
+    tree: Tree
+    projects: tuple[Path, ...]
+    own_projects: tuple[Path, ...]
+
+
+def is_installed(path: Path) -> bool:
+    """Whether a path is one of installed packages or of Python's library, in whatever folder."""
+    library = Path(sysconfig.get_path("stdlib"))
+    return bool(_INSTALLED & {*path.parts}) or library in (path, *path.parents)
+
+
+def python_of(
+    revision: Revision,
+    repository: Repository,
+    cache: Path,
+    setup: Setup,
+    *,
+    has_harness: bool,
+    reporter: Reporter | None = None,
+) -> tuple[Path, tuple[str, ...]]:
+    """The interpreter of a revision, and what to know of it.
+
+    Args:
+        has_harness: whether the revision is one of this project.
+
+    Raises:
+        ConfigError: the installation or the command of the user failed.
+    """
+    told = reporter or Silent()
+    here = fingerprint(repository.root, revision.own_projects)
+    there = fingerprint(revision.tree.folder, revision.projects)
+    if here == there and not setup.command:
+        return Path(sys.executable), ()
+    project = _declaring(revision.projects)
+    own = revision.own_projects[0 if project == revision.projects[0] else -1]
+    _check_extras(project, setup, revision.label)
+    wanted = Needs() if setup.command else needs(project, setup.extras, own)
+    locks = [name for name in sorted({*here, *there}) if _is_lock(name)]
+    notes = tuple(
+        f"{revision.label}: {name} is another one and was not used, since pip cannot read it; "
+        "`setup` can install by it"
+        for name in locks
+        if here.get(name) != there.get(name) and not setup.command
+    )
+    if wanted.nothing and not setup.command:
+        return Path(sys.executable), notes
+    identity: dict[str, Any] = {
+        "needs": there,
+        "extras": wanted.extras,
+        "command": setup.command,
+        "python": [sys.version, sys.executable, sys.prefix],
+        "underlay": _underlay(repository.root),
+        "installed": _distributions(),
+        "harness": has_harness,
+        # What is built, or run by the user's command, may depend on any file.
+        "commit": "" if wanted.self_contained and not setup.command else revision.commit,
+        "tree": revision.tree.token if setup.command else "",
+    }
+    key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:24]
+
+    def make(folder: Path) -> dict[str, Any]:
+        with told.phase(f"making the environment of {revision.label}: once, may take minutes"):
+            _new_environment(folder, repository.root)
+            if setup.command:
+                _run_command(setup.command, folder, project, repository, revision)
+            else:
+                _install(wanted, folder, project, revision.label, has_harness=has_harness)
+        return {"revision": revision.label, "commit": revision.commit}
+
+    def whole(folder: Path, _: dict[str, Any]) -> bool:
+        return os.access(_python(folder), os.X_OK)
+
+    kept = Kept(cache / "environments", "environments", most=MOST_ENVIRONMENTS, reporter=told)
+    folder, _ = kept.folder(key, make, whole)
+    return _python(folder), notes
+
+
+def search_path(python: Path) -> list[str]:
+    """Where ``python`` looks for modules, with all that the running interpreter sees behind it.
+
+    Raises:
+        ConfigError: the interpreter does not start.
+    """
+    if python == Path(sys.executable):
+        return list(sys.path)
+    code = "import json, sys; print(json.dumps(sys.path))"
+    done = subprocess.run(
+        [str(python), "-P", "-c", code], capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise ConfigError(
+            f"an interpreter does not start: {last_lines(done.stderr)}",
+            where=str(python),
+            fix="remove its folder, so that it is made again",
+        )
+    found: list[str] = json.loads(done.stdout.splitlines()[-1])
+    return [*found, *(entry for entry in sys.path if entry not in found)]
+
+
+def _declaring(projects: Sequence[Path]) -> Path:
+    """The innermost folder that says what to install."""
+    names = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
+    return next((p for p in projects if any((p / name).is_file() for name in names)), projects[-1])
+
+
+def _check_extras(project: Path, setup: Setup, label: str) -> None:
+    unknown, declared = unknown_extras(project, setup.extras or ())
+    if unknown:
+        raise ConfigError(
+            f"extras {', '.join(unknown)}, which {label} does not have",
+            where=str(project / "pyproject.toml"),
+            accepted=", ".join(declared) or "(none)",
+        )
+
+
+def _is_lock(name: str) -> bool:
+    last = name.rpartition("/")[2]
+    return last.endswith(".lock") or last.startswith(("pylock", "Pipfile"))
+
+
+def _new_environment(folder: Path, own_tree: Path) -> None:
+    """An environment that sees what is installed now behind its own packages."""
+    # The running pip is seen from there, too, and can do it; ensurepip takes some seconds.
+    pip = ["--without-pip"] if is_distributed("pip") else []
+    _run(
+        [sys.executable, "-m", "venv", *pip, str(folder / "env")],
+        "an environment cannot be made",
+        cwd=folder,
+    )
+    python = _python(folder)
+    words = [str(python), "-P", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    packages = Path(_run(words, "an environment cannot be used", cwd=folder).strip())
+    lines = [
+        f"import site; site.addsitedir({entry!a})"
+        if _INSTALLED & {*Path(entry).parts}
+        else f"import sys; sys.path.append({entry!a})"
+        for entry in _underlay(own_tree)
+    ]
+    # Python reads these files in an encoding that depends on its version: ASCII is in all of them.
+    (packages / "zz_underlay.pth").write_text("\n".join(lines) + "\n", encoding="ascii")
+
+
+def _underlay(own_tree: Path) -> list[str]:
+    """Where the running interpreter has packages, but for the user's own tree."""
+    library = Path(sysconfig.get_path("stdlib"))
+    found = []
+    for entry in sys.path:
+        path = Path(entry)
+        if not entry or not path.is_dir() or path == Path(sys.executable).parent:
+            continue
+        if library in (path, *path.parents) and not _INSTALLED & {*path.parts}:
+            continue
+        if not is_installed(path) and own_tree in (path.resolve(), *path.resolve().parents):
+            continue
+        found.append(str(path.absolute()))
+    return list(dict.fromkeys(found))
+
+
+def _distributions() -> list[str]:
+    """Names and versions of all that is installed, as their folders say it."""
+    return sorted(
+        path.name
+        for entry in sys.path
+        if _INSTALLED & {*Path(entry).parts}
+        for path in Path(entry).glob("*-info")
+    )
+
+
+def _install(wanted: Needs, folder: Path, project: Path, label: str, *, has_harness: bool) -> None:
+    python = _python(folder)
+    requirements = list(wanted.requirements)
+    if not has_harness:
+        # So that pip keeps to what the harness itself needs, too.
+        with suppress(metadata.PackageNotFoundError):
+            requirements.append(f"{HARNESS}=={metadata.version(HARNESS)}")
+    listed = folder / "requirements.txt"
+    listed.write_text("\n".join(requirements) + "\n", encoding="utf-8")
+    words = ["--requirement", str(listed)]
+    for path in wanted.files:
+        words += ["--requirement", str(path)]
+    for path in wanted.constraints:
+        words += ["--constraint", str(path)]
+    source = folder / "source"
+    if wanted.builds:
+        # Not in its place: what a build leaves behind would be taken for damage.
+        shutil.copytree(project, source, symlinks=True)
+        words.append(str(source) + (f"[{','.join(wanted.extras)}]" if wanted.extras else ""))
+    pip = [str(python), "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
+    try:
+        _run(
+            [*pip, "--no-warn-script-location", *words],
+            f"what {label} needs cannot be installed",
+            cwd=project,
+            variables={"PIP_USER": "0"},
+            fix="make it installable, name the extras that it needs, or give a command as `setup`",
+        )
+    finally:
+        shutil.rmtree(source, ignore_errors=True)
+
+
+def _run_command(
+    command: str, folder: Path, project: Path, repository: Repository, revision: Revision
+) -> None:
+    scripts = _python(folder).parent
+    _run(
+        command,
+        f"`setup` failed for {revision.label}: {command}",
+        cwd=project,
+        variables={
+            "PATH": os.pathsep.join(filter(None, [str(scripts), os.environ.get("PATH")])),
+            "VIRTUAL_ENV": str(folder / "env"),
+            "RETRIEVAL_BENCH_TREE": str(repository.root),
+        },
+        fix="correct the command; it runs in the folder of the revision, see `where`",
+    )
+    if found := altered(repository, revision.commit, revision.tree):
+        raise ConfigError(
+            f"`setup` changed files of {revision.label}: {', '.join(found[:3])}",
+            where=str(project),
+            accepted="new files only: what is measured must be the code of the revision",
+            fix="let the command leave the files that git knows as they are",
+        )
+
+
+def _run(
+    words: Sequence[str] | str,
+    failed: str,
+    *,
+    cwd: Path,
+    variables: Mapping[str, str] | None = None,
+    fix: str = "",
+) -> str:
+    """Run a program, or a command of the shell; what it said on stdout.
+
+    Raises:
+        ConfigError: it failed.
+    """
+    kept = {k: v for k, v in git_variables().items() if k not in ("PYTHONPATH", "PYTHONHOME")}
+    try:
+        done = subprocess.run(
+            words,
+            shell=isinstance(words, str),
+            cwd=cwd,
+            env=kept | dict(variables or {}),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+        )
+    except OSError as problem:
+        raise ConfigError(f"{failed}: {problem.strerror}", where=str(cwd), fix=fix) from None
+    if done.returncode != 0:
+        said = last_lines(done.stdout + done.stderr, _SHOWN_LINES)
+        raise ConfigError(
+            f"{failed} (exit code {done.returncode})" + (f":\n    {said}" if said else ""),
+            where=str(cwd),
+            fix=fix,
+        )
+    return done.stdout
+
+
+def _python(folder: Path) -> Path:
+    return folder / "env" / "bin" / "python"

@@ -1,0 +1,236 @@
+"""A git revision of the repository that the user stands in, as a place that code comes from."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.cache import cache_folder
+from harness.duet.environments import Revision, Setup, is_installed, python_of, search_path
+from harness.duet.repository import Repository
+from harness.duet.sides import Place, Side
+from harness.duet.trees import tree_of
+from harness.errors import ConfigError
+from harness.experiment import Reporter
+
+WORKTREE = "WORKTREE"
+"""The user's own files as they are now. In capitals only; a branch of this name is still reached as
+``refs/heads/WORKTREE``."""
+
+_OWN_PACKAGES = ("harness", "retrievers")
+_PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg")
+
+
+def place_of(
+    revision: str,
+    folder: Path | None = None,
+    *,
+    cache: Path | None = None,
+    setup: Setup | None = None,
+    reporter: Reporter | None = None,
+) -> Place:
+    """The code of a revision, checked out and with an interpreter that has what it needs.
+
+    Files and environments are made once and kept in the cache; they are in use, and so not removed
+    by other processes, until this process ends.
+
+    Args:
+        revision: what git understands as a commit (branch, tag, hash, ``main~2``), or
+            :data:`WORKTREE`.
+        folder: where the user stands; the current folder by default.
+        cache: folder for what is kept, :func:`harness.cache.cache_folder` by default.
+        setup: how environments are made.
+
+    Raises:
+        ConfigError: no repository, an unknown revision, a folder that is not in it, or files or
+            packages that cannot be had.
+    """
+    folder = (folder or Path.cwd()).resolve()
+    repository = Repository.around(folder)
+    inside = folder.relative_to(repository.root)
+    own_projects = _projects(repository.root, folder)
+    if revision == WORKTREE:
+        return _own_tree(repository, folder, own_projects)
+    commit = repository.commit(revision)
+    label = commit[:7] if commit.startswith(revision) else f"{revision} ({commit[:7]})"
+    root = cache or cache_folder()
+    if root is None:
+        raise ConfigError(
+            "no folder is known where revisions could be kept",
+            fix="let the variable RETRIEVAL_BENCH_CACHE name one",
+        )
+    setup = setup or Setup()
+    # Absolute: the processes that use what is kept there stand elsewhere.
+    root = root.absolute()
+    tree = tree_of(repository, commit, label, root, builds=setup.command, reporter=reporter)
+    there = tree.folder / inside
+    if not there.is_dir():
+        raise ConfigError(
+            f"{label} has no folder {inside.as_posix()}",
+            where=str(folder),
+            accepted="a folder that is in both revisions",
+            fix=f"call from another folder, such as {repository.root}",
+        )
+    projects = _projects(tree.folder, there)
+    ours = _is_ours(projects)
+    if ours and not any((p / "harness" / "preparation.py").is_file() for p in projects):
+        raise ConfigError(
+            f"{label} is older than what a duet can measure",
+            accepted="a revision with harness/preparation.py",
+        )
+    checked_out = Revision(label, commit, tree, projects, own_projects)
+    python, notes = python_of(
+        checked_out, repository, root, setup, has_harness=ours, reporter=reporter
+    )
+    return Place(
+        label,
+        there,
+        python,
+        _search_path(search_path(python), projects, tree.folder, repository.root),
+        commit,
+        tree.folder,
+        repository.root,
+        (*tree.notes, *notes),
+    )
+
+
+def _own_tree(repository: Repository, folder: Path, projects: tuple[Path, ...]) -> Place:
+    root = repository.root
+    return Place(
+        WORKTREE,
+        folder,
+        sys_path=_search_path(search_path(Path(sys.executable)), projects, root, root),
+        commit=None if repository.changed() else repository.head(),
+        tree=root,
+        origin=root,
+    )
+
+
+def _projects(tree: Path, folder: Path) -> tuple[Path, ...]:
+    """The project that ``folder`` belongs to, when it is not all of ``tree``; then ``tree``."""
+    for project in (folder, *folder.parents):
+        if project == tree:
+            break
+        if any((project / name).is_file() for name in _PROJECT_FILES):
+            return project, tree
+    return (tree,)
+
+
+def _is_ours(projects: Sequence[Path]) -> bool:
+    """Whether the code is that of this project, and not that of somebody who uses it."""
+    parts = ("harness/__init__.py", "harness/retriever.py", "retrievers/__init__.py")
+    return any(all((project / part).is_file() for part in parts) for project in projects)
+
+
+def _search_path(
+    entries: Sequence[str], projects: Sequence[Path], tree: Path, origin: Path
+) -> tuple[str, ...]:
+    """Python's library, the tree, and all else that is on the path now.
+
+    An entry in the user's tree becomes the same place in ``tree``, or is left out where that does
+    not have it. Packages that are installed in an environment within the user's tree stay.
+    """
+    library: list[str] = []
+    rest: list[str] = []
+    for entry in entries:
+        path = Path(entry).absolute()
+        if is_installed(path):
+            (rest if _among_packages(path) else library).append(str(path))
+        elif path.suffix == ".zip" and path.stem.startswith("python"):
+            library.append(str(path))
+        elif origin in (path.resolve(), *path.resolve().parents):
+            twin = tree / path.resolve().relative_to(origin)
+            rest += [str(twin)] if twin.is_dir() else []
+        else:
+            rest.append(str(path))
+    roots = [
+        str(root)
+        for project in projects
+        for root in (project, project / "src")
+        if root == project or (root.is_dir() and not (root / "__init__.py").is_file())
+    ]
+    # The user's own package of such a name must not hide this project's.
+    namesakes = not _is_ours(projects) and any(
+        (Path(root) / name / "__init__.py").is_file() for root in roots for name in _OWN_PACKAGES
+    )
+    return tuple(
+        dict.fromkeys([*library, *rest, *roots] if namesakes else [*library, *roots, *rest])
+    )
+
+
+def _among_packages(path: Path) -> bool:
+    return bool({"site-packages", "dist-packages"} & {*path.parts})
+
+
+def wrong_code(sides: Sequence[Side], facts: Sequence[Mapping[str, Any]]) -> str:
+    """Why the processes measured other code than was asked for, in a sentence; "" when all is well.
+
+    Args:
+        facts: what each process says of itself; ``files`` are those that code was loaded from.
+    """
+    for side, fact in zip(sides, facts, strict=True):
+        for file in fact["files"]:
+            if why := _misplaced(side.place, file):
+                return f"{side.place.label} was not measured: {why}"
+    a, b = (side.place for side in sides)
+    if a.tree is None or b.tree is None or a.tree == b.tree:
+        return ""
+    of_trees = [
+        file
+        for side, fact in zip(sides, facts, strict=True)
+        for file in fact["files"]
+        if side.place.tree is not None and _lies_in(Path(file), side.place.tree)
+    ]
+    if not of_trees and facts[0]["config"] == facts[1]["config"]:
+        return (
+            f"{a.label} and {b.label} load no code of the repository, and their configs are the "
+            "same: a duet of a thing with itself shows nothing"
+        )
+    return ""
+
+
+def same_code(a: Place, b: Place) -> str:
+    """Why two places cannot differ, in a sentence; "" when they may."""
+    if a.commit is None or a.commit != b.commit:
+        return ""
+    names = a.label if a.label == b.label else f"{a.label} and {b.label}"
+    return f"{names}: both are commit {a.commit[:7]}, so there is nothing to compare"
+
+
+def _misplaced(place: Place, file: str) -> str:
+    """Why a file should not have been loaded at ``place``, "" when it is fine."""
+    if place.tree is None or not file:
+        return ""
+    path = Path(file).resolve()
+    if _lies_in(path, place.tree):
+        return ""
+    if place.origin is not None and _lies_in(path, place.origin):
+        return f"{path} was loaded, a file of your own tree"
+    name = _top_level(path)
+    roots = [Path(entry) for entry in place.sys_path if _lies_in(Path(entry), place.tree)]
+    if name in _OWN_PACKAGES and not _is_ours(roots):
+        return ""
+    for root in roots:
+        if (root / name / "__init__.py").is_file() or (root / f"{name}.py").is_file():
+            return (
+                f"{name} was loaded from {path.parent}, though the revision has its own; "
+                f"uninstall the other one"
+            )
+    return ""
+
+
+def _lies_in(path: Path, tree: Path) -> bool:
+    """Whether a path is in ``tree``, and not in an environment that lies there."""
+    tree = tree.resolve()
+    path = path.resolve()
+    return tree in (path, *path.parents) and not is_installed(path.relative_to(tree))
+
+
+def _top_level(path: Path) -> str:
+    """The package, or the module, that one imports to get at a file."""
+    folder, name = path.parent, path.name.partition(".")[0]
+    while (folder / "__init__.py").is_file():
+        folder, name = folder.parent, folder.name
+    return name

@@ -1,0 +1,40 @@
+"""A small git repository of somebody who uses the harness."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+_WHO = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "commit.gpgsign=false")
+
+
+class GitProject:
+    """A repository in ``folder`` with a branch ``main``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self.git("init", "--quiet", "--initial-branch=main")
+
+    def git(self, *words: str) -> str:
+        """What git says."""
+        done = subprocess.run(
+            ["git", *_WHO, *words], cwd=self.folder, capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip()
+
+    def write(self, files: dict[str, str]) -> None:
+        """Write files by their relative paths."""
+        for name, text in files.items():
+            path = self.folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+
+    def commit(self, files: dict[str, str], *, without: tuple[str, ...] = ()) -> str:
+        """Commit everything as it is after writing ``files``; the hash."""
+        self.write(files)
+        for name in without:
+            (self.folder / name).unlink()
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--allow-empty", "--no-verify", "-m", "change")
+        return self.git("rev-parse", "HEAD")
