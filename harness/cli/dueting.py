@@ -91,6 +91,7 @@ def add_duet(commands: Any) -> None:
 
 
 def _duet(options: argparse.Namespace) -> int:
+    from harness.data import pinned
     from harness.duet.controller import duet
     from harness.duet.record import write_duet
     from harness.duet.revisions import wrong_code
@@ -103,7 +104,7 @@ def _duet(options: argparse.Namespace) -> int:
         result = duet(
             a,
             b,
-            _dataset(options.dataset),
+            pinned(options.dataset),
             split=options.split,
             k=options.k,
             protocol=protocol,
@@ -130,13 +131,6 @@ def exit_code(result: DuetResult) -> int:
         say("retrieval-bench: interrupted before it was decided")
         return INTERRUPTED
     return OK if word == "PASS" else NOT_JUDGED
-
-
-def _dataset(given: str) -> str:
-    """The same data for both sides, wherever their processes stand."""
-    from harness.data import found_at
-
-    return str(Path(found_at(given)).absolute())
 
 
 def _protocol(options: argparse.Namespace) -> DuetProtocol:

@@ -9,7 +9,7 @@ and ``squad``, then ``build`` (the checks) and ``catalog`` (names, folders, spli
 """
 
 from harness.data.build import build_dataset
-from harness.data.catalog import dataset_names, found_at, load_dataset
+from harness.data.catalog import dataset_names, found_at, load_dataset, pinned
 from harness.data.config import DatasetConfig
 from harness.data.fingerprint import dataset_fingerprint
 from harness.data.qrels import read_qrels
@@ -21,5 +21,6 @@ __all__ = [
     "dataset_names",
     "found_at",
     "load_dataset",
+    "pinned",
     "read_qrels",
 ]

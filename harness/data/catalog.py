@@ -111,6 +111,13 @@ def found_at(name_or_path: str | Path) -> str:
     return text if ":" in text and not path.exists() else str(path)
 
 
+def pinned(name_or_path: str | Path) -> str:
+    """As :func:`found_at`, and a name of ``configs/datasets`` as the folder that it means here:
+    another process that stands elsewhere, with other configs, loads the same data."""
+    folder = _catalog_folders().get(str(name_or_path))
+    return found_at(name_or_path) if folder is None else str(folder.absolute())
+
+
 def _catalog_folders() -> dict[str, Path]:
     folders: dict[str, Path] = {}
     for catalog in config_folders("datasets"):

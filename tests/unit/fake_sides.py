@@ -48,6 +48,10 @@ class FakeSides:
         return _FakeProcess(self, name, hash_seed - 1)
 
 
+def _as_usual(launch: int, query: int) -> float:
+    return 1.0
+
+
 class _FakeProcess:
     def __init__(self, sides: FakeSides, name: str, launch: int) -> None:
         self.sides, self.name, self.launch = sides, name, launch
@@ -74,7 +78,7 @@ class _FakeProcess:
             raise KeyboardInterrupt
         if self.name == "b" and sides.lost(self.launch):
             raise LostError("b: it ended (killed by SIGKILL)")
-        slower = sides.slower.get(self.name, lambda launch, query: 1.0)
+        slower = sides.slower.get(self.name, _as_usual)
         noise = np.exp(sides.noise * sides.rng.standard_normal(len(queries)) + self.layout)
         return array(
             "q",
