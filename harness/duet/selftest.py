@@ -101,7 +101,7 @@ class SelfTest:
     dataset: str
     played: list[Played]
     seconds: float = 0.0
-    visible: dict[float, float | None] = field(default_factory=dict)
+    visible: list[tuple[float, float | None]] = field(default_factory=list)
     replayed: dict[str, float] = field(default_factory=dict)
     spread: float | None = None
     interrupted: bool = False
@@ -132,9 +132,7 @@ class SelfTest:
                 }
                 for one in self.played
             ],
-            "visible": [
-                {"seconds": seconds, "share": share} for seconds, share in self.visible.items()
-            ],
+            "visible": [{"seconds": seconds, "share": share} for seconds, share in self.visible],
         }
 
 
@@ -214,7 +212,7 @@ def _conclude(found: SelfTest) -> None:
     mean = {name: float(np.mean([one[name] for one in pool])) for name in pool[0]}
     pool = [{name: value - mean[name] for name, value in one.items()} for one in pool]
     for launches in (11, 17, 24):
-        found.visible[round(per_launch * launches, 1)] = _visible(pool, launches, rng)
+        found.visible.append((per_launch * launches, _visible(pool, launches, rng)))
 
 
 FEWEST = 5

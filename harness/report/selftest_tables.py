@@ -21,9 +21,9 @@ def selftest_tables(found: SelfTest) -> list[Table]:
     if found.visible:
         rows = [
             [f"{seconds:.0f} s", "more than +50 %" if share is None else change_text(share)]
-            for seconds, share in found.visible.items()
+            for seconds, share in found.visible
         ]
-        title = f"Smallest slow-down that {FOUND:.0%} of duets find"
+        title = f"Smallest slow-down that {100 * FOUND:.0f} % of duets find"
         tables.append(Table(title, ("of measuring", "usual queries"), rows, words=(0,)))
     return tables
 

@@ -27,6 +27,7 @@ class FakeSides:
     def __init__(self, n_queries: int = 60, noise: float = 0.02, seed: int = 1) -> None:
         self.n_queries = n_queries
         self.noise = noise
+        self.layout = 0.006  # by which processes of one code differ
         self.rng = np.random.default_rng(seed)
         self.slower: dict[str, Slower] = {}
         self.lost: Callable[[int], bool] = lambda number: False
@@ -55,7 +56,7 @@ def _as_usual(launch: int, query: int) -> float:
 class _FakeProcess:
     def __init__(self, sides: FakeSides, name: str, launch: int) -> None:
         self.sides, self.name, self.launch = sides, name, launch
-        self.layout = sides.rng.normal(0, 0.006)
+        self.layout = sides.rng.normal(0, sides.layout)
         self.closed = False
 
     def ready(self) -> dict[str, Any]:

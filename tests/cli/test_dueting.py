@@ -1,0 +1,172 @@
+"""``duet`` and ``selftest`` through the command line, mostly on processes with a script."""
+
+from __future__ import annotations
+
+import json
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from harness.duet import controller
+from harness.types import Verdict
+from tests.cli.project import Command, make_project
+from tests.unit.fake_sides import FakeSides
+
+A_AND_B = ("duet", "--a", "a", "--b", "b", "--dataset", "data", "--seconds", "1e-9")
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    return make_project(tmp_path)
+
+
+@pytest.fixture
+def sides(project: Path, monkeypatch: pytest.MonkeyPatch) -> FakeSides:
+    fake = FakeSides()
+    monkeypatch.setattr(controller, "SideProcess", fake)
+    return fake
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(capsys)
+
+
+def test_equal_sides_pass_and_are_recorded(sides: FakeSides, run: Command) -> None:
+    assert run(*A_AND_B) == 0
+    assert "PASS: b = b beside a = a" in run.out
+    assert run.err == ""
+    assert len(list(Path("results/duets").glob("*/duet.json"))) == 1
+
+
+def test_a_slower_side_ends_with_one(sides: FakeSides, run: Command) -> None:
+    sides.slower["b"] = lambda launch, query: 1.2
+    assert run(*A_AND_B, "--format", "json", "--out", "here") == 1
+    document = json.loads(run.out)
+    assert document["verdict"] == "FAIL"
+    assert document["folder"] == str(Path("here").absolute())
+    assert json.loads(Path("here/duet.json").read_text(encoding="utf-8"))["verdict"] == "FAIL"
+
+
+def test_what_is_not_decided_or_not_measured_ends_with_three(
+    sides: FakeSides, run: Command
+) -> None:
+    assert run(*A_AND_B, "--most", "1e-9") == 3
+    sides.facts["b"] = {"fingerprint": "other"}
+    assert run(*A_AND_B) == 3
+    assert "NOT MEASURED" in run.out
+    assert "other fingerprint" in run.out
+
+
+def test_an_interruption_ends_with_130(sides: FakeSides, run: Command) -> None:
+    sides.interrupt_after = 300
+    assert run(*A_AND_B) == 130
+    assert "interrupted" in run.out
+    assert "interrupted before it was decided" in run.err
+    assert list(Path("results/duets").glob("*/timings.npz"))
+
+
+def test_a_record_that_cannot_be_written_does_not_hide_the_verdict(
+    sides: FakeSides, run: Command
+) -> None:
+    Path("results").write_text("a file where a folder should be", encoding="utf-8")
+    assert run(*A_AND_B) == 2
+    assert "PASS: b = b" in run.out
+    assert "cannot write the duet" in run.err
+
+
+def test_only_the_limits_that_were_asked_for_are_judged(sides: FakeSides, run: Command) -> None:
+    assert run(*A_AND_B, "--limit", "p50=0.03", "--format", "json") == 0
+    gates = json.loads(run.out)["gates"]
+    assert [(gate["gate"], gate["limit"]) for gate in gates] == [("p50", 0.03)]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--limit", "p51=5%"), "limit 'p51=5%'"),
+        (("--limit", "p50=fast"), "limit 'p50=fast'"),
+        (("--limit", "p50=-5%"), "limit 'p50=-5%'"),
+        (("--seconds", "0"), "seconds = 0"),
+        (("--b", "a"), "both sides are a"),
+    ],
+)
+def test_bad_input_is_named(
+    sides: FakeSides, run: Command, words: tuple[str, ...], told: str
+) -> None:
+    assert run(*A_AND_B, *words) == 2
+    assert told in run.err
+
+
+def test_a_side_without_a_retriever_is_named(sides: FakeSides, run: Command) -> None:
+    assert run("duet", "--a", "bm25", "--dataset", "data") == 2
+    assert "no retriever for side b" in run.err
+    assert run("duet", "--dataset", "data") == 2
+    assert "no retriever for side a and side b" in run.err
+
+
+def test_settings_of_one_retriever_are_two_sides(sides: FakeSides, run: Command) -> None:
+    words = ("duet", "--retriever", "own", "--dataset", "data", "--seconds", "1e-9")
+    assert run(*words, "--set-a", "boost=1", "--set-b", "boost=2") == 0
+    assert "b = own boost=2 beside a = own boost=1" in run.out
+
+
+def test_a_revision_outside_of_a_repository_is_told(sides: FakeSides, run: Command) -> None:
+    assert run("duet", "--retriever", "own", "--rev-a", "main", "--dataset", "data") == 2
+    assert "repository" in run.err
+
+
+@pytest.mark.slow
+def test_real_processes_of_the_users_own_retriever(project: Path, run: Command) -> None:
+    words = ("--dataset", "data", "--seconds", "0.01", "--limit", "p50=5000%")
+    assert run("duet", "--a", "own.yaml", "--b", "own.py:Foreign", *words) == 3
+    assert "takes 10 queries, here 4" in run.out
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    short = partial(controller.DuetProtocol, seconds=1e-9)
+    monkeypatch.setattr("harness.duet.selftest.DuetProtocol", short)
+    monkeypatch.setattr("harness.duet.selftest.REPLAYS", 20)
+
+
+@pytest.mark.usefixtures("quick")
+def test_selftest_counts_verdicts(sides: FakeSides, run: Command) -> None:
+    assert run("selftest", "--dataset", "data", "--time", "0.1", "--format", "json") == 0
+    document = json.loads(run.out)
+    assert document["false_alarms"] == 0
+    duets = {kind["name"]: kind["duets"] for kind in document["kinds"]}
+    assert duets["equal sides"] == duets["+5 %"] == 1
+    assert len(document["visible"]) == 3
+
+
+@pytest.mark.usefixtures("quick")
+def test_selftest_without_a_pass_is_not_green(sides: FakeSides, run: Command) -> None:
+    sides.layout = 0.5  # nothing can be seen in this
+    assert run("selftest", "--dataset", "data", "--time", "0.1") == 3
+    assert "too busy to judge" in run.err
+    assert "more than +50 %" in run.out
+
+
+@pytest.mark.usefixtures("quick")
+def test_selftest_with_a_false_alarm_is_red(
+    sides: FakeSides, run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.duet.controller.overall", lambda gates: Verdict.WORSE)
+    assert run("selftest", "--dataset", "data", "--time", "0.1") == 1
+    assert "false alarms: 1 of 1" in run.out
+
+
+def test_selftest_refuses_no_time(run: Command) -> None:
+    assert run("selftest", "--time", "0") == 2
+
+
+@pytest.mark.usefixtures("quick")
+def test_selftest_shows_a_table(sides: FakeSides, run: Command) -> None:
+    assert run("selftest", "--dataset", "data", "--time", "0.1") == 0
+    assert "false alarms: 0 of 1 duets of equal sides" in run.out
+    assert "Smallest slow-down that 90 % of duets find" in run.out
