@@ -66,6 +66,19 @@ def add_duet(commands: Any) -> None:
     duet.add_argument("--split", default="test", help="split of the judgements (default: test)")
     duet.add_argument("--k", type=int, default=10, help="hits per query (default: 10)")
     duet.add_argument("--out", type=Path, metavar="DIR", help="folder of the record")
+    prepared = duet.add_argument_group("environments of revisions whose dependencies differ")
+    prepared.add_argument(
+        "--extras",
+        nargs="*",
+        metavar="NAME",
+        help="optional dependencies to install (default: those that are installed now)",
+    )
+    prepared.add_argument(
+        "--setup",
+        default="",
+        metavar="COMMAND",
+        help="run this once in the folder of each revision instead of installing",
+    )
     duet.add_argument(
         "--limit",
         nargs="+",
@@ -175,6 +188,7 @@ def _sides(options: argparse.Namespace, told: Any) -> tuple[Side, Side]:
     """Raises:
     ConfigError: no retriever, or two sides that are the same thing.
     """
+    from harness.duet.revisions import same_code
     from harness.errors import ConfigError
 
     given = {side: getattr(options, side) or options.retriever for side in "ab"}
@@ -186,9 +200,11 @@ def _sides(options: argparse.Namespace, told: Any) -> tuple[Side, Side]:
             fix="name what is to be compared",
         )
     a, b = (_side(options, side, given[side], told) for side in "ab")
-    if (a.retriever, a.overrides, a.place) == (b.retriever, b.overrides, b.place):
+    if (a.retriever, a.overrides) == (b.retriever, b.overrides) and (
+        a.place == b.place or same_code(a.place, b.place)
+    ):
         raise ConfigError(
-            f"both sides are {a.name}",
+            same_code(a.place, b.place) or f"both sides are {a.name}",
             accepted="sides that differ in --a and --b, in --rev-a and --rev-b, or in --set-a "
             "and --set-b",
             fix="change one of them; `selftest` measures a thing beside itself",
@@ -204,9 +220,11 @@ def _side(options: argparse.Namespace, side: str, retriever: str, told: Any) -> 
 
 
 def _place(options: argparse.Namespace, side: str, told: Any) -> Place:
+    from harness.duet.environments import Setup
     from harness.duet.revisions import WORKTREE, place_of
     from harness.duet.sides import Place
 
     if options.rev_a is None and options.rev_b is None:
         return Place.here()
-    return place_of(getattr(options, f"rev_{side}") or WORKTREE, reporter=told)
+    setup = Setup(None if options.extras is None else tuple(options.extras), options.setup)
+    return place_of(getattr(options, f"rev_{side}") or WORKTREE, setup=setup, reporter=told)

@@ -326,6 +326,7 @@ class _Stage:
     def _warnings(self) -> list[str]:
         n = sum(not one.steady for one in self.measured)
         told = [self._uneven()] if self._uneven() else []
+        told += [note for side in self.sides for note in side.place.notes]
         told += [f"lost: {one}" for one in self.lost]
         if n:
             told.append(f"times still changed after the warm-up in {counted(n, 'launch')}")

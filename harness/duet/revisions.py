@@ -195,8 +195,9 @@ def same_code(a: Place, b: Place) -> str:
     """Why two places cannot differ, in a sentence; "" when they may."""
     if a.commit is None or a.commit != b.commit:
         return ""
-    names = a.label if a.label == b.label else f"{a.label} and {b.label}"
-    return f"{names}: both are commit {a.commit[:7]}, so there is nothing to compare"
+    if a.label == b.label:
+        return f"both sides are {a.label}, so there is nothing to compare"
+    return f"{a.label} and {b.label} are the same commit, so there is nothing to compare"
 
 
 def _misplaced(place: Place, file: str) -> str:

@@ -95,7 +95,7 @@ def test_it_builds_times_and_ends(project: Path) -> None:
         facts = process.ready()
         n = len(facts["queries"])
         assert facts["name"] == "Chatty"
-        assert Path(facts["files"][0]) == project / "sides.py"
+        assert str(project / "sides.py") in facts["files"]
         times = process.times([*range(n), 0])
         assert len(times) == n + 1
         assert min(times) > 0

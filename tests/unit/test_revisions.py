@@ -692,8 +692,9 @@ def test_revisions_that_use_nothing_of_the_repository_are_one_thing(
 def test_one_commit_under_two_names_is_one_code(project: GitProject, cache: Path) -> None:
     names = ("main", "HEAD", "WORKTREE", "v1")
     main, head, own, first = (place_of(name, project.folder, cache=cache) for name in names)
-    assert "both are commit" in same_code(main, head)
-    assert "both are commit" in same_code(main, own)
+    assert f"{main.label} and {head.label} are the same commit" in same_code(main, head)
+    assert f"{main.label} and WORKTREE are the same commit" in same_code(main, own)
+    assert f"both sides are {main.label}" in same_code(main, main)
     assert same_code(main, first) == ""
     project.write({"mine/search.py": ""})
     changed = place_of("WORKTREE", project.folder, cache=cache)
