@@ -66,6 +66,9 @@ selftest: $(READY) ## what a duet can see on this machine, in two minutes
 list: $(READY) ## retrievers, readers, datasets and metrics that can be named
 	@$(BENCH) list
 
+# Tests start many processes. Where byte code may not be kept, each of them would compile everything.
+check test: export PYTHONDONTWRITEBYTECODE :=
+
 check: $(READY) ## the whole gate: format, lint, types, fast tests
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .

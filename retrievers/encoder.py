@@ -313,12 +313,12 @@ def no_progress_bar() -> Iterator[None]:
     from transformers.utils import logging
 
     was_on = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    logging.disable_progress_bar()
     try:
         yield
     finally:
         if was_on:
-            logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+            logging.enable_progress_bar()
 
 
 def _versions() -> dict[str, str]:

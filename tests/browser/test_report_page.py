@@ -14,11 +14,6 @@ from harness.comparison import compare_runs
 from harness.report.page import report_page
 from tests.unit.page_sample import make_dataset, make_runs
 
-sync_api = pytest.importorskip(
-    "playwright.sync_api", reason="the extra `tools` (playwright) is not installed"
-)
-pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
-
 pytestmark = pytest.mark.slow
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -37,6 +32,10 @@ class Opened:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
+    pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
+    sync_api = pytest.importorskip(
+        "playwright.sync_api", reason="the extra `tools` (playwright) is not installed"
+    )
     found = next(filter(None, map(shutil.which, NAMES)), None)
     if found is None:
         pytest.skip(f"no browser: none of {', '.join(NAMES)} is installed")

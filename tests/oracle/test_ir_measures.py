@@ -8,8 +8,8 @@ apart.
 from __future__ import annotations
 
 import shutil
-import warnings
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,11 +17,10 @@ import pytest
 from harness.metrics import Judgements, parse_metric
 from harness.metrics.conventions import convention
 from harness.scoring import Answers, score
+from tests.lazily import Lazily
 from tests.oracle.generated import Generated, generated, in_order_up
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    ir_measures = pytest.importorskip("ir_measures")
+ir_measures: Any = Lazily("ir_measures")
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -8,8 +8,8 @@ scores are distinct here. The first call on a machine compiles for half a minute
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,11 +18,10 @@ from harness.errors import DataError
 from harness.metrics import Judgements
 from harness.metrics.conventions import convention
 from harness.scoring import Answers, score
+from tests.lazily import Lazily
 from tests.oracle.generated import Generated, generated
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    ranx = pytest.importorskip("ranx")
+ranx: Any = Lazily("ranx")
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 

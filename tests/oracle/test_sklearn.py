@@ -7,8 +7,8 @@ is compared only where the cut-off does not reach it. Ties it averages, unless t
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,11 +16,10 @@ import pytest
 from harness.metrics import Judgements
 from harness.metrics.conventions import convention
 from harness.scoring import Answers, score
+from tests.lazily import Lazily
 from tests.oracle.generated import generated
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    metrics = pytest.importorskip("sklearn.metrics")
+metrics: Any = Lazily("sklearn.metrics")
 
 TREC = convention("trec")
 

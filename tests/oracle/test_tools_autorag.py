@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from tests.lazily import Lazily
 from tests.oracle.tools_cases import GAP, HEAD, SHORT, TWICE, dcg, differs, same
 
-autorag: Any = pytest.importorskip("autorag.evaluation.metric.retrieval")
+autorag: Any = Lazily("autorag.evaluation.metric.retrieval")
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 
 def _value(name: str, truth: Any, retrieved: Iterable[str] | None) -> Any:

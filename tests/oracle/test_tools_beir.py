@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from tests.lazily import Lazily
 from tests.oracle.tools_cases import GAP, GRADED, HEAD, SHORT, dcg, differs, same
 
-evaluation: Any = pytest.importorskip("beir.retrieval.evaluation")
+evaluation: Any = Lazily("beir.retrieval.evaluation")
+
+pytestmark = pytest.mark.slow
 
 
 def _value(

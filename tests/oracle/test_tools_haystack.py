@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from tests.lazily import Lazily
 from tests.oracle.tools_cases import GAP, GRADED, HEAD, SHORT, TWICE, dcg, differs, same
 
-pytest.importorskip("haystack.components.evaluators")
-haystack: Any = pytest.importorskip("haystack")
+haystack: Any = Lazily("haystack", needs=("haystack.components.evaluators",))
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 
 def _documents(contents: Iterable[str]) -> list[Any]:

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from tests.lazily import Lazily
 from tests.oracle.tools_cases import GAP, GRADED, HEAD, SHORT, dcg, differs, same
 
-ir_measures: Any = pytest.importorskip("ir_measures")
+ir_measures: Any = Lazily("ir_measures")
 
 
 def _mean(name: str, qrels: Any, run: Any) -> float:

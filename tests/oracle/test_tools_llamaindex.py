@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
+from tests.lazily import Lazily
 from tests.oracle.tools_cases import GAP, HEAD, SHORT, TWICE, dcg, differs, same
 
-metrics: Any = pytest.importorskip("llama_index.core.evaluation.retrieval.metrics")
+metrics: Any = Lazily("llama_index.core.evaluation.retrieval.metrics")
+
+pytestmark = pytest.mark.slow
 
 _NAMES = ["HitRate", "MRR", "Precision", "Recall", "AveragePrecision", "NDCG"]
 

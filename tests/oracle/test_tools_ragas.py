@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
+from tests.lazily import Lazily
 from tests.oracle.tools_cases import GAP, SHORT, TWICE, differs, same
 
-pytest.importorskip("rapidfuzz")
-pytest.importorskip("ragas.metrics")
-ragas: Any = pytest.importorskip("ragas")
+ragas: Any = Lazily("ragas", needs=("rapidfuzz", "ragas.metrics"))
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 
 def _by_id(name: str, reference: Iterable[str], retrieved: Iterable[str]) -> float:

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.lazily import Lazily
 from tests.oracle.tools_cases import GAP, GRADED, HEAD, SHORT, dcg, differs, same
 
-metrics: Any = pytest.importorskip("sklearn.metrics")
+metrics: Any = Lazily("sklearn.metrics")
 
 
 def test_t5_1_ap_is_divided_by_the_relevant_documents_of_the_array() -> None:

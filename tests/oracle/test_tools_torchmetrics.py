@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
+from tests.lazily import Lazily
 from tests.oracle.tools_cases import GAP, GRADED, SHORT, dcg, differs, same
 
-retrieval: Any = pytest.importorskip("torchmetrics.retrieval")
-functional: Any = pytest.importorskip("torchmetrics.functional.retrieval")
-torch: Any = pytest.importorskip("torch")
+retrieval: Any = Lazily("torchmetrics.retrieval")
+functional: Any = Lazily("torchmetrics.functional.retrieval")
+torch: Any = Lazily("torch")
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 SINGLE = 1e-6
 """Values come in single precision."""
 

@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 from scipy import stats
-from statsmodels.stats.contingency_tables import mcnemar as library_mcnemar
-from statsmodels.stats.proportion import proportion_confint
 
 from harness.data.outcome_records import OutcomeRecords, read_outcomes
 from harness.errors import ConfigError, DataError
@@ -20,6 +18,10 @@ from harness.outcomes import OutcomeReport, mcnemar, outcome_report, wilson
 from harness.report import render
 from harness.report.outcome_tables import outcome_tables
 from harness.types import Verdict
+from tests.lazily import Lazily
+
+contingency_tables: Any = Lazily("statsmodels.stats.contingency_tables")
+proportion: Any = Lazily("statsmodels.stats.proportion")
 
 WORDS = {"c": "correct", "h": "hallucinated", "r": "rejected"}
 
@@ -63,7 +65,7 @@ def report(tmp_path: Path) -> OutcomeReport:
 
 @pytest.mark.parametrize(("count", "n"), [(0, 1), (1, 1), (0, 50), (3, 50), (25, 49), (299, 299)])
 def test_wilson_intervals_are_those_of_statsmodels(count: int, n: int) -> None:
-    expected = proportion_confint(count, n, alpha=0.05, method="wilson")
+    expected = proportion.proportion_confint(count, n, alpha=0.05, method="wilson")
     assert wilson(count, n) == pytest.approx(expected, abs=1e-12)
 
 
@@ -73,7 +75,7 @@ def test_wilson_intervals_are_those_of_statsmodels(count: int, n: int) -> None:
 def test_mcnemar_is_exact_as_in_statsmodels(a: int, b: int) -> None:
     assert mcnemar(a, b) == mcnemar(b, a)
     if a + b:
-        expected = library_mcnemar([[0, a], [b, 0]], exact=True).pvalue
+        expected = contingency_tables.mcnemar([[0, a], [b, 0]], exact=True).pvalue
         assert mcnemar(a, b) == pytest.approx(min(1.0, expected), rel=1e-9)
         assert mcnemar(a, b) == pytest.approx(stats.binomtest(a, a + b).pvalue, rel=1e-9)
     else:
