@@ -73,7 +73,7 @@ check: $(READY) ## the whole gate: format, lint, types, fast tests
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
-	@$(BIN)/python -m pytest -q $(PARALLEL) -m "not slow and not install and not realdata"
+	@$(BIN)/python -m pytest -q $(PARALLEL) --hypothesis-profile gate -m "not slow and not install and not realdata"
 
 test: $(READY) ## all tests; real data too where BENCH_DATA names its folder
 	@$(BIN)/python -m pytest -q $(PARALLEL)

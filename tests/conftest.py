@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("gate", max_examples=25)  # `make test` tries a hundred
 
 ROOT = Path(__file__).parents[1]
 
@@ -22,6 +26,12 @@ def bench_data() -> Path:
     if not folder.is_dir():
         pytest.fail(f"BENCH_DATA names {given}, which is no folder")  # not a reason to be green
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _only_new_garbage() -> None:
+    """A measured run looks for garbage several times: not among the objects of all test modules."""
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ from harness import secrets
 from harness.errors import MissingDependencyError
 from tests.cli.project import Command, make_project
 
-QUICK = ("--rounds", "1", "--no-pictures")
+QUICK = ("--rounds", "1", "--no-pictures", "--warm-up", "0")
 
 
 OWN_MODULES = {"own", "counting", "leaky"}
@@ -395,6 +395,7 @@ class TestRetrieversThatMisbehave:
         for text in ("imported", "from below", "searching q1"):
             assert text in err
 
+    @pytest.mark.slow
     def test_one_that_leaves_the_process_does_not_decide_the_exit_code(self, project: Path) -> None:
         code, _, err = self.bench("Leaving")
         assert code == 3
@@ -442,7 +443,10 @@ def test_debug_shows_the_traceback_without_secrets(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX shell")
-@pytest.mark.parametrize("format_", ["table", "json", "markdown"])
+@pytest.mark.parametrize(
+    "format_",
+    ["table", *(pytest.param(name, marks=pytest.mark.slow) for name in ("json", "markdown"))],
+)
 def test_a_reader_that_goes_away_is_no_error(project: Path, format_: str) -> None:
     done = subprocess.run(
         ["bash", "-c", (f"{sys.executable} -m harness list --format {format_} | head -1; "
@@ -585,6 +589,7 @@ class Stopping(Overlap):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+@pytest.mark.slow
 def test_ctrl_c_in_the_warm_up_saves_nothing(project: Path) -> None:
     (project / "slow.py").write_text(SLOW.replace("0.02", "30"), encoding="utf-8")
     process = command("bench", "--retriever", "slow:Slow", "--dataset", "data")
@@ -598,6 +603,7 @@ def test_ctrl_c_in_the_warm_up_saves_nothing(project: Path) -> None:
     assert nothing_written(project)
 
 
+@pytest.mark.slow
 def test_a_terminal_that_is_not_utf8_still_prints(project: Path) -> None:
     environment = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
     process = command(
@@ -609,6 +615,7 @@ def test_a_terminal_that_is_not_utf8_still_prints(project: Path) -> None:
     assert "nDCG@10" in out
 
 
+@pytest.mark.slow
 def test_a_project_with_folders_of_our_names_is_no_obstacle(project: Path) -> None:
     for name in ("harness", "retrievers"):
         (project / name).mkdir()
@@ -633,7 +640,17 @@ def test_a_project_with_folders_of_our_names_is_no_obstacle(project: Path) -> No
 
 def test_a_saved_run_has_pictures_unless_they_are_declined(project: Path, run: Command) -> None:
     pytest.importorskip("matplotlib")
-    arguments = ("bench", "--retriever", "own.yaml", "--dataset", "data", "--rounds", "1")
+    arguments = (
+        "bench",
+        "--retriever",
+        "own.yaml",
+        "--dataset",
+        "data",
+        "--rounds",
+        "1",
+        "--warm-up",
+        "0",
+    )
     assert run(*arguments, "--out", "drawn") == 0
     assert {"latency.svg", "queries.svg"} <= {
         p.name for p in (project / "drawn/pictures").iterdir()
@@ -649,7 +666,17 @@ def test_a_picture_that_cannot_be_drawn_costs_nothing_else(
         raise MissingDependencyError("no matplotlib", fix="pip install it")
 
     monkeypatch.setattr("harness.report.run_pictures.ecdf", missing)
-    arguments = ("bench", "--retriever", "own.yaml", "--dataset", "data", "--rounds", "1")
+    arguments = (
+        "bench",
+        "--retriever",
+        "own.yaml",
+        "--dataset",
+        "data",
+        "--rounds",
+        "1",
+        "--warm-up",
+        "0",
+    )
     assert run(*arguments, "--out", "drawn") == 0
     assert "no pictures: no matplotlib" in run.err
     assert "nDCG@10" in run.out

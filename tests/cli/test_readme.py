@@ -69,6 +69,7 @@ def test_the_yaml_is_a_config() -> None:
         assert RetrieverConfig.model_validate(yaml.safe_load(block)).target == "langchain"
 
 
+@pytest.mark.slow
 def test_the_python_lines_run(tmp_path: Path) -> None:
     (block,) = [b for b in blocks(README, "python") if b.startswith("from harness import bench")]
     done = subprocess.run(

@@ -130,7 +130,17 @@ class TestEvaluate:
 
     def test_the_folder_of_a_run_and_a_dataset(self, project: Path, run: Command) -> None:
         made = run(
-            *("bench", "--retriever", "own.yaml", "--dataset", "data", "--rounds", "1"),
+            *(
+                "bench",
+                "--retriever",
+                "own.yaml",
+                "--dataset",
+                "data",
+                "--rounds",
+                "1",
+                "--warm-up",
+                "0",
+            ),
             *("--out", "saved", "--k", "3", "--format", "json"),
         )
         assert made == 0
@@ -351,6 +361,7 @@ class TestEvaluate:
         assert "nothing could be judged" in run.err
         assert run(*arguments) == 3  # zeros that say nothing of the run
 
+    @pytest.mark.slow
     def test_the_same_command_prints_the_same_bytes_in_another_process(
         self, project: Path, run: Command
     ) -> None:

@@ -432,6 +432,7 @@ def test_pytest_runs_the_checks_of_each_subclass_and_not_those_of_the_base(tmp_p
     assert "set `target`" in shown
 
 
+@pytest.mark.slow
 def test_pytest_stops_at_a_subclass_that_overrides_a_check(tmp_path: Path) -> None:
     text = IN_PYTEST + "\nclass TestBad(TestHonest):\n    test_ids_are_text = None\n"
     (tmp_path / "test_mine.py").write_text(text, encoding="utf-8")
@@ -440,6 +441,7 @@ def test_pytest_stops_at_a_subclass_that_overrides_a_check(tmp_path: Path) -> No
     assert "the check 'test_ids_are_text' is overridden" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_checks_need_neither_pytest_nor_assert_statements(tmp_path: Path) -> None:
     script = (
         "import sys; sys.modules['pytest'] = None\n"

@@ -110,7 +110,7 @@ def test_the_counts_of_a_worked_example() -> None:
     assert found.undefined == {}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(deadline=None)
 @given(TABLES)
 def test_precision_recall_and_f1_are_those_of_sklearn(rows: list[Row]) -> None:
     metrics = pytest.importorskip("sklearn.metrics")
@@ -142,7 +142,7 @@ def test_a_figure_that_is_not_defined_says_why() -> None:
 # --- AUROC
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=2 * settings().max_examples, deadline=None)
 @given(TABLES)
 def test_auroc_is_sklearn_s_with_lists_without_hits_below_all(rows: list[Row]) -> None:
     found = known(rows)
@@ -165,7 +165,7 @@ def test_auroc_counts_ties_one_half() -> None:
 # --- the curve
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=2 * settings().max_examples, deadline=None)
 @given(TABLES)
 def test_the_curve_is_what_applying_each_threshold_gives(rows: list[Row]) -> None:
     found = known(rows)
@@ -187,7 +187,7 @@ def test_the_curve_is_what_applying_each_threshold_gives(rows: list[Row]) -> Non
         assert curve.scienceqa_map[i] == pytest.approx(float(mean(after)), abs=1e-12)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=2 * settings().max_examples, deadline=None)
 @given(TABLES)
 def test_the_chosen_threshold_is_the_lowest_of_the_best(rows: list[Row]) -> None:
     found = known(rows)
@@ -207,7 +207,7 @@ def test_rounding_does_not_decide_between_equal_means() -> None:
     assert choose_threshold(curve) == 0
 
 
-@settings(max_examples=100, deadline=None)
+@settings(deadline=None)
 @given(TABLES, st.floats(-1e6, 1e6))
 def test_a_threshold_empties_what_scores_below_it(rows: list[Row], threshold: float) -> None:
     found = known(rows)
@@ -240,7 +240,7 @@ def test_a_thinned_curve_keeps_its_ends_and_the_chosen_point(points: int) -> Non
 # --- the split
 
 
-@settings(max_examples=100, deadline=None)
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.text(min_size=1), st.booleans()), unique_by=lambda pair: pair[0]),
     st.floats(0.01, 0.99),
@@ -382,6 +382,7 @@ def test_the_order_of_the_queries_changes_nothing_not_even_a_bit() -> None:
     assert documents[0] == documents[1]
 
 
+@pytest.mark.slow
 def test_another_process_gives_the_same_bytes() -> None:
     code = (
         "import json; from tests.unit.test_abstention import sample;"

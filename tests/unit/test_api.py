@@ -20,7 +20,7 @@ from harness.types import Dataset, Ranking
 from tests.cli.project import make_project
 from tests.conformance.reference import TermOverlap
 
-ONCE = Protocol(rounds=1)
+ONCE = Protocol(rounds=1, warm_up_s=0)
 
 DOCUMENTS = [
     Document("a1", "red apples", metadata={"page": "A"}),
@@ -48,7 +48,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_result_shows_itself_as_text_and_as_html() -> None:
-    result = bench("bm25", data())
+    result = bench("bm25", data(), protocol=ONCE)
     assert "bm25 on tiny (test), k = 10" in str(result)
     shown = result._repr_html_()
     assert shown.startswith("<div><table ")
@@ -205,7 +205,7 @@ def test_bm25_runs_without_anything_heavy() -> None:
         "import sys\n"
         "from harness import bench\n"
         "from harness.measure.protocol import Protocol\n"
-        "bench('bm25', protocol=Protocol(rounds=1))\n"
+        "bench('bm25', protocol=Protocol(rounds=1, warm_up_s=0))\n"
         "print(sorted({'torch', 'faiss', 'sentence_transformers', 'numba'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -374,6 +374,7 @@ class TestEvaluate:
         assert evaluate(run, "data", metrics=["RR"]).means == {"RR": 0.25}
 
 
+@pytest.mark.slow
 def test_a_comparison_writes_its_report_and_finds_the_dataset_of_the_runs(tmp_path: Path) -> None:
     found = compare(["bm25", "bm25s"], "science-mini", protocol=ONCE)
     page = found.write_report(tmp_path / "pages" / "r.html").read_text(encoding="utf-8")

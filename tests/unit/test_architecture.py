@@ -66,9 +66,15 @@ FORBIDDEN = [
 HEAVY = {"torch", "faiss", "langchain", "langchain_core", "sentence_transformers", "matplotlib"}
 
 
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
 def _imports(path: Path) -> set[str]:
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -141,6 +147,6 @@ def test_only_the_command_line_prints_or_exits() -> None:
     for path in [*(ROOT / "harness").rglob("*.py"), *(ROOT / "retrievers").rglob("*.py")]:
         if path.parent.name == "cli" or path.name == "__main__.py":
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(_tree(path)):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 assert node.func.id not in {"print", "exit"}, f"{path}:{node.lineno}"

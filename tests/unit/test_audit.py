@@ -606,6 +606,7 @@ def test_the_document_of_an_audit(folder: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_every_pair_of_conventions_can_be_told_in_words(folder: Path) -> None:
     seen = set()
     for base in CONVENTIONS:

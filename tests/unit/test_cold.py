@@ -286,6 +286,7 @@ def test_fresh_processes_are_timed_from_their_start(
     assert printed.err.count("이것은 결과가 아님") == printed.err.count("nor is this") == 2
 
 
+@pytest.mark.slow
 def test_an_index_that_can_be_kept_is_built_once_and_loaded_by_all(scripts: Path) -> None:
     start = cold_start(config("Kept"), processes=1)
     assert start.saved is not None
@@ -330,6 +331,7 @@ def test_a_process_that_hangs_is_ended_and_shows_where_it_was(
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no such signal here")
+@pytest.mark.slow
 def test_a_process_that_cannot_even_end_itself_is_killed(
     scripts: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -338,6 +340,7 @@ def test_a_process_that_cannot_even_end_itself_is_killed(
         cold_start(config(act="stop", at="index"), timeout_s=1.5)
 
 
+@pytest.mark.slow
 def test_a_later_process_that_fails_leaves_what_was_finished(scripts: Path) -> None:
     start = cold_start(config(act="die", at="index", count=str(scripts / "runs")), processes=3)
     assert start.partial
@@ -347,6 +350,7 @@ def test_a_later_process_that_fails_leaves_what_was_finished(scripts: Path) -> N
     assert start.as_dict()["status"] == "partial"
 
 
+@pytest.mark.slow
 def test_a_failure_to_close_is_a_warning(scripts: Path) -> None:
     start = cold_start(config(act="raise", at="close"), processes=1)
     assert start.warnings() == ["close failed with TypeError: 자료가 이상함"]
@@ -361,6 +365,7 @@ def test_an_interruption_keeps_what_was_finished(scripts: Path) -> None:
     assert len(start.processes) == 1
 
 
+@pytest.mark.slow
 def test_an_interruption_before_that_ends_the_process_too(
     scripts: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -494,6 +499,7 @@ def test_a_prepared_dense_retriever_loads_its_model_once(
     retriever.close()
 
 
+@pytest.mark.slow
 def test_the_worker_waits_for_no_terminal(scripts: Path) -> None:
     """Its spec comes on stdin, and what is no JSON there ends it at once."""
     ended = subprocess.run(

@@ -250,7 +250,7 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("docs") / "run"
     queries = [Query("q", "text"), Query("none", "text", metadata={"answerable": False})]
     dataset = build_dataset("tiny", [Document("d", "text")], queries, {"q": {"d": 1}})
-    bench(_Everything(), dataset, protocol=protocol.Protocol(rounds=1), out=folder)
+    bench(_Everything(), dataset, protocol=protocol.Protocol(rounds=1, warm_up_s=0), out=folder)
     return folder
 
 

@@ -55,6 +55,7 @@ def test_a_percentile_that_falls_between_two_queries_is_covered() -> None:
 
 
 @pytest.mark.parametrize("method", ["calls as independent", "bootstrap of rounds"])
+@pytest.mark.slow
 def test_the_check_tells_an_interval_that_does_not_know_rounds(method: str) -> None:
     tally = other_tally(OTHERS[method], WORLDS["usual"], (166, 7), 200)
     assert not any(0.93 <= share <= 0.97 for share in _shares(tally)[:2]), _shares(tally)

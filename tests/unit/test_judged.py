@@ -81,7 +81,7 @@ def every_join(
     ]
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=4 * settings().max_examples, deadline=None, derandomize=True)
 @given(runs, qrels_of)
 @example({}, {})
 @example({}, {"q1": {"a": 1}})
@@ -101,7 +101,7 @@ def test_arrays_lists_and_scores_give_the_same(
     assert all(other == first for other in others)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True)
 @given(runs, qrels_of)
 def test_no_join_changes_what_it_is_given(
     scores: dict[str, dict[str, float]], qrels: dict[str, dict[str, int]]
@@ -144,7 +144,7 @@ def test_pairs_that_share_a_place_in_the_table_are_told_apart(
         assert parts(every_join(data.qrels, data.scores, query_ids)[0]) == expected
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True)
 @given(runs, qrels_of, st.randoms(use_true_random=False))
 def test_some_of_the_queries_in_any_order_join_the_same(
     scores: dict[str, dict[str, float]], qrels: dict[str, dict[str, int]], random: Random

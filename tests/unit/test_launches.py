@@ -189,6 +189,7 @@ def test_every_launch_measures_all_retrievers_together(project: Path) -> None:
     assert nothing_is_left(project)
 
 
+@pytest.mark.slow
 def test_a_launch_has_one_hash_seed_for_all_retrievers() -> None:
     runs = measured("scripted:Normal", "scripted:Second", protocol=Protocol(rounds=1, warm_up_s=0))
     facts = [run.manifest["retriever"]["facts"] for run in runs]
@@ -207,6 +208,7 @@ def test_calls_are_shared_between_launches() -> None:
     assert {share["launches"] for share in shares} == {0}
 
 
+@pytest.mark.slow
 def test_a_config_beside_its_code_in_another_folder_is_found(project: Path) -> None:
     other = project / "elsewhere"
     other.mkdir()
@@ -235,6 +237,7 @@ def test_a_worker_that_dies_costs_its_launch_only(project: Path) -> None:
     assert nothing_is_left(project)
 
 
+@pytest.mark.slow
 def test_native_code_that_never_returns_is_killed_and_its_place_told(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,6 +254,7 @@ def test_native_code_that_never_returns_is_killed_and_its_place_told(
     assert nothing_is_left(project)
 
 
+@pytest.mark.slow
 def test_when_every_launch_is_lost_that_is_an_error(project: Path) -> None:
     with pytest.raises(ContractError, match="no launch of 1 ended with a result") as caught:
         measured(bad("exit"), protocol=Protocol(rounds=2, warm_up_s=0, launches=1))
@@ -271,6 +275,7 @@ def test_what_a_launch_finds_wrong_is_raised_as_in_this_process(project: Path) -
     assert nothing_is_left(project)
 
 
+@pytest.mark.slow
 def test_what_a_retriever_prints_goes_to_stderr(capfd: pytest.CaptureFixture[str]) -> None:
     (run,) = measured("scripted:Loud", protocol=Protocol(rounds=1, warm_up_s=0, launches=1))
     assert len(run.timings.wall_ns) == 4

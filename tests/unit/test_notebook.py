@@ -11,6 +11,8 @@ import pytest
 
 from harness.measure.tutorial import tutorial_latency
 
+pytestmark = pytest.mark.slow
+
 PAGE = Path(__file__).parents[2] / "harness" / "docs" / "notebook.md"
 
 

@@ -19,7 +19,15 @@ from harness.report.pictures.palette import DARK, STYLES
 from harness.report.pictures.pareto import front
 from harness.report.pictures.quality import Estimate
 from harness.report.pictures.text import clean
-from tests.unit.test_pictures import LARGEST, SVG, TEXTS, axis_places, described, parsed, words
+from tests.unit.test_pictures import (
+    LARGEST,
+    SVG,
+    TEXTS_IN_PICTURES,
+    axis_places,
+    described,
+    parsed,
+    words,
+)
 
 pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
 
@@ -62,7 +70,7 @@ def test_a_picture_says_in_words_what_it_shows(at: int) -> None:
 
 
 @EACH
-@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("text", TEXTS_IN_PICTURES)
 def test_text_in_any_script_is_shown_and_never_interpreted(at: int, text: str) -> None:
     svg = fold(text)[at]
     assert any(clean(text)[:8] in shown for shown in words(svg))
@@ -204,6 +212,7 @@ def test_each_metric_has_its_own_order_the_best_first() -> None:
     assert "P: b 0.3000 [0.2800, 0.3200], c 0.2000" in described(svg)
 
 
+@pytest.mark.slow
 def test_fifty_systems_have_a_row_each_in_every_panel() -> None:
     values = np.linspace(0.2, 0.9, 50).tolist()
     svg = quality([f"s{i % 30}" for i in range(50)], {m: estimates(*values) for m in "PQR"})

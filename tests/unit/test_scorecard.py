@@ -109,7 +109,9 @@ class TestOrder:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(tmp_path)
-        result = bench("bm25", dataset(), protocol=Protocol(rounds=1), out="saved", k=3)
+        result = bench(
+            "bm25", dataset(), protocol=Protocol(rounds=1, warm_up_s=0), out="saved", k=3
+        )
         names = list(result.summary["metrics"])
         card = score_file(read_rankings("saved"), Truth.of(dataset()), names)
         assert card.scored.tie_rule == "as saved"

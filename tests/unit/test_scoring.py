@@ -298,6 +298,7 @@ for name, metrics in (("trec", ["AP", "nDCG@10", "GMAP", "ERR", "Bpref"]), ("blo
 """
 
 
+@pytest.mark.slow
 def test_another_process_writes_the_same_bytes() -> None:
     root = Path(harness.__file__).parents[1]
     written = []

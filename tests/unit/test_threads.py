@@ -54,7 +54,7 @@ def test_all_cores_index_and_the_stated_number_searches(threads: int) -> None:
         "one", [Document("d", "x")], [Query("q", "x")], {"q": {"d": 1}}, split="test", language=None
     )
     retriever = Looking()
-    result = bench(retriever, data, protocol=Protocol(rounds=1, threads=threads))
+    result = bench(retriever, data, protocol=Protocol(rounds=1, warm_up_s=0, threads=threads))
     assert max(retriever.while_indexing) > 1
     assert set(retriever.while_searching) == {threads}
     assert result.run.manifest["environment"]["threads"] == threads

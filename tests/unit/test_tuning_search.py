@@ -155,7 +155,8 @@ def test_an_approximate_leg_is_asked_once_for_each_depth(data: Dataset) -> None:
     assert Noted.searches == {(query.id, k): 1 for query in data.evaluated for k in (12, 30)}
 
 
-@pytest.mark.parametrize("target", ["bm25", pytest.param("bm25s", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["bm25", "bm25s"])
 def test_a_grid_of_bm25_has_the_values_of_bench_with_set(target: str, data: Dataset) -> None:
     tunable, grid = _made({"target": target}, k1=[0.4, 3.0], b=[0.0, 1.0])
     assert not tunable.shares_legs
