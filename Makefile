@@ -30,7 +30,7 @@ PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile
 HOW = --split "$(SPLIT)" --k $(K) $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test tools bench compare report tune duet selftest reproduce perf list format clean
+.PHONY: help setup check test tools bench compare report tune duet selftest history reproduce perf list format clean
 
 help: ## show this help
 	@echo "Targets:"
@@ -62,6 +62,9 @@ duet: $(READY) ## is B slower than A? A, B, or RETRIEVER with REV_A, REV_B; DATA
 
 selftest: $(READY) ## what a duet can see on this machine, in two minutes
 	@$(BENCH) selftest $(ARGS)
+
+history: $(READY) ## its saved runs over time and revisions, results/history.svg: RETRIEVER, DATASET, ARGS
+	@$(BENCH) history --retriever "$(RETRIEVER)" --dataset "$(DATASET)" $(ARGS)
 
 list: $(READY) ## retrievers, readers, datasets and metrics that can be named
 	@$(BENCH) list

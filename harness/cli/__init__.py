@@ -21,6 +21,7 @@ from harness.cli.console import BAD_INPUT, BUG, INTERRUPTED, OK, say
 from harness.cli.dueting import add_duet
 from harness.cli.explaining import add_diff
 from harness.cli.fetching import add_fetch
+from harness.cli.history import add_history
 from harness.cli.listing import add_list
 from harness.cli.outcomes import add_outcomes
 from harness.cli.reporting import add_report
@@ -97,6 +98,7 @@ def parser() -> argparse.ArgumentParser:
         add_tune,
         add_duet,
         add_selftest,
+        add_history,
         add_evaluate,
         add_audit,
         add_reader,

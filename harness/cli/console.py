@@ -18,10 +18,23 @@ OK, REGRESSION, BAD_INPUT, NOT_JUDGED, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
 FORMATS = ("table", "json", "markdown", "latex", "csv")
 
 
-def add_format(parser: argparse.ArgumentParser) -> None:
-    """The options that every command has."""
-    parser.add_argument("--format", choices=FORMATS, default="table")
+def add_format(parser: argparse.ArgumentParser, more: Sequence[str] = ()) -> None:
+    """The options that every command has; ``more`` formats are the command's own."""
+    parser.add_argument("--format", choices=(*FORMATS, *more), default="table")
     parser.add_argument("--debug", action="store_true", help="show tracebacks of errors")
+
+
+def how_many(text: str) -> int | None:
+    """A number of things to show; None = all.
+
+    Raises:
+        ArgumentTypeError: neither a number nor `all`.
+    """
+    if text == "all":
+        return None
+    if text.isdecimal():
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor `all`")
 
 
 def show(options: argparse.Namespace, document: Any, tables: Callable[[], Sequence[Table]]) -> None:

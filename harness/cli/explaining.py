@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.cli.console import NOT_JUDGED, OK, add_format, say, show
+from harness.cli.console import NOT_JUDGED, OK, add_format, how_many, say, show
 
 if TYPE_CHECKING:
     from harness.diff import Explanation
@@ -35,7 +35,7 @@ def add_diff(commands: Any) -> None:
     diff.add_argument("--metric", metavar="METRIC", help="default: the first of the runs")
     diff.add_argument(
         "--queries",
-        type=_how_many,
+        type=how_many,
         default=QUERIES_SHOWN,
         metavar="N",
         help=f"queries to show: a number or `all` (default: {QUERIES_SHOWN})",
@@ -65,19 +65,6 @@ def add_diff(commands: Any) -> None:
     )
     add_format(diff)
     diff.set_defaults(run=_diff)
-
-
-def _how_many(text: str) -> int | None:
-    """None = all.
-
-    Raises:
-        ArgumentTypeError: neither a number nor `all`.
-    """
-    if text == "all":
-        return None
-    if text.isdecimal():
-        return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is neither a number of queries nor `all`")
 
 
 def _diff(options: argparse.Namespace) -> int:

@@ -159,7 +159,7 @@ def test_markdown_is_a_format_too(project: Path, run: Command) -> None:
         (("mixed", "--query", "q 1"), "such as q1"),
         (("mixed", "--metric", "nDCG@10"), "nDCG@10 of rankings of 2 hits"),
         (("mixed", "--metric", "MRRR"), "metric 'MRRR'"),
-        (("mixed", "--queries", "some"), "neither a number of queries nor `all`"),
+        (("mixed", "--queries", "some"), "neither a number nor `all`"),
         (("mixed", "--queries", "-1"), "-1"),
         (("mixed", "--dataset", "science-mini"), "is not the one of the runs"),
         (("mixed", "--dataset", "no-such-folder"), "no-such-folder"),

@@ -44,6 +44,8 @@ FLOORS = [
     {"question_answering"},
     {"launches", "launch_merge", "launch_worker", "cold", "cold_record", "cold_worker"},
     {"duet"},
+    {"history"},
+    {"history_files"},
     {"sessions", "report"},
     {"api"},
     {"cli"},

@@ -1,4 +1,4 @@
-"""A page on disk: all of it, or what was there before."""
+"""A page or a picture on disk: all of it, or what was there before."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from pathlib import Path
 
 from harness.errors import RecordError
 
+_NAMES = {"report": "report.html", "picture": "history.svg"}
 
-def check_place(path: Path) -> None:
+
+def check_place(path: Path, what: str = "report") -> None:
     """Find out before anything is measured that ``path`` can be written; leaves no trace.
 
     Raises:
@@ -18,10 +20,10 @@ def check_place(path: Path) -> None:
     """
     if path.is_dir():
         raise RecordError(
-            "the report would replace a folder",
+            f"the {what} would replace a folder",
             where=str(path),
             accepted="a file, which is overwritten when it is there",
-            fix=f"name a file, such as {path / 'report.html'}",
+            fix=f"name a file, such as {path / _NAMES.get(what, what)}",
         )
     missing = [folder for folder in path.absolute().parents if not folder.exists()]
     try:
@@ -29,14 +31,14 @@ def check_place(path: Path) -> None:
         with tempfile.TemporaryFile(dir=path.parent):
             pass
     except OSError as problem:
-        raise _cannot_write(path, problem) from None
+        raise _cannot_write(path, problem, what) from None
     finally:
         for folder in missing:
             with suppress(OSError):  # somebody else may have put something there
                 folder.rmdir()
 
 
-def write_page(path: Path, text: str) -> None:
+def write_page(path: Path, text: str, what: str = "report") -> None:
     """Write ``text`` to ``path`` at once; an earlier file is replaced.
 
     Raises:
@@ -56,7 +58,7 @@ def write_page(path: Path, text: str) -> None:
             temporary.unlink(missing_ok=True)
             raise
     except OSError as problem:
-        raise _cannot_write(path, problem) from None
+        raise _cannot_write(path, problem, what) from None
 
 
 def _umask() -> int:
@@ -65,9 +67,9 @@ def _umask() -> int:
     return mask
 
 
-def _cannot_write(path: Path, problem: OSError) -> RecordError:
+def _cannot_write(path: Path, problem: OSError, what: str) -> RecordError:
     return RecordError(
-        f"cannot write the report: {problem.strerror or problem}",
+        f"cannot write the {what}: {problem.strerror or problem}",
         where=str(path),
         accepted="a place with free space that you may write to",
         fix="name another file with --out",

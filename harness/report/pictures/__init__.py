@@ -7,6 +7,7 @@ they are, in any script, and never interpreted.
 """
 
 from harness.report.pictures.gains import gains
+from harness.report.pictures.history import history
 from harness.report.pictures.latency import Calls, ecdf
 from harness.report.pictures.pareto import Spot, pareto
 from harness.report.pictures.quality import quality
@@ -20,6 +21,7 @@ __all__ = [
     "StageTimes",
     "ecdf",
     "gains",
+    "history",
     "pareto",
     "per_query",
     "quality",

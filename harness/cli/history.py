@@ -1,0 +1,231 @@
+"""The command ``history``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.cli.console import NOT_JUDGED, OK, add_format, how_many, say, show
+
+if TYPE_CHECKING:
+    from harness.history import Subject
+    from harness.history_files import Found
+
+DEFAULT = Path("results") / "history.svg"
+LAST = 30
+BENCHMARK = "github-action-benchmark"
+
+
+def add_history(commands: Any) -> None:
+    """Saved runs and duets over time and revisions."""
+    history = commands.add_parser(
+        "history", help="saved runs and duets over time and revisions, with a picture"
+    )
+    history.add_argument(
+        "--retriever", metavar="NAME", help="its runs, and duets on it (default: all)"
+    )
+    history.add_argument("--dataset", metavar="NAME", help="runs on it (default: all)")
+    history.add_argument(
+        "--metric",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="METRIC",
+        help="default: the first of the newest run",
+    )
+    history.add_argument(
+        "--runs",
+        nargs="+",
+        action="extend",
+        default=[],
+        type=Path,
+        metavar="DIR",
+        help="folders that hold runs or duets (default: results/runs and results/duets)",
+    )
+    history.add_argument(
+        "--last",
+        type=how_many,
+        default=LAST,
+        metavar="N",
+        help=f"the newest of each: a number or `all` (default: {LAST})",
+    )
+    history.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help=f"the picture, replaced when it is there (default: {DEFAULT.as_posix()})",
+    )
+    history.add_argument("--no-pictures", action="store_false", dest="pictures", help="draw none")
+    history.add_argument(
+        "--what",
+        choices=("latency", "quality"),
+        help=f"figures for --format {BENCHMARK}, which takes one direction in a file",
+    )
+    add_format(history, more=(BENCHMARK,))
+    history.set_defaults(run=_history)
+
+
+def _history(options: argparse.Namespace) -> int:
+    from harness.history import SCHEMA_VERSION, subjects
+    from harness.history_files import read_history
+    from harness.report.history_tables import history_tables
+
+    _check_together(options)
+    metrics = _metrics(options.metric)
+    found = read_history(options.runs)
+    chosen = subjects(
+        [run for run in found.runs if _asked_for(run, options)],
+        [duet for duet in found.duets if _asked_for(duet, options)],
+        metrics=metrics,
+        last=options.last,
+    )
+    _check_metrics(metrics, chosen)
+    if options.format == BENCHMARK:
+        return _benchmark(options, chosen, found)
+    notes = _draw(options, chosen)
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "subjects": [subject.as_dict() for subject in chosen],
+        "left_out": [one.as_dict() for one in found.left_out],
+        "copies": found.copies,
+    }
+    if chosen or options.format == "json":
+        show(options, document, lambda: history_tables(chosen, found, notes))
+    if not chosen:
+        _say_nothing_there(options, found)
+        return NOT_JUDGED
+    return OK
+
+
+def _asked_for(saved: Any, options: argparse.Namespace) -> bool:
+    return options.retriever in (None, saved.retriever, getattr(saved, "source", None)) and (
+        options.dataset in (None, saved.dataset)
+    )
+
+
+def _check_together(options: argparse.Namespace) -> None:
+    """Raises:
+    ConfigError: an option that would do nothing, or one that is missing.
+    """
+    from harness.errors import ConfigError
+
+    benchmark = options.format == BENCHMARK
+    if benchmark and options.what is None:
+        raise ConfigError(
+            f"--format {BENCHMARK} without --what",
+            accepted="--what latency for customSmallerIsBetter, --what quality for "
+            "customBiggerIsBetter: a file of the action has one direction",
+            fix="say which, and make two files for both",
+        )
+    if options.what is not None and not benchmark:
+        raise ConfigError(
+            f"--what without --format {BENCHMARK}",
+            accepted="both or neither: all other formats show quality and latency",
+            fix="leave it out",
+        )
+    if options.out is not None and (benchmark or not options.pictures):
+        raise ConfigError(
+            "--out, and no picture to write",
+            accepted=f"neither --no-pictures nor --format {BENCHMARK} with it",
+            fix="leave one out; what is printed goes to a file with >",
+        )
+    if options.last == 0:
+        raise ConfigError("--last 0", accepted="a number above 0, or `all`", fix="correct it")
+
+
+def _metrics(names: Sequence[str]) -> list[str]:
+    """``names`` as they stand in a summary."""
+    from harness.metrics import parse_metrics
+
+    return list(dict.fromkeys(str(metric) for metric in parse_metrics(names))) if names else []
+
+
+def _check_metrics(metrics: Sequence[str], chosen: Sequence[Subject]) -> None:
+    """Raises:
+    ConfigError: a metric that no run has.
+    """
+    from harness.errors import ConfigError, near_names
+
+    known = {name for subject in chosen for run in subject.runs for name in run.metrics}
+    for metric in metrics:
+        if known and metric not in known:
+            raise ConfigError(
+                f"metric {metric!r}, which no saved run has",
+                where="--metric",
+                accepted=near_names(metric, known),
+                fix="name one of these, or measure with bench --metrics",
+            )
+
+
+def _draw(options: argparse.Namespace, chosen: Sequence[Subject]) -> list[str]:
+    """Write the picture; gives where it is, or why there is none.
+
+    Raises:
+        HarnessError: it was asked for by name, and cannot be made.
+    """
+    from harness.errors import ConfigError, MissingDependencyError
+    from harness.report.history_picture import history_picture
+    from harness.report.page.file import check_place, write_page
+
+    if not options.pictures or not chosen:
+        return []
+    if len(chosen) > 1:
+        if options.out is not None:
+            raise ConfigError(
+                f"--out for {len(chosen)} retrievers or datasets",
+                accepted="a picture of one retriever on one dataset",
+                fix="name them with --retriever and --dataset",
+            )
+        return []
+    path = options.out or DEFAULT
+    check_place(path, "picture")
+    try:
+        picture = history_picture(chosen[0])
+    except MissingDependencyError as problem:
+        if options.out is not None:
+            raise
+        return [f"no picture: {problem.given}; {problem.fix}"]
+    write_page(path, picture, "picture")
+    return [f"picture: {path}"]
+
+
+def _benchmark(options: argparse.Namespace, chosen: Sequence[Subject], found: Found) -> int:
+    """Print what the action reads."""
+    from harness.records import to_json
+    from harness.report.github_benchmark import benchmark_entries, newest
+
+    entries = benchmark_entries(chosen, options.what)
+    sys.stdout.write(to_json(entries) + "\n")
+    if entries:
+        for subject, run in newest(chosen):
+            say(f"retrieval-bench: {subject.retriever} on {subject.dataset}: {run.id}, "
+                f"revision {run.revision}")  # fmt: skip
+        return OK
+    if any(run.counts for subject in chosen for run in subject.runs):
+        say(f"retrieval-bench: the newest run has no {options.what} to show")
+    else:
+        _say_nothing_there(options, found)
+    return NOT_JUDGED
+
+
+def _say_nothing_there(options: argparse.Namespace, found: Found) -> None:
+    """What was looked for, what is there in its place, and what to do."""
+    there = sorted(
+        {(run.retriever, run.dataset) for run in found.runs}
+        | {(duet.retriever, duet.dataset) for duet in found.duets}
+    )
+    asked = [f"{name} {value!r}" for name in ("retriever", "dataset")
+             if (value := getattr(options, name)) is not None]  # fmt: skip
+    say(f"retrieval-bench: no saved run{' of ' if asked else ''}{' and '.join(asked)}")
+    if there:
+        shown = ", ".join(f"{retriever} on {data}" for retriever, data in there[:8])
+        more = f" and {len(there) - 8} more" if len(there) > 8 else ""
+        say(f"  there are: {shown}{more}")
+    for one in found.left_out[:3]:
+        say(f"  left out: {one.folder}: {one.reason}")
+    command = f"retrieval-bench bench --retriever {options.retriever or 'NAME'}"
+    data = f" --dataset {options.dataset}" if options.dataset else ""
+    say(f"  do: measure one: {command}{data}")

@@ -1,0 +1,466 @@
+"""What saved runs and duets say over time: which belong on one line, and where a line moved.
+
+A line holds only what may be held against each other: for quality the same dataset, split, k,
+convention and metrics version; for latency also the same machine, protocol and company of other
+retrievers. Saved times of the same code lie apart by more than what is looked for, so that a step
+is shown with the command that decides about it and never judged. Nothing is read or printed here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+from itertools import groupby, pairwise
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from harness.duet.gates import GATES
+
+SCHEMA_VERSION = 1
+
+P50, P95 = "p50", "p95"
+
+STEP_FROM = GATES[P50].delta
+"""A step of a time that is smaller is not mentioned: a duet calls it no difference either."""
+
+COMPLETE = "complete"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A value with its 95 % interval (of a duet's ratio: 98 %); None where there is none."""
+
+    value: float
+    interval: tuple[float, float] | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """In full precision."""
+        return {
+            "value": self.value,
+            "interval": None if self.interval is None else list(self.interval),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class SavedRun:
+    """One run, without its arrays.
+
+    Attributes:
+        source: how the retriever can be named again on the command line.
+        dirty: files differed from the commit; None outside a repository.
+        config: hash of the target and its parameters; None for an object.
+        params: of the retriever, by dotted path.
+        metrics: means by metric.
+        latency: milliseconds by percentile; those that were not supported are missing.
+        same_quality, same_latency: what must be equal for two runs to stand on one line.
+        machine: in words.
+        session: runs of one session were measured call beside call.
+    """
+
+    id: str
+    folder: Path
+    created: datetime
+    retriever: str
+    source: str
+    dataset: str
+    status: str
+    failed: int
+    commit: str | None
+    dirty: bool | None
+    config: str | None
+    params: Mapping[str, str]
+    metrics: Mapping[str, Figure]
+    latency: Mapping[str, Figure]
+    same_quality: Mapping[str, Any]
+    same_latency: Mapping[str, Any]
+    machine: str
+    session: str | None
+
+    @property
+    def revision(self) -> str:
+        """Of the code, short: "3f2a1c9", with a plus when files differed from it."""
+        return short(self.commit, self.dirty)
+
+    @property
+    def code(self) -> tuple[str, str | None] | None:
+        """What equal runs share; None when the files of the run are in no commit."""
+        return None if self.commit is None or self.dirty else (self.commit, self.config)
+
+    @property
+    def counts(self) -> bool:
+        """Whether it stands on a line: a run that was cut short has other queries in its means."""
+        return self.status == COMPLETE
+
+
+@dataclass(frozen=True, slots=True)
+class SavedDuet:
+    """One duet, without its times.
+
+    Attributes:
+        retriever: of side b, whose course is followed.
+        verdict: what the duet said.
+        pinned: commit of side a; None when its files are in none.
+        commit, place: of side b.
+        ratios: time of b over time of a, by gate.
+        same: what must be equal for two duets to stand on one line, side a among it.
+    """
+
+    id: str
+    folder: Path
+    created: datetime
+    retriever: str
+    dataset: str
+    verdict: str
+    against: str
+    pinned: str | None
+    commit: str | None
+    place: str
+    ratios: Mapping[str, Figure]
+    same: Mapping[str, Any]
+
+    @property
+    def revision(self) -> str:
+        """Of side b: its commit, or what its place is called."""
+        return short(self.commit) if self.commit else self.place or "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Runs or duets that may be held against each other.
+
+    Attributes:
+        label: "A", "B" for quality, "1", "2" for latency, "a", "b" for duets.
+        same: what they have in common.
+    """
+
+    label: str
+    same: Mapping[str, Any]
+
+    @property
+    def id(self) -> str:
+        """The same for equal lines, in every process and on every machine."""
+        return _digest(self.same)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Its label, its id, and what those on it have in common."""
+        return {"line": self.label, "id": self.id, "same": dict(self.same)}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The largest move of a figure from one revision or config to the next. No verdict.
+
+    Attributes:
+        figure: "p50", or a metric.
+        before, after: the runs on both sides of it that lie next to each other.
+        values: median over the runs of each side.
+        change: relative for a time, absolute for a metric.
+        equal_code: how far runs of the same code lie apart on this line, in the unit of
+            ``change``; None where no code was run twice.
+        decides: the command that decides about it; empty where none can.
+    """
+
+    figure: str
+    line: str
+    before: SavedRun
+    after: SavedRun
+    values: tuple[float, float]
+    change: float
+    equal_code: float | None
+    decides: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The row of ``history --format json``."""
+        return {
+            "figure": self.figure,
+            "line": self.line,
+            "before": {"run_id": self.before.id, "revision": self.before.revision},
+            "after": {"run_id": self.after.id, "revision": self.after.revision},
+            "values": list(self.values),
+            "change": self.change,
+            "equal_code": self.equal_code,
+            "decides": list(self.decides),
+        }
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One retriever on one dataset: its runs and duets, the oldest first.
+
+    Attributes:
+        metrics: those to show.
+        n_runs, n_duets: how many there are; the older ones may be left out.
+    """
+
+    retriever: str
+    dataset: str
+    runs: tuple[SavedRun, ...]
+    duets: tuple[SavedDuet, ...]
+    metrics: tuple[str, ...]
+    n_runs: int
+    n_duets: int
+
+    @property
+    def last(self) -> datetime:
+        """When it was measured last."""
+        saved: list[SavedRun | SavedDuet] = [*self.runs, *self.duets]
+        return max(one.created for one in saved)
+
+    @cached_property
+    def quality_lines(self) -> list[Line]:
+        """In the order of their first run."""
+        return _lines((r.same_quality for r in self.runs if r.counts), _letter)
+
+    @cached_property
+    def latency_lines(self) -> list[Line]:
+        """Of runs that have times."""
+        timed = (run.same_latency for run in self.runs if run.counts and run.latency)
+        return _lines(timed, lambda at: str(at + 1))
+
+    @cached_property
+    def trends(self) -> list[Line]:
+        """Of the duets against a pinned revision."""
+        return _lines((d.same for d in self.duets if d.pinned), lambda at: _letter(at).lower())
+
+    def quality_line(self, run: SavedRun) -> Line | None:
+        """Where its means stand; None for a run that was cut short."""
+        return _found(self.quality_lines, run.same_quality) if run.counts else None
+
+    def latency_line(self, run: SavedRun) -> Line | None:
+        """Where its times stand; None for one that has none or was cut short."""
+        timed = run.counts and bool(run.latency)
+        return _found(self.latency_lines, run.same_latency) if timed else None
+
+    def trend(self, duet: SavedDuet) -> Line | None:
+        """Where its ratios stand; None without a pinned revision."""
+        return _found(self.trends, duet.same) if duet.pinned else None
+
+    @property
+    def newest_latency(self) -> Line | None:
+        """Where the newest times stand."""
+        lines = (self.latency_line(run) for run in reversed(self.runs))
+        return next((line for line in lines if line is not None), None)
+
+    @cached_property
+    def configs(self) -> list[str | None]:
+        """Hashes in the order in which they came."""
+        return list(dict.fromkeys(run.config for run in self.runs))
+
+    @cached_property
+    def steps(self) -> list[Step]:
+        """The largest one of the p50, and of each metric that moved, on the newest lines."""
+        found = [_largest_time(self)]
+        found += [_largest_mean(self, metric) for metric in self.metrics]
+        return [step for step in found if step is not None]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything of it."""
+        return {
+            "retriever": self.retriever,
+            "dataset": self.dataset,
+            "n_runs": self.n_runs,
+            "n_duets": self.n_duets,
+            "runs": [self._run(run) for run in self.runs],
+            "quality_lines": [line.as_dict() for line in self.quality_lines],
+            "latency_lines": [line.as_dict() for line in self.latency_lines],
+            "steps": [step.as_dict() for step in self.steps],
+            "duets": [self._duet(duet) for duet in self.duets],
+            "trends": [line.as_dict() for line in self.trends],
+        }
+
+    def _run(self, run: SavedRun) -> dict[str, Any]:
+        return {
+            "run_id": run.id,
+            "folder": str(run.folder),
+            "created": run.created.isoformat(timespec="seconds"),
+            "status": run.status,
+            "n_failed": run.failed,
+            "commit": run.commit,
+            "dirty": run.dirty,
+            "config": run.config,
+            "machine": run.same_latency.get("machine"),
+            "metrics": {name: figure.as_dict() for name, figure in run.metrics.items()},
+            "latency_ms": {name: figure.as_dict() for name, figure in run.latency.items()},
+            "quality_line": _label(self.quality_line(run)),
+            "latency_line": _label(self.latency_line(run)),
+        }
+
+    def _duet(self, duet: SavedDuet) -> dict[str, Any]:
+        return {
+            "duet_id": duet.id,
+            "folder": str(duet.folder),
+            "created": duet.created.isoformat(timespec="seconds"),
+            "verdict": duet.verdict,
+            "against": duet.against,
+            "pinned": duet.pinned,
+            "commit": duet.commit,
+            "place": duet.place,
+            "ratios": {gate: figure.as_dict() for gate, figure in duet.ratios.items()},
+            "trend": _label(self.trend(duet)),
+        }
+
+
+def subjects(
+    runs: Iterable[SavedRun],
+    duets: Iterable[SavedDuet],
+    *,
+    metrics: Sequence[str] = (),
+    last: int | None = None,
+) -> list[Subject]:
+    """Every retriever on every dataset, the one that was measured last first.
+
+    Args:
+        metrics: to show; none = the first of the newest run.
+        last: keep only the newest runs, and duets, of each.
+    """
+    by_runs = _by_subject(_beside(list(runs)))
+    by_duets = _by_subject(duets)
+    found = []
+    for name in dict.fromkeys([*by_runs, *by_duets]):
+        own, pairs = by_runs.get(name, []), by_duets.get(name, [])
+        kept, played = (items if last is None else items[-last:] for items in (own, pairs))
+        shown = tuple(metrics) or tuple(own[-1].metrics if own else ())[:1]
+        found.append(Subject(*name, tuple(kept), tuple(played), shown, len(own), len(pairs)))
+    return sorted(found, key=lambda one: one.last, reverse=True)
+
+
+def short(commit: str | None, dirty: bool | None = False) -> str:
+    """A commit as people name it."""
+    return "-" if commit is None else commit[:7] + ("+" if dirty else "")
+
+
+def _by_subject(saved: Iterable[Any]) -> dict[tuple[str, str], list[Any]]:
+    """By retriever and dataset, the oldest first."""
+    groups: dict[tuple[str, str], list[Any]] = {}
+    for one in sorted(saved, key=lambda one: (one.created, one.id)):
+        groups.setdefault((one.retriever, one.dataset), []).append(one)
+    return groups
+
+
+def _beside(runs: Sequence[SavedRun]) -> list[SavedRun]:
+    """``runs``, which know now with whom they took turns: a call beside an encoder's, whose data
+    fill the caches, takes another time than one alone."""
+    mates: dict[Any, list[SavedRun]] = {}
+    for run in runs:
+        mates.setdefault((run.session, run.same_quality.get("fingerprint")), []).append(run)
+
+    def others(run: SavedRun) -> list[str]:
+        if run.session is None:
+            return []
+        present = mates[run.session, run.same_quality.get("fingerprint")]
+        return sorted(other.retriever for other in present if other.id != run.id)
+
+    return [replace(r, same_latency={**r.same_latency, "beside": others(r)}) for r in runs]
+
+
+def _lines(shared: Iterable[Mapping[str, Any]], label: Callable[[int], str]) -> list[Line]:
+    distinct = {_digest(same): same for same in shared}
+    return [Line(label(at), same) for at, same in enumerate(distinct.values())]
+
+
+def _found(lines: Sequence[Line], same: Mapping[str, Any]) -> Line:
+    return next(line for line in lines if line.same == same)
+
+
+def _label(line: Line | None) -> str | None:
+    return None if line is None else line.label
+
+
+def _letter(at: int) -> str:
+    """ "A" to "Z", then "A2" ..."""
+    again, place = divmod(at, 26)
+    return chr(ord("A") + place) + (str(again + 1) if again else "")
+
+
+def _digest(same: Mapping[str, Any]) -> str:
+    text = json.dumps(same, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:8]
+
+
+# -- steps ---------------------------------------------------------------------------------------
+
+
+def _largest_time(subject: Subject) -> Step | None:
+    line = subject.newest_latency
+    runs = [run for run in subject.runs if subject.latency_line(run) == line]
+    committed = [run for run in runs if run.code is not None]
+    revisions = {run.commit for run in committed}
+    found = _steps(
+        P50,
+        line,
+        committed if len(revisions) > 1 else runs,
+        lambda run: run.latency.get(P50),
+        lambda before, after: after / before - 1 if before > 0 else 0.0,
+    )
+    told = [replace(step, decides=_duet_command(subject, step)) for step in found]
+    # What can be decided comes first: files that are in no commit cannot be measured again.
+    at_hand = [step for step in told if step.decides] or told
+    largest = max(at_hand, key=lambda step: abs(math.log1p(step.change)), default=None)
+    return None if largest is None or abs(largest.change) <= STEP_FROM else largest
+
+
+def _largest_mean(subject: Subject, metric: str) -> Step | None:
+    newest = next((line for run in reversed(subject.runs) if (line := subject.quality_line(run))),
+                  None)  # fmt: skip
+    found = _steps(
+        metric,
+        newest,
+        [run for run in subject.runs if subject.quality_line(run) == newest],
+        lambda run: run.metrics.get(metric),
+        lambda before, after: after - before,
+    )
+    largest = max(found, key=lambda step: abs(step.change), default=None)
+    if largest is None or not largest.change:
+        return None
+    folders = (str(largest.before.folder), str(largest.after.folder))
+    return replace(largest, decides=("retrieval-bench", "compare", *folders))
+
+
+def _steps(
+    figure: str,
+    line: Line | None,
+    runs: Sequence[SavedRun],
+    of: Callable[[SavedRun], Figure | None],
+    change: Callable[[float, float], float],
+) -> list[Step]:
+    """Between neighbours on a line whose code is not known to be the same."""
+    if line is None:
+        return []
+    known = [(run, found.value) for run in runs if (found := of(run)) is not None]
+    blocks = [
+        list(block) for _, block in groupby(known, key=lambda pair: pair[0].code or pair[0].id)
+    ]
+    by_code: dict[Any, list[float]] = {}
+    for run, value in known:
+        if run.code is not None:
+            by_code.setdefault(run.code, []).append(value)
+    repeated = [
+        abs(change(min(values), max(values))) for values in by_code.values() if len(values) > 1
+    ]
+    steps = []
+    for left, right in pairwise(blocks):
+        values = (median(v for _, v in left), median(v for _, v in right))
+        before, after = left[-1][0], right[0][0]
+        noise = max(repeated, default=None)
+        steps.append(Step(figure, line.label, before, after, values, change(*values), noise))
+    return steps
+
+
+def _duet_command(subject: Subject, step: Step) -> tuple[str, ...]:
+    """What measures both revisions side by side; empty where one of them is in no commit, or both
+    are the same."""
+    before, after = step.before, step.after
+    if before.code is None or after.code is None or before.commit == after.commit:
+        return ()
+    words = ["retrieval-bench", "duet", "--retriever", after.source, "--dataset", subject.dataset]
+    words += ["--rev-a", before.revision, "--rev-b", after.revision]
+    for option, usual in (("split", "test"), ("k", 10)):
+        value = after.same_quality.get(option)
+        words += [] if value == usual else [f"--{option}", str(value)]
+    return tuple(words)

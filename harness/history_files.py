@@ -1,0 +1,238 @@
+"""Saved runs and duets read for their history: the small JSON files alone, and never in vain.
+
+A folder that is damaged, of a later version, or no record at all is named and left out.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from harness.duet.record import DOCUMENT, read_duet
+from harness.duet.record import ROOT as DUETS
+from harness.errors import RecordError
+from harness.history import Figure, SavedDuet, SavedRun
+from harness.records import DEFAULT_ROOT, MANIFEST, SUMMARY, read_json
+from harness.summary import SCHEMA_VERSION
+
+ROOTS = (DEFAULT_ROOT, DUETS)
+"""Where runs and duets lie when nobody says otherwise."""
+
+_REPORTED = ("profile", "levels")
+"""Of a protocol: how its parameters are called, and which percentiles are printed. All others
+belong to how a time was measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A folder that is in no history, and why."""
+
+    folder: Path
+    reason: str
+
+    def as_dict(self) -> dict[str, str]:
+        """The row of ``history --format json``."""
+        return {"folder": str(self.folder), "reason": self.reason}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What lies in some folders.
+
+    Attributes:
+        copies: records that were found twice and are counted once.
+    """
+
+    runs: tuple[SavedRun, ...]
+    duets: tuple[SavedDuet, ...]
+    left_out: tuple[LeftOut, ...]
+    copies: int = 0
+
+
+def read_history(folders: Sequence[Path] = ()) -> Found:
+    """All runs and duets below ``folders``, or in them.
+
+    Args:
+        folders: none = ``results/runs`` and ``results/duets``, which need not be there.
+
+    Raises:
+        RecordError: a folder that was named is none.
+    """
+    for folder in folders:
+        if not folder.is_dir():
+            raise RecordError(
+                "no such folder",
+                where=str(folder),
+                accepted="a folder with run folders in it, such as results/runs",
+                fix="correct --runs",
+            )
+    runs: dict[str, SavedRun] = {}
+    duets: dict[str, SavedDuet] = {}
+    left_out: list[LeftOut] = []
+    copies = 0
+    for folder in _records(folders or [root for root in ROOTS if root.is_dir()]):
+        try:
+            if (folder / DOCUMENT).is_file():
+                duet = _duet(folder)
+                copies += duet.id in duets
+                duets.setdefault(duet.id, duet)
+            elif (folder / SUMMARY).is_file():
+                run = _run(folder)
+                copies += run.id in runs
+                runs.setdefault(run.id, run)
+            else:
+                left_out.append(LeftOut(folder, f"neither {SUMMARY} nor {DOCUMENT} in it"))
+        except RecordError as problem:
+            left_out.append(LeftOut(folder, problem.given))
+        except (LookupError, TypeError, ValueError, AttributeError, OSError) as problem:
+            left_out.append(LeftOut(folder, f"damaged: {type(problem).__name__}: {problem}"))
+    return Found(tuple(runs.values()), tuple(duets.values()), tuple(left_out), copies)
+
+
+def _records(folders: Sequence[Path]) -> Iterator[Path]:
+    """The folders in ``folders`` that may be records; one that is being written begins with a
+    dot."""
+    for folder in folders:
+        if (folder / SUMMARY).is_file() or (folder / DOCUMENT).is_file():
+            yield folder
+            continue
+        with os.scandir(folder) as entries:
+            names = sorted(e.name for e in entries if e.is_dir() and not e.name.startswith("."))
+        yield from (folder / name for name in names)
+
+
+def _run(folder: Path) -> SavedRun:
+    summary = read_json(folder / SUMMARY)
+    version = summary.get("schema_version")
+    if not isinstance(version, int) or version > SCHEMA_VERSION:
+        raise RecordError(f"schema_version {version}, which is not known here")
+    manifest = read_json(folder / MANIFEST)
+    data, retriever = summary["dataset"], manifest["retriever"]
+    environment = manifest["environment"]
+    machine, git = environment["machine"], environment.get("git") or {}
+    same_quality = {
+        "fingerprint": str(data["fingerprint"]),
+        "split": str(data["split"]),
+        "k": int(summary["k"]),
+        "convention": str(summary["convention"]),
+        "metrics_version": summary["metrics_version"],
+    }
+    protocol = manifest["protocol"].items()
+    name = str(summary["retriever"])
+    return SavedRun(
+        id=str(summary["run_id"]),
+        folder=folder,
+        created=_time(manifest["created"]),
+        retriever=name,
+        source=_named(name, retriever),
+        dataset=str(data["name"]),
+        status=str(summary["status"]),
+        failed=int(summary.get("n_failed", 0)),
+        commit=_text(git.get("commit")),
+        dirty=None if git.get("dirty") is None else bool(git["dirty"]),
+        config=_text(retriever.get("hash")),
+        params=dict(_flat(retriever.get("params") or {})),
+        metrics={
+            str(metric): Figure(_finite(found["mean"]), _ends(found.get("ci95")))
+            for metric, found in summary["metrics"].items()
+            if found["mean"] is not None
+        },
+        latency={
+            level: Figure(_finite(found["value"]), _ends(found.get("ci95")))
+            for level, found in summary["latency_ms"].items()
+            if level[:1] == "p" and isinstance(found, dict) and found.get("value") is not None
+        },
+        same_quality=same_quality,
+        same_latency={
+            **{what: same_quality[what] for what in ("fingerprint", "split", "k")},
+            "machine": str(machine["fingerprint"]),
+            "threads": environment["threads"],
+            "protocol": {key: value for key, value in protocol if key not in _REPORTED},
+        },
+        machine=_machine(machine),
+        session=_text(manifest.get("session")),
+    )
+
+
+def _duet(folder: Path) -> SavedDuet:
+    document = read_duet(folder)
+    a, b, data = document["a"], document["b"], document["dataset"]
+    environment = document["environment"]
+    return SavedDuet(
+        id=str(document["duet_id"]),
+        folder=folder,
+        created=_time(document["created"]),
+        retriever=str(b["retriever"]),
+        dataset=str(data["name"]),
+        verdict=str(document["verdict"]),
+        against=str(a["name"]),
+        pinned=_text(a["commit"]),
+        commit=_text(b["commit"]),
+        place=str(b["place"]),
+        ratios={
+            str(gate["gate"]): Figure(_finite(gate["ratio"]), _ends(gate["interval"]))
+            for gate in document["gates"]
+            if gate["ratio"] is not None
+        },
+        same={
+            "retriever": str(a["retriever"]),
+            "commit": a["commit"],
+            "overrides": list(a["overrides"]),
+            **{what: data[what] for what in ("fingerprint", "split", "k")},
+            "machine": str(environment["machine"]["fingerprint"]),
+            "threads": environment["threads"],
+        },
+    )
+
+
+def _named(name: str, retriever: Mapping[str, Any]) -> str:
+    """How it is called on the command line: by name where its config lies among the others,
+    otherwise by its file."""
+    source = retriever.get("source")
+    if not source:
+        target = str(retriever.get("target") or name)
+        return target if ":" in target else name
+    path = Path(str(source))
+    if path.parent.parts[-2:-1] in (("configs",), ("_configs",)) and path.stem == name:
+        return name
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+
+
+def _machine(facts: Mapping[str, Any]) -> str:
+    return f"{facts.get('processor', 'unknown')}, {facts.get('usable_cores', '?')} cores"
+
+
+def _flat(params: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
+    for key, value in params.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{path}{key}.")
+        else:
+            yield f"{path}{key}", str(value)
+
+
+def _time(text: Any) -> datetime:
+    found = datetime.fromisoformat(text)
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _finite(value: Any) -> float:
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"{value} where a figure should be")
+    return number
+
+
+def _ends(ends: Any) -> tuple[float, float] | None:
+    if ends is None:
+        return None
+    low, high = ends
+    return _finite(low), _finite(high)

@@ -1,0 +1,164 @@
+"""``history`` through the command line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.project import Command, make_project
+from tests.unit.history_sample import save_duet, save_run
+
+PICTURE = Path("results") / "history.svg"
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(capsys)
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for day in range(4):
+        save_run(Path("results/runs"), day, commit=day // 2, p50=2.0 + day // 2)
+    save_run(Path("results/runs"), 9, retriever="검색", dataset="다른")
+    save_duet(Path("results/duets"), 1)
+    return tmp_path
+
+
+def test_real_runs_are_listed_and_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Command
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    make_project(tmp_path)
+    for _ in range(2):
+        bench = ("bench", "--retriever", "own.yaml", "--dataset", "data", "--profile", "smoke")
+        assert run(*bench, "--no-pictures") == 0
+    assert run("history", "--retriever", "own", "--dataset", "data", "--no-pictures") == 0
+    assert run.out.startswith("own on data: 2 runs")
+    assert not PICTURE.exists()
+    pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
+    assert run("history", "--retriever", "own.yaml", "--metric", "R@10", "MRR") == 2
+    assert "'RR', which no saved run has" in run.err
+    assert run("history", "--retriever", str(tmp_path / "own.yaml")) == 3
+    assert run("history", "--retriever", "own.yaml", "--metric", "R@10", "RR@10") == 0
+    assert "RR@10" in run.out.splitlines()[2]
+    assert "mean RR@10" in PICTURE.read_text(encoding="utf-8")
+
+
+def test_one_subject_is_shown_with_the_command_that_decides(project: Path, run: Command) -> None:
+    assert run("history", "--retriever", "bm25", "--no-pictures") == 0
+    assert run.err == ""
+    assert "bm25 on tiny: 4 runs" in run.out
+    assert "bm25 on tiny: 1 duet" in run.out
+    assert "  retrieval-bench duet --retriever bm25 --dataset tiny --rev-a" in run.out
+
+
+def test_several_subjects_are_an_overview_without_a_picture(project: Path, run: Command) -> None:
+    assert run("history") == 0
+    assert "Saved runs of 2 retrievers" in run.out
+    assert not PICTURE.exists()
+    assert run("history", "--out", "h.svg") == 2
+    assert "--out for 2 retrievers or datasets" in run.err
+
+
+def test_json_is_one_document(project: Path, run: Command) -> None:
+    assert run("history", "--retriever", "bm25", "--last", "2", "--format", "json") == 0
+    document = json.loads(run.out)
+    (subject,) = document["subjects"]
+    assert [one["run_id"] for one in subject["runs"]] == ["run-002", "run-003"]
+    assert (subject["n_runs"], subject["n_duets"]) == (4, 1)
+    assert subject["runs"][0]["latency_ms"]["p50"]["value"] == 3.0
+    assert subject["duets"][0]["trend"] == "a"
+
+
+@pytest.mark.parametrize("form", ["markdown", "csv", "latex"])
+def test_other_formats_have_the_same_rows(project: Path, run: Command, form: str) -> None:
+    assert run("history", "--retriever", "bm25", "--format", form, "--no-pictures") == 0
+    assert run.out.count("2026-01-01") == 4
+
+
+def test_a_summary_of_a_thousand_runs_is_small(project: Path, run: Command) -> None:
+    """GitHub takes a step summary of at most 1 MiB."""
+    for day in range(10, 60):
+        save_run(Path("results/runs"), day)
+    assert run("history", "--retriever", "bm25", "--format", "markdown", "--no-pictures") == 0
+    assert run.out.count("| 2026-01-") == 30
+    assert "the newest 30 of 54 runs" in run.out
+    assert run("history", "--retriever", "bm25", "--last", "all", "--no-pictures") == 0
+    assert run.out.count(" 2026-01-") == 54
+
+
+def test_the_action_gets_a_file_for_each_direction(project: Path, run: Command) -> None:
+    form = ("history", "--format", "github-action-benchmark", "--what")
+    assert run(*form, "latency") == 0
+    entries = json.loads(run.out)
+    assert [entry["name"].split(" [")[0] for entry in entries] == [
+        "bm25 on tiny: p50",
+        "검색 on 다른: p50",
+    ]
+    for entry in entries:
+        assert set(entry) <= {"name", "unit", "value", "range", "extra"}
+        assert isinstance(entry["value"], float)
+    assert "bm25 on tiny: run-003, revision 2222222" in run.err
+    assert run(*form, "quality", "--metric", "R@10") == 0
+    assert [entry["value"] for entry in json.loads(run.out)] == [0.25, 0.25]
+    assert not PICTURE.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--format", "github-action-benchmark"), "without --what"),
+        (("--what", "quality"), "--what without --format"),
+        (("--no-pictures", "--out", "x.svg"), "no picture to write"),
+        (("--last", "0"), "--last 0"),
+        (("--last", "some"), "neither a number nor `all`"),
+        (("--runs", "nowhere"), "no such folder"),
+        (("--metric", "nonsense"), "nonsense"),
+        (("--metric", "RR@3"), "'RR@3', which no saved run has"),
+        (("--retriever", "bm25", "--out", "results"), "the picture would replace a folder"),
+    ],
+)
+def test_what_cannot_be_done_is_bad_input(
+    project: Path, run: Command, options: tuple[str, ...], told: str
+) -> None:
+    assert run("history", *options) == 2
+    assert run.out == ""
+    assert told in run.err
+
+
+def test_nothing_to_show_is_told_with_the_command_that_helps(project: Path, run: Command) -> None:
+    (Path("results/runs") / "odd").mkdir()
+    assert run("history", "--retriever", "bm52", "--dataset", "tiny") == 3
+    assert run.out == ""
+    assert "no saved run of retriever 'bm52' and dataset 'tiny'" in run.err
+    assert "there are: bm25 on tiny, 검색 on 다른" in run.err
+    assert "retrieval-bench bench --retriever bm52 --dataset tiny" in run.err
+    assert f"left out: {Path('results/runs/odd')}" in run.err
+    assert run("history", "--retriever", "bm52", "--format", "json") == 3
+    assert json.loads(run.out)["subjects"] == []
+
+
+@pytest.mark.parametrize("other", [{"p50": None}, {"status": "partial"}])
+def test_a_file_of_the_action_without_entries_is_no_success(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Command, other: dict[str, str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    save_run(Path("results/runs"), 1, **other)
+    form = ("--format", "github-action-benchmark", "--what", "latency")
+    assert run("history", *form) == 3
+    assert json.loads(run.out) == []
+    assert run.err
+
+
+def test_without_matplotlib_there_is_a_table_and_a_word(
+    project: Path, run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert run("history", "--retriever", "bm25") == 0
+    assert "no picture: the package matplotlib is not installed" in run.out
+    assert run("history", "--retriever", "bm25", "--out", "x.svg") == 2
