@@ -241,11 +241,15 @@ class Subject:
         """Where its ratios stand; None without a pinned revision."""
         return _found(self.trends, duet.same) if duet.pinned else None
 
-    @property
-    def newest_latency(self) -> Line | None:
-        """Where the newest times stand."""
-        lines = (self.latency_line(run) for run in reversed(self.runs))
-        return next((line for line in lines if line is not None), None)
+    @cached_property
+    def latency_course(self) -> Line | None:
+        """Whose course is shown: the newest line with two runs or more, else the newest."""
+        return _course([self.latency_line(run) for run in self.runs])
+
+    @cached_property
+    def quality_course(self) -> Line | None:
+        """As :attr:`latency_course`."""
+        return _course([self.quality_line(run) for run in self.runs])
 
     @cached_property
     def configs(self) -> list[str | None]:
@@ -254,7 +258,7 @@ class Subject:
 
     @cached_property
     def steps(self) -> list[Step]:
-        """The largest one of the p50, and of each metric that moved, on the newest lines."""
+        """The largest one of the p50, and of each metric that moved, on the lines shown."""
         found = [_largest_time(self)]
         found += [_largest_mean(self, metric) for metric in self.metrics]
         return [step for step in found if step is not None]
@@ -368,6 +372,11 @@ def _found(lines: Sequence[Line], same: Mapping[str, Any]) -> Line:
     return next(line for line in lines if line.same == same)
 
 
+def _course(lines: Sequence[Line | None]) -> Line | None:
+    known = [line for line in reversed(lines) if line is not None]
+    return next((line for line in known if known.count(line) > 1), known[0] if known else None)
+
+
 def _label(line: Line | None) -> str | None:
     return None if line is None else line.label
 
@@ -387,7 +396,7 @@ def _digest(same: Mapping[str, Any]) -> str:
 
 
 def _largest_time(subject: Subject) -> Step | None:
-    line = subject.newest_latency
+    line = subject.latency_course
     runs = [run for run in subject.runs if subject.latency_line(run) == line]
     committed = [run for run in runs if run.code is not None]
     revisions = {run.commit for run in committed}
@@ -406,12 +415,11 @@ def _largest_time(subject: Subject) -> Step | None:
 
 
 def _largest_mean(subject: Subject, metric: str) -> Step | None:
-    newest = next((line for run in reversed(subject.runs) if (line := subject.quality_line(run))),
-                  None)  # fmt: skip
+    line = subject.quality_course
     found = _steps(
         metric,
-        newest,
-        [run for run in subject.runs if subject.quality_line(run) == newest],
+        line,
+        [run for run in subject.runs if subject.quality_line(run) == line],
         lambda run: run.metrics.get(metric),
         lambda before, after: after - before,
     )

@@ -129,11 +129,11 @@ def _value(figure: Figure | None) -> float | None:
 
 
 class _Dots:
-    """The p50 of the newest line as places in a row of dots; of other lines nothing, which would
-    lie on another scale."""
+    """The p50 of one line as places in a row of dots; of other lines nothing, which would lie on
+    another scale."""
 
     def __init__(self, subject: Subject) -> None:
-        self.line = subject.newest_latency
+        self.line = subject.latency_course
         values = sorted(
             run.latency[P50].value
             for run in subject.runs
@@ -245,7 +245,8 @@ def _latency_words(line: Line, machines: Mapping[Any, str], different: Sequence[
         told.append(f"beside {', '.join(same['beside'])}")
     flat = {**same, **same["protocol"]}
     told += [
-        f"{key.removesuffix('_s').replace('_', '-')} {str(flat[key])[:12]}"
+        f"{key.removesuffix('_s').replace('_', '-')} "
+        + ("not set" if flat[key] is None else str(flat[key])[:12])
         for key in different
         if key not in ("machine", "threads", "beside") and key in flat
     ]

@@ -71,7 +71,7 @@ def save_duet(root: Path, day: int, **other: Any) -> Path:
     None)."""
     get = other.get
     pinned, commit, ratio = get("pinned", 0), get("commit", 1), get("ratio", 1.0)
-    sides = [
+    sides: list[dict[str, Any]] = [
         {
             "name": f"bm25 at {label}",
             "retriever": "bm25",
