@@ -30,6 +30,8 @@ from harness.data import build_dataset
 from harness.data.answers import Answer, GoldQuestion, Predictions, Span
 from harness.data.config import DatasetConfig, Format
 from harness.diff import explain
+from harness.history import subjects
+from harness.history_files import read_history
 from harness.measure import protocol, steady
 from harness.metrics import Judgements, judge_lists, parse_metric
 from harness.metrics.conventions import CONVENTIONS
@@ -38,10 +40,12 @@ from harness.percentiles import NEEDS
 from harness.query_details import FATES
 from harness.reader import score_reader
 from harness.report.diff_document import diff_document
+from harness.report.github_benchmark import benchmark_entries
 from harness.retriever import Capabilities, Retriever
 from harness.run_files import read_rankings
 from harness.types import Document, LegTrace, Query, Ranking
 from retrievers import tokenizers
+from tests.unit.history_sample import save_duet, save_run
 from tests.unit.hybrid_runs import make_dataset, make_run
 
 ROOT = Path(__file__).parents[2]
@@ -360,6 +364,23 @@ def test_every_field_and_word_of_diff_is_in_the_guide() -> None:
         assert f"`{partition.kind}`" in page
         for label in partition.labels[2 if partition.kind == "best leg" else 0 :]:
             assert f"`{label}`" in page
+
+
+def test_every_field_of_history_is_in_the_guide(tmp_path: Path) -> None:
+    for day, p50 in enumerate((2.0, 3.0)):
+        save_run(tmp_path, day, commit=day, p50=p50)
+    save_duet(tmp_path, 1)
+    (tmp_path / "odd").mkdir()
+    found = read_history([tmp_path])
+    (subject,) = subjects(found.runs, found.duets)
+    assert subject.steps
+    parts = [subject.as_dict(), found.left_out[0].as_dict()]
+    by_name = frozenset({"metrics", "latency_ms", "ratios", "protocol"})
+    fields = set().union(*(_fields(part, names=by_name) for part in parts))
+    fields -= {"nDCG@10", "R@10", "p50", "rounds"}
+    fields |= {name for entry in benchmark_entries([subject], "latency") for name in entry}
+    explained = _quoted(_text(GUIDE / "history.md"))
+    assert fields <= explained, fields - explained
 
 
 # -- links ---------------------------------------------------------------------------------------
