@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from harness.history import Figure, Line, SavedRun, Subject
+from harness.history import Line, Subject
+from harness.history_records import Figure, SavedRun
 
 What = Literal["latency", "quality"]
 
