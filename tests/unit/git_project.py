@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+from harness.git import git_variables
+
 _WHO = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "commit.gpgsign=false")
 
 
@@ -19,7 +21,12 @@ class GitProject:
     def git(self, *words: str) -> str:
         """What git says."""
         done = subprocess.run(
-            ["git", *_WHO, *words], cwd=self.folder, capture_output=True, text=True, check=True
+            ["git", *_WHO, *words],
+            cwd=self.folder,
+            env=git_variables(),
+            capture_output=True,
+            text=True,
+            check=True,
         )
         return done.stdout.strip()
 

@@ -681,6 +681,10 @@ def test_revisions_that_use_nothing_of_the_repository_are_one_thing(
     outside = _facts(Path(json.__file__))
     said = wrong_code(_sides(*places), [outside, outside])
     assert said.startswith(f"{places[0].label} and {places[1].label} load no code")
+    by_file = [
+        _facts(Path(json.__file__), config=str(place.folder / "own.yaml")) for place in places
+    ]
+    assert "load no code" in wrong_code(_sides(*places), by_file)
     other = _facts(Path(json.__file__), config="other")
     assert wrong_code(_sides(*places), [outside, other]) == ""
     inside = _facts(places[1].folder / "mine" / "__init__.py")
