@@ -30,7 +30,7 @@ PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile
 HOW = --split "$(SPLIT)" --k $(K) $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test tools bench compare report tune duet selftest history reproduce perf list format clean
+.PHONY: help setup check test tools bench compare report tune duet baseline regress selftest history reproduce perf list format clean
 
 help: ## show this help
 	@echo "Targets:"
@@ -59,6 +59,12 @@ tune: $(READY) ## search its parameters, and what that is worth on other queries
 
 duet: $(READY) ## is B slower than A? A, B, or RETRIEVER with REV_A, REV_B; DATASET, SPLIT, K, ARGS
 	@$(BENCH) duet $(if $(A),--a "$(A)" --b "$(B)",--retriever "$(RETRIEVER)") $(if $(REV_A),--rev-a "$(REV_A)") $(if $(REV_B),--rev-b "$(REV_B)") --dataset "$(DATASET)" $(HOW)
+
+baseline: $(READY) ## keep what is measured now, to be committed: RETRIEVER, DATASET, SPLIT, K, ARGS
+	@$(BENCH) baseline --retriever "$(RETRIEVER)" --dataset "$(DATASET)" $(HOW)
+
+regress: $(READY) ## did it get worse or slower than its baseline? RETRIEVER, DATASET, SPLIT, K, ARGS
+	@$(BENCH) regress --retriever "$(RETRIEVER)" --dataset "$(DATASET)" $(HOW)
 
 selftest: $(READY) ## what a duet can see on this machine, in two minutes
 	@$(BENCH) selftest $(ARGS)

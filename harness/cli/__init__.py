@@ -24,6 +24,7 @@ from harness.cli.fetching import add_fetch
 from harness.cli.history import add_history
 from harness.cli.listing import add_list
 from harness.cli.outcomes import add_outcomes
+from harness.cli.regressing import add_baseline, add_regress
 from harness.cli.reporting import add_report
 from harness.cli.reproducing import add_reproduce
 from harness.cli.scoring import add_audit, add_evaluate, add_reader
@@ -99,6 +100,8 @@ def parser() -> argparse.ArgumentParser:
         add_duet,
         add_selftest,
         add_history,
+        add_baseline,
+        add_regress,
         add_evaluate,
         add_audit,
         add_reader,

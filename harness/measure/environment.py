@@ -98,9 +98,15 @@ def packages() -> dict[str, str]:
     return found
 
 
-def git_revision(folder: Path | None = None) -> Mapping[str, Any] | None:
+def git_revision(
+    folder: Path | None = None, *, besides: Path | None = None
+) -> Mapping[str, Any] | None:
     """Commit of the repository that the user stands in, and whether files differ from it; None
-    outside a repository."""
+    outside a repository.
+
+    Args:
+        besides: a folder whose files may differ: they are no code.
+    """
 
     def git(*words: str) -> str | None:
         try:
@@ -112,7 +118,11 @@ def git_revision(folder: Path | None = None) -> Mapping[str, Any] | None:
     commit = git("rev-parse", "HEAD")
     if commit is None:
         return None
-    return {"commit": commit, "dirty": bool(git("status", "--porcelain", "--untracked-files=no"))}
+    status = ("status", "--porcelain", "--untracked-files=no")
+    changed = None if besides is None else git(*status, "--", f":(exclude){besides}")
+    if changed is None:  # a folder outside of the repository cannot be left out, and need not be
+        changed = git(*status)
+    return {"commit": commit, "dirty": bool(changed)}
 
 
 def peak_rss_bytes() -> int | None:

@@ -45,6 +45,7 @@ FLOORS = [
     {"launches", "launch_merge", "launch_worker", "cold", "cold_record", "cold_worker"},
     {"duet"},
     {"history", "history_records", "history_files"},
+    {"regress"},
     {"sessions", "report"},
     {"api"},
     {"cli"},

@@ -39,12 +39,20 @@ from harness.metrics.names import DEFINITIONS
 from harness.percentiles import NEEDS
 from harness.query_details import FATES
 from harness.reader import score_reader
+from harness.regress.changes import Change
+from harness.regress.files import to_text
+from harness.regress.gate import Regression
+from harness.regress.latency import judge_latency
+from harness.regress.policy import Policy, load_policy
+from harness.regress.quality import judge_quality
+from harness.regress.storing import Stored
 from harness.report.diff_document import diff_document
 from harness.report.github_benchmark import benchmark_entries
 from harness.retriever import Capabilities, Retriever
 from harness.run_files import read_rankings
 from harness.types import Document, LegTrace, Query, Ranking
 from retrievers import tokenizers
+from tests.unit import baselines
 from tests.unit.history_sample import save_duet, save_run
 from tests.unit.hybrid_runs import make_dataset, make_run
 
@@ -381,6 +389,45 @@ def test_every_field_of_history_is_in_the_guide(tmp_path: Path) -> None:
     fields |= {name for entry in benchmark_entries([subject], "latency") for name in entry}
     explained = _quoted(_text(GUIDE / "history.md"))
     assert fields <= explained, fields - explained
+
+
+def test_every_field_of_baselines_and_regress_is_in_the_guide() -> None:
+    names = frozenset({"metrics", "values", "limits", "call", "mix", "queries", "packages"})
+    opaque = ("machine", "noise", "protocol", "duet", "environment")  # explained elsewhere
+    one = baselines.quality({"nDCG@10": [1.0, 1.0]}, ["old", "same"])
+    now = baselines.quality({"nDCG@10": [0.0, 1.0]}, ["new", "same"])
+    times = baselines.latency([1_000] * 10)
+    limits = {parse_metric("nDCG@10"): 0.01}
+    found = Regression(
+        {"retriever": "r", "dataset": {}, "k": 1, "machine": "m", "revision": None},
+        Policy(limits, {"p50": 0.05}),
+        {"latency": {"path": "p", "revision": {"commit": "c", "dirty": False}, "date": "d"}},
+        judge_quality(one, now, limits),
+        judge_latency(times, times, {"p50": 0.05}, duet=None),
+    )
+    document = found.as_dict()
+    written = [json.loads(to_text(baseline)) for baseline in (one, times)]
+    stored = Stored((), (), (Change("p50", "ms", 1.0, 1.0),)).as_dict()
+    fields = set()
+    for part in (document, *written, stored):
+        plain = {key: {} if key in opaque else value for key, value in part.items()}
+        fields |= _fields(plain, names=names) - {"nDCG@10", "p50", "p95", "p99", "numpy"}
+    fields -= {query for part in written for query in part["queries"]}
+    explained = _quoted(_text(GUIDE / "regression.md"))
+    assert len(fields) > 50
+    assert fields <= explained, fields - explained
+
+
+def test_the_policy_of_the_guide_is_the_shipped_one(tmp_path: Path) -> None:
+    (text,) = (text for _, text in _blocks("yaml policy"))
+    path = tmp_path / "policy.yaml"
+    path.write_text(text, encoding="utf-8")
+    shipped, shown = load_policy(ROOT / "configs" / "policy.yaml", k=10), load_policy(path, k=10)
+    assert (shown.quality, shown.latency, shown.undecided) == (
+        shipped.quality,
+        shipped.latency,
+        shipped.undecided,
+    )
 
 
 # -- links ---------------------------------------------------------------------------------------

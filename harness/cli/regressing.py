@@ -1,0 +1,333 @@
+"""The commands ``baseline`` and ``regress``."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.cli.console import (
+    INTERRUPTED,
+    NOT_JUDGED,
+    OK,
+    REGRESSION,
+    add_format,
+    output_kept_clean,
+    reporter,
+    say,
+    show,
+)
+
+if TYPE_CHECKING:
+    from harness.duet.result import DuetResult
+    from harness.experiment import Experiment
+    from harness.regress.latency import Duet
+    from harness.regress.policy import Policy
+    from harness.regress.session import Code, Today
+    from harness.run import Run
+
+
+def add_baseline(commands: Any) -> None:
+    """Keep what is measured now, to be compared with later."""
+    baseline = commands.add_parser(
+        "baseline", help="measure one retriever and keep the figures, for regress"
+    )
+    _add_subject(baseline)
+    baseline.add_argument(
+        "--metrics",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="METRIC",
+        help="further ones than those of the policy and the usual ones",
+    )
+    baseline.add_argument(
+        "--min-calls", type=int, metavar="N", help="measured calls in all (default: 800)"
+    )
+    baseline.add_argument(
+        "--timeout", type=float, metavar="S", help="seconds per call (default: 60)"
+    )
+    baseline.add_argument(
+        "--threads", type=int, metavar="N", help="threads while searching (default: 1)"
+    )
+    baseline.add_argument(
+        "--force", action="store_true", help="replace a baseline, and say what that changes"
+    )
+    add_format(baseline)
+    baseline.set_defaults(run=_baseline)
+
+
+def add_regress(commands: Any) -> None:
+    """Did it get worse?"""
+    regress = commands.add_parser(
+        "regress", help="did one retriever get worse or slower than its baseline?"
+    )
+    _add_subject(regress)
+    regress.add_argument(
+        "--duet",
+        choices=("suspicion", "always", "never"),
+        default="suspicion",
+        help="measure the baseline's revision and today's files side by side: when stored times "
+        "look slower (default), always, never",
+    )
+    regress.add_argument(
+        "--accept",
+        action="store_true",
+        help="replace the baseline by what is measured now, and say what that changes",
+    )
+    add_format(regress)
+    regress.set_defaults(run=_regress)
+
+
+def _add_subject(parser: argparse.ArgumentParser) -> None:
+    """What is measured, and where its baselines and limits are."""
+    parser.add_argument(
+        "--retriever",
+        required=True,
+        metavar="NAME_OR_YAML",
+        help="config name, YAML file, mod:Class",
+    )
+    parser.add_argument(
+        "--set",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="KEY=VALUE",
+        help="override parameters of the retriever by dotted path",
+    )
+    parser.add_argument(
+        "--dataset",
+        default="science-mini",
+        metavar="NAME_OR_PATH",
+        help="name or folder (default: science-mini)",
+    )
+    parser.add_argument("--split", default="test", help="split of the judgements (default: test)")
+    parser.add_argument("--k", type=int, default=10, help="hits per query (default: 10)")
+    parser.add_argument(
+        "--policy", type=Path, metavar="FILE", help="limits (default: configs/policy.yaml)"
+    )
+    parser.add_argument(
+        "--baselines",
+        type=Path,
+        metavar="DIR",
+        help="folder of the baselines (default: results/baselines)",
+    )
+
+
+def _baseline(options: argparse.Namespace) -> int:
+    from harness.regress.storing import check_free
+
+    asked = {
+        "min_calls": options.min_calls,
+        "timeout_s": options.timeout,
+        "threads": options.threads,
+    }
+    given = {name: value for name, value in asked.items() if value is not None}
+    today = _today(options)
+    with closing(today.experiment):
+        if not options.force:
+            check_free(today.places)
+        today.measure_metrics(None, options.metrics)
+        today.measure_as(None, times=True, **given)
+        run = _run(today.experiment)
+    if options.min_calls is None:
+        run = _longer(today, run, options)
+    return _stored(today, run, options, force=options.force)
+
+
+def _regress(options: argparse.Namespace) -> int:
+    from harness.errors import ConfigError
+    from harness.regress.latency import When
+    from harness.report.regress_tables import regress_tables
+
+    when = When(options.duet)
+    if options.accept and when is not When.SUSPICION:
+        raise ConfigError(
+            f"--accept with --duet {when}",
+            accepted="one of them: what is accepted is not judged",
+            fix="leave one out",
+        )
+    today = _today(options)
+    with closing(today.experiment):
+        of_quality, of_latency = today.quality(), today.latency()
+        judged = bool(today.policy.quality) and of_quality.usable is not None
+        timed = bool(today.policy.latency) and of_latency.usable is not None
+        times = options.accept or (timed and when is not When.ALWAYS)
+        run = None
+        if judged or times:
+            today.measure_metrics(of_quality.there)
+            today.measure_as(of_latency.usable, times=times)
+            run = _run(today.experiment)
+    if run is not None and run.summary["status"] == "partial":
+        return _interrupted()
+    if options.accept and run is not None:
+        if of_latency.usable is None:
+            run = _longer(today, run, options)
+        return _stored(today, run, options, force=True)
+    found = today.judged(
+        run,
+        of_quality,
+        of_latency,
+        duet=lambda code: _duet_against(code, today, options),
+        when=when,
+    )
+    show(options, found.as_dict(), lambda: regress_tables(found))
+    if found.interrupted and found.code != REGRESSION:
+        return _interrupted()
+    return found.code
+
+
+def _today(options: argparse.Namespace) -> Today:
+    """What is measured now, prepared and not run.
+
+    Raises:
+        HarnessError: all that is wrong with what was given.
+    """
+    from harness.errors import HarnessError
+    from harness.measure.environment import git_revision
+    from harness.measure.machine import machine
+    from harness.preparation import Problems
+    from harness.regress.baseline import Given
+    from harness.regress.files import FOLDER, Places
+    from harness.regress.policy import load_policy
+    from harness.regress.session import Today
+
+    folder = options.baselines or FOLDER
+    problems = Problems()
+    policies: list[Policy] = []
+    experiments: list[Experiment] = []
+    with problems.kept():
+        policies.append(load_policy(options.policy, k=options.k))
+    with problems.kept():
+        experiments.append(_prepared(options))
+    try:
+        problems.raise_if_any()
+    except HarnessError:
+        for experiment in experiments:
+            experiment.close()
+        raise
+    (policy,), (experiment,) = policies, experiments
+    name, data = experiment.candidates[0].name, experiment.dataset.name
+    places = Places(folder, name, data, str(machine()["fingerprint"]))
+    given = Given(_relative(options.retriever), options.set, git_revision(besides=folder))
+    return Today(experiment, places, policy, given, _command("baseline", options))
+
+
+def _prepared(options: argparse.Namespace) -> Experiment:
+    from harness.sessions import prepared
+
+    with output_kept_clean():
+        return prepared(
+            [options.retriever],
+            options.dataset,
+            split=options.split,
+            k=options.k,
+            metrics=getattr(options, "metrics", []),
+            overrides=options.set,
+            save=False,
+        )
+
+
+def _run(experiment: Experiment) -> Run:
+    with output_kept_clean(), reporter() as told:
+        (run,) = experiment.run(told, save=False)
+    return run
+
+
+def _longer(today: Today, run: Run, options: argparse.Namespace) -> Run:
+    """``run`` with more calls where they are short: a moment's noise would be the whole of it."""
+    protocol = today.longer(run)
+    if protocol is None or run.summary["status"] == "partial":
+        return run
+    experiment = _prepared(options)
+    with closing(experiment):
+        experiment.metrics, experiment.protocol = today.experiment.metrics, protocol
+        return _run(experiment)
+
+
+def _stored(today: Today, run: Run, options: argparse.Namespace, *, force: bool) -> int:
+    """Write the baseline and show what it changes."""
+    from harness.regress.baseline import latency_of, quality_of
+    from harness.regress.storing import store
+    from harness.report.regress_tables import baseline_tables
+
+    if run.summary["status"] == "partial":
+        return _interrupted()
+    if not any(
+        status == "ok" and query in run.evaluation.query_ids
+        for query, status in zip(run.rankings.query_ids, run.status, strict=True)
+    ):
+        say("retrieval-bench: no evaluated query was answered: there is nothing to keep")
+        return NOT_JUDGED
+    quality, latency = quality_of(run, today.given), latency_of(run, today.given)
+    stored = store(today.places, quality, latency, force=force)
+    document = {
+        "schema_version": 1,
+        **today.subject,
+        **stored.as_dict(),
+        "notes": today.notes(latency),
+        "warnings": list(run.summary["warnings"]),
+    }
+    show(options, document, lambda: baseline_tables(document))
+    return OK
+
+
+def _duet_against(code: Code, today: Today, options: argparse.Namespace) -> Duet:
+    """A duet of the code of the baseline and that of today."""
+
+    def duet() -> DuetResult:
+        from harness.data import found_at
+        from harness.duet import controller
+        from harness.duet.revisions import WORKTREE, place_of, wrong_code
+        from harness.duet.sides import Side
+
+        with output_kept_clean(), reporter() as told:
+            return controller.duet(
+                Side(code.retriever, place_of(code.commit, reporter=told), code.overrides),
+                Side(
+                    today.given.retriever,
+                    place_of(WORKTREE, reporter=told),
+                    tuple(today.given.overrides),
+                ),
+                found_at(options.dataset),
+                split=options.split,
+                k=options.k,
+                protocol=controller.DuetProtocol(limits=today.policy.latency, threads=code.threads),
+                reporter=told,
+                wrong_code=wrong_code,
+            )
+
+    return duet
+
+
+def _interrupted() -> int:
+    say("retrieval-bench: interrupted: nothing was judged, and every baseline is as it was")
+    return INTERRUPTED
+
+
+def _relative(retriever: str) -> str:
+    """A file below the folder where the user stands, as it is called from there: in another
+    revision it is another file."""
+    path = Path(retriever)
+    if path.is_absolute() and path.is_relative_to(Path.cwd()):
+        return str(path.relative_to(Path.cwd()))
+    return retriever
+
+
+def _command(name: str, options: argparse.Namespace) -> str:
+    """The command that does ``name`` to the same thing, to be copied."""
+    words = ["retrieval-bench", name, "--retriever", options.retriever]
+    usual = {"dataset": "science-mini", "split": "test", "k": 10}
+    words += [
+        word
+        for option, value in usual.items()
+        if getattr(options, option) != value
+        for word in (f"--{option}", str(getattr(options, option)))
+    ]
+    words += ["--set", *options.set] if options.set else []
+    for option in ("policy", "baselines"):
+        if getattr(options, option) is not None:
+            words += [f"--{option}", str(getattr(options, option))]
+    return shlex.join(words)

@@ -1,0 +1,1 @@
+"""What was measured once and kept, what may get worse by how much, and whether it did."""

@@ -1,0 +1,264 @@
+"""Whether calls got slower: a look at the stored times, and a duet where they give cause for it.
+
+Two measurements of the same code at two times differ by more than what is to be found, so that a
+stored time never fails anything. It may only pass where nothing looks slower; otherwise both
+revisions are measured side by side, and that verdict counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from harness.call_pairs import Pairs
+from harness.duet.gates import GATES
+from harness.duet.result import WORDS, DuetResult
+from harness.errors import HarnessError
+from harness.regress.baseline import LatencyBaseline
+from harness.types import Verdict
+
+SHARE = 1 / 3
+"""Of the limit: slower by more than this starts a duet. Faster by the whole limit does, too: stored
+times that are so far above those of today would hide a slow-down."""
+
+Duet = Callable[[], DuetResult]
+"""Measures the revision of the baseline and today's files side by side."""
+
+
+class When(StrEnum):
+    """When a duet is made."""
+
+    SUSPICION = "suspicion"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyGate:
+    """One figure.
+
+    Attributes:
+        limit: largest acceptable slow-down, a share.
+        starts_at: slow-down against the stored times that starts a duet.
+        stored: time now over stored time; None where they cannot be held against each other.
+        ratio, interval: of the duet, time now over that of the baseline's revision; None without.
+    """
+
+    gate: str
+    verdict: Verdict
+    limit: float
+    stored: float | None = None
+    ratio: float | None = None
+    interval: tuple[float, float] | None = None
+    reason: str = ""
+
+    @property
+    def starts_at(self) -> float:
+        return SHARE * self.limit
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the stored time is too far above that of today to clear anything."""
+        return self.stored is not None and self.stored < 1 / (1 + self.limit)
+
+    @property
+    def suspicious(self) -> bool:
+        """Whether the stored time does not clear it."""
+        slower = self.stored is not None and not self.stored <= 1 + self.starts_at
+        return slower or self.outdated
+
+    def as_dict(self) -> dict[str, Any]:
+        """The row of ``regress --format json``."""
+        return {
+            "gate": self.gate,
+            "verdict": WORDS[self.verdict],
+            "limit": self.limit,
+            "starts_at": self.starts_at,
+            "stored": self.stored,
+            "ratio": self.ratio,
+            "interval": None if self.interval is None else list(self.interval),
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyResult:
+    """Latency against the baseline.
+
+    Attributes:
+        unsupported: gates of the policy that so few queries cannot be judged by, and why.
+        duet: what it found; None where there was none.
+        broken: a duet was to be made and could not be.
+        reason: in one sentence.
+    """
+
+    verdict: Verdict
+    gates: tuple[LatencyGate, ...]
+    reason: str
+    unsupported: tuple[str, ...] = ()
+    duet: DuetResult | None = None
+    broken: bool = False
+
+    @property
+    def suspicious(self) -> bool:
+        """Whether the stored time of any gate does not clear it."""
+        return any(gate.suspicious for gate in self.gates)
+
+    def as_dict(self) -> dict[str, Any]:
+        """``latency`` of ``regress --format json``."""
+        return {
+            "verdict": WORDS[self.verdict],
+            "reason": self.reason,
+            "gates": [gate.as_dict() for gate in self.gates],
+            "unsupported": list(self.unsupported),
+            "duet": None if self.duet is None else self.duet.as_dict(),
+        }
+
+
+def not_measured(
+    limits: Mapping[str, float], reason: str, verdict: Verdict = Verdict.MISSING
+) -> LatencyResult:
+    """Nothing of ``limits`` can be judged."""
+    gates = tuple(LatencyGate(name, verdict, limit) for name, limit in limits.items())
+    return LatencyResult(verdict, gates, reason)
+
+
+def incomparable(before: LatencyBaseline, protocol: Mapping[str, Any], k: int) -> str:
+    """Why times by ``protocol`` on this machine say nothing beside ``before``; empty when they do.
+    The machine is right where the file was found; the dataset is that of the quality."""
+    if before.k != k:
+        return f"the baseline has k {before.k}, now it is {k}"
+    for name, now in protocol.items():
+        was = before.protocol.get(name)
+        if was != now:
+            return f"measured by another protocol: {name.replace('_', ' ')} {was}, now {now}"
+    return ""
+
+
+def judge_latency(
+    before: LatencyBaseline | None,
+    now: LatencyBaseline | None,
+    limits: Mapping[str, float],
+    *,
+    duet: Duet | None,
+    when: When = When.SUSPICION,
+    reason: str = "",
+) -> LatencyResult:
+    """The verdict on ``limits``, each in the terms of :data:`harness.duet.gates.GATES`.
+
+    Args:
+        before: stored times that may be held against those of now; None where there are none.
+        now: times of now.
+        duet: measures both sides; None where no revision can be got back.
+        reason: why there is no ``before``, or no ``duet``, and what to do.
+    """
+    if when is When.ALWAYS:
+        if duet is None:
+            return not_measured(limits, reason)
+        return _by_duet(not_measured(limits, "measured side by side"), duet)
+    if before is None or now is None:
+        return not_measured(limits, reason or "no call was answered")
+    looked = _looked_at(before, now, limits)
+    if not looked.suspicious:
+        return looked
+    return _suspected(looked, duet, when, reason)
+
+
+def _suspected(looked: LatencyResult, duet: Duet | None, when: When, reason: str) -> LatencyResult:
+    """What becomes of stored times that look slower."""
+    suspicious = [gate for gate in looked.gates if gate.suspicious]
+    signs = ", ".join(f"{gate.gate} {_percent(gate.stored)}" for gate in suspicious)
+    told = f"against the stored times: {signs}"
+    if when is When.NEVER:
+        gates = tuple(
+            replace(gate, verdict=Verdict.UNDECIDED) if gate.suspicious else gate
+            for gate in looked.gates
+        )
+        why = f"{told}; only a duet can tell, and none was to be made"
+        return replace(looked, verdict=Verdict.UNDECIDED, gates=gates, reason=why)
+    if duet is None:
+        return _unjudged(looked, f"{told}; only a duet can tell: {reason}")
+    return _by_duet(replace(looked, reason=told), duet)
+
+
+def _looked_at(
+    before: LatencyBaseline, now: LatencyBaseline, limits: Mapping[str, float]
+) -> LatencyResult:
+    """The stored times beside those of now, by the figures that a duet takes."""
+    queries = sorted(set(before.queries) & set(now.queries))
+    pairs = _pairs(
+        [before.queries[query] for query in queries], [now.queries[query] for query in queries]
+    )
+    gates, unsupported = [], []
+    for name, limit in limits.items():
+        if len(queries) < GATES[name].queries:
+            unsupported.append(f"{name}: {len(queries)} queries, it takes {GATES[name].queries}")
+        else:
+            ratio = math.exp(GATES[name].of(pairs))
+            gates.append(LatencyGate(name, Verdict.EQUIVALENT, limit, ratio))
+    if not gates:
+        why = f"too few queries: {'; '.join(unsupported)}"
+        return replace(not_measured(limits, why), unsupported=tuple(unsupported))
+    shown = ", ".join(
+        f"{gate.gate} {_percent(gate.stored)} (a duet starts at {_percent(1 + gate.starts_at)})"
+        for gate in gates
+    )
+    return LatencyResult(
+        Verdict.EQUIVALENT,
+        tuple(gates),
+        f"no sign of it getting slower: {shown}",
+        tuple(unsupported),
+    )
+
+
+def _pairs(before: list[int], now: list[int]) -> Pairs:
+    """Medians of queries as one call of each."""
+    n = len(before)
+    zeros, numbers = np.zeros(n, dtype=np.int32), np.arange(n, dtype=np.int32)
+    logs = [np.log(np.maximum(np.array(side, dtype=np.float64), 1.0)) for side in (before, now)]
+    return Pairs(logs[0], logs[1], zeros, zeros, numbers, numbers)
+
+
+def _by_duet(looked: LatencyResult, duet: Duet) -> LatencyResult:
+    """What the duet says; a duet that cannot be made says nothing."""
+    try:
+        found = duet()
+    except HarnessError as problem:
+        why = " ".join(problem.render().split())
+        return replace(
+            _unjudged(looked, f"{looked.reason}; the duet cannot be made: {why}"), broken=True
+        )
+    judged = {gate.gate: gate for gate in found.gates}
+    gates = []
+    for gate in looked.gates:
+        result = judged.get(gate.gate)
+        gates.append(
+            replace(gate, verdict=Verdict.MISSING, reason=found.reason)
+            if result is None
+            else replace(
+                gate,
+                verdict=result.verdict,
+                ratio=result.ratio,
+                interval=result.interval,
+                reason=result.reason,
+            )
+        )
+    verdict = found.verdict
+    if found.interrupted and verdict is not Verdict.WORSE:
+        verdict = Verdict.MISSING
+    reason = "; ".join(filter(None, (looked.reason, found.reason)))
+    return replace(looked, verdict=verdict, gates=tuple(gates), reason=reason, duet=found)
+
+
+def _unjudged(looked: LatencyResult, reason: str) -> LatencyResult:
+    gates = tuple(replace(gate, verdict=Verdict.MISSING) for gate in looked.gates)
+    return replace(looked, verdict=Verdict.MISSING, gates=gates, reason=reason)
+
+
+def _percent(ratio: float | None) -> str:
+    return "-" if ratio is None else f"{100 * (ratio - 1):+.1f} %"

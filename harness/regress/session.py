@@ -1,0 +1,357 @@
+"""One measurement beside the baselines that are there: what can be judged, and what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+from harness.errors import HarnessError, RecordError
+from harness.experiment import Experiment
+from harness.measure.protocol import Protocol
+from harness.measure.threads import prepare_environment
+from harness.metrics import METRICS_VERSION, conventions, default_metrics, parse_metrics
+from harness.regress import latency, quality
+from harness.regress.baseline import (
+    Given,
+    LatencyBaseline,
+    QualityBaseline,
+    latency_of,
+    protocol_of,
+    quality_of,
+)
+from harness.regress.files import NoBaselineError, Places
+from harness.regress.gate import Regression
+from harness.regress.latency import Duet, LatencyResult, When
+from harness.regress.policy import Policy
+from harness.regress.quality import QualityResult
+from harness.run import Run
+from harness.types import Verdict
+
+PROTOCOL: Mapping[str, Any] = {"profile": "baseline", "min_calls": 800, "warm_up_s": 3.0}
+"""Of a baseline, unless it is asked for another: a few rounds, since stored times only raise a
+suspicion. Whatever is held against it is measured by the same."""
+
+SECONDS, MOST_CALLS = 3.0, 50_000
+"""Short calls are repeated until they fill so much time, so often at most."""
+
+RANKINGS_ONLY: Mapping[str, Any] = {"profile": "smoke", "rounds": 1, "warm_up_s": 0.0}
+"""Where no time can be judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """What the baseline was made of, to be measured again.
+
+    Attributes:
+        commit: that holds its files.
+        retriever, overrides: as they were given.
+        threads: of timed searches.
+    """
+
+    commit: str
+    retriever: str
+    overrides: tuple[str, ...]
+    threads: int = 1
+
+
+Kind = TypeVar("Kind", QualityBaseline, LatencyBaseline)
+
+
+@dataclass(frozen=True, slots=True)
+class Held(Generic[Kind]):
+    """What today's figures may be held against.
+
+    Attributes:
+        there: the baseline as it was read; None where there is none, or none that can be read.
+        why_not: why nothing can be held against it; empty when it can.
+        remedy: what to do about that.
+    """
+
+    there: Kind | None
+    why_not: str = ""
+    remedy: str = ""
+
+    @property
+    def usable(self) -> Kind | None:
+        """The baseline, where today's figures can be held against it."""
+        return None if self.why_not else self.there
+
+
+@dataclass(frozen=True, slots=True)
+class Today:
+    """What is measured now, as the files of today have it.
+
+    Attributes:
+        make: the command that makes the baseline.
+    """
+
+    experiment: Experiment
+    places: Places
+    policy: Policy
+    given: Given
+    make: str
+
+    def quality(self) -> Held[QualityBaseline]:
+        """The baseline of quality."""
+        try:
+            found = self.places.read_quality()
+        except NoBaselineError:
+            return Held(None, "no baseline of quality", f"make one: {self.make}")
+        except RecordError as problem:
+            return Held(None, _sentence(problem), self._anew(problem))
+        why = quality.incomparable(found, **self._data())
+        return Held(found, why, f"make the baseline anew: {self.make} --force" if why else "")
+
+    def latency(self) -> Held[LatencyBaseline]:
+        """The baseline of latency on this machine."""
+        try:
+            found = self.places.read_latency()
+        except NoBaselineError:
+            others = self.places.elsewhere()
+            if not others:
+                return Held(None, "no baseline of latency", f"make one: {self.make}")
+            why = (
+                f"no baseline of this machine ({self.places.machine}), only of "
+                f"{', '.join(others)}: times of another machine say nothing here"
+            )
+            remedy = f"make one here: {self.make}; or measure both revisions here: --duet always"
+            return Held(None, why, remedy)
+        except RecordError as problem:
+            return Held(None, _sentence(problem), self._anew(problem))
+        why = self._other_times(found)
+        return Held(found, why, f"make the baseline anew: {self.make} --force" if why else "")
+
+    def measure_as(self, before: LatencyBaseline | None, *, times: bool, **given: Any) -> None:
+        """Measure as ``before`` was, or as ``given``; without ``times`` only for the rankings."""
+        if not times:
+            protocol = Protocol(**RANKINGS_ONLY)
+        else:
+            protocol = Protocol(**PROTOCOL) if before is None else protocol_of(before)
+        protocol = replace(protocol, **given)
+        prepare_environment(protocol.threads)
+        self.experiment.protocol = protocol
+
+    def measure_metrics(self, before: QualityBaseline | None, more: Sequence[str] = ()) -> None:
+        """Those of the policy and of the baseline, the usual ones, and ``more``."""
+        k = self.experiment.k
+        names = [] if before is None or before.k != k else list(before.metrics)
+        wanted = (*default_metrics(k), *self.policy.quality, *parse_metrics([*names, *more]))
+        self.experiment.metrics = tuple(dict.fromkeys(wanted))
+
+    def longer(self, run: Run) -> Protocol | None:
+        """The protocol with as many calls as :data:`SECONDS` hold; None where there are as many."""
+        mean, before = run.summary["latency_ms"]["mean"], self.experiment.protocol
+        calls = 0 if mean is None else min(MOST_CALLS, round(SECONDS * 1_000 / max(mean, 1e-3)))
+        return replace(before, min_calls=calls) if calls > 2 * before.min_calls else None
+
+    def judged(
+        self,
+        run: Run | None,
+        of_quality: Held[QualityBaseline],
+        of_latency: Held[LatencyBaseline],
+        *,
+        duet: Callable[[Code], Duet],
+        when: When,
+    ) -> Regression:
+        """The verdict on ``run``, None where nothing could have been held against it.
+
+        Args:
+            duet: of the code of the baseline against that of today.
+        """
+        policy, advice = self.policy, []
+        quality_result = latency_result = None
+        if policy.quality:
+            before = of_quality.usable
+            if before is None or run is None:
+                quality_result = quality.not_measured(policy.quality, of_quality.why_not)
+                advice.append(of_quality.remedy)
+            else:
+                now = quality_of(run, self.given)
+                quality_result = quality.judge_quality(before, now, policy.quality)
+                advice += self._about_quality(quality_result)
+        if policy.latency:
+            latency_result = self._judged_times(run, of_quality, of_latency, duet, when)
+            advice += self._about_latency(latency_result, of_latency, when)
+        known = {"quality": of_quality.there, "latency": of_latency.there}
+        paths = {"quality": self.places.quality, "latency": self.places.latency}
+        return Regression(
+            self.subject,
+            policy,
+            {name: _facts(paths[name], one) for name, one in known.items() if one is not None},
+            quality_result,
+            latency_result,
+            tuple(dict.fromkeys(filter(None, advice))),
+            () if run is None else tuple(self._differs(run, of_quality.usable, of_latency.usable)),
+            () if run is None else tuple(run.summary["warnings"]),
+        )
+
+    def _differs(
+        self, run: Run, of_quality: QualityBaseline | None, of_latency: LatencyBaseline | None
+    ) -> Iterator[str]:
+        """What else is not as it was: settings and versions, which no revision holds."""
+        hashes = {one.retriever.hash for one in (of_quality, of_latency) if one is not None}
+        if hashes - {run.manifest["retriever"]["hash"]}:
+            yield "the settings of the retriever are not those of the baseline"
+        was = {} if of_latency is None else of_latency.packages
+        now = run.manifest["environment"]["packages"]
+        other = [
+            f"{name} {now.get(name, 'gone')} (was {version})"
+            for name, version in was.items()
+            if now.get(name) != version
+        ]
+        if other:
+            yield f"other versions than the baseline's: {', '.join(other)}"
+
+    def notes(self, latency: LatencyBaseline | None) -> list[str]:
+        """What to know of a baseline that is made today."""
+        told = []
+        revision = self.given.revision
+        if revision is None:
+            told.append("outside of a git repository: a duet against this baseline is impossible")
+        elif revision["dirty"]:
+            told.append(
+                "files differ from the last commit, so that no duet against this baseline is "
+                f"possible: commit first, then {self.make} --force"
+            )
+        if latency is None:
+            told.append("no times: the rankings were read from a saved run")
+        return told
+
+    @property
+    def subject(self) -> dict[str, Any]:
+        """What is measured, for a document."""
+        data = self.experiment.dataset
+        return {
+            "retriever": self.experiment.candidates[0].name,
+            "dataset": {
+                "name": data.name,
+                "split": data.split,
+                "fingerprint": data.fingerprint,
+                "n_queries": len(data.evaluated),
+            },
+            "k": self.experiment.k,
+            "machine": self.places.machine,
+            "revision": None if self.given.revision is None else dict(self.given.revision),
+        }
+
+    def _judged_times(
+        self,
+        run: Run | None,
+        of_quality: Held[QualityBaseline],
+        of_latency: Held[LatencyBaseline],
+        duet: Callable[[Code], Duet],
+        when: When,
+    ) -> LatencyResult:
+        limits, before = self.policy.latency, of_latency.usable
+        source = _source(of_latency.there, of_quality.there)
+        make_duet = None
+        if source is not None and source.commit is not None:
+            code = Code(source.commit, source.retriever.given, tuple(source.retriever.overrides))
+            if isinstance(source, LatencyBaseline):
+                code = replace(code, threads=int(source.protocol["threads"]))
+            make_duet = duet(code)
+        why = of_latency.why_not
+        if before is not None or when is When.ALWAYS:
+            why = "" if make_duet is not None else _no_revision(source)
+        now = None if run is None or before is None else latency_of(run, self.given)
+        return latency.judge_latency(before, now, limits, duet=make_duet, when=when, reason=why)
+
+    def _about_quality(self, found: QualityResult) -> list[str]:
+        verdicts = {gate.verdict for gate in found.gates}
+        if Verdict.MISSING in verdicts:
+            return [f"make the baseline anew, with all metrics of the policy: {self.make} --force"]
+        if not verdicts & {Verdict.WORSE, Verdict.UNDECIDED}:
+            return []
+        told = ["look at the changed queries; where they are as they should be: --accept"]
+        if Verdict.UNDECIDED in verdicts and Verdict.WORSE not in verdicts:
+            told.append(
+                "more queries would decide; `undecided` in the policy says what counts then"
+            )
+        return told
+
+    def _about_latency(
+        self, found: LatencyResult, held: Held[LatencyBaseline], when: When
+    ) -> list[str]:
+        told: list[str] = []
+        if found.verdict is Verdict.WORSE:
+            told = ["make it faster; or, where that is the price: --accept"]
+        elif found.verdict is Verdict.UNDECIDED:
+            told = ["measure again on an idle machine" if found.duet else "leave out --duet never"]
+        elif found.verdict not in (Verdict.MISSING, Verdict.NOT_COMPARABLE):
+            told = self._outdated(found)
+        elif held.usable is None and when is not When.ALWAYS:
+            told = [held.remedy]
+        elif found.unsupported and not found.suspicious:
+            told = ["measure on more queries, or take latency out of the policy"]
+        elif found.duet is not None:
+            anew = f"make the baseline anew: {self.make} --force"
+            told = [f"start it again; where only the machine or a package differs, {anew}"]
+        elif not found.broken:
+            told = [f"commit first, then make the baseline anew: {self.make} --force"]
+        return told
+
+    def _outdated(self, found: LatencyResult) -> list[str]:
+        """Of stored times that are far above those of today."""
+        gates = [gate.gate for gate in found.gates if gate.outdated]
+        if not gates:
+            return []
+        why = f"the stored times of {', '.join(gates)} are far above those of today"
+        return [f"make the baseline anew, {why}: {self.make} --force"]
+
+    def _data(self) -> dict[str, Any]:
+        data = self.experiment.dataset
+        rules = {"convention": conventions.DEFAULT, "metrics_version": METRICS_VERSION}
+        return {
+            "split": data.split,
+            "fingerprint": data.fingerprint,
+            "k": self.experiment.k,
+            "rules": rules,
+        }
+
+    def _other_times(self, found: LatencyBaseline) -> str:
+        """Why today's times cannot be held against those; empty when they can."""
+        data = self._data()
+        for name in ("split", "fingerprint"):
+            if getattr(found.dataset, name) != data[name]:
+                return f"the times are of another dataset {name}"
+        try:
+            protocol = protocol_of(found)
+        except (HarnessError, TypeError, KeyError) as problem:
+            return f"the times were measured by a protocol that is not known here: {problem}"
+        return latency.incomparable(found, protocol.as_dict(), data["k"])
+
+    def _anew(self, problem: RecordError) -> str:
+        return (
+            f"{problem.fix}: {self.make} --force" if problem.fix.endswith("anew") else problem.fix
+        )
+
+
+def _sentence(problem: RecordError) -> str:
+    return f"{problem.given} ({problem.where})"
+
+
+def _facts(path: Any, baseline: QualityBaseline | LatencyBaseline) -> dict[str, Any]:
+    revision = baseline.revision
+    facts: dict[str, Any] = {
+        "path": str(path),
+        "revision": None if revision is None else revision.model_dump(),
+        "config": baseline.retriever.hash,
+    }
+    return facts | ({"date": baseline.date} if isinstance(baseline, LatencyBaseline) else {})
+
+
+def _source(
+    *known: QualityBaseline | LatencyBaseline | None,
+) -> QualityBaseline | LatencyBaseline | None:
+    """The first whose revision can be got back, otherwise the first that is there."""
+    there = [one for one in known if one is not None]
+    return next((one for one in there if one.commit), there[0] if there else None)
+
+
+def _no_revision(source: QualityBaseline | LatencyBaseline | None) -> str:
+    if source is None:
+        return "no baseline that names a revision"
+    if source.revision is None:
+        return "the baseline was made outside of a git repository, and names no revision"
+    return "the baseline was made of files that no commit holds, and names no revision"

@@ -1,0 +1,431 @@
+"""``baseline`` and ``regress`` as a user sees them; the duet is played by a stand-in."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.cli import regressing
+from harness.duet.result import DuetResult
+from harness.regress.files import Places, write
+from harness.types import Verdict
+from tests.cli.project import Command, make_project
+from tests.unit.baselines import duet_result
+
+OWN = """
+from harness import Ranking
+from own import Overlap
+
+
+class Turned(Overlap):
+    '''Overlap, best first or last.'''
+
+    def __init__(self, *, turn: str = "", fail_on: str = "") -> None:
+        super().__init__(fail_on=fail_on)
+        self.turn = turn
+
+    def search(self, query, k):
+        if self.turn == "stop":
+            raise KeyboardInterrupt
+        hits = super().search(query, k)
+        if self.turn == "all" or (self.turn and query.id.endswith(self.turn)):
+            return Ranking([h for h, _ in reversed(hits)])
+        return Ranking([h for h, _ in hits])
+"""
+QUALITY = "limits: {nDCG@10: -0.01}\n"
+LATENCY = "limits: {p50: 5%}\n"
+BOTH = "limits: {p50: 5%, nDCG@10: -0.01}\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Twelve more queries than usual: as few as a gate of latency and a test can do with."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    folder = make_project(tmp_path)
+    with (folder / "data/queries.jsonl").open("a", encoding="utf-8") as file:
+        file.writelines(
+            json.dumps({"_id": f"n{i:02d}", "text": "red apples and"}) + "\n" for i in range(12)
+        )
+    with (folder / "data/qrels/test.tsv").open("a", encoding="utf-8") as file:
+        file.writelines(f"n{i:02d}\td1\t1\n" for i in range(12))
+    (folder / "turned.py").write_text(OWN, encoding="utf-8")
+    (folder / "mine.yaml").write_text("name: mine\ntarget: turned.py:Turned\n", encoding="utf-8")
+    policy(folder, QUALITY)
+    return folder
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(capsys)
+
+
+def policy(folder: Path, text: str) -> None:
+    (folder / "configs").mkdir(exist_ok=True)
+    (folder / "configs" / "policy.yaml").write_text(text, encoding="utf-8")
+
+
+def baseline(run: Command, *more: str) -> int:
+    return run(
+        *("baseline", "--retriever", "mine.yaml", "--dataset", "data", "--min-calls", "32", *more)
+    )
+
+
+def regress(run: Command, *more: str) -> int:
+    return run("regress", "--retriever", "mine.yaml", "--dataset", "data", *more)
+
+
+def of_quality(folder: Path) -> Path:
+    return folder / "results/baselines/mine-data.json"
+
+
+def of_latency(folder: Path) -> Path:
+    (path,) = (folder / "results/baselines").glob("*/mine-data.json")
+    return path
+
+
+def git(folder: Path, *words: str) -> None:
+    identity = ("-c", "user.name=n", "-c", "user.email=e")
+    subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True)
+
+
+def committed(folder: Path) -> None:
+    git(folder, "init", "-q")
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "all")
+
+
+class TestBaseline:
+    def test_it_writes_two_small_files_and_says_where(self, project: Path, run: Command) -> None:
+        assert baseline(run) == 0
+        assert "Baseline of mine on data (test), k = 10" in run.out
+        assert "written: results/baselines/mine-data.json" in run.out
+        assert f"written: {of_latency(project).relative_to(project)}" in run.out
+        kept = json.loads(of_quality(project).read_text(encoding="utf-8"))
+        assert kept["queries"]["q1"][-1] == 1.0
+        assert "질문" in of_quality(project).read_text(encoding="utf-8")
+        times = json.loads(of_latency(project).read_text(encoding="utf-8"))
+        assert set(times["queries"]) == set(kept["queries"])
+        assert all(type(ns) is int and ns > 0 for ns in times["queries"].values())
+        assert times["protocol"]["min_calls"] == 32
+        assert times["machine"]["fingerprint"] == of_latency(project).parent.name
+
+    def test_it_measures_what_the_policy_limits(self, project: Path, run: Command) -> None:
+        policy(project, "limits: {RBP(p=0.8)@5: -0.01}\n")
+        assert baseline(run, "--metrics", "P@3", "--format", "json") == 0
+        figures = {row["figure"] for row in json.loads(run.out)["changes"]}
+        assert {"RBP(p=0.8)@5", "P@3", "nDCG@10"} <= figures
+
+    def test_it_does_not_overwrite(self, project: Path, run: Command) -> None:
+        baseline(run)
+        before = of_quality(project).read_bytes()
+        assert baseline(run, "--set", "turn=all") == 2
+        assert "mine has a baseline on data" in run.err
+        assert "do: compare with it: regress; replace it: --force" in run.err
+        assert of_quality(project).read_bytes() == before
+
+    def test_force_replaces_it_and_says_what_changes(self, project: Path, run: Command) -> None:
+        baseline(run)
+        assert baseline(run, "--set", "turn=all", "--force") == 0
+        assert re.search(r"nDCG@10 +1.0000 +0", run.out)
+        assert regress(run, "--set", "turn=all") == 0
+
+    def test_another_machine_adds_its_times_only(
+        self, project: Path, run: Command, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        baseline(run)
+        of_latency(project).parent.rename(project / "results/baselines/000000000000")
+        before = of_quality(project).read_bytes()
+        assert baseline(run) == 0
+        assert "the same rankings as before, kept: results/baselines/mine-data.json" in run.out
+        assert of_quality(project).read_bytes() == before
+        assert len(list((project / "results/baselines").glob("*/mine-data.json"))) == 2
+
+    def test_another_machine_does_not_change_quality_unasked(
+        self, project: Path, run: Command
+    ) -> None:
+        baseline(run)
+        of_latency(project).unlink()
+        assert baseline(run, "--set", "turn=all") == 2
+        assert "it would change" in run.err
+        assert regress(run) == 0
+
+    def test_a_dirty_tree_is_told(self, project: Path, run: Command) -> None:
+        committed(project)
+        assert baseline(run) == 0
+        assert "commit first" not in run.out
+        (project / "own.py").write_text("# changed\n" + (project / "own.py").read_text())
+        assert baseline(run, "--force") == 0
+        assert "commit first, then retrieval-bench baseline --retriever mine.yaml" in run.out
+        assert json.loads(of_latency(project).read_text())["revision"]["dirty"] is True
+
+    def test_baselines_themselves_make_no_tree_dirty(self, project: Path, run: Command) -> None:
+        baseline(run)
+        committed(project)
+        assert baseline(run, "--force", "--set", "turn=all") == 0
+        assert baseline(run, "--force", "--set", "turn=all") == 0
+        assert json.loads(of_latency(project).read_text())["revision"]["dirty"] is False
+
+    def test_nothing_answered_is_nothing_to_keep(self, project: Path, run: Command) -> None:
+        assert baseline(run, "--set", "fail_on=''") == 0
+        (project / "data/queries.jsonl").write_text(
+            '{"_id": "q1", "text": "red"}\n{"_id": "q2", "text": "red"}\n', encoding="utf-8"
+        )
+        (project / "data/qrels/test.tsv").write_text(
+            "query-id\tcorpus-id\tscore\nq1\td1\t1\nq2\td1\t1\n", encoding="utf-8"
+        )
+        before = of_quality(project).read_bytes()
+        assert baseline(run, "--force", "--set", "fail_on=red") == 3
+        assert "there is nothing to keep" in run.err
+        assert of_quality(project).read_bytes() == before
+
+
+class TestQuality:
+    def test_identical_rankings_pass(self, project: Path, run: Command) -> None:
+        baseline(run)
+        assert regress(run) == 0
+        assert run.out.startswith("PASS: mine on data (test), k = 10")
+        assert "quality: rankings identical, 16 judged queries" in run.out
+
+    def test_a_bug_fails_and_shows_the_queries(self, project: Path, run: Command) -> None:
+        baseline(run)
+        assert regress(run, "--set", "turn=all") == 1
+        assert run.out.startswith("FAIL: mine on data")
+        assert "nDCG@10: dropped by more than the limit, and not by chance" in run.out
+        assert "Other rankings than the baseline's: 13 of 16 judged queries" in run.out
+        assert "and 3 more; --format json has all" in run.out
+        assert "note: the settings of the retriever are not those of the baseline" in run.out
+        assert (
+            "do: look at the changed queries; where they are as they should be: --accept" in run.out
+        )
+
+    def test_one_changed_query_is_inconclusive(self, project: Path, run: Command) -> None:
+        baseline(run)
+        assert regress(run, "--set", "turn=n05") == 3
+        assert run.out.startswith("INCONCLUSIVE: mine on data")
+        assert " n05     1.0000 -> 0.6309" in run.out
+
+    @pytest.mark.parametrize(("undecided", "code"), [("pass", 0), ("fail", 1), ("inconclusive", 3)])
+    def test_the_policy_says_what_that_means(
+        self, project: Path, run: Command, undecided: str, code: int
+    ) -> None:
+        baseline(run)
+        (project / "own-policy.yaml").write_text(QUALITY + f"undecided: {undecided}\n")
+        assert regress(run, "--set", "turn=n05", "--policy", "own-policy.yaml") == code
+        assert run.out.startswith("INCONCLUSIVE")
+
+    def test_no_baseline_is_told_before_anything_is_measured(
+        self, project: Path, run: Command
+    ) -> None:
+        assert regress(run, "--set", "turn=stop") == 3
+        assert run.out.startswith("NOT MEASURED: mine on data")
+        command = "retrieval-bench baseline --retriever mine.yaml --dataset data --set turn=stop"
+        assert f"do: make one: {command}" in run.out
+
+    @pytest.mark.parametrize("content", ["", "{", "[]", '{"schema_version": 99}'])
+    def test_a_broken_file_is_never_a_pass(self, project: Path, run: Command, content: str) -> None:
+        baseline(run)
+        of_quality(project).write_text(content, encoding="utf-8")
+        assert regress(run) == 3
+        assert run.out.startswith("NOT MEASURED")
+
+    def test_other_data_is_never_a_pass(self, project: Path, run: Command) -> None:
+        baseline(run)
+        with (project / "data/qrels/test.tsv").open("a", encoding="utf-8") as file:
+            file.write("n00\td2\t1\n")
+        assert regress(run) == 3
+        assert "of another dataset fingerprint: its content has changed" in run.out
+        assert regress(run, "--k", "11") == 3
+
+    def test_failing_queries_are_no_pass(self, project: Path, run: Command) -> None:
+        baseline(run)
+        assert regress(run, "--set", "fail_on=apples") == 1
+        assert "1.0000 -> 0.0000 (failed)" in run.out
+        assert "13 queries failed" in run.out
+
+    def test_an_interruption_judges_nothing(self, project: Path, run: Command) -> None:
+        baseline(run)
+        before = of_quality(project).read_bytes()
+        for more in ((), ("--accept",)):
+            assert regress(run, "--set", "turn=stop", *more) == 130
+            assert "PASS" not in run.out
+        assert of_quality(project).read_bytes() == before
+
+    def test_json_is_one_document(self, project: Path, run: Command) -> None:
+        baseline(run)
+        assert regress(run, "--set", "turn=all", "--format", "json") == 1
+        document = json.loads(run.out)
+        assert (document["verdict"], document["exit_code"]) == ("FAIL", 1)
+        assert document["latency"] is None
+        assert len(document["quality"]["changed"]) == 13
+        assert document["baselines"]["quality"]["path"] == "results/baselines/mine-data.json"
+
+    def test_markdown_is_for_a_summary(self, project: Path, run: Command) -> None:
+        baseline(run)
+        assert regress(run, "--format", "markdown") == 0
+        assert run.out.startswith("**PASS: mine on data (test), k = 10**")
+        assert "| nDCG@10 | 1.0000 | 1.0000 | +0.0000 | -0.01 | PASS |" in run.out
+
+
+class TestAccept:
+    def test_it_replaces_and_says_what_changes(self, project: Path, run: Command) -> None:
+        baseline(run)
+        assert regress(run, "--set", "turn=all", "--accept") == 0
+        assert re.search(r"nDCG@10 +1.0000 +0", run.out)
+        assert regress(run, "--set", "turn=all") == 0
+
+    def test_it_makes_the_first_one(self, project: Path, run: Command) -> None:
+        assert regress(run, "--accept") == 0
+        assert "written: results/baselines/mine-data.json" in run.out
+
+    def test_what_is_accepted_is_not_judged(self, project: Path, run: Command) -> None:
+        assert regress(run, "--accept", "--duet", "always") == 2
+        assert "--accept with --duet always" in run.err
+
+    def test_what_cannot_be_written_leaves_everything(self, project: Path, run: Command) -> None:
+        (project / "wall").write_text("", encoding="utf-8")
+        assert regress(run, "--accept", "--baselines", "wall") == 2
+        assert "cannot write the baseline" in run.err
+
+
+class TestLatency:
+    @pytest.fixture
+    def duet(self, monkeypatch: pytest.MonkeyPatch) -> Callable[[DuetResult], list[Any]]:
+        """Put a result in place of a duet; gives the codes that it is asked for."""
+
+        def placed(result: DuetResult) -> list[Any]:
+            asked: list[Any] = []
+
+            def against(code: Any, today: Any, options: Any) -> Callable[[], DuetResult]:
+                def play() -> DuetResult:
+                    asked.append(code)
+                    return result
+
+                return play
+
+            monkeypatch.setattr(regressing, "_duet_against", against)
+            return asked
+
+        return placed
+
+    @pytest.mark.parametrize(
+        ("verdict", "code"),
+        [(Verdict.EQUIVALENT, 0), (Verdict.WORSE, 1), (Verdict.UNDECIDED, 3), (Verdict.MISSING, 3)],
+    )
+    def test_the_duet_decides(
+        self, project: Path, run: Command, duet: Any, verdict: Verdict, code: int
+    ) -> None:
+        policy(project, BOTH)
+        committed(project)
+        baseline(run)
+        asked = duet(duet_result(verdict, 1.08))
+        assert regress(run, "--duet", "always") == code
+        assert (asked[0].retriever, asked[0].threads) == ("mine.yaml", 1)
+        assert "+8.0 %" in run.out
+        assert "mine at WORKTREE" in run.out
+        assert "quality: rankings identical" in run.out
+
+    def test_an_interrupted_duet_is_an_interruption(
+        self, project: Path, run: Command, duet: Any
+    ) -> None:
+        policy(project, LATENCY)
+        committed(project)
+        baseline(run)
+        duet(duet_result(Verdict.EQUIVALENT, interrupted=True))
+        assert regress(run, "--duet", "always") == 130
+
+    def test_another_machine_says_so_and_judges_quality(self, project: Path, run: Command) -> None:
+        policy(project, BOTH)
+        baseline(run)
+        of_latency(project).parent.rename(project / "results/baselines/000000000000")
+        assert regress(run) == 3
+        assert "only of 000000000000: times of another machine say nothing here" in run.out
+        assert "quality: rankings identical" in run.out
+        assert "or measure both revisions here: --duet always" in run.out
+        assert regress(run, "--set", "turn=all") == 1
+
+    def test_another_machine_can_measure_both_revisions(
+        self, project: Path, run: Command, duet: Any
+    ) -> None:
+        policy(project, BOTH)
+        committed(project)
+        baseline(run, "--set", "turn=n05")
+        of_latency(project).unlink()
+        asked = duet(duet_result(Verdict.EQUIVALENT))
+        assert regress(run, "--duet", "always", "--set", "turn=n05") == 0
+        assert asked[0].overrides == ("turn=n05",)
+        assert len(asked[0].commit) == 40
+
+    @pytest.mark.parametrize("content", ["", "{}", '{"schema_version": 99}'])
+    def test_a_broken_file_is_never_a_pass(self, project: Path, run: Command, content: str) -> None:
+        policy(project, BOTH)
+        baseline(run)
+        of_latency(project).write_text(content, encoding="utf-8")
+        assert regress(run) == 3
+        assert "quality: rankings identical" in run.out
+
+    def test_no_revision_is_told(self, project: Path, run: Command) -> None:
+        policy(project, BOTH)
+        baseline(run)
+        assert regress(run, "--duet", "always") == 3
+        assert "the baseline was made outside of a git repository" in run.out
+
+    def test_other_versions_are_told(self, project: Path, run: Command) -> None:
+        policy(project, BOTH)
+        baseline(run)
+        at = Places(project / "results/baselines", "mine", "data", of_latency(project).parent.name)
+        kept = at.read_latency()
+        old = kept.model_copy(update={"packages": {**kept.packages, "numpy": "0.1"}})
+        write([(at.latency, old)])
+        regress(run, "--duet", "never")
+        assert "note: other versions than the baseline's: numpy " in run.out
+        assert "(was 0.1)" in run.out
+
+    @pytest.mark.slow
+    def test_a_real_slow_down_is_found_by_a_real_duet(self, project: Path) -> None:
+        """Nothing stands in for anything here: two revisions, processes of their own."""
+        policy(project, LATENCY)
+        code = "import time\n" + (project / "turned.py").read_text(encoding="utf-8")
+
+        def sleeping(seconds: float) -> None:
+            sleep = f"        time.sleep({seconds})\n"
+            (project / "turned.py").write_text(
+                code.replace("        hits = super", f"{sleep}        hits = super")
+            )
+
+        def made(*words: str) -> subprocess.CompletedProcess[str]:
+            what = ("--retriever", "mine.yaml", "--dataset", "data")
+            return subprocess.run(
+                [sys.executable, "-m", "harness", *words, *what],
+                capture_output=True, encoding="utf-8", check=False,
+            )  # fmt: skip
+
+        sleeping(0.001)
+        committed(project)
+        assert made("baseline").returncode == 0
+        sleeping(0.002)
+        found = made("regress")
+        assert found.returncode == 1, found.stdout + found.stderr
+        assert found.stdout.startswith("FAIL: mine on data")
+        assert "mine.yaml at WORKTREE" in found.stdout
+
+    def test_too_few_queries_are_no_pass(self, project: Path, run: Command) -> None:
+        policy(project, "limits: {p95: 10%}\n")
+        baseline(run)
+        assert regress(run) == 3
+        assert "p95: 16 queries, it takes 200" in run.out
+        assert "do: measure on more queries" in run.out
+
+
+def test_all_that_is_wrong_comes_at_once(project: Path, run: Command) -> None:
+    policy(project, "limits: {p50: 0%}\n")
+    assert run("regress", "--retriever", "nothing", "--dataset", "nowhere") == 2
+    for part in ("problems", "p50: '0%'", "unknown retriever 'nothing'", "nowhere"):
+        assert part in run.err

@@ -1,0 +1,117 @@
+"""The exact text of ``baseline`` and ``regress``; UPDATE_GOLDEN=1 as in test_tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.metrics import parse_metric
+from harness.regress.gate import Regression
+from harness.regress.latency import LatencyResult, When, judge_latency, not_measured
+from harness.regress.policy import Policy
+from harness.regress.quality import QualityResult, judge_quality
+from harness.report import render
+from harness.report.regress_tables import baseline_tables, regress_tables
+from harness.types import Verdict
+from tests.golden.test_tables import golden
+from tests.unit.baselines import DATASET, MACHINE, duet_result, latency, quality
+
+NDCG, RECALL = parse_metric("nDCG@10"), parse_metric("R@10")
+POLICY = Policy({NDCG: 0.01, RECALL: 0.02}, {"p50": 0.05, "p95": 0.1, "slowest-fifth": 0.1})
+COMMIT = "3f2a1c9" + "0" * 33
+SUBJECT: dict[str, Any] = {
+    "retriever": "하이브리드",
+    "dataset": DATASET,
+    "k": 10,
+    "machine": MACHINE,
+    "revision": {"commit": "b" * 40, "dirty": True},
+}
+BASELINES = {
+    "quality": {
+        "path": "results/baselines/하이브리드-tiny.json",
+        "revision": {"commit": COMMIT, "dirty": False},
+        "config": "c0ffee",
+    },
+    "latency": {
+        "path": f"results/baselines/{MACHINE}/하이브리드-tiny.json",
+        "revision": {"commit": COMMIT, "dirty": False},
+        "config": "c0ffee",
+        "date": "2026-11-20T10:00:00+00:00",
+    },
+}
+
+
+def of_quality(drop: float, changed: int) -> QualityResult:
+    """``drop`` in nDCG on so many of 120 queries; recall stays."""
+    before = np.linspace(0.4, 1.0, 120)
+    now = before.copy()
+    now[:changed] -= drop
+    hashes = ["new" if i < changed else "old" for i in range(120)]
+    values = {"nDCG@10": before.tolist(), "R@10": [1.0] * 120}
+    return judge_quality(
+        quality(values, ["old"] * 120),
+        quality({**values, "nDCG@10": now.tolist()}, hashes),
+        POLICY.quality,
+    )
+
+
+def of_latency(ratio: float, verdict: Verdict | None = None) -> LatencyResult:
+    medians = np.linspace(1e6, 3e6, 120)
+    before, now = (latency([round(ns) for ns in m]) for m in (medians, medians * ratio))
+    result = duet_result(verdict or Verdict.MISSING, 1.08)
+    return judge_latency(before, now, POLICY.latency, duet=lambda: result, when=When.SUSPICION)
+
+
+def found(
+    of_quality: QualityResult, of_latency: LatencyResult, *advice: str, **more: Any
+) -> Regression:
+    return Regression(SUBJECT, POLICY, BASELINES, of_quality, of_latency, advice, **more)
+
+
+def test_a_pass() -> None:
+    text = render.plain(regress_tables(found(of_quality(0, 0), of_latency(1.004))))
+    golden("regress_pass.txt", text)
+
+
+def test_a_failure_of_both() -> None:
+    failed = found(
+        of_quality(0.3, 14),
+        of_latency(1.09, Verdict.WORSE),
+        "look at the changed queries; where they are as they should be: --accept",
+        "make it faster; or, where that is the price: --accept",
+    )
+    assert failed.code == 1
+    golden("regress_fail.txt", render.plain(regress_tables(failed)))
+
+
+def test_open_and_unmeasured() -> None:
+    unmeasured = not_measured(
+        POLICY.latency,
+        "no baseline of this machine (abcdef012345), only of 000000000000: times of another "
+        "machine say nothing here",
+    )
+    both = found(
+        of_quality(0.3, 2),
+        unmeasured,
+        "make one here: retrieval-bench baseline --retriever 하이브리드",
+        warnings=("2 queries failed: TimeoutError",),
+    )
+    assert both.code == 3
+    golden("regress_open.txt", render.plain(regress_tables(both)))
+    golden("regress_open.md", render.markdown(regress_tables(both)))
+
+
+def test_a_new_baseline() -> None:
+    document = {
+        **SUBJECT,
+        "written": [BASELINES["latency"]["path"]],
+        "kept": [BASELINES["quality"]["path"]],
+        "changes": [
+            {"figure": "nDCG@10", "unit": "", "before": 0.5976, "now": 0.6012},
+            {"figure": "p50", "unit": "ms", "before": None, "now": 13.94},
+        ],
+        "notes": ["files differ from the last commit"],
+        "warnings": [],
+    }
+    golden("baseline.txt", render.plain(baseline_tables(document)))

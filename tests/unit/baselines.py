@@ -1,0 +1,107 @@
+"""Baselines and duets whose every figure can be chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harness.duet.gates import GATES
+from harness.duet.result import DuetResult, GateResult
+from harness.measure.protocol import Protocol
+from harness.regress.baseline import LatencyBaseline, QualityBaseline
+from harness.types import Verdict
+
+RETRIEVER = {"name": "mine", "hash": "c0ffee", "given": "mine.yaml", "overrides": ["b=1"]}
+DATASET = {
+    "name": "tiny",
+    "split": "test",
+    "fingerprint": "f" * 32,
+    "n_documents": 9,
+    "n_queries": 4,
+}
+MACHINE = "abcdef012345"
+COMMIT = "3f2a1c9" + "0" * 33
+
+
+def quality(
+    values: Mapping[str, Sequence[float]],
+    rankings: Sequence[str] = (),
+    *,
+    commit: str | None = COMMIT,
+    dirty: bool = False,
+    **changed: Any,
+) -> QualityBaseline:
+    """``values`` of each metric, query by query; ``rankings`` are the hashes, by default equal."""
+    names = sorted(values)
+    n = len(values[names[0]])
+    hashes = list(rankings) or ["same"] * n
+    facts: dict[str, Any] = {
+        "retriever": RETRIEVER,
+        "dataset": DATASET,
+        "k": 10,
+        "revision": None if commit is None else {"commit": commit, "dirty": dirty},
+        "convention": "trec",
+        "metrics_version": 1,
+        "metrics": {name: sum(values[name]) / n for name in names},
+        "queries": {
+            f"q{at:04d}": [hashes[at], *(float(values[name][at]) for name in names)]
+            for at in range(n)
+        },
+    }
+    return QualityBaseline.model_validate(facts | changed)
+
+
+def latency(
+    medians: Sequence[int],
+    *,
+    commit: str | None = COMMIT,
+    dirty: bool = False,
+    fingerprint: str = MACHINE,
+    **changed: Any,
+) -> LatencyBaseline:
+    """``medians`` of the queries in nanoseconds."""
+    facts: dict[str, Any] = {
+        "retriever": RETRIEVER,
+        "dataset": DATASET,
+        "k": 10,
+        "revision": None if commit is None else {"commit": commit, "dirty": dirty},
+        "date": "2026-11-20T10:00:00+00:00",
+        "machine": {"fingerprint": fingerprint, "processor": "abacus"},
+        "protocol": Protocol(profile="baseline", min_calls=800, warm_up_s=3.0).as_dict(),
+        "packages": {"numpy": "2.0"},
+        "noise": {"seconds": 1.0},
+        "call": {"p50": {"value": 1.5, "ci95": [1.4, 1.6]}, "p99": {"value": None, "ci95": None}},
+        "mix": {"p50": 1.5, "p95": 2.0},
+        "queries": {f"q{at:04d}": ns for at, ns in enumerate(medians)},
+        "warnings": [],
+    }
+    return LatencyBaseline.model_validate(facts | changed)
+
+
+def duet_result(verdict: Verdict, ratio: float = 1.0, **changed: Any) -> DuetResult:
+    """A duet whose gates p50 and slowest-fifth found ``ratio``."""
+    gates = tuple(
+        GateResult(
+            name,
+            verdict,
+            0.05,
+            GATES[name].delta,
+            ratio,
+            (ratio - 0.01, ratio + 0.01),
+            0.02,
+            launches=5,
+        )
+        for name in ("p50", "slowest-fifth")
+    )
+    facts: dict[str, Any] = {
+        "a": {"name": "mine at 3f2a1c9"},
+        "b": {"name": "mine at WORKTREE"},
+        "dataset": {"name": "tiny", "k": 10},
+        "verdict": verdict,
+        "gates": gates,
+        "launches": 5,
+        "calls": 1000,
+        "queries": 60,
+        "other_rankings": 0,
+    }
+    return DuetResult(**facts | changed)

@@ -1,0 +1,278 @@
+"""The whole answer: exit codes, and a word on what to do in every state."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.errors import RecordError
+from harness.experiment import Candidate, Experiment
+from harness.measure.environment import git_revision
+from harness.measure.protocol import Protocol
+from harness.metrics import METRICS_VERSION, default_metrics, parse_metric
+from harness.regress import files
+from harness.regress.baseline import FAILED, Given, latency_of, quality_of
+from harness.regress.changes import latency_changes, quality_changes
+from harness.regress.files import Places
+from harness.regress.gate import Regression
+from harness.regress.latency import LatencyResult
+from harness.regress.policy import Policy, Undecided
+from harness.regress.quality import QualityGate, QualityResult
+from harness.regress.session import PROTOCOL, SECONDS, Today
+from harness.regress.storing import check_free, store
+from harness.run import Run
+from harness.types import Dataset, Query, Verdict
+from retrievers.callable import CallableRetriever
+from tests.cli.test_regressing import git
+from tests.golden.test_tables import make_run
+from tests.unit.baselines import COMMIT, DATASET, MACHINE, latency, quality
+
+NDCG = parse_metric("nDCG@10")
+POLICY = Policy({NDCG: 0.01}, {"p50": 0.05})
+GIVEN = Given("mine.yaml", ["b=1"], {"commit": COMMIT, "dirty": False})
+PASSES = {Verdict.BETTER, Verdict.EQUIVALENT}
+
+
+def judged(
+    of_quality: Verdict | None, of_latency: Verdict | None, undecided: Undecided
+) -> Regression:
+    gates = () if of_quality is None else (QualityGate("nDCG@10", of_quality, 0.01),)
+    return Regression(
+        {},
+        Policy({}, {}, undecided),
+        {},
+        QualityResult(gates) if gates else None,
+        None if of_latency is None else LatencyResult(of_latency, (), ""),
+    )
+
+
+@pytest.mark.parametrize("undecided", list(Undecided))
+@pytest.mark.parametrize("pair", list(product([None, *Verdict], [None, *Verdict])))
+def test_exit_codes(pair: tuple[Verdict | None, Verdict | None], undecided: Undecided) -> None:
+    found, kinds = judged(*pair, undecided), {v for v in pair if v is not None}
+    if Verdict.WORSE in kinds or (Verdict.UNDECIDED in kinds and undecided is Undecided.FAIL):
+        expected = 1
+    elif not kinds or kinds & {Verdict.MISSING, Verdict.NOT_COMPARABLE}:
+        expected = 3
+    elif Verdict.UNDECIDED in kinds:
+        expected = 0 if undecided is Undecided.PASS else 3
+    else:
+        expected = 0
+    assert found.code == expected
+    assert (found.verdict in PASSES) <= (found.code == 0)
+    assert not (found.code == 0 and kinds - PASSES - {Verdict.UNDECIDED})
+
+
+def today(folder: Path, policy: Policy = POLICY, **given: Any) -> Today:
+    data = Dataset(
+        "tiny", None, (Query("q0000", "text"),), {"q0000": {"d": 1}}, "test", None, "f" * 32
+    )
+    retriever = CallableRetriever(lambda text, k: ["d"])
+    experiment = Experiment(
+        [Candidate("mine", retriever, {})],
+        data,
+        data.queries,
+        10,
+        default_metrics(10),
+        Protocol(),
+        None,
+    )
+    revision = given.pop("revision", {"commit": COMMIT, "dirty": False})
+    places = Places(folder, "mine", "tiny", MACHINE)
+    return Today(experiment, places, policy, Given("mine.yaml", [], revision), "MAKE")
+
+
+class TestWhatIsThere:
+    def test_none(self, tmp_path: Path) -> None:
+        held = today(tmp_path)
+        for one in (held.quality(), held.latency()):
+            assert one.usable is None
+            assert one.remedy == "make one: MAKE"
+
+    def test_both(self, tmp_path: Path) -> None:
+        held = today(tmp_path)
+        kept = quality({"nDCG@10": [1.0]}, metrics_version=METRICS_VERSION)
+        files.write([(held.places.quality, kept), (held.places.latency, latency([1000]))])
+        assert held.quality().usable == kept
+        assert held.latency().usable == latency([1000])
+
+    @pytest.mark.parametrize(
+        ("changed", "told"),
+        [
+            ({"k": 9}, "the baseline has k 9, now it is 10"),
+            ({"dataset": {**DATASET, "split": "dev"}}, "the times are of another dataset split"),
+            ({"protocol": {"levels": []}}, "by a protocol that is not known here"),
+            ({"protocol": {"levels": [50.0], "warmth": 3}}, "by a protocol that is not known"),
+        ],
+    )
+    def test_times_that_cannot_be_used(
+        self, tmp_path: Path, changed: dict[str, Any], told: str
+    ) -> None:
+        held = today(tmp_path)
+        files.write([(held.places.latency, latency([1000], **changed))])
+        found = held.latency()
+        assert found.usable is None
+        assert told in found.why_not
+        assert found.remedy == "make the baseline anew: MAKE --force"
+
+    def test_a_broken_file_says_what_to_do(self, tmp_path: Path) -> None:
+        held = today(tmp_path)
+        held.places.quality.write_text("{", encoding="utf-8")
+        found = held.quality()
+        assert "unreadable baseline: not JSON" in found.why_not
+        assert found.remedy == "take the file from git again, or make it anew: MAKE --force"
+
+
+class TestHowItIsMeasured:
+    def test_as_the_baseline_was(self, tmp_path: Path) -> None:
+        held = today(tmp_path)
+        protocol = Protocol(profile="baseline", min_calls=77, threads=2)
+        held.measure_as(latency([1], protocol=protocol.as_dict()), times=True)
+        assert held.experiment.protocol == protocol
+
+    def test_rankings_only_takes_one_round(self, tmp_path: Path) -> None:
+        held = today(tmp_path)
+        held.measure_as(None, times=False)
+        assert held.experiment.protocol.rounds == 1
+
+    def test_metrics_of_policy_and_baseline(self, tmp_path: Path) -> None:
+        held = today(tmp_path, Policy({parse_metric("P@3"): 0.01}, {}))
+        held.measure_metrics(quality({"P@7": [1.0]}), ["R@2"])
+        names = {str(metric) for metric in held.experiment.metrics}
+        assert {"P@3", "P@7", "R@2", "nDCG@10"} <= names
+        held.measure_metrics(quality({"P@70": [1.0]}, k=100))
+        assert parse_metric("P@70") not in held.experiment.metrics
+
+    def test_short_calls_are_repeated_until_they_fill_some_seconds(self, tmp_path: Path) -> None:
+        held = today(tmp_path)
+        held.measure_as(None, times=True)
+        run = make_run("mine", 0)
+        for mean, calls in ((1.0, 1000 * SECONDS), (1e-9, 50_000), (20.0, None), (None, None)):
+            run.summary["latency_ms"]["mean"] = mean
+            longer = held.longer(run)
+            assert (longer and longer.min_calls) == calls
+        assert held.experiment.protocol.min_calls == PROTOCOL["min_calls"]
+
+
+def measured(shift: int = 0) -> Run:
+    """A run with all that a baseline keeps."""
+    run = make_run("mine", shift)
+    environment = {"machine": {"fingerprint": MACHINE, "mhz": float("nan")}, "packages": {}}
+    facts = {"retriever": {"hash": "c0ffee"}, "environment": environment, "noise": {}}
+    manifest = {**run.manifest, **facts, "protocol": Protocol().as_dict()}
+    return replace(run, manifest=manifest)
+
+
+class TestOfARun:
+    def test_quality_has_all_queries_and_values(self) -> None:
+        run = measured(1)
+        found = quality_of(run, GIVEN)
+        assert set(found.queries) == set(run.rankings.query_ids)
+        assert len(found.queries["none"]) == 1
+        values = found.values("nDCG@10", list(run.evaluation.query_ids))
+        assert values.tolist() == run.evaluation.values(NDCG).tolist()
+        assert found.metrics["nDCG@10"] == run.evaluation.mean(NDCG).mean
+
+    def test_other_rankings_have_other_hashes_and_equal_ones_equal(self) -> None:
+        one, same, other = (quality_of(measured(shift), GIVEN) for shift in (0, 4, 1))
+        assert {q: row[0] for q, row in one.queries.items()} == {
+            q: row[0] for q, row in same.queries.items()
+        }
+        assert all(one.ranking(q) != other.ranking(q) for q in one.evaluated)
+
+    def test_a_failed_query_has_no_ranking(self) -> None:
+        run = measured()
+        status = ("TimeoutError: late", *run.status[1:])
+        failed = replace(run, status=status)
+        assert quality_of(failed, GIVEN).ranking(run.rankings.query_ids[0]) == FAILED
+
+    def test_latency_has_the_median_of_every_query(self) -> None:
+        run = measured()
+        found = latency_of(run, GIVEN)
+        assert found is not None
+        timings = run.timings
+        assert len(found.queries) == 40
+        for query, median in found.queries.items():
+            number = run.rankings.query_ids.index(query)
+            expected = np.median(timings.wall_ns[timings.query == number])
+            assert median == pytest.approx(expected, abs=0.5)
+        assert found.call["p50"]["value"] == run.summary["latency_ms"]["p50"]["value"]
+
+    def test_a_replayed_run_has_no_times(self) -> None:
+        run = measured()
+        run.summary["latency_ms"]["mean"] = None
+        assert latency_of(run, GIVEN) is None
+
+
+class TestStoring:
+    def places(self, folder: Path, machine: str = MACHINE) -> Places:
+        return Places(folder, "mine", "tiny", machine)
+
+    def test_it_is_refused_only_where_something_would_change(self, tmp_path: Path) -> None:
+        one, other = quality({"RR": [1.0]}), quality({"RR": [0.5]}, ["other"])
+        here, there = self.places(tmp_path), self.places(tmp_path, "another")
+        check_free(here)
+        assert store(here, one, latency([1]), force=False).kept == ()
+        with pytest.raises(RecordError, match="has a baseline"):
+            check_free(here)
+        added = store(there, one, latency([1], fingerprint="another"), force=False)
+        assert added.written == (str(there.latency),)
+        with pytest.raises(RecordError, match="it would change"):
+            store(self.places(tmp_path, "third"), other, latency([1]), force=False)
+        with pytest.raises(RecordError, match="it would change"):
+            store(here, one, latency([2]), force=False)
+        assert here.read_latency() == latency([1])
+        replaced = store(here, other, latency([2]), force=True)
+        assert len(replaced.written) == 2
+        assert here.read_quality() == other
+
+    def test_rounding_is_no_change(self, tmp_path: Path) -> None:
+        store(self.places(tmp_path), quality({"RR": [0.3]}), None, force=False)
+        again = store(
+            self.places(tmp_path), quality({"RR": [0.1 + 0.2]}), latency([1]), force=False
+        )
+        assert again.kept == (str(self.places(tmp_path).quality),)
+
+    def test_a_broken_file_is_not_overwritten_unasked(self, tmp_path: Path) -> None:
+        at = self.places(tmp_path)
+        at.quality.write_text("{", encoding="utf-8")
+        with pytest.raises(RecordError, match="it would change"):
+            store(at, quality({"RR": [1.0]}), None, force=False)
+        store(at, quality({"RR": [1.0]}), None, force=True)
+        assert at.read_quality() == quality({"RR": [1.0]})
+
+    def test_changes_name_every_figure(self) -> None:
+        rows = quality_changes(quality({"RR": [1.0]}), quality({"AP": [0.5], "RR": [0.5]}))
+        assert [(row.figure, row.before, row.now) for row in rows] == [
+            ("AP", None, 0.5),
+            ("RR", 1.0, 0.5),
+        ]
+        times = latency_changes(None, latency([1]))
+        assert [(row.figure, row.before, row.now) for row in times] == [("p50", None, 1.5)]
+
+
+def test_a_folder_besides_makes_no_tree_dirty(tmp_path: Path) -> None:
+    for name in ("code.py", "kept/a.json"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("1", encoding="utf-8")
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-qm", "all")
+    (tmp_path / "kept/a.json").write_text("2", encoding="utf-8")
+
+    def dirty(besides: Path | None) -> bool:
+        revision = git_revision(tmp_path, besides=besides)
+        assert revision is not None
+        return bool(revision["dirty"])
+
+    assert dirty(None)
+    assert not dirty(Path("kept"))
+    assert not dirty(tmp_path / "kept")
+    assert dirty(tmp_path.parent)  # outside: nothing is left out
+    (tmp_path / "code.py").write_text("2", encoding="utf-8")
+    assert dirty(Path("kept"))

@@ -1,0 +1,181 @@
+"""Stored times raise a suspicion and nothing more; the duet has the verdict."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.duet.result import DuetResult
+from harness.errors import ConfigError
+from harness.measure.protocol import Protocol
+from harness.regress.baseline import LatencyBaseline, protocol_of
+from harness.regress.latency import LatencyResult, When, incomparable, judge_latency
+from harness.types import Verdict
+from tests.unit.baselines import duet_result, latency
+
+LIMITS = {"p50": 0.06, "slowest-fifth": 0.10}
+MEDIANS = np.random.default_rng(1).integers(1_000_000, 3_000_000, 60)
+
+
+class FakeDuet:
+    """Counts how often it is played."""
+
+    def __init__(self, result: DuetResult | Exception) -> None:
+        self.result = result
+        self.played = 0
+
+    def __call__(self) -> DuetResult:
+        self.played += 1
+        if isinstance(self.result, Exception):
+            raise self.result
+        return self.result
+
+
+def looked(
+    ratio: float | np.ndarray[Any, Any],
+    duet: FakeDuet | None,
+    when: When = When.SUSPICION,
+    limits: dict[str, float] | None = None,
+    reason: str = "",
+) -> LatencyResult:
+    """``MEDIANS`` now ``ratio`` times as long."""
+    before, now = stored(MEDIANS), stored(MEDIANS * ratio)
+    return judge_latency(before, now, limits or LIMITS, duet=duet, when=when, reason=reason)
+
+
+def stored(medians: np.ndarray[Any, Any]) -> LatencyBaseline:
+    return latency([round(ns) for ns in medians.tolist()])
+
+
+@pytest.mark.parametrize("ratio", [0.96, 1.0, 1.019])
+def test_times_that_look_the_same_pass_without_a_duet(ratio: float) -> None:
+    duet = FakeDuet(duet_result(Verdict.WORSE))
+    found = looked(ratio, duet)
+    assert found.verdict is Verdict.EQUIVALENT
+    assert duet.played == 0
+    assert found.reason.startswith("no sign of it getting slower: p50 ")
+    assert found.gates[0].stored == pytest.approx(ratio, abs=1e-5)
+
+
+@pytest.mark.parametrize("ratio", [1.0201, 1.1, 3.0])
+def test_a_third_of_the_limit_starts_a_duet(ratio: float) -> None:
+    duet = FakeDuet(duet_result(Verdict.EQUIVALENT))
+    found = looked(ratio, duet)
+    assert duet.played == 1
+    assert found.verdict is Verdict.EQUIVALENT
+    assert found.duet is duet.result
+    assert found.gates[0].ratio == 1.0
+
+
+def test_stored_times_that_are_far_too_slow_clear_nothing() -> None:
+    """A baseline of a busy machine would hide a slow-down for good."""
+    duet = FakeDuet(duet_result(Verdict.WORSE, 1.1))
+    assert looked(0.9, duet).verdict is Verdict.WORSE
+    assert duet.played == 1
+
+
+def test_a_slow_tail_alone_starts_a_duet() -> None:
+    ratio = np.where(np.sort(MEDIANS)[-12] <= MEDIANS, 1.1, 1.0)
+    duet = FakeDuet(duet_result(Verdict.EQUIVALENT))
+    found = looked(ratio, duet)
+    assert [gate.suspicious for gate in found.gates] == [False, True]
+    assert duet.played == 1
+
+
+@pytest.mark.parametrize("verdict", list(Verdict))
+def test_the_verdict_is_that_of_the_duet(verdict: Verdict) -> None:
+    found = looked(1.5, FakeDuet(duet_result(verdict, 1.07)))
+    assert found.verdict is verdict
+    assert [gate.verdict for gate in found.gates] == [verdict] * 2
+    assert found.gates[0].interval == (1.06, 1.08)
+
+
+def test_an_interrupted_duet_never_passes() -> None:
+    duet = FakeDuet(duet_result(Verdict.EQUIVALENT, interrupted=True))
+    assert looked(1.5, duet).verdict is Verdict.MISSING
+    failed = FakeDuet(duet_result(Verdict.WORSE, interrupted=True))
+    assert looked(1.5, failed).verdict is Verdict.WORSE
+
+
+def test_a_duet_without_a_gate_leaves_it_unmeasured() -> None:
+    found = looked(1.5, FakeDuet(duet_result(Verdict.MISSING, gates=(), reason="all lost")))
+    assert [gate.verdict for gate in found.gates] == [Verdict.MISSING] * 2
+    assert found.verdict is Verdict.MISSING
+    assert "all lost" in found.reason
+
+
+def test_a_duet_that_cannot_be_made_is_no_verdict() -> None:
+    duet = FakeDuet(ConfigError("no commit 3f2a1c9", fix="fetch it"))
+    found = looked(1.5, duet)
+    assert (found.verdict, found.broken) == (Verdict.MISSING, True)
+    assert "the duet cannot be made: no commit 3f2a1c9" in found.reason
+
+
+def test_never_leaves_a_suspicion_open_and_passes_without_one() -> None:
+    duet = FakeDuet(duet_result(Verdict.EQUIVALENT))
+    found = looked(1.5, duet, When.NEVER)
+    assert found.verdict is Verdict.UNDECIDED
+    assert "only a duet can tell, and none was to be made" in found.reason
+    assert looked(1.0, duet, When.NEVER).verdict is Verdict.EQUIVALENT
+    assert duet.played == 0
+
+
+def test_always_asks_the_duet_also_without_stored_times() -> None:
+    for before in (stored(MEDIANS), None):
+        duet = FakeDuet(duet_result(Verdict.WORSE, 1.2))
+        found = judge_latency(before, None, LIMITS, duet=duet, when=When.ALWAYS)
+        assert (found.verdict, duet.played) == (Verdict.WORSE, 1)
+
+
+def test_no_revision_no_verdict() -> None:
+    found = looked(1.5, None, reason="the baseline names no revision")
+    assert found.verdict is Verdict.MISSING
+    assert found.reason.endswith("only a duet can tell: the baseline names no revision")
+    assert looked(1.0, None).verdict is Verdict.EQUIVALENT  # none was needed
+    always = judge_latency(None, None, LIMITS, duet=None, when=When.ALWAYS, reason="none")
+    assert (always.verdict, always.reason) == (Verdict.MISSING, "none")
+
+
+def test_nothing_stored_or_nothing_answered_is_nothing_measured() -> None:
+    duet = FakeDuet(duet_result(Verdict.EQUIVALENT))
+    for before, now in ((None, stored(MEDIANS)), (stored(MEDIANS), None), (None, None)):
+        found = judge_latency(before, now, LIMITS, duet=duet)
+        assert found.verdict is Verdict.MISSING
+        assert found.reason == "no call was answered"
+    assert duet.played == 0
+
+
+def test_gates_that_take_more_queries_are_told_and_not_judged() -> None:
+    found = looked(1.0, None, limits={"p50": 0.05, "p95": 0.10})
+    assert [gate.gate for gate in found.gates] == ["p50"]
+    assert found.unsupported == ("p95: 60 queries, it takes 200",)
+    only = looked(1.0, None, limits={"p95": 0.10})
+    assert only.verdict is Verdict.MISSING
+    assert [gate.verdict for gate in only.gates] == [Verdict.MISSING]
+
+
+def test_the_document_has_all_of_it() -> None:
+    document = looked(1.5, FakeDuet(duet_result(Verdict.WORSE, 1.4))).as_dict()
+    assert document["verdict"] == "FAIL"
+    assert document["gates"][0]["starts_at"] == pytest.approx(0.02)
+    assert document["gates"][0]["stored"] == pytest.approx(1.5, abs=1e-5)
+    assert document["gates"][0]["interval"] == [1.39, pytest.approx(1.41)]
+    assert document["duet"]["verdict"] == "FAIL"
+
+
+def test_times_by_another_protocol_are_not_compared() -> None:
+    protocol = Protocol(profile="baseline", min_calls=800, warm_up_s=3.0).as_dict()
+    before = stored(MEDIANS)
+    assert incomparable(before, protocol, 10) == ""
+    assert incomparable(before, protocol, 5) == "the baseline has k 10, now it is 5"
+    other = {**protocol, "warm_up_calls": 60}
+    assert "another protocol: warm up calls 50, now 60" in incomparable(before, other, 10)
+
+
+def test_the_protocol_of_a_baseline_is_used_again() -> None:
+    protocol = Protocol(profile="baseline", min_calls=123, threads=3, levels=(50.0, 99.9))
+    assert protocol_of(latency([1], protocol=protocol.as_dict())) == protocol
+    with pytest.raises(TypeError):
+        protocol_of(latency([1], protocol={"levels": [50.0], "colour": "red"}))

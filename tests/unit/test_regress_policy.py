@@ -1,0 +1,95 @@
+"""The policy: what it takes, and that nonsense is refused with everything that is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.config import packaged_configs
+from harness.errors import ConfigError
+from harness.metrics import parse_metric
+from harness.regress.policy import Undecided, find_policy, load_policy
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "policy.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def refused(folder: Path, text: str, k: int = 10) -> str:
+    with pytest.raises(ConfigError) as caught:
+        load_policy(written(folder, text), k=k)
+    return caught.value.render()
+
+
+def test_the_shipped_policy_is_one() -> None:
+    policy = load_policy(packaged_configs() / "policy.yaml", k=10)
+    assert policy.latency == {"p50": 0.05, "p95": 0.10, "slowest-fifth": 0.10}
+    assert policy.quality == {parse_metric("nDCG@10"): 0.01}
+    assert policy.undecided is Undecided.INCONCLUSIVE
+
+
+def test_the_users_own_policy_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert find_policy() == packaged_configs() / "policy.yaml"
+    (tmp_path / "configs").mkdir()
+    own = written(tmp_path / "configs", "limits: {p50: 7.5 %}\nundecided: pass\n")
+    assert find_policy() == own
+    policy = load_policy(k=10)
+    assert (policy.latency, policy.quality) == ({"p50": 0.075}, {})
+    assert policy.undecided is Undecided.PASS
+    assert policy.as_dict() == {
+        "source": str(own),
+        "limits": {"p50": 0.075},
+        "undecided": "pass",
+    }
+
+
+@pytest.mark.parametrize(
+    ("limits", "told"),
+    [
+        ("{}", "nothing would be judged"),
+        ("{p50: 0%}", "p50: '0%' is no largest acceptable slow-down"),
+        ("{p50: -5%}", "p50: '-5%' is no largest acceptable slow-down"),
+        ("{p50: 0.05}", "p50: 0.05 is no largest acceptable slow-down: write one such as 5%"),
+        ("{p50: nan%}", "no largest acceptable slow-down"),
+        ("{p50: 1%}", "p50: 1% is too small: two measurements of the same code"),
+        ("{p99: 5%}", "p99: no gate of that name: p50, p95, slowest-fifth"),
+        ("{slowest_fifth: 5%}", "did you mean slowest-fifth"),
+        ("{nDGC@10: -0.01}", "unknown limit 'nDGC@10': did you mean nDCG"),
+        ("{nDCG@ten: -0.01}", "nDCG@ten: NAME, NAME@k or"),
+        ("{nDCG@10: 0.01}", "nDCG@10: 0.01 is no largest acceptable drop"),
+        ("{nDCG@10: 0}", "is no largest acceptable drop"),
+        ("{nDCG@10: -1}", "is no largest acceptable drop"),
+        ("{nDCG@10: -1%}", "is no largest acceptable drop: write a number below 0"),
+        ("{nDCG@10: true}", "is no largest acceptable drop"),
+        ("{nDCG@10: -.nan}", "is no largest acceptable drop"),
+        ("{GMAP: -0.01}", "its mean is geometric"),
+        ("{MAP: -0.01, AP: -0.02}", "AP is there twice"),
+        ("[p50]", "'limits': Input should be a valid dictionary"),
+    ],
+)
+def test_nonsense_is_refused(tmp_path: Path, limits: str, told: str) -> None:
+    assert told in refused(tmp_path, f"limits: {limits}\n")
+
+
+def test_all_faults_come_at_once(tmp_path: Path) -> None:
+    told = refused(tmp_path, "limits: {p50: 0%, ndcg: 3}\nundecided: maybe\nlimit: {}\n")
+    for part in ("p50: '0%'", "nDCG: 3 is", "'maybe': fail, inconclusive, pass", "key 'limit'"):
+        assert part in told
+    assert "accepted: keys limits, undecided" in told
+    assert str(tmp_path / "policy.yaml") in told
+
+
+def test_a_metric_that_looks_below_k_is_refused(tmp_path: Path) -> None:
+    told = refused(tmp_path, "limits: {nDCG@10: -0.01, R@100: -0.01}\n", k=20)
+    assert "limits for R@100 with k = 20" in told
+    assert "raise --k to 100" in told
+
+
+def test_a_file_that_is_not_there_or_no_mapping(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot read"):
+        load_policy(tmp_path / "none.yaml", k=10)
+    assert "the file holds NoneType" in refused(tmp_path, "")
