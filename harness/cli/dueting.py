@@ -20,6 +20,7 @@ from harness.cli.console import (
 
 if TYPE_CHECKING:
     from harness.duet.controller import DuetProtocol
+    from harness.duet.environments import Setup
     from harness.duet.result import DuetResult
     from harness.duet.sides import Place, Side
 
@@ -66,19 +67,7 @@ def add_duet(commands: Any) -> None:
     duet.add_argument("--split", default="test", help="split of the judgements (default: test)")
     duet.add_argument("--k", type=int, default=10, help="hits per query (default: 10)")
     duet.add_argument("--out", type=Path, metavar="DIR", help="folder of the record")
-    prepared = duet.add_argument_group("environments of revisions whose dependencies differ")
-    prepared.add_argument(
-        "--extras",
-        nargs="*",
-        metavar="NAME",
-        help="optional dependencies to install (default: those that are installed now)",
-    )
-    prepared.add_argument(
-        "--setup",
-        default="",
-        metavar="COMMAND",
-        help="run this once in the folder of each revision instead of installing",
-    )
+    add_environments(duet)
     duet.add_argument(
         "--limit",
         nargs="+",
@@ -101,6 +90,30 @@ def add_duet(commands: Any) -> None:
     )
     add_format(duet)
     duet.set_defaults(run=_duet)
+
+
+def add_environments(parser: argparse.ArgumentParser) -> None:
+    """How the code of a revision gets the packages it needs."""
+    prepared = parser.add_argument_group("environments of revisions whose dependencies differ")
+    prepared.add_argument(
+        "--extras",
+        nargs="*",
+        metavar="NAME",
+        help="optional dependencies to install (default: those that are installed now)",
+    )
+    prepared.add_argument(
+        "--setup",
+        default="",
+        metavar="COMMAND",
+        help="run this once in the folder of each revision instead of installing",
+    )
+
+
+def setup_of(options: argparse.Namespace) -> Setup:
+    """What the options of :func:`add_environments` say."""
+    from harness.duet.environments import Setup
+
+    return Setup(None if options.extras is None else tuple(options.extras), options.setup)
 
 
 def _duet(options: argparse.Namespace) -> int:
@@ -220,11 +233,10 @@ def _side(options: argparse.Namespace, side: str, retriever: str, told: Any) -> 
 
 
 def _place(options: argparse.Namespace, side: str, told: Any) -> Place:
-    from harness.duet.environments import Setup
     from harness.duet.revisions import WORKTREE, place_of
     from harness.duet.sides import Place
 
     if options.rev_a is None and options.rev_b is None:
         return Place.here()
-    setup = Setup(None if options.extras is None else tuple(options.extras), options.setup)
+    setup = setup_of(options)
     return place_of(getattr(options, f"rev_{side}") or WORKTREE, setup=setup, reporter=told)

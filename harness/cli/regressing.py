@@ -19,6 +19,7 @@ from harness.cli.console import (
     say,
     show,
 )
+from harness.cli.dueting import add_environments, setup_of
 
 if TYPE_CHECKING:
     from harness.duet.result import DuetResult
@@ -77,6 +78,7 @@ def add_regress(commands: Any) -> None:
         action="store_true",
         help="replace the baseline by what is measured now, and say what that changes",
     )
+    add_environments(regress)
     add_format(regress)
     regress.set_defaults(run=_regress)
 
@@ -278,26 +280,33 @@ def _duet_against(code: Code, today: Today, options: argparse.Namespace) -> Duet
     """A duet of the code of the baseline and that of today."""
 
     def duet() -> DuetResult:
-        from harness.data import found_at
+        from harness.data import pinned
         from harness.duet import controller
+        from harness.duet.record import write_duet
         from harness.duet.revisions import WORKTREE, place_of, wrong_code
         from harness.duet.sides import Side
+        from harness.errors import RecordError
 
+        setup = setup_of(options)
         with output_kept_clean(), reporter() as told:
-            return controller.duet(
-                Side(code.retriever, place_of(code.commit, reporter=told), code.overrides),
-                Side(
-                    today.given.retriever,
-                    place_of(WORKTREE, reporter=told),
-                    tuple(today.given.overrides),
-                ),
-                found_at(options.dataset),
+            then = place_of(code.commit, setup=setup, reporter=told)
+            now = place_of(WORKTREE, setup=setup, reporter=told)
+            result = controller.duet(
+                Side(code.retriever, then, code.overrides),
+                Side(today.given.retriever, now, tuple(today.given.overrides)),
+                pinned(options.dataset),
                 split=options.split,
                 k=options.k,
                 protocol=controller.DuetProtocol(limits=today.policy.latency, threads=code.threads),
                 reporter=told,
                 wrong_code=wrong_code,
             )
+        try:
+            if result.launched:
+                write_duet(result)
+        except RecordError as problem:  # the verdict does not need it
+            say(f"retrieval-bench: the duet is not kept: {problem.render()}")
+        return result
 
     return duet
 
