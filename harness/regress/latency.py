@@ -160,7 +160,7 @@ def judge_latency(
     if when is When.ALWAYS:
         if duet is None:
             return not_measured(limits, reason)
-        return _by_duet(not_measured(limits, "measured side by side"), duet)
+        return _by_duet(not_measured(limits, ""), duet)
     if before is None or now is None:
         return not_measured(limits, reason or "no call was answered")
     looked = _looked_at(before, now, limits)
@@ -231,7 +231,8 @@ def _by_duet(looked: LatencyResult, duet: Duet) -> LatencyResult:
     except HarnessError as problem:
         why = " ".join(problem.render().split())
         return replace(
-            _unjudged(looked, f"{looked.reason}; the duet cannot be made: {why}"), broken=True
+            _unjudged(looked, f"{looked.reason}; the duet cannot be made: {why}".lstrip("; ")),
+            broken=True,
         )
     judged = {gate.gate: gate for gate in found.gates}
     gates = []
@@ -251,7 +252,8 @@ def _by_duet(looked: LatencyResult, duet: Duet) -> LatencyResult:
     verdict = found.verdict
     if found.interrupted and verdict is not Verdict.WORSE:
         verdict = Verdict.MISSING
-    reason = "; ".join(filter(None, (looked.reason, found.reason)))
+    told = f"side by side: {WORDS[verdict]}"
+    reason = "; ".join(filter(None, (looked.reason, told, found.reason)))
     return replace(looked, verdict=verdict, gates=tuple(gates), reason=reason, duet=found)
 
 
