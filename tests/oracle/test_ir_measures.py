@@ -99,6 +99,7 @@ def test_judged_is_as_in_ir_measures_where_no_grade_is_negative() -> None:
     _compare(generated(411, 1000, kinds=("distinct",), lowest=0), OWN)
 
 
+@pytest.mark.slow
 def test_err_and_the_exponential_ndcg_are_as_gdeval_rounds_them() -> None:
     if shutil.which("perl") is None:
         pytest.skip("perl is missing, which ir-measures calls for these")

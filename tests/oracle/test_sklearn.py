@@ -48,7 +48,7 @@ def _ours(name: str, grades: Mapping[str, int], scores: Mapping[str, float]) -> 
 
 
 @pytest.mark.parametrize("gain", ["linear", "exp"])
-@pytest.mark.parametrize("k", [1, 3, 10, 100])
+@pytest.mark.parametrize("k", [3, 100, *(pytest.param(k, marks=pytest.mark.slow) for k in (1, 10))])
 def test_generated_queries_score_as_in_scikit_learn(gain: str, k: int) -> None:
     data = generated(500 + k, 600, kinds=("distinct",), missing=0)
     name = f"nDCG(gain={gain})@{k}"

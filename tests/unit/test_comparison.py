@@ -506,7 +506,7 @@ def test_who_was_beaten_by_whom() -> None:
     assert group.beaten("nDCG@10") == {"low": [], "high": [0], "other": [0]}
 
 
-@pytest.mark.parametrize("n", [27, 50])
+@pytest.mark.parametrize("n", [27, pytest.param(50, marks=pytest.mark.slow)])
 def test_many_systems_of_one_name_stay_apart(n: int) -> None:
     comparison = compare_runs([run("same", BASE[:20])] * n)
     assert len(set(comparison.names)) == n
