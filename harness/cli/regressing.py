@@ -45,7 +45,7 @@ def add_baseline(commands: Any) -> None:
         help="further ones than those of the policy and the usual ones",
     )
     baseline.add_argument(
-        "--min-calls", type=int, metavar="N", help="measured calls in all (default: 800)"
+        "--min-calls", type=int, metavar="N", help="measured calls in all (default: 400)"
     )
     baseline.add_argument(
         "--timeout", type=float, metavar="S", help="seconds per call (default: 60)"

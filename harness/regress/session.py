@@ -28,7 +28,7 @@ from harness.regress.quality import QualityResult
 from harness.run import Run
 from harness.types import Verdict
 
-PROTOCOL: Mapping[str, Any] = {"profile": "baseline", "min_calls": 800, "warm_up_s": 3.0}
+PROTOCOL: Mapping[str, Any] = {"profile": "baseline", "min_calls": 400, "warm_up_s": 3.0}
 """Of a baseline, unless it is asked for another: a few rounds, since stored times only raise a
 suspicion. Whatever is held against it is measured by the same."""
 
