@@ -37,6 +37,8 @@ COMMANDS = [
 @pytest.mark.parametrize("line", sorted(set(COMMANDS)))
 def test_every_command_is_one_that_exists(line: str) -> None:
     words = shlex.split(line)
+    while re.fullmatch(r"[A-Z_]+=.*", words[0]):  # a variable set for this one command
+        del words[0]
     if words[0] == "make":
         if shutil.which("make") is None:
             pytest.skip("make is not installed")
