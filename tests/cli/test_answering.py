@@ -164,6 +164,7 @@ class TestSubmit:
         printed = [" ".join(line.split()) for line in run.out.splitlines() if line.strip()]
         assert printed == [" ".join(line.split()) for line in shown.splitlines() if line.strip()]
 
+    @pytest.mark.slow
     def test_every_field_is_in_the_guide(self, project: Path, run: Command) -> None:
         assert run(*SUBMIT, "--format", "json") == 0
         document = json.loads(run.out)
@@ -182,6 +183,7 @@ class TestSubmit:
         assert max(map(len, rows)) <= 80
         assert "f.-return" in run.out
 
+    @pytest.mark.slow
     def test_the_joined_conversation_finds_more(self, project: Path, run: Command) -> None:
         found = {}
         for rule in ("last", "joined", "own.py:standalone"):
@@ -294,6 +296,7 @@ class TestQa:
             "answers": [{"text": "25 days", "document": here, "start": 19, "end": 26}],
         }
 
+    @pytest.mark.slow
     def test_saved_answers_score_the_same_here_and_by_the_reader_command(
         self, project: Path, run: Command
     ) -> None:
@@ -396,6 +399,7 @@ def test_help_answers_without_loading_anything_heavy(command: str) -> None:
 
 
 class TestInterrupted:
+    @pytest.mark.slow
     def test_answers_so_far_are_kept_and_can_be_scored(self, project: Path, run: Command) -> None:
         reader = ("--reader", "own.py:stopping", "--out", "answers.jsonl")
         assert run(*QA, *reader) == 130

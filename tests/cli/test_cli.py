@@ -124,6 +124,7 @@ class TestBench:
         assert summary["n_failed"] == 1
         assert summary["metrics"]["RR@10"] == {"mean": 0.75, "ci95": [0.25, 1.0], "n": 4}
 
+    @pytest.mark.slow
     def test_when_every_query_fails_nothing_was_judged(self, project: Path, run: Command) -> None:
         code = run(
             *("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK),
@@ -164,6 +165,7 @@ class TestCompare:
         }  # fmt: skip
         assert (row["difference"], row["p"], row["verdict"]) == (0.0, 1.0, "undecided")
 
+    @pytest.mark.slow
     def test_runs_on_different_data_are_not_comparable(self, project: Path, run: Command) -> None:
         run("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK, "--out", "one")
         with (project / "data/corpus.jsonl").open("a", encoding="utf-8") as file:
@@ -249,6 +251,7 @@ class TestBadInput:
         assert run("bench", "--retriever", "own.yaml", "--dataset", "data") == 2
         assert "cannot write the run" in run.err
 
+    @pytest.mark.slow
     def test_a_disk_that_fills_up_costs_the_folder_but_not_the_figures(
         self, project: Path, run: Command, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -388,6 +391,7 @@ class TestRetrieversThatMisbehave:
         out, err = process.communicate(timeout=60)
         return process.returncode, out, err
 
+    @pytest.mark.slow
     def test_what_it_prints_does_not_spoil_the_json(self, project: Path) -> None:
         code, out, err = self.bench("Noisy", "--format", "json")
         assert code == 0
@@ -404,6 +408,7 @@ class TestRetrieversThatMisbehave:
         assert code == 2
         assert "indexing failed with SystemExit" in err
 
+    @pytest.mark.slow
     def test_a_mistake_after_the_measurement_does_not_cost_it(self, project: Path) -> None:
         code, out, err = self.bench("Unfriendly")
         assert code == 0, err
@@ -411,6 +416,7 @@ class TestRetrieversThatMisbehave:
         assert "close() of retriever 'Unfriendly' failed" in err
         assert (only_run(project) / "summary.json").exists()
 
+    @pytest.mark.slow
     @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
     def test_ctrl_c_while_saving_waits_until_it_is_saved(self, project: Path) -> None:
         code, out, err = self.bench("Impatient")
@@ -457,6 +463,7 @@ def test_a_reader_that_goes_away_is_no_error(project: Path, format_: str) -> Non
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_result_that_cannot_be_printed_is_told(project: Path) -> None:
     with Path("/dev/full").open("w", encoding="utf-8") as full:
@@ -468,6 +475,7 @@ def test_a_result_that_cannot_be_printed_is_told(project: Path) -> None:
     assert "cannot print the result: No space left on device" in done.stderr
 
 
+@pytest.mark.slow
 def test_options_that_cannot_apply_are_refused(project: Path, run: Command) -> None:
     for out in ("one", "two"):
         run("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK, "--out", out)
@@ -525,6 +533,7 @@ class Slow(Overlap):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 def test_ctrl_c_keeps_what_was_finished(project: Path) -> None:
     (project / "slow.py").write_text(SLOW, encoding="utf-8")
@@ -549,6 +558,7 @@ def test_ctrl_c_keeps_what_was_finished(project: Path) -> None:
     assert summary["n_unreached"] == 0
 
 
+@pytest.mark.slow
 def test_an_interrupted_comparison_says_so_also_when_nothing_can_be_compared(
     project: Path, run: Command
 ) -> None:
@@ -638,6 +648,7 @@ def test_a_project_with_folders_of_our_names_is_no_obstacle(project: Path) -> No
     assert "Mine on data" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_saved_run_has_pictures_unless_they_are_declined(project: Path, run: Command) -> None:
     pytest.importorskip("matplotlib")
     arguments = (
@@ -682,6 +693,7 @@ def test_a_picture_that_cannot_be_drawn_costs_nothing_else(
     assert "nDCG@10" in run.out
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="launches need POSIX")
 def test_launches_share_the_calls_and_are_told(project: Path, run: Command) -> None:
     arguments = ("bench", "--retriever", "own.yaml", "--dataset", "data", "--no-pictures")
@@ -697,6 +709,7 @@ def test_launches_share_the_calls_and_are_told(project: Path, run: Command) -> N
     assert run("compare", "launched", "copied", "--format", "json") == 0
 
 
+@pytest.mark.slow
 def test_a_start_from_cold_is_shown_and_kept(project: Path, run: Command) -> None:
     arguments = ("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK, "--cold", "1")
     assert run(*arguments, "--out", "cold", "--format", "json") == 0

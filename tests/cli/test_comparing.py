@@ -57,6 +57,7 @@ class TestVerdicts:
         answer = max(run.out.rfind("Nothing tells own and bm25 apart"), run.out.rfind("Take "))
         assert answer > run.out.rindex("Paired differences")
 
+    @pytest.mark.slow
     def test_baseline_margin_and_further_tests_reach_the_document(
         self, project: Path, run: Command
     ) -> None:
@@ -96,6 +97,7 @@ class TestVerdicts:
 
 
 class TestSeveralDatasets:
+    @pytest.mark.slow
     def test_each_has_its_tables_and_all_have_a_board(
         self, project: Path, second: Path, run: Command
     ) -> None:
@@ -109,6 +111,7 @@ class TestSeveralDatasets:
             assert said in run.out
         assert len(list((project / "results" / "runs").iterdir())) == 4
 
+    @pytest.mark.slow
     def test_saved_runs_are_sorted_by_their_dataset(
         self, project: Path, second: Path, run: Command
     ) -> None:
@@ -154,6 +157,7 @@ class TestTwice:
 
 
 class TestSlices:
+    @pytest.mark.slow
     def test_slices_of_saved_runs_find_the_dataset_again(self, project: Path, run: Command) -> None:
         assert run("compare", *BOTH, "--dataset", "data", *QUICK) == 0
         folders = [str(path) for path in sorted((project / "results" / "runs").iterdir())]

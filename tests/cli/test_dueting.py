@@ -134,6 +134,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.duet.selftest.REPLAYS", 20)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 def test_selftest_counts_verdicts(sides: FakeSides, run: Command) -> None:
     assert run("selftest", "--dataset", "data", "--time", "0.1", "--format", "json") == 0
@@ -144,6 +145,7 @@ def test_selftest_counts_verdicts(sides: FakeSides, run: Command) -> None:
     assert len(document["visible"]) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 def test_selftest_without_a_pass_is_not_green(sides: FakeSides, run: Command) -> None:
     sides.layout = 0.5  # nothing can be seen in this
@@ -152,6 +154,7 @@ def test_selftest_without_a_pass_is_not_green(sides: FakeSides, run: Command) ->
     assert "more than +50 %" in run.out
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 def test_selftest_with_a_false_alarm_is_red(
     sides: FakeSides, run: Command, monkeypatch: pytest.MonkeyPatch
@@ -165,6 +168,7 @@ def test_selftest_refuses_no_time(run: Command) -> None:
     assert run("selftest", "--time", "0") == 2
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 def test_selftest_shows_a_table(sides: FakeSides, run: Command) -> None:
     assert run("selftest", "--dataset", "data", "--time", "0.1") == 0

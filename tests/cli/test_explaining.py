@@ -75,6 +75,7 @@ def document(run: Command, *arguments: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_a_hybrid_against_its_legs(project: Path, run: Command) -> None:
     assert run("diff", "mixed") == 0
     for told in ("mixed and its legs on data (test), k = 2", "leg words", "perfect fusion",
@@ -148,6 +149,7 @@ def test_markdown_is_a_format_too(project: Path, run: Command) -> None:
     assert "| lost by fusion |" in run.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

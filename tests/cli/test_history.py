@@ -29,6 +29,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_real_runs_are_listed_and_drawn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Command
 ) -> None:
@@ -109,6 +110,7 @@ def test_the_action_gets_a_file_for_each_direction(project: Path, run: Command) 
     assert not PICTURE.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "told"),
     [

@@ -52,6 +52,7 @@ def test_every_command_is_one_that_exists(line: str) -> None:
         parser().parse_args(words[1:])
 
 
+@pytest.mark.slow
 def test_the_ten_lines_are_a_retriever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -131,12 +131,14 @@ class TestBaseline:
         assert "do: compare with it: regress; replace it: --force" in run.err
         assert of_quality(project).read_bytes() == before
 
+    @pytest.mark.slow
     def test_force_replaces_it_and_says_what_changes(self, project: Path, run: Command) -> None:
         baseline(run)
         assert baseline(run, "--set", "turn=all", "--force") == 0
         assert re.search(r"nDCG@10 +1.0000 +0", run.out)
         assert regress(run, "--set", "turn=all") == 0
 
+    @pytest.mark.slow
     def test_another_machine_adds_its_times_only(
         self, project: Path, run: Command, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -148,6 +150,7 @@ class TestBaseline:
         assert of_quality(project).read_bytes() == before
         assert len(list((project / "results/baselines").glob("*/mine-data.json"))) == 2
 
+    @pytest.mark.slow
     def test_another_machine_does_not_change_quality_unasked(
         self, project: Path, run: Command
     ) -> None:
@@ -157,6 +160,7 @@ class TestBaseline:
         assert "it would change" in run.err
         assert regress(run) == 0
 
+    @pytest.mark.slow
     def test_a_dirty_tree_is_told(self, project: Path, run: Command) -> None:
         committed(project)
         assert baseline(run) == 0
@@ -166,6 +170,7 @@ class TestBaseline:
         assert "commit first, then retrieval-bench baseline --retriever mine.yaml" in run.out
         assert json.loads(of_latency(project).read_text())["revision"]["dirty"] is True
 
+    @pytest.mark.slow
     def test_baselines_themselves_make_no_tree_dirty(self, project: Path, run: Command) -> None:
         baseline(run)
         committed(project)
@@ -173,6 +178,7 @@ class TestBaseline:
         assert baseline(run, "--force", "--set", "turn=all") == 0
         assert json.loads(of_latency(project).read_text())["revision"]["dirty"] is False
 
+    @pytest.mark.slow
     def test_nothing_answered_is_nothing_to_keep(self, project: Path, run: Command) -> None:
         assert baseline(run, "--set", "fail_on=''") == 0
         (project / "data/queries.jsonl").write_text(
@@ -206,12 +212,14 @@ class TestQuality:
             "do: look at the changed queries; where they are as they should be: --accept" in run.out
         )
 
+    @pytest.mark.slow
     def test_one_changed_query_is_inconclusive(self, project: Path, run: Command) -> None:
         baseline(run)
         assert regress(run, "--set", "turn=n05") == 3
         assert run.out.startswith("INCONCLUSIVE: mine on data")
         assert " n05     1.0000 -> 0.6309" in run.out
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("undecided", "code"), [("pass", 0), ("fail", 1), ("inconclusive", 3)])
     def test_the_policy_says_what_that_means(
         self, project: Path, run: Command, undecided: str, code: int
@@ -229,6 +237,7 @@ class TestQuality:
         command = "retrieval-bench baseline --retriever mine.yaml --dataset data --set turn=stop"
         assert f"do: make one: {command}" in run.out
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("content", ["", "{", "[]", '{"schema_version": 99}'])
     def test_a_broken_file_is_never_a_pass(self, project: Path, run: Command, content: str) -> None:
         baseline(run)
@@ -236,6 +245,7 @@ class TestQuality:
         assert regress(run) == 3
         assert run.out.startswith("NOT MEASURED")
 
+    @pytest.mark.slow
     def test_other_data_is_never_a_pass(self, project: Path, run: Command) -> None:
         baseline(run)
         with (project / "data/qrels/test.tsv").open("a", encoding="utf-8") as file:
@@ -244,12 +254,14 @@ class TestQuality:
         assert "of another dataset fingerprint: its content has changed" in run.out
         assert regress(run, "--k", "11") == 3
 
+    @pytest.mark.slow
     def test_failing_queries_are_no_pass(self, project: Path, run: Command) -> None:
         baseline(run)
         assert regress(run, "--set", "fail_on=apples") == 1
         assert "1.0000 -> 0.0000 (failed)" in run.out
         assert "13 queries failed" in run.out
 
+    @pytest.mark.slow
     def test_an_interruption_judges_nothing(self, project: Path, run: Command) -> None:
         baseline(run)
         before = of_quality(project).read_bytes()
@@ -258,6 +270,7 @@ class TestQuality:
             assert "PASS" not in run.out
         assert of_quality(project).read_bytes() == before
 
+    @pytest.mark.slow
     def test_json_is_one_document(self, project: Path, run: Command) -> None:
         baseline(run)
         assert regress(run, "--set", "turn=all", "--format", "json") == 1
@@ -267,6 +280,7 @@ class TestQuality:
         assert len(document["quality"]["changed"]) == 13
         assert document["baselines"]["quality"]["path"] == "results/baselines/mine-data.json"
 
+    @pytest.mark.slow
     def test_markdown_is_for_a_summary(self, project: Path, run: Command) -> None:
         baseline(run)
         assert regress(run, "--format", "markdown") == 0
@@ -275,12 +289,14 @@ class TestQuality:
 
 
 class TestAccept:
+    @pytest.mark.slow
     def test_it_replaces_and_says_what_changes(self, project: Path, run: Command) -> None:
         baseline(run)
         assert regress(run, "--set", "turn=all", "--accept") == 0
         assert re.search(r"nDCG@10 +1.0000 +0", run.out)
         assert regress(run, "--set", "turn=all") == 0
 
+    @pytest.mark.slow
     def test_it_makes_the_first_one(self, project: Path, run: Command) -> None:
         assert regress(run, "--accept") == 0
         assert "written: results/baselines/mine-data.json" in run.out
@@ -289,6 +305,7 @@ class TestAccept:
         assert regress(run, "--accept", "--duet", "always") == 2
         assert "--accept with --duet always" in run.err
 
+    @pytest.mark.slow
     def test_what_cannot_be_written_leaves_everything(self, project: Path, run: Command) -> None:
         (project / "wall").write_text("", encoding="utf-8")
         assert regress(run, "--accept", "--baselines", "wall") == 2
@@ -315,6 +332,7 @@ class TestLatency:
 
         return placed
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("verdict", "code"),
         [(Verdict.EQUIVALENT, 0), (Verdict.WORSE, 1), (Verdict.UNDECIDED, 3), (Verdict.MISSING, 3)],
@@ -332,6 +350,7 @@ class TestLatency:
         assert "mine at WORKTREE" in run.out
         assert "quality: rankings identical" in run.out
 
+    @pytest.mark.slow
     def test_an_interrupted_duet_is_an_interruption(
         self, project: Path, run: Command, duet: Any
     ) -> None:
@@ -341,6 +360,7 @@ class TestLatency:
         duet(duet_result(Verdict.EQUIVALENT, interrupted=True))
         assert regress(run, "--duet", "always") == 130
 
+    @pytest.mark.slow
     def test_another_machine_says_so_and_judges_quality(self, project: Path, run: Command) -> None:
         policy(project, BOTH)
         baseline(run)
@@ -351,6 +371,7 @@ class TestLatency:
         assert "or measure both revisions here: --duet always" in run.out
         assert regress(run, "--set", "turn=all") == 1
 
+    @pytest.mark.slow
     def test_another_machine_can_measure_both_revisions(
         self, project: Path, run: Command, duet: Any
     ) -> None:
@@ -363,6 +384,7 @@ class TestLatency:
         assert asked[0].overrides == ("turn=n05",)
         assert len(asked[0].commit) == 40
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("content", ["", "{}", '{"schema_version": 99}'])
     def test_a_broken_file_is_never_a_pass(self, project: Path, run: Command, content: str) -> None:
         policy(project, BOTH)
@@ -371,12 +393,14 @@ class TestLatency:
         assert regress(run) == 3
         assert "quality: rankings identical" in run.out
 
+    @pytest.mark.slow
     def test_no_revision_is_told(self, project: Path, run: Command) -> None:
         policy(project, BOTH)
         baseline(run)
         assert regress(run, "--duet", "always") == 3
         assert "the baseline was made outside of a git repository" in run.out
 
+    @pytest.mark.slow
     def test_other_versions_are_told(self, project: Path, run: Command) -> None:
         policy(project, BOTH)
         baseline(run)
@@ -416,6 +440,7 @@ class TestLatency:
         assert found.stdout.startswith("FAIL: mine on data")
         assert "mine.yaml at WORKTREE" in found.stdout
 
+    @pytest.mark.slow
     def test_too_few_queries_are_no_pass(self, project: Path, run: Command) -> None:
         policy(project, "limits: {p95: 10%}\n")
         baseline(run)

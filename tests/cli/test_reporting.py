@@ -53,6 +53,7 @@ def test_retrievers_are_measured_and_reported(project: Path, run: Command) -> No
     assert len(list((project / "results" / "runs").iterdir())) == 2
 
 
+@pytest.mark.slow
 def test_saved_runs_are_reported_with_the_texts_of_their_dataset(
     project: Path, run: Command, runs: list[str]
 ) -> None:
@@ -63,6 +64,7 @@ def test_saved_runs_are_reported_with_the_texts_of_their_dataset(
         assert text in page
 
 
+@pytest.mark.slow
 def test_without_texts(project: Path, run: Command, runs: list[str]) -> None:
     assert run("report", *runs, "--no-text") == 0
     page = (project / "results" / "report.html").read_text("utf-8")
@@ -71,6 +73,7 @@ def test_without_texts(project: Path, run: Command, runs: list[str]) -> None:
         assert text not in page
 
 
+@pytest.mark.slow
 def test_as_json_the_path_and_the_recommendation(
     project: Path, run: Command, runs: list[str]
 ) -> None:
@@ -82,6 +85,7 @@ def test_as_json_the_path_and_the_recommendation(
     assert answer.keys() == {"dataset", "system", "sentence", "reasons"}
 
 
+@pytest.mark.slow
 def test_an_earlier_page_is_replaced_at_once(project: Path, run: Command, runs: list[str]) -> None:
     page = project / "page.html"
     page.write_text("old", "utf-8")
@@ -114,6 +118,7 @@ def test_a_dry_run_writes_nothing(project: Path, run: Command) -> None:
     assert not (project / "results").exists()
 
 
+@pytest.mark.slow
 def test_metrics_of_saved_runs_are_chosen_among_those_they_have(
     project: Path, run: Command, runs: list[str]
 ) -> None:
@@ -138,6 +143,7 @@ def test_chosen_metrics_take_their_values_along() -> None:
         assert chosen.evaluation.mean(metric) == run.evaluation.mean(metric)
 
 
+@pytest.mark.slow
 def test_what_was_settled_when_runs_were_made_cannot_be_asked_for(
     project: Path, run: Command, runs: list[str]
 ) -> None:
@@ -145,6 +151,7 @@ def test_what_was_settled_when_runs_were_made_cannot_be_asked_for(
     assert "--k for saved runs" in run.err
 
 
+@pytest.mark.slow
 def test_a_dataset_that_moved_is_told_and_can_be_named(
     project: Path, run: Command, runs: list[str]
 ) -> None:
@@ -157,6 +164,7 @@ def test_a_dataset_that_moved_is_told_and_can_be_named(
     assert QUERIES["q3"] in (project / "results" / "report.html").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_a_dataset_that_is_not_that_of_the_runs_is_refused(
     project: Path, run: Command, runs: list[str]
 ) -> None:
@@ -164,6 +172,7 @@ def test_a_dataset_that_is_not_that_of_the_runs_is_refused(
     assert "is not the one of the runs" in run.err
 
 
+@pytest.mark.slow
 def test_runs_that_cannot_be_compared_make_a_page_and_exit_3(
     project: Path, run: Command, runs: list[str]
 ) -> None:

@@ -128,6 +128,7 @@ class TestEvaluate:
         assert code == 0
         assert json.loads(run.out)["metrics"]["AP"]["mean"] == pytest.approx(MEAN)
 
+    @pytest.mark.slow
     def test_the_folder_of_a_run_and_a_dataset(self, project: Path, run: Command) -> None:
         made = run(
             *(
@@ -428,6 +429,7 @@ class TestAudit:
         assert "because" not in run.out
         assert "the best of each row" not in run.out
 
+    @pytest.mark.slow
     def test_twenty_seven_systems_in_eighty_columns(
         self, systems: Path, run: Command, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -627,6 +629,7 @@ def loaded(code: str) -> set[str]:
     return set(done.stdout.splitlines()[-1].split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["evaluate", "audit", "reader"])
 def test_help_answers_without_loading_anything_heavy(command: str) -> None:
     code = (
@@ -637,6 +640,7 @@ def test_help_answers_without_loading_anything_heavy(command: str) -> None:
     assert not loaded(code) & {"numpy", "pydantic", "scipy", "rich", "yaml"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [

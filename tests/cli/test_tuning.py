@@ -26,6 +26,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Command:
     return Command(capsys)
 
 
+@pytest.mark.slow
 def test_the_answer_stands_first_and_then_settings_and_parameters(
     project: Path, run: Command
 ) -> None:
@@ -54,6 +55,7 @@ def test_markdown_has_the_same_tables(project: Path, run: Command) -> None:
     assert "| tuned - default |" in run.out
 
 
+@pytest.mark.slow
 def test_the_recommended_config_is_written_and_taken_by_bench(project: Path, run: Command) -> None:
     given = ("--grid", "k1=[0.5,2]", "b=[0]", *QUICK)
     made = run("tune", "--retriever", "bm25", "--dataset", "data", *given, "--out", "tuned.yaml")
@@ -116,6 +118,7 @@ def test_a_parameter_that_does_not_exist_is_told_with_those_that_do(
     assert "k1" in run.err
 
 
+@pytest.mark.slow
 def test_a_grid_that_is_too_large_is_sampled_on_request(project: Path, run: Command) -> None:
     values = ",".join(map(str, range(2001)))
     assert run(*OWN, "--grid", f"boost=[{values}]", *QUICK) == 2

@@ -52,6 +52,7 @@ def failing(suite: type[RetrieverConformance]) -> dict[str, CheckResult]:
     return {name: r for name, r in run_checks(suite).items() if r.status == "failed"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.__name__)
 def test_each_broken_retriever_fails_the_checks_of_its_fault(broken: type[Retriever]) -> None:
     found = failing(suite_of(broken, target=f"{broken.__module__}:{broken.__name__}"))
@@ -419,6 +420,7 @@ def python(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_pytest_runs_the_checks_of_each_subclass_and_not_those_of_the_base(tmp_path: Path) -> None:
     (tmp_path / "test_mine.py").write_text(IN_PYTEST, encoding="utf-8")
     shown = python("-m", "pytest", "-rsxf", "-p", "no:cacheprovider", folder=tmp_path).stdout

@@ -27,6 +27,7 @@ def make_report(n: int, *, helps: bool = True) -> AbstentionReport:
     )
 
 
+@pytest.mark.slow
 def test_the_tables_of_a_run_that_a_threshold_helps() -> None:
     golden("abstention.txt", render.plain(abstention_tables(make_report(4000))))
 
@@ -40,6 +41,7 @@ def test_the_table_of_a_run_without_scores() -> None:
     golden("abstention_unscored.txt", render.plain(abstention_tables(report)))
 
 
+@pytest.mark.slow
 def test_eighty_columns_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     for table in abstention_tables(make_report(12_000)):
         bare = Table("", table.columns, table.rows, table.rules)

@@ -115,6 +115,7 @@ def test_diff_as_markdown() -> None:
     golden("diff.md", render.markdown(explained(*RUNS["diff_leg"])[1]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
 def test_nothing_is_wider_than_a_terminal_or_moves_its_cursor(name: str) -> None:
     from rich.cells import cell_len
@@ -126,6 +127,7 @@ def test_nothing_is_wider_than_a_terminal_or_moves_its_cursor(name: str) -> None
     ]
 
 
+@pytest.mark.slow
 def test_no_row_of_a_block_is_broken_in_two() -> None:
     for runs in RUNS.values():
         for block in explained(*runs)[1]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from rich.cells import cell_len
 
 from harness.comparison import Group, compare_runs
@@ -38,6 +39,7 @@ def test_two_systems_stand_beside_their_difference() -> None:
     golden("slices.txt", render.plain(slice_tables(_slicings(2))))
 
 
+@pytest.mark.slow
 def test_more_systems_have_their_differences_in_a_table_below() -> None:
     text = render.plain(slice_tables(_slicings(5, "tags", "source")))
     golden("slices_many.txt", text)

@@ -112,6 +112,7 @@ def test_five_systems_side_by_side() -> None:
     golden("comparison.txt", render.plain(comparison_tables(compare_runs(runs))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("other", "says"),
     [
@@ -156,6 +157,7 @@ def test_many_warnings_are_cut_short() -> None:
     assert notes[-1] == "warning: w4"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [4, 6])
 def test_eighty_columns_are_enough(monkeypatch: pytest.MonkeyPatch, n: int) -> None:
     monkeypatch.setattr(render, "PLAIN_WIDTH", 80)
@@ -176,6 +178,7 @@ def make_others(name: str, shift: int) -> Run:
     return make_run(name, shift, dataset=data)
 
 
+@pytest.mark.slow
 def test_two_systems_on_two_datasets_with_all_that_can_be_asked_for() -> None:
     runs = [make_run("a", 0), make_run("b", 1), make_others("a", 1), make_others("b", 0)]
     comparison = compare_runs(runs, baseline="b", tests=["wilcoxon"], margin=0.2)
@@ -183,6 +186,7 @@ def test_two_systems_on_two_datasets_with_all_that_can_be_asked_for() -> None:
     golden("comparison_datasets.md", render.markdown(comparison_tables(comparison, wide=True)))
 
 
+@pytest.mark.slow
 def test_of_very_many_pairs_those_of_the_best_are_shown() -> None:
     runs = [make_run("same", i % 3, calls=40) for i in range(26)]
     tables_ = comparison_tables(compare_runs(runs))

@@ -86,15 +86,18 @@ def _compare(
         assert np.abs(column - theirs[name]).max() < within, ours
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(400, 403))
 def test_generated_queries_score_as_in_ir_measures(seed: int) -> None:
     _compare(generated(seed, 500), NAMES)
 
 
+@pytest.mark.slow
 def test_rr_with_a_cut_off_is_as_in_ir_measures_where_scores_are_distinct() -> None:
     _compare(generated(410, 1000, kinds=("distinct",)), RR)
 
 
+@pytest.mark.slow
 def test_judged_is_as_in_ir_measures_where_no_grade_is_negative() -> None:
     _compare(generated(411, 1000, kinds=("distinct",), lowest=0), OWN)
 
@@ -112,6 +115,7 @@ def test_err_and_the_exponential_ndcg_are_as_gdeval_rounds_them() -> None:
     _compare(data, ROUNDED, within=5.1e-6)
 
 
+@pytest.mark.slow
 def test_rr_with_a_cut_off_goes_through_ties_upwards_and_through_doubles() -> None:
     data = generated(413, 500, kinds=("equal", "nearly equal"))
     upwards = {query_id: in_order_up(row) for query_id, row in data.scores.items()}
@@ -120,6 +124,7 @@ def test_rr_with_a_cut_off_goes_through_ties_upwards_and_through_doubles() -> No
         _compare(data, RR)
 
 
+@pytest.mark.slow
 def test_judged_of_ir_measures_counts_negative_grades_and_ours_does_not() -> None:
     data = generated(414, 500, kinds=("distinct",))
     raised = {q: {d: max(0, g) for d, g in row.items()} for q, row in data.qrels.items()}

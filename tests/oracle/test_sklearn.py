@@ -66,6 +66,7 @@ def test_generated_queries_score_as_in_scikit_learn(gain: str, k: int) -> None:
     assert compared > 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gain", ["linear", "exp"])
 def test_without_a_cut_off_they_agree_where_everything_judged_was_retrieved(gain: str) -> None:
     data = generated(600, 600, kinds=("distinct",), missing=0)

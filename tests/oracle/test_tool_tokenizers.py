@@ -97,6 +97,7 @@ def test_bm25s_gives_the_terms_of_its_own_tokenizer() -> None:
     assert [tokenize(text) for text in texts] == [[t for t in terms if t] for terms in theirs]
 
 
+@pytest.mark.slow
 def test_porter_is_that_of_nltk_with_the_author_s_extensions() -> None:
     porter = pytest.importorskip("nltk.stem.porter")
     theirs = porter.PorterStemmer(porter.PorterStemmer.MARTIN_EXTENSIONS)

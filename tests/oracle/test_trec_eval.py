@@ -81,6 +81,7 @@ def _compare(scored: Scored, theirs: Mapping[str, Mapping[str, float]], names: l
         assert mean.n == len(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_four_thousand_generated_queries_score_as_in_trec_eval(seed: int) -> None:
     data = generated(seed, 500)
@@ -89,6 +90,7 @@ def test_four_thousand_generated_queries_score_as_in_trec_eval(seed: int) -> Non
     _compare(scored, _theirs(data), list(NAMES))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [2, 3, 4])
 def test_any_level_of_relevance_scores_as_in_trec_eval(level: int) -> None:
     data = generated(100 + level, 300)
@@ -117,6 +119,7 @@ def test_judged_documents_are_those_that_trec_eval_counts() -> None:
         assert value == pytest.approx(judged / counts.get("num_ret", 1), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_the_joins_of_lists_and_of_arrays_score_the_same_to_the_bit() -> None:
     from harness.evaluation import evaluate
 

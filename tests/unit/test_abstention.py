@@ -110,6 +110,7 @@ def test_the_counts_of_a_worked_example() -> None:
     assert found.undefined == {}
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(TABLES)
 def test_precision_recall_and_f1_are_those_of_sklearn(rows: list[Row]) -> None:
@@ -395,6 +396,7 @@ def test_another_process_gives_the_same_bytes() -> None:
     assert other.stdout.strip() == json.dumps(abstention_report(sample()).as_dict())
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(TABLES)
 def test_whatever_is_given_ends_in_json_without_nan(rows: list[Row]) -> None:
@@ -405,6 +407,7 @@ def test_whatever_is_given_ends_in_json_without_nan(rows: list[Row]) -> None:
         assert 2 <= len(document["threshold"]["curve_on_dev"]) <= 100
 
 
+@pytest.mark.slow
 def test_the_curve_in_json_is_thinned() -> None:
     report = studied(abstention_report(sample(4000, digits=4)))
     rows = report.as_dict()["curve_on_dev"]

@@ -64,6 +64,7 @@ def test_names_from_data_are_escaped_in_html() -> None:
     assert "<script>" not in bench("bm25", named, protocol=ONCE)._repr_html_()
 
 
+@pytest.mark.slow
 def test_nothing_is_saved_unless_asked_for(tmp_path: Path) -> None:
     assert bench("bm25", data(), protocol=ONCE).folder is None
     assert list(tmp_path.iterdir()) == []
@@ -119,6 +120,7 @@ def test_retrievers_may_be_objects_functions_mappings_and_langchain_retrievers()
     assert "<table " in result._repr_html_()
 
 
+@pytest.mark.slow
 def test_results_can_be_compared_afterwards() -> None:
     one, two = (bench(name, data(), protocol=ONCE) for name in ("bm25", "bm25s"))
     again = compare([one, two.run])
@@ -168,6 +170,7 @@ def test_several_problems_are_told_together() -> None:
         bench("bm52", "no-such-data", metrics=["nDGC"])
 
 
+@pytest.mark.slow
 def test_a_replayed_run_yields_no_latency(tmp_path: Path) -> None:
     first = bench("bm25", data(), protocol=ONCE, out="first")
     replay = {"target": "trec_run", "params": {"path": str(tmp_path / "first")}}
@@ -200,6 +203,7 @@ def test_public_names_are_loaded_when_used() -> None:
         _ = harness.nothing
 
 
+@pytest.mark.slow
 def test_bm25_runs_without_anything_heavy() -> None:
     code = (
         "import sys\n"
@@ -212,6 +216,7 @@ def test_bm25_runs_without_anything_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_the_hash_of_a_config_sees_the_configs_of_its_legs(tmp_path: Path) -> None:
     folder = tmp_path / "configs" / "retrievers"
     folder.mkdir(parents=True)

@@ -298,6 +298,7 @@ SWITCHED: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rule", "of_both", "change"), SWITCHED)
 def test_the_only_rule_that_differs_is_the_only_cause_and_its_weights_are_the_change(
     rule: str,
@@ -333,6 +334,7 @@ def scored_mean(file: RunFile, qrels: Qrels, rules: Convention, name: str) -> fl
     return mean.mean if mean.n else None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_every_mean_is_what_evaluate_gives_and_every_turn_follows_from_the_means(
     seed: int, folder: Path
@@ -485,6 +487,7 @@ def test_a_convention_given_twice_is_shown_and_told_once(folder: Path) -> None:
     assert [row.convention for row in result.rows if row.concept == "AP"] == ["trec", "scienceqa"]
 
 
+@pytest.mark.slow
 def test_a_difference_that_rounds_to_nothing_is_told_as_such(folder: Path) -> None:
     n = 6_000
     qrels: Qrels = {f"q{i}": {"r": 1, "s": 1} for i in range(n)}
@@ -507,6 +510,7 @@ def test_where_means_are_missing_the_order_is_told_as_far_as_there_are_any(folde
     assert partial.endswith("that it shares with trec, as far as there are means")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [27, 50])
 def test_many_systems_of_one_name_are_told_apart_in_blocks_of_four(n: int, folder: Path) -> None:
     file = read(folder, "run.json", {"q": ["r"]})

@@ -57,6 +57,7 @@ def _assert_equal_to_the_library(texts: list[str], query: str, variant: str, **p
     assert list(found.values()) == sorted(found.values(), reverse=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", list(LIBRARY))
 @pytest.mark.parametrize("seed", range(4))
 def test_scores_are_those_of_rank_bm25_on_every_document(variant: str, seed: int) -> None:
@@ -105,6 +106,7 @@ def test_parts_of_mixed_sign_that_nearly_cancel_keep_their_precision() -> None:
     assert min(_found(retriever, "a").values()) < 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["lucene", "robertson", "atire", "bm25l", "bm25+"])
 def test_scores_are_those_of_bm25s_on_every_document_with_a_query_term(variant: str) -> None:
     texts = [text for text in _zipf_texts(7, 200) if text]

@@ -90,6 +90,7 @@ def test_a_document_of_two_legs_counts_once() -> None:
     assert found.fusion.mean == pytest.approx(2 / 3)
 
 
+@pytest.mark.slow
 def test_no_order_of_the_pool_is_better_than_the_perfect_one() -> None:
     rng = np.random.default_rng(5)
     metrics = parse_metrics(["nDCG@3", "AP@3", "RR@3", "R@3", "P@3", "Success@1", "ERR@3"])

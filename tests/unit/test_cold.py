@@ -263,6 +263,7 @@ def test_a_replayed_run_has_no_cold_start(tmp_path: Path) -> None:
         told_by_the_worker(retriever=inline)
 
 
+@pytest.mark.slow
 def test_fresh_processes_are_timed_from_their_start(
     scripts: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -296,6 +297,7 @@ def test_an_index_that_can_be_kept_is_built_once_and_loaded_by_all(scripts: Path
     assert start.documents_per_second is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("act", "at", "says"),
     [
@@ -315,6 +317,7 @@ def test_a_first_process_that_fails_is_an_error_that_names_the_step(
     assert "process 1 of 3, step" in str(failure.value)
 
 
+@pytest.mark.slow
 def test_an_error_of_the_config_comes_back_as_it_is(scripts: Path) -> None:
     with pytest.raises(ConfigError, match="unknown retriever 'bm26'") as failure:
         cold_start("bm26")
@@ -322,6 +325,7 @@ def test_an_error_of_the_config_comes_back_as_it_is(scripts: Path) -> None:
     assert any("Traceback" in note for note in failure.value.__notes__)
 
 
+@pytest.mark.slow
 def test_a_process_that_hangs_is_ended_and_shows_where_it_was(
     scripts: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -356,6 +360,7 @@ def test_a_failure_to_close_is_a_warning(scripts: Path) -> None:
     assert start.warnings() == ["close failed with TypeError: 자료가 이상함"]
 
 
+@pytest.mark.slow
 def test_an_interruption_keeps_what_was_finished(scripts: Path) -> None:
     def stop(finished: int, planned: int) -> None:
         raise KeyboardInterrupt

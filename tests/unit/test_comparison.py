@@ -100,6 +100,7 @@ def test_queries_needed_is_for_the_level_that_holm_holds_the_row_against() -> No
         assert delta.queries_needed > (needed(differences, ALPHA).difference or 0) + 50
 
 
+@pytest.mark.slow
 def test_a_comparison_of_many_rows_can_still_find_a_difference() -> None:
     rng = np.random.default_rng(6)
     base = rng.random(40)
@@ -133,6 +134,7 @@ def test_a_pair_without_a_test_leaves_the_others_alone() -> None:
     assert set(verdicts.values()) == {Verdict.NOT_COMPARABLE}
 
 
+@pytest.mark.slow
 def test_equal_runs_on_few_queries_are_undecided_until_their_ties_show_equivalence() -> None:
     (delta,) = compare_runs([run("a", BASE), run("b", BASE)]).deltas
     assert (delta.verdict, delta.p, delta.needed_for) == (Verdict.UNDECIDED, 1.0, "equivalence")
@@ -223,6 +225,7 @@ class TestShareOfJudgedHits:
         assert warning.startswith("Judged@10 is 0.55 for c and 0.95 for b: ")
         assert compare_runs(runs).as_dict()["warnings"] == [warning]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("gap", "warned"), [(0.0, 0), (0.0499, 0), (0.0501, 1), (0.3, 1)])
     def test_a_small_gap_is_none(self, gap: float, warned: int) -> None:
         assert JUDGED_GAP == 0.05
@@ -342,6 +345,7 @@ class TestEquivalence:
         (delta,) = compare_runs([run("a", list(RUN_A)), run("b", list(HARDLY))]).deltas
         assert (delta.verdict, delta.within_margin) == (Verdict.BETTER, True)
 
+    @pytest.mark.slow
     def test_the_margin_is_the_users(self) -> None:
         runs = [run("a", list(RUN_A)), run("b", list(HARDLY))]
         (delta,) = compare_runs(runs, margin=0.002).deltas
@@ -359,11 +363,13 @@ class TestEquivalence:
         (many,) = compare_runs([run("a", [0.5] * 600), run("b", [0.5] * 600)]).deltas
         assert (many.verdict, many.ties) == (Verdict.EQUIVALENT, 600)
 
+    @pytest.mark.slow
     def test_a_geometric_mean_has_no_absolute_margin(self) -> None:
         (delta,) = compare_runs([with_gmap("a", [0.5] * 600), with_gmap("b", [0.5] * 600)]).deltas
         assert (delta.p_equivalence, delta.within_margin) == (None, False)
         assert delta.verdict is Verdict.UNDECIDED
 
+    @pytest.mark.slow
     def test_holm_looks_at_the_claims_of_equivalence_too(self) -> None:
         rng = np.random.default_rng(30)
         runs = [run(str(i), list(RUN_A + rng.normal(0, 0.08, 600))) for i in range(5)]
@@ -382,6 +388,7 @@ def test_wins_ties_losses_and_effect_are_those_of_the_queries() -> None:
     assert delta.effect_size == pytest.approx(differences.mean() / differences.std(ddof=1))
 
 
+@pytest.mark.slow
 def test_further_tests_come_with_their_own_holm() -> None:
     runs = [run(str(i), list(RUN_A + 0.002 * i + RNG.normal(0, 0.1, 600))) for i in range(3)]
     deltas = compare_runs(runs, tests=["t", "wilcoxon"]).deltas

@@ -336,6 +336,7 @@ def _notebook_ndcg(lists: Lists, qrels: Grades) -> float:
     return sum(values) / len(values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(
     ("under", "name", "again"),

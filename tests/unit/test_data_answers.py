@@ -273,6 +273,7 @@ POOL = [
 ]
 
 
+@pytest.mark.slow
 def test_mutated_files_end_in_a_result_or_a_clean_error(tmp_path: Path) -> None:
     gold = write_gold(tmp_path)
     lines = write_lines(

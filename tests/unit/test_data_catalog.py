@@ -70,12 +70,14 @@ def test_an_unknown_name_is_answered_with_near_ones(workplace: Path) -> None:
     assert "a path to a folder, or ir_datasets:NAME" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", ["", "no/such/folder", "../x", "a\0b", "x" * 5000])
 def test_what_is_no_dataset_is_a_clear_error(workplace: Path, given: str) -> None:
     with pytest.raises(ConfigError):
         load_dataset(given)
 
 
+@pytest.mark.slow
 def test_a_file_is_no_dataset(workplace: Path) -> None:
     (workplace / "x.jsonl").write_text("{}")
     with pytest.raises(ConfigError, match="is a file"):
@@ -189,6 +191,7 @@ def test_a_relative_path_survives_a_change_of_folder(
     assert len(list(corpus)) == 2
 
 
+@pytest.mark.slow
 def test_no_text_is_held_during_the_check_or_a_walk(tmp_path: Path) -> None:
     folder = beir(tmp_path)
     with (folder / "corpus.jsonl").open("a", encoding="utf-8") as stream:

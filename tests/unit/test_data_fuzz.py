@@ -104,6 +104,7 @@ def mutated(content: bytes, chance: random.Random) -> bytes:
     return bytes(data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SETS)
 def test_mutated_files_give_a_dataset_or_a_clear_error(tmp_path: Path, name: str) -> None:
     chance = random.Random(f"{name} 1")
@@ -130,6 +131,7 @@ def test_mutated_files_give_a_dataset_or_a_clear_error(tmp_path: Path, name: str
     assert outcomes["refused"] > ROUNDS // 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "content", [b"q1 0 d1 1\nq2\t0\td 2\t0\n", BEIR["qrels/test.tsv"].encode()]
 )

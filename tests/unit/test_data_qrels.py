@@ -176,6 +176,7 @@ def test_a_folder_and_a_pipe_are_faults(tmp_path: Path) -> None:
     assert "a pipe or a device; accepted: a file" in faults_in(tmp_path / "pipe")[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", [b"a" * 10**7, b"a " * (5 * 10**6), b'{"q": "' + b"a" * 10**7])
 def test_a_line_of_ten_megabytes_gives_one_short_line(tmp_path: Path, line: bytes) -> None:
     path = tmp_path / "qrels"

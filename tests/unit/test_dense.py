@@ -135,6 +135,7 @@ class _TiesBackwards:
         return scores[rows], rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 3, 30, 117, 200, 300])
 @pytest.mark.parametrize("copies", [1, 3])
 def test_texts_of_one_score_come_by_id_however_many_tie_at_the_cut(
@@ -242,6 +243,7 @@ def test_a_cached_run_never_calls_the_encoder_for_documents(
     assert called == [0]
 
 
+@pytest.mark.slow
 def test_cosine_and_dot_share_the_cache() -> None:
     documents, model = corpus(10), str(MODELS["unnormalised"])
     indexed(documents, model=model)
@@ -488,6 +490,7 @@ def test_the_configs_build(name: str, exact: bool) -> None:
     assert retriever.capabilities.score_tolerance == 1e-5
 
 
+@pytest.mark.slow
 def test_building_a_retriever_loads_nothing_heavy() -> None:
     code = (
         "import sys\n"

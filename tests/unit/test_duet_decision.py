@@ -107,6 +107,7 @@ def test_faster_passes_as_better() -> None:
     assert overall(trial.results()) is Verdict.BETTER
 
 
+@pytest.mark.slow
 def test_no_false_alarm_in_many_trials_of_equal_sides() -> None:
     for spread in (0.005, 0.01, 0.03, 0.1):
         assert words(0.0, 150, seed=7, spread=spread).count("FAIL") <= 1

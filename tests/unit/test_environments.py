@@ -139,6 +139,7 @@ def test_each_file_that_says_what_is_needed_counts(tmp_path: Path, name: str, te
     assert fingerprint(tmp_path, [tmp_path]) != before
 
 
+@pytest.mark.slow
 def test_files_of_a_project_within_the_repository_count(project: GitProject, cache: Path) -> None:
     project.commit({"part/setup.cfg": "", "part/uv.lock": "a", "other/uv.lock": "a"})
 
@@ -320,6 +321,7 @@ def test_a_project_that_only_setup_py_knows_is_built_from_a_copy(
 # -- what the user does --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_command_of_the_user_prepares_a_revision_once(project: GitProject, cache: Path) -> None:
     project.commit({".gitignore": "_version.py\n", "mine.py": "from _version import V\n"})
     project.write({"_version.py": "V = 'of the tree'", "data.txt": "42"})
@@ -343,6 +345,7 @@ def test_a_command_of_the_user_prepares_a_revision_once(project: GitProject, cac
     assert run(place, "import mine; print(mine.V)") == "42"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "said"),
     [

@@ -173,6 +173,7 @@ def check_qrels(path: Path) -> None:
         assert all(type(grade) is int and doc_id.strip() for doc_id, grade in grades.items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["", ".gz"])
 @pytest.mark.parametrize("name", RUNS)
 def test_a_mutated_run_gives_rankings_or_a_clear_error(
@@ -183,6 +184,7 @@ def test_a_mutated_run_gives_rankings_or_a_clear_error(
     assert min(read, refused) > ROUNDS // 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["", ".gz"])
 @pytest.mark.parametrize("name", QRELS)
 def test_mutated_judgements_give_judgements_or_a_clear_error(
@@ -193,6 +195,7 @@ def test_mutated_judgements_give_judgements_or_a_clear_error(
     assert min(read, refused) > ROUNDS // 20
 
 
+@pytest.mark.slow
 def test_a_mutated_run_folder_gives_rankings_or_a_clear_error(tmp_path: Path) -> None:
     np.savez_compressed(
         tmp_path / "rankings.npz",

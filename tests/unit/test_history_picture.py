@@ -84,6 +84,7 @@ def test_it_is_read_aloud_with_first_and_last_value(saved: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_equal_data_gives_equal_bytes(saved: Path) -> None:
     assert drawn(saved) == drawn(saved)
 
@@ -97,6 +98,7 @@ def test_every_colour_has_its_counterpart_in_the_dark(saved: Path) -> None:
         assert f'[{paint}="{color}"]{{{paint}:{DARK[color]}}}' in style
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", TEXTS)
 def test_text_in_any_script_is_shown_and_never_interpreted(text: str) -> None:
     svg = history(text, [timeline(3, name=text)], about=text, notes=[text])
@@ -106,6 +108,7 @@ def test_text_in_any_script_is_shown_and_never_interpreted(text: str) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2, 30, 300])
 def test_any_number_of_runs_fits(n: int) -> None:
     svg = history("title", [timeline(n)])

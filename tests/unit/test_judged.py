@@ -81,6 +81,7 @@ def every_join(
     ]
 
 
+@pytest.mark.slow
 @settings(max_examples=4 * settings().max_examples, deadline=None, derandomize=True)
 @given(runs, qrels_of)
 @example({}, {})

@@ -721,6 +721,7 @@ class TestTheWayBack:
             as_langchain(Overlap(CORPUS), 0)
 
 
+@pytest.mark.slow
 def test_naming_an_adapter_does_not_import_langchain() -> None:
     code = (
         "import sys, retrievers.langchain, retrievers.callable, retrievers.trec_run;"

@@ -333,6 +333,7 @@ def test_slower_by_a_factor_is_slower_by_it_everywhere(shape: tuple[int, int, in
     assert times_8.first_visit == once.first_visit
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(shapes)
 def test_the_order_of_the_calls_does_not_matter(shape: tuple[int, int, int, int]) -> None:

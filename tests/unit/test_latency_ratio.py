@@ -405,6 +405,7 @@ def covered(found: list[LatencyDelta], truth: float) -> float:
     )
 
 
+@pytest.mark.slow
 def test_same_code_in_five_launches_is_not_called_different() -> None:
     found = verdicts(200, 1.0, 5, 2, 60)
     assert share(found, Verdict.BETTER, Verdict.WORSE) <= 0.01

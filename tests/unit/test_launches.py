@@ -164,6 +164,7 @@ class Phases:
         self.names.append("end")
 
 
+@pytest.mark.slow
 def test_every_launch_measures_all_retrievers_together(project: Path) -> None:
     phases = Phases()
     runs = measured("scripted:Normal", "scripted:Second", reporter=phases)
@@ -218,6 +219,7 @@ def test_a_config_beside_its_code_in_another_folder_is_found(project: Path) -> N
     assert run.name == "겹침"
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_costs_its_launch_only(project: Path) -> None:
     protocol = Protocol(rounds=2, warm_up_s=0.5, launches=4)
     (run,) = measured(bad("exit", "kill", "segfault", "none"), protocol=protocol)
@@ -263,6 +265,7 @@ def test_when_every_launch_is_lost_that_is_an_error(project: Path) -> None:
     assert nothing_is_left(project)
 
 
+@pytest.mark.slow
 def test_what_a_launch_finds_wrong_is_raised_as_in_this_process(project: Path) -> None:
     with pytest.raises(ContractError) as caught:
         measured(bad("contract"), protocol=Protocol(rounds=2, warm_up_s=0, launches=1))
@@ -295,6 +298,7 @@ def press_ctrl_c_when(path: Path) -> threading.Thread:
     return thread
 
 
+@pytest.mark.slow
 def test_ctrl_c_gives_what_was_measured_as_partial(project: Path) -> None:
     pressed = press_ctrl_c_when(project / "searching")
     protocol = Protocol(rounds=100, warm_up_s=0, launches=3)
@@ -353,6 +357,7 @@ def alive(pid: int) -> bool:
     return bool(done.stdout.strip()) and not done.stdout.strip().startswith("Z")
 
 
+@pytest.mark.slow
 def test_ctrl_c_before_anything_was_measured_is_raised(project: Path) -> None:
     (project / "slow.py").write_text(
         "import time\nfrom pathlib import Path\nfrom own import Overlap\n"

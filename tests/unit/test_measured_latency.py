@@ -68,6 +68,7 @@ def test_a_constant_time_is_every_figure() -> None:
     assert (report.stalls, report.first_visit.ratio) == (0, 1.0)
 
 
+@pytest.mark.slow
 def test_two_kinds_of_queries_are_two_humps() -> None:
     rng = np.random.default_rng(1)
     noise = rng.lognormal(0, 0.05, 20_000)
@@ -93,6 +94,7 @@ def test_one_stall_in_fifty_is_counted_and_decides_the_tail() -> None:
     assert report.mean == pytest.approx(2.98)
 
 
+@pytest.mark.slow
 def test_a_drift_widens_the_interval_around_its_middle() -> None:
     _, steady = measured(lambda n, query: 10 * MS)
     _, drifting = measured(lambda n, query: 10 * MS * (1 + 0.3 * n / 5_000))

@@ -134,6 +134,7 @@ def test_moving_a_better_document_up_never_costs(
 ALL = [*CUT, *WHOLE, *OF_LENGTH]
 
 
+@pytest.mark.slow
 @settings(deadline=None, derandomize=True)
 @given(queries, st.randoms(use_true_random=False))
 def test_the_order_of_queries_judgements_and_documents_changes_nothing(
@@ -159,6 +160,7 @@ def test_the_order_of_queries_judgements_and_documents_changes_nothing(
     assert dict(zip(qrels, found.tolist(), strict=True)) == before
 
 
+@pytest.mark.slow
 @settings(deadline=None, derandomize=True)
 @given(queries)
 def test_other_queries_change_nothing(pairs: list[tuple[dict[str, int], list[str]]]) -> None:

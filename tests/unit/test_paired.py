@@ -64,6 +64,7 @@ def test_every_pair_and_metric_has_its_place() -> None:
             assert found.extra["wilcoxon"][row, metric] == alone.extra["wilcoxon"][0, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [2, 13, 14, 150])
 def test_p_and_interval_are_those_of_the_single_differences(n: int) -> None:
     values = table(n, seed=n)
@@ -82,6 +83,7 @@ def test_resamples_and_seed_reach_the_randomisation_test() -> None:
         assert np.array_equal(found.p.ravel(), p)
 
 
+@pytest.mark.slow
 def test_sums_that_tie_count_as_extreme_in_spite_of_rounding() -> None:
     # Whole numbers of tenths: sums tie often, and whole arithmetic tells exactly when.
     rng = np.random.default_rng(3)
@@ -101,6 +103,7 @@ def test_sums_that_tie_count_as_extreme_in_spite_of_rounding() -> None:
     assert found.p[0, 0] == pytest.approx((extreme + 1) / 1_001)
 
 
+@pytest.mark.slow
 def test_pairs_in_pieces_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     values = table(60)
     whole = paired_tests(values, PAIRS, extra=EXTRA)
@@ -202,6 +205,7 @@ def test_further_tests_are_made_only_when_asked_for() -> None:
         assert p == pytest.approx(scipy.stats.wilcoxon(column).pvalue)
 
 
+@pytest.mark.slow
 def test_wilcoxon_ranks_equal_sizes_equally() -> None:
     exact = [0.1, 0.1, -0.1, 0.2, 0.3, 0.3, -0.2, 0.4, 0.0, 0.1]
     values = np.stack([np.full(10, 0.7), 0.7 + np.array(exact)])[:, :, None]

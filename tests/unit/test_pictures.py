@@ -93,6 +93,7 @@ def fold(name: str, seed: int) -> list[str]:
 PICTURES = ["ecdf", "rounds", "per_query", "stages"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", range(4), ids=PICTURES)
 def test_a_picture_says_in_words_what_it_shows(at: int) -> None:
     root = parsed(fold("bm25", 1)[at])
@@ -110,6 +111,7 @@ def test_axes_are_labelled_with_their_unit(at: int) -> None:
     assert any(text.startswith(unit) for text in words(fold("bm25", 1)[at]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", TEXTS_IN_PICTURES)
 @pytest.mark.parametrize("at", range(4), ids=PICTURES)
 def test_text_in_any_script_is_shown_and_never_interpreted(at: int, text: str) -> None:
@@ -134,6 +136,7 @@ def test_a_picture_refers_to_nothing_outside(at: int) -> None:
     assert not re.search(r"@import|<!|<\?", svg)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", range(4), ids=PICTURES)
 def test_pictures_in_one_page_do_not_disturb_each_other(at: int) -> None:
     one, other = (fold(name, seed)[at] for name, seed in (("a", 1), ("b", 2)))
@@ -234,6 +237,7 @@ def test_without_matplotlib_the_message_says_what_to_install(
     assert "matplotlib is not installed" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_importing_the_pictures_does_not_import_matplotlib() -> None:
     code = "import sys, harness.report.pictures; print('matplotlib' in sys.modules)"
     done = subprocess.run(
@@ -475,6 +479,7 @@ def test_a_slower_round_is_seen_whatever_it_asks() -> None:
 NOTHING = np.array([])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "ms",
     [

@@ -215,6 +215,7 @@ class TestForEquivalence:
         assert found == sorted(found, key=lambda n: -(n or 0))
 
 
+@pytest.mark.slow
 def test_each_column_has_its_levels_and_no_neighbours() -> None:
     rng = np.random.default_rng(5)
     d = rng.normal(0.005, 0.1, (60, 30)).round(1)

@@ -69,6 +69,7 @@ def test_a_picture_says_in_words_what_it_shows(at: int) -> None:
     assert int(root.get("width") or 0) == WIDTH
 
 
+@pytest.mark.slow
 @EACH
 @pytest.mark.parametrize("text", TEXTS_IN_PICTURES)
 def test_text_in_any_script_is_shown_and_never_interpreted(at: int, text: str) -> None:
@@ -90,6 +91,7 @@ def test_every_colour_has_its_counterpart_in_the_dark(at: int) -> None:
         assert f'[{paint}="{color}"]{{{paint}:{DARK[color]}}}' in style
 
 
+@pytest.mark.slow
 @EACH
 def test_equal_data_gives_equal_bytes(at: int) -> None:
     first = fold("bm25")[at]
@@ -162,6 +164,7 @@ def test_systems_without_a_time_or_a_mean_are_named_below() -> None:
     assert "there is no system with a mean and a p95 to show" in words(pareto([], metric="m"))
 
 
+@pytest.mark.slow
 def test_few_systems_have_names_and_of_many_the_others_have_numbers() -> None:
     rng = np.random.default_rng(4)
     spots = [
@@ -224,6 +227,7 @@ def test_fifty_systems_have_a_row_each_in_every_panel() -> None:
     assert len(svg.encode()) < LARGEST
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", [[], [NAN], [0.0], [0.5, 0.5], [1.0, 0.0]])
 def test_any_means_can_be_drawn(values: list[float]) -> None:
     names = [f"s{i}" for i in range(len(values))]
@@ -252,6 +256,7 @@ def test_differences_are_counted_and_both_ends_named() -> None:
     assert "Largest losses: z -0.400, w -0.200" in described(svg)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [0, 1, 640, 641, 20_000])
 def test_any_number_of_queries_can_be_drawn(n: int) -> None:
     values = np.sort(np.random.default_rng(n).normal(0, 0.1, n))

@@ -233,6 +233,7 @@ def test_everything_is_closed_once_also_after_a_mistake() -> None:
     assert (retriever.closed >= 1, reader.closed) == (True, 1)
 
 
+@pytest.mark.slow
 def test_what_was_answered_can_be_written_and_scored_again(tmp_path: Path) -> None:
     path = tmp_path / "answers.jsonl"
     first = run(Words())
@@ -267,6 +268,7 @@ def test_a_reader_needs_texts() -> None:
     assert run(None, Fixed(external=True), without).retrieval
 
 
+@pytest.mark.slow
 def test_the_document_is_json() -> None:
     document = json.loads(json.dumps(run(Words()).as_dict(), allow_nan=False))
     assert document["readings"]["retrieved"]["denominator"] == "retrieved"

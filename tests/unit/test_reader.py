@@ -244,6 +244,7 @@ def test_the_one_table_of_texts_says_why_there_are_no_spans() -> None:
     assert any("denominator all" in note for note in table.notes)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_the_order_of_questions_and_predictions_changes_no_mean(order: random.Random) -> None:

@@ -53,6 +53,7 @@ def test_a_system_that_is_better_than_every_other_is_taken() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_highest_mean_alone_is_no_proof_and_the_rivals_are_named() -> None:
     found = answer(run("a", list(BASE)), run("b", list(NOISY)))
     best, rival = ("b", "a") if NOISY.mean() > BASE.mean() else ("a", "b")
@@ -90,6 +91,7 @@ def test_an_undecided_time_is_no_reason() -> None:
     assert "faster" not in answer(*runs, times=times).sentence
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("values", "words"),
     [
@@ -119,6 +121,7 @@ def test_a_hybrid_that_is_better_than_both_legs_is_not_complained_about() -> Non
     assert not [line for line in found.reasons if "leg" in line]
 
 
+@pytest.mark.slow
 def test_equal_means_tell_nobody_apart_unless_one_is_faster() -> None:
     runs = [run(name, list(BASE)) for name in "ab"]
     found = answer(*runs)
@@ -132,6 +135,7 @@ def test_equal_means_tell_nobody_apart_unless_one_is_faster() -> None:
     assert first.sentence.endswith("as b has, and the fastest of them.")
 
 
+@pytest.mark.slow
 def test_a_loss_that_is_real_and_small_is_not_called_equivalent() -> None:
     low = BASE - 0.003 + RNG.normal(0, 0.005, 500)
     runs = [run("slow", list(BASE)), run("quick", list(low))]
@@ -171,6 +175,7 @@ def test_runs_that_cannot_be_compared_give_no_recommendation() -> None:
     assert found.reasons == ("Not comparable: k 10 and 3.",)
 
 
+@pytest.mark.slow
 def test_every_dataset_has_its_own_answer() -> None:
     other = {"dataset": {"fingerprint": "g", "split": "test", "name": "other"}}
     comparison = compare_runs(

@@ -83,6 +83,7 @@ def test_a_drop_beyond_the_limit_hidden_in_noise_is_undecided() -> None:
     assert gate.queries_needed is not None
 
 
+@pytest.mark.slow
 def test_a_shown_drop_within_the_limit_does_not_fail() -> None:
     """That is what a limit is for; whether it passes depends on what else is ruled out."""
     gate = judged(shifted(60, -0.02))
@@ -113,6 +114,7 @@ def test_a_shown_rise_passes_though_some_queries_fell() -> None:
     assert (gate.verdict, gate.reason) == (Verdict.BETTER, "shown to be better")
 
 
+@pytest.mark.slow
 def test_holm_looks_at_the_metrics_of_the_policy() -> None:
     """A p of .03 alone shows a drop; beside another metric that shows nothing it does not."""
     before = np.full(N, 0.5)

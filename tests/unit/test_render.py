@@ -205,6 +205,7 @@ def _every_table(n: int) -> list[Table]:
     return [*run_tables(runs[0]), *comparison_tables(group), *slice_tables(sliced)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
 def test_every_table_fits_eighty_columns_and_breaks_no_figure(n: int) -> None:
     tables = _every_table(n)

@@ -198,6 +198,7 @@ def test_texts_are_shown_and_never_become_elements() -> None:
     assert "</script><img src=x onerror='window.broken = 2'> -->" in page.text
 
 
+@pytest.mark.slow
 def test_names_from_data_are_escaped_everywhere() -> None:
     names = [" ".join(NASTY[:4]), NASTY[4] + NASTY[1], " ".join(NASTY[5:])]
     page = page_of(make_runs(DATA, names, warnings=NASTY), title=NASTY[0])
@@ -233,6 +234,7 @@ def test_json_in_html_ends_no_script_and_reads_back() -> None:
 # -- without texts -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_without_texts_none_is_left_anywhere() -> None:
     quoting = [f"failed on {query.text}" for query in DATA.queries]
     comparison = compare_runs(make_runs(DATA, warnings=quoting))
@@ -328,10 +330,12 @@ def test_a_page_stays_below_its_limit_and_says_what_is_missing(
 # -- any runs ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_equal_input_gives_equal_text() -> None:
     assert report_page(compare_runs(make_runs(DATA)), [DATA]) == usual()
 
 
+@pytest.mark.slow
 def test_without_its_dataset_a_page_says_why_and_has_the_rest() -> None:
     page = page_of(make_runs(DATA), "the dataset 'sample' of the run was not found again.")
     assert "No slices: the dataset 'sample' of the run was not found again." in page.text
@@ -341,6 +345,7 @@ def test_without_its_dataset_a_page_says_why_and_has_the_rest() -> None:
     assert page.explorers == []
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
 def test_without_matplotlib_a_page_says_so_and_has_the_rest() -> None:
     page = page_of(make_runs(DATA))
@@ -349,6 +354,7 @@ def test_without_matplotlib_a_page_says_so_and_has_the_rest() -> None:
     assert len(page.explorers) == 1
 
 
+@pytest.mark.slow
 def test_rankings_without_times_have_no_picture_of_them() -> None:
     page = page_of(make_runs(DATA, replayed=True))
     assert "No system has a time" in page.text
@@ -362,11 +368,13 @@ def _nothing(run: Run) -> dict[str, Any]:
     return {name: getattr(run.timings, name)[:0] for name in names} | {"stages": {}}
 
 
+@pytest.mark.slow
 def test_too_few_calls_for_p95_show_p50() -> None:
     page = page_of(make_runs(DATA, rounds=2))
     assert "nDCG@10 against p50" in page.headings
 
 
+@pytest.mark.slow
 def test_one_query() -> None:
     data = make_dataset(1)
     page = page_of(make_runs(data, rounds=40), data)
@@ -383,6 +391,7 @@ def test_twenty_seven_systems_of_one_name() -> None:
     assert len(set(data["systems"])) == 27
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "open_", "folded"), [(6, 15, None), (7, 6, 21), (13, 12, None)])
 def test_of_many_pairs_those_of_the_best_system_are_open(
     n: int, open_: int, folded: int | None, monkeypatch: pytest.MonkeyPatch
@@ -421,6 +430,7 @@ def test_runs_of_different_k_are_not_explored() -> None:
     assert "No two systems here can be compared query by query." in page.text
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
 def test_several_datasets_have_their_parts_and_one_table_of_all() -> None:
     other = make_dataset(20, "other")
@@ -431,6 +441,7 @@ def test_several_datasets_have_their_parts_and_one_table_of_all() -> None:
     assert [len(data["queries"]) for data in page.explorers] == [30, 20]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
 def test_partial_runs_and_warnings_stand_with_the_answer() -> None:
     one, *others = make_runs(DATA)

@@ -179,6 +179,7 @@ def test_published_lists_are_compared_document_by_document(folder: Path) -> None
     assert "scores off: by how much" in render.plain(reproduce_tables(found))
 
 
+@pytest.mark.slow
 def test_another_constant_or_order_of_a_fusion_is_missed(folder: Path) -> None:
     _, figures = with_lists(folder, FUSED, {"method": "rrf", "k": 60, "base": 0})
     assert figures["same lists"].status is Status.OK

@@ -97,6 +97,7 @@ def test_an_unchanged_tree_is_its_commit_and_a_new_file_is_a_change(
     assert place_of("WORKTREE", project.folder).commit is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "says"),
     [
@@ -154,6 +155,7 @@ def test_folders_may_have_blanks_and_letters_of_any_script(tmp_path: Path) -> No
 # -- what is no revision -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["nope", "", "-x", "--all", "v1..main", "HEAD:mine", "main~9"])
 def test_an_unknown_revision_says_what_there_is(project: GitProject, name: str) -> None:
     with pytest.raises(ConfigError) as caught:
@@ -374,6 +376,7 @@ def _bytecode(tree: Path) -> None:
     (tree / "mine" / "__pycache__" / "search.pyc").write_bytes(b"")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("damage", "made"),
     [(_change, 2), (_remove, 2), (_add, 2), (_cut, 2), (_half, 2), (_nonsense, 2), (_bytecode, 1)],
@@ -466,6 +469,7 @@ def test_two_at_once_make_it_once(project: GitProject, cache: Path) -> None:
     assert sum(name.startswith("checking out") for name in told.names) == 1
 
 
+@pytest.mark.slow
 def test_the_longest_unused_ones_are_removed(
     project: GitProject, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -610,6 +614,7 @@ def at(place: Place, python: Path) -> Place:
     )
 
 
+@pytest.mark.slow
 def test_an_editable_installation_of_the_users_tree_does_not_win(
     project: GitProject, cache: Path, tmp_path: Path
 ) -> None:

@@ -68,6 +68,7 @@ def test_a_dataset_that_changed_or_moved_is_refused(tmp_path: Path) -> None:
         dataset_of([run], other)
 
 
+@pytest.mark.slow
 def test_runs_on_different_datasets_have_no_common_one(tmp_path: Path) -> None:
     one = measured(str(folder(tmp_path / "a")), tmp_path / "1")
     two = measured("science-mini", tmp_path / "2")

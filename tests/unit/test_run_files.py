@@ -290,6 +290,7 @@ class TestFaults:
             read_rankings(path)
         assert f"where: {path}\n  do: correct the lines named below" in str(caught.value)
 
+    @pytest.mark.slow
     def test_ten_megabytes_in_a_line_give_one_short_line(self, tmp_path: Path) -> None:
         size = 10**7
         for content in (

@@ -29,6 +29,7 @@ def of_launches(run: Run, launches: int) -> Run:
     return replace(run, timings=timings)
 
 
+@pytest.mark.slow
 def test_a_run_has_a_picture_for_each_question() -> None:
     pictures = run_pictures(make_run("sample", 0))
     assert list(pictures) == ["latency.svg", "queries.svg", "rounds.svg", "stages.svg"]
@@ -38,6 +39,7 @@ def test_a_run_has_a_picture_for_each_question() -> None:
     assert "q32" in text_of(pictures["queries.svg"])
 
 
+@pytest.mark.slow
 def test_rounds_of_all_launches_stand_behind_each_other() -> None:
     one = run_pictures(make_run("sample", 0))["rounds.svg"]
     five = run_pictures(of_launches(make_run("sample", 0), 5))["rounds.svg"]
@@ -45,6 +47,7 @@ def test_rounds_of_all_launches_stand_behind_each_other() -> None:
     assert text_of(five) == text_of(one)
 
 
+@pytest.mark.slow
 def test_what_there_is_nothing_of_is_not_drawn() -> None:
     run = make_run("sample", 0)
     summary = {**run.summary, "latency_ms": {**run.summary["latency_ms"], "mean": None}}

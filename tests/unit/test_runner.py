@@ -155,6 +155,7 @@ def test_a_slow_warm_up_ends_after_ten_seconds_of_the_clock() -> None:
     assert len(result.timings.wall_ns) == 200
 
 
+@pytest.mark.slow
 def test_rounds_are_repeated_until_a_thousand_calls_are_in() -> None:
     clock = MockClock()
     assert len(run(Scripted(clock), clock, Protocol()).timings.wall_ns) == 1_000
@@ -283,6 +284,7 @@ def test_a_time_out_beyond_what_timers_take_is_none() -> None:
             assert not timer.exceeded(10**20)
 
 
+@pytest.mark.slow
 def test_many_planned_calls_take_no_memory_before_they_are_made() -> None:
     clock = MockClock()
     calls = plan(Protocol(rounds=10**12), 4)

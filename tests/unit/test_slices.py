@@ -88,6 +88,7 @@ def rows_of(slicing: Slicing, label: str) -> list[int]:
     return [ids().index(q) for q in found.query_ids]
 
 
+@pytest.mark.slow
 def test_a_slice_has_the_queries_of_its_label() -> None:
     assert rows_of(one(), "x") == list(range(0, N, 3))
     assert rows_of(one(), "(none)") == [i for i in range(N) if i % 3 and i % 2]
@@ -154,6 +155,7 @@ def test_below_ten_queries_there_is_no_interval() -> None:
         assert (slicing.whole.differences["b"][0].ci95 is not None) is given
 
 
+@pytest.mark.slow
 def test_the_order_of_queries_changes_nothing() -> None:
     order = np.random.default_rng(1).permutation(N)
     shuffled = [
@@ -206,6 +208,7 @@ def test_without_a_query_in_common_there_are_no_slices() -> None:
     assert all_slicings(apart, dataset()) == []
 
 
+@pytest.mark.slow
 def test_all_slicings_are_those_with_two_slices_or_more() -> None:
     assert [s.by for s in all_slicings(three(), dataset())] == ["tags", "length", "relevant"]
     assert [s.by for s in slicings(three(), dataset())] == ["tags", "length", "relevant"]

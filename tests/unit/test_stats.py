@@ -85,6 +85,7 @@ def test_another_seed_draws_other_resamples() -> None:
     assert np.array_equal(few, interval(bootstrap_means(values, seed=3, resamples=50)))
 
 
+@pytest.mark.slow
 def test_another_process_gives_the_same_interval() -> None:
     code = (
         "import numpy as np; from harness.stats import bootstrap_mean_ci as b;"

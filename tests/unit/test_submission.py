@@ -100,6 +100,7 @@ def test_every_query_is_searched_once_and_has_a_line() -> None:
     assert submission.counts.returned == 13
 
 
+@pytest.mark.slow
 def test_a_line_holds_what_the_competition_asks_for() -> None:
     line = made(threshold="none").records[1]
     assert line == {
@@ -116,6 +117,7 @@ def test_a_line_holds_what_the_competition_asks_for() -> None:
     assert made(threshold="none").records[0]["references"][0]["content"] == "title text 1"
 
 
+@pytest.mark.slow
 def test_ids_are_numbers_only_where_all_of_them_are() -> None:
     assert [line["eval_id"] for line in made(threshold="none").records][:2] == [1, 2]
     with_zero = build_dataset("z", DOCUMENTS, [Query("1", "a"), Query("02", "b")], {"1": {"d1": 1}})
@@ -191,6 +193,7 @@ def test_the_last_row_empties_every_list_also_one_with_a_higher_score_than_any_d
     assert (last.empty, last.trec) == (9, 0.0)
 
 
+@pytest.mark.slow
 def test_without_being_asked_a_threshold_is_chosen_where_it_can_be() -> None:
     assert made().decision.kind == "auto"
     plain = made(dataset=data(chat=False))
@@ -207,6 +210,7 @@ def test_where_there_are_no_judgements_the_file_is_made_all_the_same() -> None:
     assert {q for q, docs in lists(submission).items() if not docs} == {"1", "8"}
 
 
+@pytest.mark.slow
 def test_a_retriever_without_scores_has_no_threshold() -> None:
     retriever = Scripted(SCRIPT, scores=False)
     submission = made(retriever)

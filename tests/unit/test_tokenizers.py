@@ -123,6 +123,7 @@ def test_the_other_tokenizers(spec: Any, text: str, terms: list[str]) -> None:
     assert make_tokenizer(spec)(text) == terms
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "spec", ["auto", "word", "english", "ngram", "whitespace", "lucene", "bm25s"]
 )

@@ -107,6 +107,7 @@ class TestReading:
         path.write_bytes(gzip.compress(b"q1 Q0 d1 1 3 x\n"))
         assert read_run(str(path)) == {"q1": [Hit("d1", 3.0)]}
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["run.trec", "run.trec.gz"])
     def test_a_large_file_without_faults_is_read_in_pieces(self, tmp_path: Path, name: str) -> None:
         content = "".join(f"q{n // 9} Q0 document-{n} 1 {n} x\r\n" for n in range(60_000)).encode()
@@ -129,6 +130,7 @@ class TestReading:
         path = _run_file(tmp_path, "q1 \tQ0\t my document \t1\t 3\tx\n")
         assert read_run(path) == {"q1": [Hit("my document", 3.0)]}
 
+    @pytest.mark.slow
     def test_lines_of_a_query_need_not_stand_together(self, tmp_path: Path) -> None:
         lines = [f"q{n % 3} Q0 d{n} 1 {n} x\n" for n in range(90_000)]  # more than one batch
         run = read_run(_run_file(tmp_path, "".join(lines)))
@@ -215,6 +217,7 @@ class TestReading:
         path.write_bytes(content)
         assert "damaged gzip data" in _faults(path)[0]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("columns", [trec.TREC_COLUMNS, trec.BEIR_COLUMNS])
     def test_reading_in_pieces_gives_what_reading_by_lines_gives(
         self, tmp_path: Path, columns: tuple[str, ...]
@@ -301,6 +304,7 @@ class TestWriting:
 
 
 class TestRoundTrip:
+    @pytest.mark.slow
     @settings(deadline=None, derandomize=True)
     @given(
         st.dictionaries(

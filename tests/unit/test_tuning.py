@@ -84,6 +84,7 @@ def test_the_recommended_config_is_the_one_that_bench_takes(tmp_path: Path) -> N
         tune(hybrid(), dataset(), grid=grid, out=out)
 
 
+@pytest.mark.slow
 def test_choosing_on_a_dev_set_and_reporting_on_another() -> None:
     dev, test = dataset("dev", seed=1), dataset("test", seed=3)
     found = tune(hybrid(), test, dev=dev, grid=GRID)
@@ -117,6 +118,7 @@ def test_the_order_of_queries_changes_nothing(found: Tuning) -> None:
     assert turned.as_dict() == found.as_dict()
 
 
+@pytest.mark.slow
 def test_without_a_grid_the_retrievers_own_search_space_is_tried() -> None:
     config = hybrid(fusion={"method": "convex", "weights": [3, 1]}, depth=7)
     found = tune(config, dataset(), repeats=1)
@@ -258,6 +260,7 @@ N = 400
 BASE = RNG.uniform(0.2, 0.6, N)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "verdict"),
     [

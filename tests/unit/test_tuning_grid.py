@@ -170,6 +170,7 @@ def test_yaml_of_a_value_is_short() -> None:
 LEGS = ["bm25", {"target": "bm25", "params": {"tokenizer": "whitespace"}}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "params", "names"),
     [

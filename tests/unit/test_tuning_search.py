@@ -106,6 +106,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_every_setting_of_a_hybrid_has_exactly_the_values_of_a_fresh_one(
     case: str, data: Dataset
@@ -123,6 +124,7 @@ def test_every_setting_of_a_hybrid_has_exactly_the_values_of_a_fresh_one(
         assert len({tuple(row) for row in values}) > 3
 
 
+@pytest.mark.slow
 def test_every_setting_of_a_hybrid_has_exactly_the_rankings_of_a_fresh_one(data: Dataset) -> None:
     tunable, grid = _made(hybrid(), **RRF)
     tunable.base.index(data.documents or ())
@@ -136,6 +138,7 @@ def test_every_setting_of_a_hybrid_has_exactly_the_rankings_of_a_fresh_one(data:
             )
 
 
+@pytest.mark.slow
 def test_a_leg_is_indexed_once_and_asked_once_for_each_query(data: Dataset) -> None:
     tunable, grid = _made(hybrid(), **RRF)
     _values(tunable, grid, data)
@@ -166,6 +169,7 @@ def test_a_grid_of_bm25_has_the_values_of_bench_with_set(target: str, data: Data
     assert len({tuple(row) for row in values}) > 3
 
 
+@pytest.mark.slow
 def test_judgements_on_units_are_met_by_units() -> None:
     data = dataset(unit_key="unit")
     tunable, grid = _made(hybrid(), depth=[5, 50], fusion__k=[1, 60])
