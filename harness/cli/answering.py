@@ -17,8 +17,10 @@ from harness.cli.console import (
     say,
     show,
 )
+from harness.cli.measuring import add_retriever
 
 if TYPE_CHECKING:
+    from harness.experiment import Experiment
     from harness.reading import ReadingInterrupted
 
 
@@ -52,20 +54,7 @@ def add_submit(commands: Any) -> None:
 
 
 def _add_search(parser: argparse.ArgumentParser, *, k: int, dataset: str | None) -> None:
-    parser.add_argument(
-        "--retriever",
-        required=True,
-        metavar="NAME_OR_YAML",
-        help="config name, YAML file, mod:Class",
-    )
-    parser.add_argument(
-        "--set",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="KEY=VALUE",
-        help="override parameters of the retriever by dotted path",
-    )
+    add_retriever(parser)
     parser.add_argument(
         "--dataset",
         default=dataset,
@@ -77,10 +66,25 @@ def _add_search(parser: argparse.ArgumentParser, *, k: int, dataset: str | None)
     parser.add_argument("--k", type=int, default=k, help=f"hits per query (default: {k})")
 
 
-def _submit(options: argparse.Namespace) -> int:
-    from harness.cli.scoring import read_ids
+def _searched_once(options: argparse.Namespace, *, every_query: bool = False) -> Experiment:
+    """What the options of :func:`_add_search` ask for."""
     from harness.measure.protocol import Protocol
     from harness.preparation import prepare
+
+    return prepare(
+        [options.retriever],
+        options.dataset,
+        split=options.split,
+        k=options.k,
+        overrides=options.set,
+        protocol=Protocol(rounds=1),
+        save=False,
+        every_query=every_query,
+    )
+
+
+def _submit(options: argparse.Namespace) -> int:
+    from harness.cli.scoring import read_ids
     from harness.report.submission_tables import submission_tables
     from harness.result_file import check_new_file
     from harness.standalone import load_rule
@@ -92,16 +96,7 @@ def _submit(options: argparse.Namespace) -> int:
     if options.out is not None:
         check_new_file(options.out)
     with output_kept_clean(), reporter() as told:
-        experiment = prepare(
-            [options.retriever],
-            options.dataset,
-            split=options.split,
-            k=options.k,
-            overrides=options.set,
-            protocol=Protocol(rounds=1),
-            save=False,
-            every_query=True,
-        )
+        experiment = _searched_once(options, every_query=True)
         made = submit(
             experiment, messages=rule, threshold=threshold, dev_ids=dev_ids, reporter=told
         )
@@ -144,8 +139,6 @@ def add_qa(commands: Any) -> None:
 def _qa(options: argparse.Namespace) -> int:
     from harness.config import inline_config
     from harness.errors import ConfigError
-    from harness.measure.protocol import Protocol
-    from harness.preparation import prepare
     from harness.question_answering import answer_questions
     from harness.reading import ReadingInterrupted, reader_from
     from harness.report.qa_tables import qa_tables
@@ -161,15 +154,7 @@ def _qa(options: argparse.Namespace) -> int:
         if options.reader is not None:
             params = inline_config({"target": options.reader}, options.reader_set).params
             reader = reader_from(options.reader, params)
-        experiment = prepare(
-            [options.retriever],
-            options.dataset,
-            split=options.split,
-            k=options.k,
-            overrides=options.set,
-            protocol=Protocol(rounds=1),
-            save=False,
-        )
+        experiment = _searched_once(options)
         name = "" if options.reader is None else _reader_name(options.reader)
         try:
             result = answer_questions(experiment, reader, options.answers, name=name, reporter=told)

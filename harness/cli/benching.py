@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.cli.console import INTERRUPTED, NOT_JUDGED, OK, output_kept_clean, reporter, show
-from harness.cli.measuring import add_measuring, draw, dry_run, exit_code, measured, protocol_of
+from harness.cli.measuring import (
+    add_measuring,
+    add_retriever,
+    draw,
+    dry_run,
+    exit_code,
+    measured,
+    protocol_of,
+)
 
 if TYPE_CHECKING:
     from harness.run import Run
@@ -17,20 +25,7 @@ if TYPE_CHECKING:
 def add_bench(commands: Any) -> None:
     """Measure one retriever on one dataset."""
     bench = commands.add_parser("bench", help="measure one retriever on one dataset")
-    bench.add_argument(
-        "--retriever",
-        required=True,
-        metavar="NAME_OR_YAML",
-        help="config name, YAML file, mod:Class",
-    )
-    bench.add_argument(
-        "--set",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="KEY=VALUE",
-        help="override parameters of the retriever by dotted path",
-    )
+    add_retriever(bench)
     bench.add_argument("--out", type=Path, metavar="DIR", help="folder of the run")
     bench.add_argument(
         "--protocol",

@@ -124,6 +124,24 @@ def protocol_of(options: argparse.Namespace) -> Protocol:
     )
 
 
+def add_retriever(parser: argparse.ArgumentParser) -> None:
+    """Which retriever, and what to change of it."""
+    parser.add_argument(
+        "--retriever",
+        required=True,
+        metavar="NAME_OR_YAML",
+        help="config name, YAML file, mod:Class",
+    )
+    parser.add_argument(
+        "--set",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="KEY=VALUE",
+        help="override parameters of the retriever by dotted path",
+    )
+
+
 def add_measuring(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
     """How to measure, and on what; with ``several`` on more than one dataset."""
     parser.add_argument(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import string
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
+from tests.unit.tiny_bert import write_tokenizer, write_weights
+
 WORDS = """
 the a of and in is to for with on by as cell cells tree trees leaf leaves river rivers
 water light stone stones star stars planet planets moon sun wind rain snow ice fire
@@ -26,34 +26,8 @@ def build_tiny_model(
     crumbs, and other scripts are unknown. The files are those of the older releases of the
     library, which every release reads.
     """
-    import torch
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-    from transformers import BertConfig, BertModel
-
-    letters = list(string.ascii_lowercase + string.digits + ".,?!-")
-    pieces = [*SPECIAL, *WORDS.split(), *letters, *(f"##{letter}" for letter in letters)]
-    vocabulary = {piece: place for place, piece in enumerate(dict.fromkeys(pieces))}
-    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.post_processor = processors.BertProcessing(
-        ("[SEP]", vocabulary["[SEP]"]), ("[CLS]", vocabulary["[CLS]"])
-    )
-    folder.mkdir()
-    tokenizer.save(str(folder / "tokenizer.json"))
-    names = {"unk_token": "[UNK]", "pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
-    settings = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": 64, **names}
-    _write(folder / "tokenizer_config.json", settings)
-    torch.manual_seed(5)
-    config = BertConfig(
-        vocab_size=len(vocabulary),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=64,
-    )
-    BertModel(config).save_pretrained(folder)
+    vocabulary = write_tokenizer(folder, WORDS)
+    write_weights(folder, "BertModel", vocabulary, seed=5)
     kinds = ["Transformer", "Pooling", "Normalize"] if normalize else ["Transformer", "Pooling"]
     modules = [
         {
