@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.comparison import MARGIN, Comparison, Delta, compare_runs
+from harness.comparison import Comparison, compare_runs
 from harness.data import load_dataset
 from harness.errors import ConfigError
 from harness.evaluation import Evaluation
 from harness.experiment import Reporter
 from harness.measure.protocol import Protocol
 from harness.metrics import conventions
+from harness.power import MARGIN
 from harness.recommendation import Recommendation, recommend
 from harness.records import read_run
 from harness.report import render, tables
@@ -31,6 +32,7 @@ from harness.sessions import prepared
 from harness.tuning import Tuning
 from harness.tuning import tune as run_tuning
 from harness.types import Dataset, Qrels
+from harness.verdicts import Delta
 
 __all__ = [
     "BenchResult",

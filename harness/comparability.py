@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.errors import distinct_names
@@ -26,12 +26,20 @@ def by_dataset(runs: Sequence[Run]) -> list[tuple[str, list[int]]]:
     groups = list(places.values())
     if all(len(group) == 1 for group in groups):
         groups = [list(range(len(runs)))]
-    names = distinct_names([_label(runs[group[0]]) for group in groups])
+    names = distinct_names(_labels([runs[group[0]].summary["dataset"] for group in groups]))
     return list(zip(names, groups, strict=True))
 
 
-def _label(run: Run) -> str:
-    return str(run.summary["dataset"].get("name", "dataset"))
+def _labels(datasets: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Their names; with the split where several have a name, and its splits tell them apart."""
+    names = [str(data.get("name", "dataset")) for data in datasets]
+    splits: dict[str, list[str]] = {}
+    for name, data in zip(names, datasets, strict=True):
+        splits.setdefault(name, []).append(str(data.get("split")))
+    return [
+        f"{name} {data.get('split')}" if 1 < len(splits[name]) == len(set(splits[name])) else name
+        for name, data in zip(names, datasets, strict=True)
+    ]
 
 
 def common_metrics(runs: Sequence[Run]) -> tuple[Metric, ...]:

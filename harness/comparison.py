@@ -19,20 +19,19 @@ from harness.comparability import by_dataset, common_metrics, judged_gap
 from harness.errors import ConfigError, distinct_names, near_names
 from harness.latency_ratio import LatencyDelta, corrected, latency_deltas
 from harness.metrics import Metric
-from harness.paired import EXTRA, MARGIN
+from harness.paired import EXTRA
+from harness.power import MARGIN, check_margin
 from harness.run import Run
 from harness.stats import RESAMPLES
 from harness.types import Verdict
-from harness.verdicts import ALPHA, Delta, PairJudge, Rules
-
-__all__ = ["ALPHA", "MARGIN", "Board", "Comparison", "Delta", "Group", "compare_runs"]
+from harness.verdicts import QUALITY_ALPHA, Delta, PairJudge, Rules
 
 MOST_RESAMPLES = 200_000
 """However many pairs a table has; enough for 10,000 of them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class DatasetComparison:
     """Runs on one dataset, side by side.
 
     Attributes:
@@ -71,6 +70,15 @@ class Group:
         """Of one system."""
         return self.runs[self.names.index(name)].evaluation.mean(metric).mean
 
+    def ranked(self, metric: Metric) -> list[tuple[str, Run]]:
+        """The systems, the best by ``metric`` first; those without a mean last."""
+
+        def key(pair: tuple[str, Run]) -> float:
+            mean = pair[1].evaluation.mean(metric).mean
+            return math.inf if math.isnan(mean) else -mean
+
+        return sorted(zip(self.names, self.runs, strict=True), key=key)
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -81,7 +89,7 @@ class Comparison:
         baseline: the system that all others are compared with; None = every pair.
     """
 
-    groups: tuple[Group, ...]
+    groups: tuple[DatasetComparison, ...]
     margin: float = MARGIN
     baseline: str | None = None
 
@@ -133,7 +141,7 @@ class Comparison:
                 for group in self.groups
                 for name, run in zip(group.names, group.runs, strict=True)
             ],
-            "alpha": ALPHA,
+            "alpha": QUALITY_ALPHA,
             "margin": self.margin,
             "baseline": self.baseline,
             "family": "the pairs of one metric on one dataset",
@@ -223,12 +231,7 @@ def check_asked(
     Raises:
         ConfigError: an unknown baseline or test, or a margin that is none.
     """
-    if not 0 < margin < 1:
-        raise ConfigError(
-            f"margin {margin:g}",
-            accepted="a difference of means above 0 and below 1",
-            fix="give the largest difference that does not matter to you, such as 0.01",
-        )
+    check_margin(margin)
     unknown = [name for name in tests if name not in EXTRA]
     if unknown:
         raise ConfigError(
@@ -250,7 +253,7 @@ def _group(
     baseline: str | None,
     margin: float,
     tests: tuple[str, ...],
-) -> Group:
+) -> DatasetComparison:
     names = distinct_names([run.name for run in runs])
     common = common_metrics(runs)
     if not common:
@@ -270,7 +273,7 @@ def _group(
     rules = Rules(margin, tests, resamples)
     deltas = PairJudge.of_runs(dataset, runs, names, common).judged(pairs, rules)
     times = [d for i, j in pairs for d in latency_deltas(runs[i], runs[j], names[i], names[j])]
-    return Group(
+    return DatasetComparison(
         dataset,
         tuple(runs),
         tuple(names),
@@ -293,4 +296,4 @@ def _pairs(names: Sequence[str], baseline: str | None) -> list[tuple[int, int]]:
 
 def resamples_for(rows: int) -> int:
     """So many that the smallest p there can be, times Holm's factor, is well below 5 %."""
-    return min(MOST_RESAMPLES, max(RESAMPLES, math.ceil(20 * rows / ALPHA)))
+    return min(MOST_RESAMPLES, max(RESAMPLES, math.ceil(20 * rows / QUALITY_ALPHA)))

@@ -29,7 +29,7 @@ from harness.types import Verdict
 TYPICAL, TAIL = "typical", "p95"
 """What is judged: the time of a usual query, and of the slow ones."""
 
-ALPHA = 0.01
+LATENCY_ALPHA = 0.01
 """Level of each one-sided test; also of intervals, 1 % on either side."""
 
 DELTA = {TYPICAL: 0.01, TAIL: 0.03}
@@ -232,7 +232,7 @@ def _tested(delta: LatencyDelta, thetas: NDArray[np.float64]) -> LatencyDelta:
     if n < 2:
         return delta
     error, df = float(thetas.std(ddof=1)) / math.sqrt(n), n - 1
-    half = float(stdtrit(df, 1 - ALPHA)) * error
+    half = float(stdtrit(df, 1 - LATENCY_ALPHA)) * error
 
     def below(distance: float) -> float:
         """p of a log ratio that is ``distance`` on the wrong side of a limit."""
@@ -250,10 +250,10 @@ def _tested(delta: LatencyDelta, thetas: NDArray[np.float64]) -> LatencyDelta:
 
 def _judged(delta: LatencyDelta, together: int = 1) -> LatencyDelta:
     """With the verdict of its ratio and p, which is one of ``together``."""
-    if delta.ratio is not None and delta.p is not None and delta.p < ALPHA:
+    if delta.ratio is not None and delta.p is not None and delta.p < LATENCY_ALPHA:
         verdict = Verdict.BETTER if delta.ratio < 1 else Verdict.WORSE
         return replace(delta, verdict=verdict, reason=_left_out(delta))
-    if delta.p_equivalence is not None and delta.p_equivalence < ALPHA:
+    if delta.p_equivalence is not None and delta.p_equivalence < LATENCY_ALPHA:
         return replace(delta, verdict=Verdict.EQUIVALENT, reason=_left_out(delta))
     reasons = [_advice(delta, together), _left_out(delta)]
     return replace(delta, verdict=Verdict.UNDECIDED, reason="; ".join(filter(None, reasons)))
@@ -271,13 +271,13 @@ def _advice(delta: LatencyDelta, together: int) -> str:
         return (
             f"{n} only differences beyond {least}: --launches {FEWEST_LAUNCHES} shows smaller ones"
         )
-    needed = launches_needed(delta, ALPHA / together)
+    needed = launches_needed(delta, LATENCY_ALPHA / together)
     if needed is None:
         return f"more than {MOST_LAUNCHES} launches would decide"
     return f"about {needed} launches would decide: --launches {needed}"
 
 
-def launches_needed(delta: LatencyDelta, alpha: float = ALPHA) -> int | None:
+def launches_needed(delta: LatencyDelta, alpha: float = LATENCY_ALPHA) -> int | None:
     """How many launches in all would decide with 80 % power, were ratio and spread as found; None
     where it takes more than :data:`MOST_LAUNCHES`."""
     from scipy.special import stdtrit
@@ -286,7 +286,7 @@ def launches_needed(delta: LatencyDelta, alpha: float = ALPHA) -> int | None:
         return None
     n = delta.launches
     half = math.log(delta.ci98[1] / delta.ratio)
-    sd = half / float(stdtrit(n - 1, 1 - ALPHA)) * math.sqrt(n)
+    sd = half / float(stdtrit(n - 1, 1 - LATENCY_ALPHA)) * math.sqrt(n)
     size = abs(math.log(delta.ratio))
     room = max(size - math.log1p(delta.beyond), math.log1p(LIMIT) - size)
     for more in range(n + 1, MOST_LAUNCHES + 1):

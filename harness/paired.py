@@ -25,17 +25,6 @@ from harness.stats import (
     sign_patterns,
 )
 
-__all__ = [
-    "EXTRA",
-    "MARGIN",
-    "ROUNDING",
-    "Needed",
-    "PairedTests",
-    "equivalence_p",
-    "paired_tests",
-    "queries_needed",
-]
-
 Floats = NDArray[np.float64]
 
 EXTRA = ("t", "wilcoxon")

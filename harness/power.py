@@ -8,12 +8,26 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from harness.errors import ConfigError
 from harness.stats import gamma_sum_p
 
 Floats = NDArray[np.float64]
 
 MARGIN = 0.01
 """Systems whose means differ by less are as good as equal, unless another margin is stated."""
+
+
+def check_margin(margin: float) -> None:
+    """Raises:
+    ConfigError: a margin that is none.
+    """
+    if not 0 < margin < 1:
+        raise ConfigError(
+            f"margin {margin:g}",
+            accepted="a difference of means above 0 and below 1",
+            fix="give the largest difference that does not matter to you, such as 0.01",
+        )
+
 
 POWER = 0.8
 

@@ -25,7 +25,7 @@ LOST_BY_FUSION, GAINED_BY_FUSION = "lost by fusion", "gained by fusion"
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class QueryGroup:
     """One group of a partition.
 
     Attributes:
@@ -62,24 +62,24 @@ class Partition:
     values: Values
     gain: Values
 
-    def groups(self, metric: Metric) -> list[Group]:
+    def groups(self, metric: Metric) -> list[QueryGroup]:
         """The groups with their sizes and means, the empty ones included."""
         return [
             self._group(label, self.member == at, metric) for at, label in enumerate(self.labels)
         ]
 
-    def whole(self, metric: Metric) -> Group:
+    def whole(self, metric: Metric) -> QueryGroup:
         """All queries as one group."""
         return self._group("all", np.ones(len(self.member), dtype=np.bool_), metric)
 
-    def _group(self, label: str, inside: NDArray[np.bool_], metric: Metric) -> Group:
+    def _group(self, label: str, inside: NDArray[np.bool_], metric: Metric) -> QueryGroup:
         n = int(inside.sum())
         if not n:
             nan = float("nan")
-            return Group(label, 0, (nan,) * len(self.columns), nan)
+            return QueryGroup(label, 0, (nan,) * len(self.columns), nan)
         columns = self.values[inside].T
         means = (metric.from_additive(metric.additive(column).mean()) for column in columns)
-        return Group(label, n, tuple(map(float, means)), float(self.gain[inside].mean()))
+        return QueryGroup(label, n, tuple(map(float, means)), float(self.gain[inside].mean()))
 
 
 def outcome(names: Sequence[str], values: Values, floor: Values) -> Partition:

@@ -12,13 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from harness.comparison import Comparison, Delta, Group
+from harness.comparison import Comparison, DatasetComparison
 from harness.errors import counted
+from harness.figures import p_text, signed
 from harness.latency_ratio import LatencyDelta
 from harness.metrics import Metric
 from harness.power import ROUNDING
 from harness.run import Run
 from harness.types import Verdict
+from harness.verdicts import Delta
 
 _NAMED = 4
 """Systems that a sentence names before it counts the rest."""
@@ -55,7 +57,7 @@ def recommend(comparison: Comparison) -> tuple[Recommendation, ...]:
     return tuple(_of_group(group, comparison.margin) for group in comparison.groups)
 
 
-def _of_group(group: Group, margin: float) -> Recommendation:
+def _of_group(group: DatasetComparison, margin: float) -> Recommendation:
     view = _View(group, group.metrics[0], margin)
     if not view.pairs:
         refusals = dict.fromkeys(d.reason for d in group.of(view.metric) if d.reason)
@@ -86,7 +88,7 @@ def _of_group(group: Group, margin: float) -> Recommendation:
 class _View:
     """One metric of a group, looked at from any of its systems."""
 
-    def __init__(self, group: Group, metric: Metric, margin: float) -> None:
+    def __init__(self, group: DatasetComparison, metric: Metric, margin: float) -> None:
         self.group, self.metric, self.margin = group, metric, margin
         self.pairs: dict[tuple[str, str], Delta] = {}
         for delta in group.of(metric):
@@ -187,7 +189,7 @@ class _View:
         difference = self._difference(fastest, taken)
         if difference is None:
             return []
-        value = f"{self.metric} {self._value(fastest)} ({_signed(-difference)})"
+        value = f"{self.metric} {self._value(fastest)} ({signed(-difference)})"
         return [f"{fastest} is {times} faster, with {value}."]
 
     def rivals(self, taken: str) -> list[str]:
@@ -198,10 +200,10 @@ class _View:
         lines = []
         for name, delta in open_[:_NAMED]:
             difference = self._difference(taken, name) or 0.0
-            text = f"{name} against {taken}: {_signed(difference)} is undecided"
+            text = f"{name} against {taken}: {signed(difference)} is undecided"
             if delta.ci95 is not None:
                 low, high = delta.ci95 if delta.b == name else (-delta.ci95[1], -delta.ci95[0])
-                text += f", between {_signed(low)} and {_signed(high)}"
+                text += f", between {signed(low)} and {signed(high)}"
             if delta.queries_needed is not None:
                 more = counted(delta.queries_needed, "more query")
                 text += f"; about {more} would show {delta.needed_for or 'a difference'}"
@@ -222,7 +224,7 @@ class _View:
                     Verdict.UNDECIDED: "not shown to be better than",
                     Verdict.EQUIVALENT: "equivalent to",
                 }.get(delta.verdict, "worse than")
-                p = "" if delta.p_adjusted is None else f", p {_p(delta.p_adjusted)}"
+                p = "" if delta.p_adjusted is None else f", p {p_text(delta.p_adjusted)}"
                 lines.append(
                     f"{name} is {found} its leg {leg}: {self._value(name)} against "
                     f"{self._value(leg)}{p}."
@@ -306,11 +308,3 @@ def _times(ratio: float | None) -> str:
         return f"{100 * (ratio - 1):.0f} %"
     shown = float(f"{ratio:.2g}")
     return f"about {shown:,.0f} times" if shown >= 10 else f"about {shown:g} times"
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.4f}"
-
-
-def _p(value: float) -> str:
-    return "< .001" if value < 0.001 else f"{value:.3f}".lstrip("0") if value < 1 else "1"

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.comparability import not_comparable
-from harness.comparison import Group
+from harness.comparison import DatasetComparison
 from harness.evaluation import Mean
 from harness.metrics import Metric
 from harness.power import ROUNDING
@@ -125,7 +125,11 @@ class Slicing:
 
 
 def slicings(
-    group: Group, dataset: Dataset, names: Sequence[str] = (), *, baseline: str | None = None
+    group: DatasetComparison,
+    dataset: Dataset,
+    names: Sequence[str] = (),
+    *,
+    baseline: str | None = None,
 ) -> list[Slicing]:
     """The systems of ``group`` on slices of its queries, one slicing for each of ``names``.
 
@@ -146,7 +150,9 @@ def slicings(
     return [systems.sliced(systems.grouping(by)) for by in dict.fromkeys(names)]
 
 
-def all_slicings(group: Group, dataset: Dataset, *, baseline: str | None = None) -> list[Slicing]:
+def all_slicings(
+    group: DatasetComparison, dataset: Dataset, *, baseline: str | None = None
+) -> list[Slicing]:
     """Every one of ``DIMENSIONS`` that has at least two slices, but not by values that hardly two
     queries share; arguments as of :func:`slicings`."""
     systems = _Systems(group, dataset, baseline)
@@ -158,7 +164,7 @@ def all_slicings(group: Group, dataset: Dataset, *, baseline: str | None = None)
 class _Systems:
     """The values of all systems of a group on the queries that all of them finished."""
 
-    def __init__(self, group: Group, dataset: Dataset, baseline: str | None) -> None:
+    def __init__(self, group: DatasetComparison, dataset: Dataset, baseline: str | None) -> None:
         self._group = group
         evaluations = [run.evaluation for run in group.runs]
         shared = set.intersection(*(set(one.query_ids) for one in evaluations))

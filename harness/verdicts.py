@@ -24,7 +24,8 @@ from harness.run import Run
 from harness.stats import bootstrap_means, holm, interval
 from harness.types import Verdict
 
-ALPHA = 0.05
+QUALITY_ALPHA = 0.05
+"""Level of a difference in quality, after Holm."""
 
 Pair = tuple[int, int]
 """Places of a and b among the runs."""
@@ -74,6 +75,11 @@ class Delta:
     queries_needed: int | None = None
     needed_for: str = ""
     reason: str = ""
+
+    @property
+    def small(self) -> bool:
+        """Shown to be within the margin, beside a verdict that does not say so."""
+        return self.within_margin and self.verdict is not Verdict.EQUIVALENT
 
     def as_dict(self) -> dict[str, Any]:
         """The row of ``compare --format json``."""
@@ -248,7 +254,7 @@ class PairJudge:
             ties=int(found.ties[at]),
             losses=int(found.losses[at]),
             p_equivalence=None if metric.geometric else float(corrected.equivalence[at]),
-            within_margin=not metric.geometric and bool(corrected.equivalence[at] < ALPHA),
+            within_margin=not metric.geometric and bool(corrected.equivalence[at] < QUALITY_ALPHA),
             tests={
                 name: (float(p[at]), float(corrected.tests[name][at]))
                 for name, p in found.extra.items()
@@ -335,7 +341,7 @@ def _corrected(
     order = np.argsort(p, axis=0, kind="stable")
     np.put_along_axis(rank, order, np.arange(len(p))[:, None], axis=0)
     adjusted = np.column_stack([holm(column) for column in p.T])
-    return adjusted, ALPHA / (len(p) - rank)
+    return adjusted, QUALITY_ALPHA / (len(p) - rank)
 
 
 def _stepped(needed: Sequence[Sequence[Needed]], part: _Corrected) -> list[list[Needed]]:
@@ -369,7 +375,7 @@ def _additive(values: NDArray[np.float64], metrics: Sequence[Metric]) -> NDArray
 
 def _decided(delta: Delta, needed: Needed, *, geometric: bool) -> Delta:
     """With the verdict; an undecided one with what takes the fewest further queries."""
-    if delta.difference and delta.p_adjusted is not None and delta.p_adjusted < ALPHA:
+    if delta.difference and delta.p_adjusted is not None and delta.p_adjusted < QUALITY_ALPHA:
         return replace(delta, verdict=Verdict.BETTER if delta.difference > 0 else Verdict.WORSE)
     if delta.within_margin:
         return replace(delta, verdict=Verdict.EQUIVALENT)

@@ -74,7 +74,7 @@ def decided(options: argparse.Namespace, runs: Sequence[Run]) -> Comparison:
 
 
 def _asked(options: argparse.Namespace) -> dict[str, Any]:
-    from harness.comparison import MARGIN
+    from harness.power import MARGIN
 
     return {
         "margin": MARGIN if options.margin is None else options.margin,

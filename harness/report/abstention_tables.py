@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.errors import counted
+from harness.figures import signed
 from harness.metrics.abstention import CRITERION, Abstention, Figures
 from harness.metrics.thresholds import AbstentionReport, ThresholdReport
 from harness.report.table import Table
@@ -62,14 +63,14 @@ def _effect(report: ThresholdReport, threshold: float) -> Table:
             CRITERION,
             _ratio(before.scienceqa_map),
             _ratio(after.scienceqa_map),
-            f"{report.difference:+.4f}",
+            signed(report.difference),
         ],
         ["  95 % interval", "", "", "[{:+.3f}, {:+.3f}]".format(*report.ci95)],
     ]
     with_threshold = _ratios(after.abstention)
     for name, value in _ratios(before.abstention).items():
         other = with_threshold[name]
-        change = "-" if value is None or other is None else f"{other - value:+.4f}"
+        change = "-" if value is None or other is None else signed(other - value)
         rows.append([f"abstention {name}", _ratio(value), _ratio(other), change])
     for label, name in (("false-empty", "false_empty"), ("false-return", "false_return")):
         counts = [getattr(figures.abstention, name) for figures in (before, after)]
@@ -87,8 +88,8 @@ def _effect(report: ThresholdReport, threshold: float) -> Table:
                 f"reported here on the other {before.n:,}"
             ),
             (
-                f"gain on the dev queries {report.gain_dev:+.4f}, here {report.difference:+.4f}: "
-                f"optimism {report.optimism:+.4f}"
+                f"gain on the dev queries {signed(report.gain_dev)}, here "
+                f"{signed(report.difference)}: optimism {signed(report.optimism)}"
             ),
             (
                 f"returning nothing at all would give {CRITERION} "

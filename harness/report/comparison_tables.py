@@ -8,20 +8,21 @@ from dataclasses import replace
 
 import numpy as np
 
-from harness.comparison import Board, Comparison, Delta, Group
+from harness.comparison import Board, Comparison, DatasetComparison
 from harness.errors import counted
-from harness.latency_ratio import timed_differently, timed_together
-from harness.metrics import Metric
-from harness.recommendation import Recommendation, recommend
-from harness.report.figures import (
+from harness.figures import (
     interval_of,
     ms_text,
-    p_text,
     quality_text,
     seconds_text,
     short_ms,
     short_quality,
+    signed,
 )
+from harness.latency_ratio import timed_differently, timed_together
+from harness.metrics import Metric
+from harness.recommendation import Recommendation, recommend
+from harness.report.difference_cells import DifferenceCells, most_telling
 from harness.report.latency_tables import latency_tables
 from harness.report.letters import letter, marks, meaning
 from harness.report.run_facts import (
@@ -39,6 +40,7 @@ from harness.run import Run
 from harness.slices import Slicing
 from harness.stats import EXACT_ROWS
 from harness.types import Verdict
+from harness.verdicts import Delta
 
 SYSTEMS_PER_TABLE = 4
 """As many as fit beside each other in 80 columns; more of them stand below each other."""
@@ -49,7 +51,7 @@ METRICS_PER_TABLE = 5
 LONGEST_PAIR = 16
 """Letters of two names that stand beside each other; longer ones stand below each other."""
 
-PAIRS_SHOWN = 20
+PAIRS_IN_TABLE = 20
 """In the table of differences; the JSON document has all."""
 
 
@@ -71,7 +73,7 @@ def comparison_tables(
     return [*tables, *map(answer_table, recommend(comparison))]
 
 
-def _group_tables(comparison: Comparison, group: Group, wide: bool) -> list[Table]:
+def _group_tables(comparison: Comparison, group: DatasetComparison, wide: bool) -> list[Table]:
     differences = wide_differences_table if wide else differences_table
     return [
         *systems_tables(comparison, group),
@@ -83,7 +85,7 @@ def _group_tables(comparison: Comparison, group: Group, wide: bool) -> list[Tabl
     ]
 
 
-def systems_tables(comparison: Comparison, group: Group) -> list[Table]:
+def systems_tables(comparison: Comparison, group: DatasetComparison) -> list[Table]:
     """Means, times and costs of every system of one dataset, and what was measured how."""
     shown = _Systems(comparison, group)
     if len(group.names) <= SYSTEMS_PER_TABLE:
@@ -101,9 +103,8 @@ def systems_tables(comparison: Comparison, group: Group) -> list[Table]:
 class _Systems:
     """The systems of one dataset, in columns or in rows."""
 
-    def __init__(self, comparison: Comparison, group: Group) -> None:
+    def __init__(self, comparison: Comparison, group: DatasetComparison) -> None:
         self._group = group
-        self._pairs = list(zip(group.names, group.runs, strict=True))
         self._place = {name: at for at, name in enumerate(comparison.names)}
         self._beaten = {metric: group.beaten(metric) for metric in group.metrics}
         self._letters = {name: letter(at, len(self._place)) for name, at in self._place.items()}
@@ -155,7 +156,7 @@ class _Systems:
                 _COSTS["index s"](run),
                 *(fact(run) for _, fact in facts),
             ]
-            for name, run in self._by(metric)
+            for name, run in self._group.ranked(metric)
         ]
         return Table(
             title_of([run.summary for run in self._group.runs], f"{len(rows)} systems"),
@@ -180,21 +181,12 @@ class _Systems:
                             for metric in metrics[start : start + METRICS_PER_TABLE]
                         ),
                     ]
-                    for name, _ in self._by(metrics[0])
+                    for name, _ in self._group.ranked(metrics[0])
                 ],
                 words=(0, 1),
             )
             for start in range(0, len(metrics), METRICS_PER_TABLE)
         ]
-
-    def _by(self, metric: Metric) -> list[tuple[str, Run]]:
-        """The best first; those without a mean last."""
-
-        def key(pair: tuple[str, Run]) -> float:
-            mean = pair[1].evaluation.mean(metric).mean
-            return float("inf") if np.isnan(mean) else -mean
-
-        return sorted(self._pairs, key=key)
 
     def _headed(self, name: str) -> str:
         return f"{name} ({self._letters[name]})"
@@ -218,10 +210,12 @@ class _Systems:
         ]
 
 
-def differences_table(comparison: Comparison, group: Group, metric: Metric) -> Table:
+def differences_table(comparison: Comparison, group: DatasetComparison, metric: Metric) -> Table:
     """The pairs of one metric on one dataset: the family that Holm corrects together."""
     deltas = group.of(metric)
-    shown = _most_telling(group, metric, deltas)
+    best_first = [name for name, _ in group.ranked(metric)]
+    telling = most_telling(deltas, best_first, baseline=comparison.baseline, most=PAIRS_IN_TABLE)
+    shown = telling[:PAIRS_IN_TABLE]
     tests = sorted({name for delta in deltas for name in delta.tests})
     split = any(len(delta.a) + len(delta.b) > LONGEST_PAIR for delta in shown)
     rows = [row for delta in shown for row in _difference_rows(delta, tests, split)]
@@ -263,7 +257,9 @@ def differences_table(comparison: Comparison, group: Group, metric: Metric) -> T
     )
 
 
-def wide_differences_table(comparison: Comparison, group: Group, metric: Metric) -> Table:
+def wide_differences_table(
+    comparison: Comparison, group: DatasetComparison, metric: Metric
+) -> Table:
     """As :func:`differences_table`, a row for each pair and a column for each figure; all pairs."""
     deltas = group.of(metric)
     tests = sorted({name for delta in deltas for name in delta.tests})
@@ -286,65 +282,42 @@ def wide_differences_table(comparison: Comparison, group: Group, metric: Metric)
 
 
 def _wide_row(delta: Delta, tests: Sequence[str]) -> list[str]:
-    pair = f"{delta.b} - {delta.a}"
-    if delta.difference is None:
-        nothing = [""] * (8 + len(tests))
-        return [pair, *nothing, f"{delta.verdict.value} ({delta.reason})", ""]
-    low, high = delta.ci95 or (None, None)
-    small = delta.within_margin and delta.verdict is not Verdict.EQUIVALENT
+    cells = DifferenceCells.of(delta, tests, nothing="")
+    low, high = map(signed, delta.ci95) if delta.ci95 else ("", "")
+    verdict = delta.verdict.value + (", small" if delta.small else "")
     return [
-        pair,
-        f"{delta.difference:+.4f}",
-        "" if low is None else f"{low:+.4f}",
-        "" if high is None else f"{high:+.4f}",
-        "" if delta.effect_size is None else f"{round(delta.effect_size, 2) + 0.0:+.2f}",
-        f"{delta.wins:,}",
-        f"{delta.ties:,}",
-        f"{delta.losses:,}",
-        "" if delta.p_adjusted is None else p_text(delta.p_adjusted),
-        *(p_text(delta.tests[name][1]) for name in tests),
-        delta.verdict.value + (", small" if small else ""),
+        f"{delta.b} - {delta.a}",
+        cells.difference,
+        low,
+        high,
+        cells.effect,
+        *cells.counts,
+        cells.p,
+        *cells.tests,
+        f"{verdict} ({delta.reason})" if delta.difference is None else verdict,
         "" if delta.queries_needed is None else f"{delta.queries_needed:,}",
     ]
 
 
-def _most_telling(group: Group, metric: Metric, deltas: Sequence[Delta]) -> Sequence[Delta]:
-    """All pairs, or of very many those of the best system."""
-    if len(deltas) <= PAIRS_SHOWN:
-        return deltas
-    means = {name: group.mean(name, metric) for name in group.names}
-    best = max(means, key=lambda name: -1.0 if np.isnan(means[name]) else means[name])
-    return [delta for delta in deltas if best in (delta.a, delta.b)][:PAIRS_SHOWN]
-
-
 def _difference_rows(delta: Delta, tests: Sequence[str], split: bool) -> list[list[str]]:
     """Two lines: what is shown, and its interval, its queries and its remark below it."""
+    cells = DifferenceCells.of(delta, tests)
     pair = (delta.b, f"- {delta.a}") if split else (f"{delta.b} - {delta.a}", "")
-    further = [p_text(delta.tests[name][1]) for name in tests if name in delta.tests]
+    further = cells.tests if delta.difference is not None else ()
     more = [[cell] for cell in [*further, "", ""][:2]] if tests else [[], []]
-    if delta.difference is None:
-        return [
-            [pair[0], "-", "-", "-", *more[0], delta.verdict.value],
-            [pair[1], "", "", "", *more[1], f"({delta.reason})"],
-        ]
     below = ""
-    if delta.queries_needed is not None:
+    if delta.difference is None:
+        below = f"({delta.reason})"
+    elif delta.queries_needed is not None:
         below = f"~{delta.queries_needed:,} more"
-    elif delta.within_margin and delta.verdict is not Verdict.EQUIVALENT:
+    elif delta.small:
         below = "small"
     return [
-        [
-            pair[0],
-            f"{delta.difference:+.4f}",
-            "-" if delta.effect_size is None else f"{round(delta.effect_size, 2) + 0.0:+.2f}",
-            "-" if delta.p_adjusted is None else p_text(delta.p_adjusted),
-            *more[0],
-            delta.verdict.value,
-        ],
+        [pair[0], cells.difference, cells.effect, cells.p, *more[0], delta.verdict.value],
         [
             pair[1],
             interval_of(delta.ci95, lambda value: f"{value:+.3f}"),
-            f"{delta.wins:,}/{delta.ties:,}/{delta.losses:,}",
+            "" if delta.difference is None else "/".join(cells.counts),
             "",
             *more[1],
             below,
@@ -443,7 +416,7 @@ _COSTS: Mapping[str, Callable[[Run], str]] = {
 }
 
 
-def _comparison_notes(group: Group) -> list[str]:
+def _comparison_notes(group: DatasetComparison) -> list[str]:
     runs, pairs = group.runs, list(zip(group.names, group.runs, strict=True))
     data = {
         (facts["fingerprint"], facts["split"]): f"{facts['name']} ({facts['split']})"

@@ -9,7 +9,7 @@ from typing import Any
 from harness.ceiling import Ceiling, mean_dict
 from harness.diff import Explanation
 from harness.query_details import Placed, QueryDetail
-from harness.query_groups import Group, Partition
+from harness.query_groups import Partition, QueryGroup
 
 
 def diff_document(
@@ -54,7 +54,7 @@ def diff_document(
 
 
 def _partition(explanation: Explanation, partition: Partition) -> dict[str, Any]:
-    def entry(group: Group) -> dict[str, Any]:
+    def entry(group: QueryGroup) -> dict[str, Any]:
         means = zip(partition.columns, map(_known, group.means), strict=True)
         return {
             "group": group.label,

@@ -14,10 +14,10 @@ from harness.ceiling import Ceiling
 from harness.diff import Explanation, System
 from harness.errors import counted
 from harness.evaluation import Mean
+from harness.figures import interval_text, quality_text, short_quality, signed
 from harness.measure.runner import OK
 from harness.query_details import LEFT_BELOW, LOST, NO_LEG, Placed, QueryDetail
-from harness.query_groups import Group, Partition
-from harness.report.figures import interval_text, quality_text, short_quality
+from harness.query_groups import Partition, QueryGroup
 from harness.report.pictures.text import cells_of, clean, cut
 from harness.report.run_facts import title_of
 from harness.report.table import Table
@@ -133,10 +133,10 @@ def _groups(explanation: Explanation, partition: Partition) -> Table:
     legs_only = partition.kind == "best leg"  # what fusion gained has a table of its own
     share, kept = _kept(max(map(cells_of, labels)), heads, fixed=not legs_only)
 
-    def row(label: str, group: Group) -> tuple[str, ...]:
+    def row(label: str, group: QueryGroup) -> tuple[str, ...]:
         part = [f"{group.n / n:.0%}".replace("%", " %") if n else ""] if share else []
         means = [_known(group.means[at]) for at in kept]
-        gain = [] if legs_only else [_signed(group.gain)]
+        gain = [] if legs_only else [signed(group.gain)]
         return (label, f"{group.n:,}", *part, *means, *gain)
 
     groups = partition.groups(metric)
@@ -172,7 +172,7 @@ def _kept(label: int, heads: Sequence[str], *, fixed: bool) -> tuple[bool, list[
 def _block(explanation: Explanation, detail: QueryDetail, *, texts: bool) -> list[Table]:
     """The query, then what came of it and the documents."""
     title = f"query {cut(detail.query.id, WIDTH // 3)}"
-    told = f"difference {_signed(detail.difference)}, {', '.join(map(clean, detail.groups))}"
+    told = f"difference {signed(detail.difference)}, {', '.join(map(clean, detail.groups))}"
     if not texts:
         return [_documents(explanation, detail, f"{title}: {told}")]
     asked = Table(f"{title}: {cut(detail.query.text, _QUERY)}", (), ())
@@ -272,11 +272,3 @@ def _block_notes(
 
 def _known(value: float) -> str:
     return quality_text(None if math.isnan(value) else value)
-
-
-def _signed(value: float) -> str:
-    """With its sign; nothing where there is no value, no sign where there is no difference."""
-    if math.isnan(value):
-        return "-"
-    text = f"{value:+.4f}"
-    return text[1:] if float(text) == 0 else text

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from harness.duet.gates import GATES
 from harness.duet.result import WORDS, DuetResult, GateResult
 from harness.errors import counted
-from harness.report.figures import interval_of
+from harness.figures import interval_of
 from harness.report.table import Table
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from harness.figures import interval_of
 from harness.latency_ratio import LIMIT, TAIL, TYPICAL, LatencyDelta
 from harness.percentiles import FEWEST_LAUNCHES
-from harness.report.figures import interval_of
 from harness.report.table import Table
 from harness.types import Verdict
 
-PAIRS_SHOWN = 6
+LATENCY_PAIRS = 6
 """Of more pairs only those of the first system; the JSON document has all."""
 
 LONGEST_PAIR = 22
@@ -48,7 +48,7 @@ def latency_tables(deltas: Sequence[LatencyDelta]) -> list[Table]:
 
 
 def _shown(deltas: Sequence[LatencyDelta]) -> Sequence[LatencyDelta]:
-    if len({(delta.a, delta.b) for delta in deltas}) <= PAIRS_SHOWN:
+    if len({(delta.a, delta.b) for delta in deltas}) <= LATENCY_PAIRS:
         return deltas
     return [delta for delta in deltas if deltas[0].a in (delta.a, delta.b)]
 

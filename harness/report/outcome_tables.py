@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from harness.errors import counted
+from harness.figures import p_text
 from harness.outcomes import (
     ADJUSTED,
     ALPHA,
@@ -127,5 +128,4 @@ def _p(pair: Paired) -> str:
     p = pair.p_adjusted
     if p is None:
         return "-"
-    text = "< .001" if p < 0.001 else f"{p:.3f}".lstrip("0") if p < 1 else "1"
-    return f"{text}*" if p < ALPHA else f"{text} "
+    return f"{p_text(p)}*" if p < ALPHA else f"{p_text(p)} "

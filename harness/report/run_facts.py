@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from harness.errors import counted
 from harness.run import Run
 
 _LEVEL = re.compile(r"p[\d.]+")
+
+_ABSOLUTE = re.compile(
+    r"""(?<![\w:/.…~])(?:/(?:[^/\s"'<>:,;]+/)+|[A-Za-z]:\\(?:[^\\\s"'<>:,;]+\\)*)"""
+)
+"""The folders of an absolute path within a text; not those of a URL."""
 
 WARNINGS_SHOWN = 5
 """Of each run; the others are in its summary.json."""
@@ -105,6 +110,21 @@ def unanswerable(summary: Mapping[str, Any]) -> tuple[int, int]:
     """Queries that need no search: how many, and how many of them got hits."""
     found = summary.get("unanswerable", {})
     return found.get("n", 0), found.get("returned_hits", 0)
+
+
+def without_folders(value: Any) -> Any:
+    """``value`` with "…/NAME" for every absolute path in its strings: a page that is passed on need
+    not say where things lie on the machine of its author."""
+    if isinstance(value, str):
+        absolute = PurePosixPath(value).is_absolute() or PureWindowsPath(value).is_absolute()
+        if absolute and not re.search(r"\n|[:,;] ", value):  # else a sentence
+            return "…/" + re.split(r"[/\\]", value.rstrip("/\\"))[-1]
+        return _ABSOLUTE.sub("…/", value)
+    if isinstance(value, Mapping):
+        return {key: without_folders(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_folders(item) for item in value]
+    return value
 
 
 def relative_folder(run: Run) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from harness.figures import interval_text, quality_text
 from harness.report.abstention_tables import abstention_tables
-from harness.report.figures import interval_text, quality_text
 from harness.report.table import Table
 from harness.scorecard import ScoreCard
 from harness.scoring import INTERVAL

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from harness.report.figures import interval_of, quality_text, short_quality
+from harness.figures import interval_of, quality_text, short_quality, signed
 from harness.report.table import Marked, Table
 from harness.slices import FEW, FEWEST, Slice, Slicing
 
@@ -100,7 +100,7 @@ def _difference_column(name: str, head: str) -> _Column:
     def figures(one: Slice) -> tuple[str, str]:
         mean = one.differences[name][0]
         interval = interval_of(mean.ci95, lambda value: f"{value:+.3f}")
-        return f"{mean.mean:+.4f}" if one.n else "-", interval
+        return signed(mean.mean) if one.n else "-", interval
 
     return head, figures
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.errors import counted
+from harness.figures import signed
 from harness.metrics.abstention import CRITERION
 from harness.metrics.thresholds import ThresholdReport
 from harness.report.table import Table
@@ -98,9 +99,9 @@ def _chosen(found: ThresholdReport) -> list[str]:
             "columns are of queries that it was not chosen on"
         ),
         (
-            f"MAP of the held-out queries moves by {found.difference:+.4f}, 95 % interval "
-            f"[{low:+.3f}, {high:+.3f}]; gain on the dev queries {found.gain_dev:+.4f}, "
-            f"optimism {found.optimism:+.4f}"
+            f"MAP of the held-out queries moves by {signed(found.difference)}, 95 % interval "
+            f"[{low:+.3f}, {high:+.3f}]; gain on the dev queries {signed(found.gain_dev)}, "
+            f"optimism {signed(found.optimism)}"
         ),
     ]
 
@@ -116,7 +117,7 @@ def _scores(made: Submission) -> Table:
             rules.append(len(rows))
         name = CRITERION if one.convention == "scienceqa" else f"{one.metric} (trec)"
         always = (_shown(one.as_found), _shown(one.submitted))
-        values = (*always, f"{one.submitted - one.as_found:+.4f}") if changed else always[1:]
+        values = (*always, signed(one.submitted - one.as_found)) if changed else always[1:]
         rows.append((f"{name}, {_GROUPS[one.queries]}", *values, f"n = {one.n:,}"))
     columns = ("always", "submitted", "difference") if changed else ("value",)
     notes = [

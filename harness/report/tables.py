@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from harness.errors import counted
+from harness.figures import interval_of, ms_text, quality_text, seconds_text
 from harness.measure.tutorial import TutorialLatency
-from harness.report.figures import interval_of, ms_text, quality_text, seconds_text
 from harness.report.run_facts import (
     latency_of,
     levels,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.errors import counted
-from harness.report.figures import interval_of, p_text, quality_text, short_quality
+from harness.figures import interval_of, p_text, quality_text, short_quality, signed
 from harness.report.table import Table
 from harness.tuning.grid import Setting, as_yaml
 from harness.tuning.result import Tuning
@@ -32,9 +32,9 @@ def answer_table(found: Tuning) -> Table:
         _interval(found.held_out_ci95),
         [
             "tuned - default",
-            _signed(tuning_gain),
-            _signed(gain),
-            _signed(tuning_gain - gain),
+            signed(tuning_gain),
+            signed(gain),
+            signed(tuning_gain - gain),
         ],
         ["", "", interval_of(delta.ci95, lambda value: f"{value:+.3f}"), ""],
         ["naive", "-", quality_text(chosen.naive_mean), ""],
@@ -51,7 +51,7 @@ def answer_table(found: Tuning) -> Table:
 def sentence(found: Tuning) -> str:
     """The answer in one sentence."""
     name, data = found.retriever.name, found.dataset["name"]
-    gain = f"{_signed(found.held_out - found.default)} {found.metric} held out"
+    gain = f"{signed(found.held_out - found.default)} {found.metric} held out"
     if found.winner.as_is and not found.delta.difference:
         return f"{name} on {data}: nothing that was tried is better than {name} as it is"
     told = {
@@ -63,12 +63,7 @@ def sentence(found: Tuning) -> str:
 
 
 def _row(name: str, tuning: float, held_out: float, gap: float) -> list[str]:
-    return [name, quality_text(tuning), quality_text(held_out), _signed(gap)]
-
-
-def _signed(difference: float) -> str:
-    """Rounded first: what is nothing has a plus."""
-    return f"{round(difference, 4) + 0.0:+.4f}"
+    return [name, quality_text(tuning), quality_text(held_out), signed(gap)]
 
 
 def _interval(ends: Sequence[float] | None) -> list[str]:
@@ -109,7 +104,7 @@ def _cross_validation(found: Tuning) -> list[str]:
         "tuning queries: these settings on the folds that they were chosen on",
     ]
     if plan.repeats > 1:
-        notes.append(f"the gap was {_signed(gaps.min())} to {_signed(gaps.max())} over the repeats")
+        notes.append(f"the gap was {signed(gaps.min())} to {signed(gaps.max())} over the repeats")
     return notes
 
 

@@ -17,11 +17,11 @@ from harness import secrets
 from harness.config import RetrieverConfig
 from harness.errors import counted
 from harness.metrics import Metric
-from harness.paired import MARGIN
+from harness.power import MARGIN
 from harness.stats import RESAMPLES, bootstrap_mean_ci, randomization_p
 from harness.tuning.grid import Grid, Setting, as_yaml, numeric, ordered
 from harness.tuning.selection import Selection, tied
-from harness.verdicts import ALPHA, Delta, PairJudge, Rules
+from harness.verdicts import QUALITY_ALPHA, Delta, PairJudge, Rules
 
 FEW_QUERIES = 50
 """With fewer tuning queries the best setting is mostly the luckiest one."""
@@ -253,7 +253,7 @@ def _noise(grid: Grid, values: NDArray[np.float64], selection: Selection) -> lis
         return []
     worse = (values[selection.winner] - values[others]).T
     p = randomization_p(worse, resamples=_RESAMPLES)
-    as_good = [at for at, own in zip(others, p.tolist(), strict=True) if own >= ALPHA]
+    as_good = [at for at, own in zip(others, p.tolist(), strict=True) if own >= QUALITY_ALPHA]
     told = []
     if as_good:
         n = counted(len(others), "other setting")

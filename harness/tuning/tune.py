@@ -16,7 +16,7 @@ from harness.experiment import Reporter, Silent
 from harness.measure.protocol import Protocol
 from harness.measure.threads import prepare_environment
 from harness.metrics import Metric, default_metrics, parse_metric
-from harness.paired import MARGIN
+from harness.power import MARGIN, check_margin
 from harness.preparation import Problems
 from harness.retriever import require_k
 from harness.stats import SEED
@@ -136,14 +136,10 @@ class Asked:
                 )
         if self.seed < 0:
             problems.add(ConfigError(f"--seed {self.seed}", accepted="a whole number from 0"))
-        if not 0 < self.margin < 1:
-            problems.add(
-                ConfigError(
-                    f"margin {self.margin:g}",
-                    accepted="a difference of means above 0 and below 1",
-                    fix="give the largest difference that does not matter to you, such as 0.01",
-                )
-            )
+        try:
+            check_margin(self.margin)
+        except ConfigError as problem:
+            problems.add(problem)
         problems.raise_if_any()
 
 

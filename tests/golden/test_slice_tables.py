@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.cells import cell_len
 
-from harness.comparison import Group, compare_runs
+from harness.comparison import DatasetComparison, compare_runs
 from harness.report import render
 from harness.report.slice_tables import slice_tables
 from harness.slices import Slicing, slicings
@@ -28,7 +28,7 @@ def _slicings(systems: int, *names: str) -> list[Slicing]:
     return slicings(_group(systems), data, names)
 
 
-def _group(systems: int) -> Group:
+def _group(systems: int) -> DatasetComparison:
     names = ["bm25", "dense", "hybrid-convex", "검색", "e"]
     runs = [make_run(name, i % 3) for i, name in enumerate(names[:systems])]
     (group,) = compare_runs(runs).groups

@@ -16,12 +16,13 @@ from harness.measure.runner import Measurement, Timings
 from harness.metrics import default_metrics
 from harness.preparation import Problems
 from harness.report import render, tables
-from harness.report.comparison_tables import PAIRS_SHOWN, comparison_tables
+from harness.report.comparison_tables import PAIRS_IN_TABLE, comparison_tables
 from harness.report.table import Table
 from harness.retriever import Capabilities
 from harness.run import Run, pack_rankings
 from harness.summary import summarize
 from harness.types import Dataset, Query, Ranking
+from tests.unit.page_sample import make_dataset, make_runs
 
 HERE = Path(__file__).parent
 
@@ -186,14 +187,34 @@ def test_two_systems_on_two_datasets_with_all_that_can_be_asked_for() -> None:
     golden("comparison_datasets.md", render.markdown(comparison_tables(comparison, wide=True)))
 
 
-@pytest.mark.slow
-def test_of_very_many_pairs_those_of_the_best_are_shown() -> None:
-    runs = [make_run("same", i % 3, calls=40) for i in range(26)]
+def test_of_very_many_pairs_those_of_the_best_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.report.comparison_tables.PAIRS_IN_TABLE", 3)
+    runs = make_runs(make_dataset(60), list("abcde"), rounds=1)
+    best, *others = sorted("abcde", key=lambda name: -_mean(runs["abcde".index(name)]))
+    assert best not in "ab", "the first pairs are not the most telling ones"
     tables_ = comparison_tables(compare_runs(runs))
     (differences,) = [t for t in tables_ if t.title.startswith("Paired")]
-    assert "305 more pairs: --format json has all" in differences.notes
-    assert len(differences.rows) == 2 * PAIRS_SHOWN
-    assert tables_[0].rows[0][0] == "1"
+    assert "7 more pairs: --format json has all" in differences.notes
+    pairs = [set(row[0].split(" - ")) for row in differences.rows[::2]]
+    assert pairs == [{best, other} for other in others[:3]]
+
+
+def _mean(run: Run) -> float:
+    return run.evaluation.means[0].mean
+
+
+def test_of_very_many_systems_all_have_a_number() -> None:
+    runs = [make_run("same", i % 3, calls=40) for i in range(26)]
+    ranked = comparison_tables(compare_runs(runs, baseline="same"))[0]
+    assert {row[0] for row in ranked.rows} == {str(n) for n in range(1, 27)}
+
+
+def test_with_a_baseline_of_very_many_systems_its_pairs_are_shown() -> None:
+    runs = [make_run("same", i % 3, calls=40) for i in range(26)]
+    tables_ = comparison_tables(compare_runs(runs, baseline="same#26"))
+    (differences,) = [t for t in tables_ if t.title.startswith("Paired")]
+    assert len(differences.rows) == 2 * PAIRS_IN_TABLE
+    assert "5 more pairs: --format json has all" in differences.notes
 
 
 def test_the_plan_of_a_dry_run() -> None:

@@ -11,15 +11,15 @@ import scipy.stats
 from numpy.typing import NDArray
 
 from harness.comparability import JUDGED_GAP
-from harness.comparison import ALPHA, compare_runs, resamples_for
+from harness.comparison import compare_runs, resamples_for
 from harness.errors import ConfigError
 from harness.evaluation import Evaluation, Mean
 from harness.measure.runner import Timings
 from harness.metrics import parse_metrics
-from harness.paired import MARGIN
-from harness.power import Moments, Needed, queries_needed
+from harness.power import MARGIN, Moments, Needed, queries_needed
 from harness.run import Run, pack_rankings
 from harness.types import Verdict
+from harness.verdicts import QUALITY_ALPHA
 
 
 def run(name: str, values: list[float], **summary: Any) -> Run:
@@ -71,7 +71,7 @@ def test_what_the_queries_cannot_tell_is_undecided_with_the_number_it_takes() ->
     assert delta.queries_needed is not None
     assert delta.queries_needed >= 1
     differences = np.array(noisy) - np.array(BASE)
-    found = needed(differences, ALPHA)
+    found = needed(differences, QUALITY_ALPHA)
     assert found.difference is not None
     assert found.equivalence is not None
     assert delta.queries_needed == min(found.difference, found.equivalence)
@@ -89,15 +89,17 @@ def test_queries_needed_is_for_the_level_that_holm_holds_the_row_against() -> No
     runs = [run(str(i), (0.5 + values).tolist()) for i, values in enumerate(systems)]
     deltas = compare_runs(runs).deltas
     ordered = sorted(deltas, key=lambda delta: delta.p or 0)
-    told = [delta for delta in deltas if delta.p and delta.p < ALPHA and delta.queries_needed]
+    told = [
+        delta for delta in deltas if delta.p and delta.p < QUALITY_ALPHA and delta.queries_needed
+    ]
     assert told
     for delta in told:
         differences = systems[int(delta.b)] - systems[int(delta.a)]
-        level = ALPHA / (len(deltas) - ordered.index(delta))
+        level = QUALITY_ALPHA / (len(deltas) - ordered.index(delta))
         assert delta.queries_needed == needed(differences, level).difference
         # With one test instead of all, hardly any more would be needed: a contradiction.
         assert delta.queries_needed is not None
-        assert delta.queries_needed > (needed(differences, ALPHA).difference or 0) + 50
+        assert delta.queries_needed > (needed(differences, QUALITY_ALPHA).difference or 0) + 50
 
 
 @pytest.mark.slow
@@ -117,7 +119,7 @@ def test_a_comparison_of_many_rows_can_still_find_a_difference() -> None:
 def test_resamples_follow_the_rows(rows: int) -> None:
     resamples = resamples_for(rows)
     assert 10_000 <= resamples <= 200_000
-    assert rows / (resamples + 1) < ALPHA
+    assert rows / (resamples + 1) < QUALITY_ALPHA
     assert (resamples == 10_000) == (rows <= 25)
 
 
@@ -321,7 +323,7 @@ class TestGeometricMeans:
         noisy = (np.array(low) * np.exp(np.random.default_rng(4).normal(0.05, 1, 60))).tolist()
         (delta,) = compare_runs([with_gmap("a", low), with_gmap("b", noisy)]).deltas
         assert delta.verdict is Verdict.UNDECIDED
-        assert delta.queries_needed == needed(np.log(noisy) - np.log(low), ALPHA).difference
+        assert delta.queries_needed == needed(np.log(noisy) - np.log(low), QUALITY_ALPHA).difference
 
 
 def on(name: str, fingerprint: str = "") -> dict[str, Any]:
@@ -338,7 +340,7 @@ class TestEquivalence:
         (delta,) = compare_runs([run("a", list(RUN_A)), run("b", list(level))]).deltas
         assert (delta.verdict, delta.within_margin) == (Verdict.EQUIVALENT, True)
         assert delta.p_equivalence is not None
-        assert delta.p_equivalence < ALPHA
+        assert delta.p_equivalence < QUALITY_ALPHA
         assert delta.queries_needed is None
 
     def test_a_small_difference_can_be_real_all_the_same(self) -> None:
@@ -467,6 +469,16 @@ class TestSeveralDatasets:
     def test_datasets_of_one_name_are_told_apart(self) -> None:
         runs = [run(n, BASE, **on("x", f)) for f in ("f1", "f2") for n in "ab"]
         assert [g.dataset for g in compare_runs(runs).groups] == ["x", "x#2"]
+
+    def test_splits_of_one_dataset_are_called_by_their_names(self) -> None:
+        def of(split: str, fingerprint: str = "f") -> list[Run]:
+            data = {"name": "x", "fingerprint": fingerprint, "split": split}
+            return [run(name, BASE, dataset=data) for name in "ab"]
+
+        splits = compare_runs([*of("dev"), *of("test")])
+        assert [g.dataset for g in splits.groups] == ["x dev", "x test"]
+        other = compare_runs([*of("dev"), *of("test"), *of("test", "g")])
+        assert [g.dataset for g in other.groups] == ["x", "x#2", "x#3"]
 
     def test_one_dataset_has_no_board(self) -> None:
         assert "boards" not in compare_runs(self.RUNS[:2]).as_dict()

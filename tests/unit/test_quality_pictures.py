@@ -249,7 +249,7 @@ def test_differences_are_counted_and_both_ends_named() -> None:
     svg = gains(differences, list("vwxyz"), a="old", b="new", metric="RR")
     shown = words(svg)
     assert "new above old on 2 queries, below on 2, equal on 1" in shown
-    assert "dashed line: mean difference +0.0000" in shown
+    assert "dashed line: mean difference 0.0000" in shown
     assert [text for text in shown if "(" in text] == [
         "z (-0.400)", "w (-0.200)", "v (+0.500)", "y (+0.100)",
     ]  # fmt: skip

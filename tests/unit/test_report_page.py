@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from harness.report.page import document, report_page
 from harness.report.page.explorer import explorer_of, json_in_html
 from harness.report.page.markup import Markup, el, harmless, joined
 from harness.report.page.tables import table_html
+from harness.report.run_facts import without_folders
 from harness.report.table import Marked, Table
 from harness.run import Run
 from harness.types import Dataset
@@ -150,6 +152,34 @@ def test_tables_have_captions_and_their_heads_a_scope() -> None:
 def test_a_manifest_of_every_run_is_there() -> None:
     assert parsed().text.count("Manifest of") == 3
     assert '"session": "s"' in parsed().text
+
+
+def test_nothing_says_where_files_lie_on_the_machine_of_the_author(tmp_path: Path) -> None:
+    home = tmp_path / "home of 누구"
+    one, *others = make_runs(DATA, warnings=[f"cannot read {home}/x.json"])
+    told = {"source": f"{home}/my.yaml", "params": {"model": [str(home / "model")]}}
+    manifest = {**one.manifest, "retriever": told, "dataset": {"source": str(home / "data")}}
+    away = replace(one, manifest=manifest, folder=home / "runs" / "first")
+    page = report_page(compare_runs([away, *others]), [f"no dataset at {tmp_path}/d."])
+    assert tmp_path.name not in page
+    for shown in ("…/my.yaml", "…/model", "…/data", "…/first", "x.json", "no dataset at …/d."):
+        assert shown in Page(page).text
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("/home/me/my docs/a b.yaml", "…/a b.yaml"),
+        ("/home/me/own.py:Overlap", "…/own.py:Overlap"),
+        (r"C:\Users\me\x.yaml", "…/x.yaml"),
+        ("/data/a.json: 3 faults, 1/2 read", "…/a.json: 3 faults, 1/2 read"),
+        ({"a": ["see /home/me/x, please", 1]}, {"a": ["see …/x, please", 1]}),
+        ("https://host.org/a/b", "https://host.org/a/b"),
+        ("own.py:Overlap and/or a/b/c", "own.py:Overlap and/or a/b/c"),
+    ],
+)
+def test_folders_of_absolute_paths_are_cut_off(given: object, shown: object) -> None:
+    assert without_folders(given) == shown
 
 
 # -- safety --------------------------------------------------------------------------------------

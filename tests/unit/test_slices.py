@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from harness.comparison import Group, compare_runs
+from harness.comparison import DatasetComparison, compare_runs
 from harness.errors import ConfigError
 from harness.evaluation import averaged
 from harness.measure.runner import Timings
@@ -62,13 +62,13 @@ def dataset(n: int = N, key: str = "tags") -> Dataset:
     return Dataset("tiny", None, (*queries, needless, not_judged), qrels, "test", None, "f")
 
 
-def group(*runs: Run) -> Group:
+def group(*runs: Run) -> DatasetComparison:
     (found,) = compare_runs(runs).groups
     return found
 
 
 @cache
-def three() -> Group:
+def three() -> DatasetComparison:
     return group(*(run(name, values(seed), ids()) for seed, name in enumerate("abc")))
 
 
@@ -78,7 +78,7 @@ def one(by: str = "tags", baseline: str | None = None) -> Slicing:
     return found
 
 
-def sliced(among: Group) -> Slicing:
+def sliced(among: DatasetComparison) -> Slicing:
     (found,) = slicings(among, dataset(), ["tags"])
     return found
 
@@ -194,7 +194,7 @@ def test_slices_are_of_the_queries_that_all_systems_finished() -> None:
 
 
 def test_one_system_alone_has_means() -> None:
-    alone = Group("tiny", three().runs[:1], ("a",), METRICS, ())
+    alone = DatasetComparison("tiny", three().runs[:1], ("a",), METRICS, ())
     assert sliced(alone).whole.differences == {}
     assert sliced(alone).whole.means["a"][0].ci95 is not None
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import resources
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from harness import __version__, secrets
@@ -29,6 +30,7 @@ from harness.report.page.systems import (
     runs_table,
 )
 from harness.report.page.tables import notes_html, table_html
+from harness.report.run_facts import relative_folder, without_folders
 from harness.run import Run
 from harness.types import Dataset
 
@@ -63,6 +65,8 @@ def report_page(
     if not with_text:
         comparison = _without_warnings(comparison)
     answers = recommend(comparison)
+    comparison = _without_folders(comparison)
+    sources = [without_folders(one) if isinstance(one, str) else one for one in sources]
     groups = [
         GroupPage(comparison, group, source, answer, f"d{at}", with_text=with_text)
         for at, (group, source, answer) in enumerate(
@@ -173,8 +177,27 @@ def _without_warnings(comparison: Comparison) -> Comparison:
         }
         return replace(run, summary={**run.summary, **silenced, "warnings": told})
 
+    return _with_runs(comparison, silent)
+
+
+def _without_folders(comparison: Comparison) -> Comparison:
+    """Runs that do not say where anything lies outside of the folder that the reader is in."""
+
+    def placeless(run: Run) -> Run:
+        told = {name: run.summary[name] for name in secrets.FREE_TEXTS if name in run.summary}
+        return replace(
+            run,
+            summary={**run.summary, **without_folders(told)},
+            manifest=without_folders(run.manifest),
+            folder=None if run.folder is None else Path(without_folders(relative_folder(run))),
+        )
+
+    return _with_runs(comparison, placeless)
+
+
+def _with_runs(comparison: Comparison, changed: Callable[[Run], Run]) -> Comparison:
     groups = tuple(
-        replace(group, runs=tuple(map(silent, group.runs))) for group in comparison.groups
+        replace(group, runs=tuple(map(changed, group.runs))) for group in comparison.groups
     )
     return replace(comparison, groups=groups)
 

@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.comparability import not_comparable
-from harness.comparison import Group
+from harness.comparison import DatasetComparison
 from harness.diff import Explanation, explain
 from harness.errors import counted
+from harness.figures import signed
 from harness.metrics import Metric
 from harness.metrics.judged import NONE
 from harness.query_details import FATES, fate, titles_of
@@ -190,7 +191,7 @@ class Explorer:
     def _entry(self, query: dict[str, Any], chosen: Chosen) -> Markup:
         a, b = self.pair
         head = [
-            el("b", f"{query['v'][b] - query['v'][a]:+.4f}", class_="gain"),
+            el("b", signed(query["v"][b] - query["v"][a]), class_="gain"),
             el("bdi", query["i"], class_="id"),
         ]
         if query.get("t"):
@@ -244,7 +245,7 @@ class Explorer:
 
 
 def explorer_of(
-    group: Group, dataset: Dataset, best: str | None, *, with_text: bool = True
+    group: DatasetComparison, dataset: Dataset, best: str | None, *, with_text: bool = True
 ) -> Explorer | None:
     """Of the systems of a group that can be compared with ``best`` (with the first one that can be
     with any, where it is None); None where there are no two.

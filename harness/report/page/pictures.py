@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from harness.comparison import Group
+from harness.comparison import DatasetComparison
 from harness.report.page.explorer import Explorer
 from harness.report.page.markup import Markup, el
 from harness.report.pictures import Spot, gains, pareto, quality
@@ -36,7 +36,7 @@ class Pictures:
     times: tuple[tuple[str, str], ...] = ()
 
 
-def drawn(group: Group, explorer: Explorer | None, best: str | None) -> Pictures:
+def drawn(group: DatasetComparison, explorer: Explorer | None, best: str | None) -> Pictures:
     """The pictures of one dataset.
 
     Raises:
@@ -68,7 +68,7 @@ def figure(svg: str, label: str) -> Markup:
     return el("figure", box)
 
 
-def time_level(group: Group) -> str:
+def time_level(group: DatasetComparison) -> str:
     """Which percentile quality is held against: p95, where any system has it, or p50."""
     for level in ("p95", "p50", *_levels(group.runs)):
         if any(latency_of(run).get(level, {}).get("value") is not None for run in group.runs):
@@ -80,7 +80,7 @@ def _levels(runs: tuple[Run, ...]) -> Iterator[str]:
     return (level for run in runs for level in levels(latency_of(run)))
 
 
-def _front(group: Group, about: str) -> str:
+def _front(group: DatasetComparison, about: str) -> str:
     level, metric = time_level(group), group.metrics[0]
     if not level:
         return ""
@@ -100,7 +100,7 @@ def _front(group: Group, about: str) -> str:
     return pareto(spots, metric=str(metric), level=level, about=about)
 
 
-def _quality(group: Group, about: str) -> str:
+def _quality(group: DatasetComparison, about: str) -> str:
     metrics = group.metrics[: MOST_METRICS if len(group.names) > _MANY else None]
     estimates = {
         str(metric): [
@@ -126,6 +126,6 @@ def _differences(explorer: Explorer | None, about: str) -> str:
     )
 
 
-def _cuts(group: Group) -> str:
+def _cuts(group: DatasetComparison) -> str:
     cuts = sorted({int(run.summary["k"]) for run in group.runs})
     return f"k = {' / '.join(map(str, cuts))}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from harness.comparison import Comparison, Group
+from harness.comparison import Comparison, DatasetComparison
 from harness.errors import MissingDependencyError, counted
 from harness.percentiles import NEEDS
 from harness.recommendation import Recommendation
@@ -17,7 +17,7 @@ from harness.report.page.explorer import STATIC, Chosen, Explorer, explorer_of, 
 from harness.report.page.markup import Markup, el, joined, own_direction
 from harness.report.page.pictures import Pictures, drawn, figure, time_level
 from harness.report.page.systems import (
-    PAIRS_SHOWN,
+    PAIRS_ON_PAGE,
     cost_table,
     differences_wide,
     quality_table,
@@ -57,7 +57,7 @@ class GroupPage:
     def __init__(
         self,
         comparison: Comparison,
-        group: Group,
+        group: DatasetComparison,
         source: Dataset | str,
         answer: Recommendation,
         id_: str,
@@ -174,7 +174,7 @@ class GroupPage:
             for metric in group.metrics
         )
         what = [f"The same for {', '.join(map(str, group.metrics[1:]))}"] if others else []
-        if PAIRS_OPEN < len(group.of(group.metrics[0])) <= PAIRS_SHOWN:
+        if PAIRS_OPEN < len(group.of(group.metrics[0])) <= PAIRS_ON_PAGE:
             whole = differences_wide(self._comparison, group, group.metrics[0])
             what.insert(0, f"All pairs in {group.metrics[0]}")
             others.insert(0, table_html(whole))

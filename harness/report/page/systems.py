@@ -7,21 +7,22 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from harness.comparison import ALPHA, Comparison, Delta, Group
+from harness.comparison import Comparison, DatasetComparison
 from harness.errors import counted
 from harness.evaluation import Mean
-from harness.latency_ratio import TYPICAL
-from harness.metrics import Metric
-from harness.metrics.conventions import CONVENTIONS
-from harness.report.figures import (
+from harness.figures import (
     interval_of,
     ms_text,
-    p_text,
     quality_text,
     seconds_text,
     short_ms,
     short_quality,
+    signed,
 )
+from harness.latency_ratio import TYPICAL
+from harness.metrics import Metric
+from harness.metrics.conventions import CONVENTIONS
+from harness.report.difference_cells import DifferenceCells, most_telling
 from harness.report.latency_tables import latency_tables, ratio_interval, ratio_text
 from harness.report.letters import letter, marks
 from harness.report.run_facts import latency_of, levels, relative_folder
@@ -30,14 +31,15 @@ from harness.run import Run
 from harness.slices import FEW, Slice, Slicing
 from harness.stats import EXACT_ROWS
 from harness.types import Verdict
+from harness.verdicts import QUALITY_ALPHA, Delta
 
-PAIRS_SHOWN = 66
+PAIRS_ON_PAGE = 66
 """Of twelve systems all, of more those of the best one."""
 
 _FASTER = {Verdict.BETTER: "faster", Verdict.WORSE: "slower", Verdict.MISSING: "no times"}
 
 
-def quality_table(comparison: Comparison, group: Group) -> Table:
+def quality_table(comparison: Comparison, group: DatasetComparison) -> Table:
     """Systems in rows, the best by the first metric first; metrics in columns."""
     place = {name: at for at, name in enumerate(comparison.names)}
     beaten = {metric: group.beaten(metric) for metric in group.metrics}
@@ -71,7 +73,7 @@ def quality_table(comparison: Comparison, group: Group) -> Table:
     )
 
 
-def cost_table(group: Group) -> Table:
+def cost_table(group: DatasetComparison) -> Table:
     """Systems in rows: times of a call, throughput, and what the index takes."""
     names = list(dict.fromkeys(level for run in group.runs for level in levels(latency_of(run))))
     failed = any(run.summary.get("n_failed") for run in group.runs)
@@ -119,13 +121,13 @@ def cost_table(group: Group) -> Table:
 
 
 def differences_wide(
-    comparison: Comparison, group: Group, metric: Metric, most: int = PAIRS_SHOWN
+    comparison: Comparison, group: DatasetComparison, metric: Metric, most: int = PAIRS_ON_PAGE
 ) -> Table:
     """The pairs of one metric with their verdicts; of more than ``most`` those of the best system
     by the first metric."""
     deltas = group.of(metric)
-    best = by_quality(group)[0][0]
-    shown = [d for d in deltas if len(deltas) <= most or best in (d.a, d.b)]
+    best_first = [name for name, _ in by_quality(group)]
+    shown = most_telling(deltas, best_first, baseline=comparison.baseline, most=most)
     tests = sorted({name for delta in deltas for name in delta.tests})
     rows = [row for delta in shown for row in _difference_rows(delta, tests)]
     tested = sum(delta.p is not None for delta in deltas)
@@ -139,7 +141,8 @@ def differences_wide(
         "in brackets: further queries that would decide it with 80 % power",
     ]
     if len(shown) < len(deltas):
-        left_out = f"{len(deltas) - len(shown):,} more pairs, without {best}, are not in this table"
+        one = comparison.baseline or best_first[0]
+        left_out = f"{len(deltas) - len(shown):,} more pairs, without {one}, are not in this table"
         notes.append(f"{left_out}; compare --format json has all")
     return Table(
         f"Paired differences in {metric} on {group.dataset}",
@@ -158,32 +161,34 @@ def differences_wide(
 
 
 def _difference_rows(delta: Delta, tests: Sequence[str]) -> list[list[str]]:
-    first = [f"{delta.b} − {delta.a}"]
-    below = ["", interval_of(delta.ci95, lambda value: f"{value:+.3f}")]
-    below += [""] * (5 + len(tests))
-    if delta.difference is None:
-        return [
-            [*first, *("-" for _ in range(6 + len(tests))), delta.verdict.value],
-            [*below, delta.reason],
-        ]
-    counts = (delta.wins, delta.ties, delta.losses)
-    first += [
-        f"{delta.difference:+.4f}",
-        "-" if delta.effect_size is None else f"{round(delta.effect_size, 2) + 0.0:+.2f}",
-        *("-" if n is None else f"{n:,}" for n in counts),
-        "-" if delta.p_adjusted is None else p_text(delta.p_adjusted),
-        *(p_text(delta.tests[name][1]) if name in delta.tests else "-" for name in tests),
-        delta.verdict.value,
-    ]
+    cells = DifferenceCells.of(delta, tests)
     remark = ""
-    if delta.queries_needed is not None:
+    if delta.difference is None:
+        remark = delta.reason
+    elif delta.queries_needed is not None:
         remark = f"({counted(delta.queries_needed, 'query')} more for {delta.needed_for})"
-    elif delta.within_margin and delta.verdict is not Verdict.EQUIVALENT:
+    elif delta.small:
         remark = "(small)"
-    return [first, [*below, remark]]
+    return [
+        [
+            f"{delta.b} − {delta.a}",
+            cells.difference,
+            cells.effect,
+            *cells.counts,
+            cells.p,
+            *cells.tests,
+            delta.verdict.value,
+        ],
+        [
+            "",
+            interval_of(delta.ci95, lambda value: f"{value:+.3f}"),
+            *([""] * (5 + len(tests))),
+            remark,
+        ],
+    ]
 
 
-def speed_table(group: Group) -> Table:
+def speed_table(group: DatasetComparison) -> Table:
     """Which system is faster, pair by pair; of very many pairs those of the best system.
 
     A percentile that no pair has a verdict on is told in a note and fills no rows.
@@ -194,7 +199,7 @@ def speed_table(group: Group) -> Table:
         delta
         for delta in group.latency
         if delta.what in told
-        and (len(group.latency) <= 2 * PAIRS_SHOWN or best in (delta.a, delta.b))
+        and (len(group.latency) <= 2 * PAIRS_ON_PAGE or best in (delta.a, delta.b))
     ]
     rows = [
         [
@@ -233,7 +238,7 @@ def slice_tables_wide(slicing: Slicing) -> list[Table]:
             _slice_table(
                 f"Difference in {metric} from {slicing.baseline}, by {slicing.what}",
                 others,
-                [(one, one.differences, _signed) for one in parts],
+                [(one, one.differences, signed) for one in parts],
             )
         )
     return tables
@@ -254,15 +259,9 @@ def _slice_table(
     return Table(title, ["queries", "n", *systems], rows, rules=[2])
 
 
-def by_quality(group: Group) -> list[tuple[str, Run]]:
-    """The systems, the best by the first metric first; those without a mean last."""
-    pairs = zip(group.names, group.runs, strict=True)
-
-    def key(pair: tuple[str, Run]) -> float:
-        mean = pair[1].evaluation.mean(group.metrics[0]).mean
-        return math.inf if math.isnan(mean) else -mean
-
-    return sorted(pairs, key=key)
+def by_quality(group: DatasetComparison) -> list[tuple[str, Run]]:
+    """The systems, the best by the first metric first."""
+    return group.ranked(group.metrics[0])
 
 
 def rules_table(comparison: Comparison) -> Table:
@@ -277,7 +276,7 @@ def rules_table(comparison: Comparison) -> Table:
     )
 
 
-def _rules(comparison: Comparison, group: Group) -> dict[str, str]:
+def _rules(comparison: Comparison, group: DatasetComparison) -> dict[str, str]:
     summaries = [run.summary for run in group.runs]
 
     def all_of(values: Sequence[Any]) -> str:
@@ -301,7 +300,7 @@ def _rules(comparison: Comparison, group: Group) -> dict[str, str]:
         "intervals of means": "95 %, percentile bootstrap over queries",
         "test": f"paired randomisation, {_patterns(group)}, two-sided",
         "family (Holm)": "the pairs of one metric on one dataset",
-        "level": f"{ALPHA:g}",
+        "level": f"{QUALITY_ALPHA:g}",
         "margin of equivalence": f"{comparison.margin:g}",
         "compared": (
             "every pair" if comparison.baseline is None else f"all with {comparison.baseline}"
@@ -309,7 +308,7 @@ def _rules(comparison: Comparison, group: Group) -> dict[str, str]:
     }
 
 
-def _patterns(group: Group) -> str:
+def _patterns(group: DatasetComparison) -> str:
     """How many sign patterns the test looks at."""
     tested = [delta.n for delta in group.deltas if delta.p is not None]
     if tested and max(tested) <= EXACT_ROWS:
@@ -343,7 +342,7 @@ def runs_table(comparison: Comparison) -> Table:
     )
 
 
-def _queries(group: Group) -> str:
+def _queries(group: DatasetComparison) -> str:
     counts = sorted({run.evaluation.means[0].n for run in group.runs})
     return f"{' to '.join(f'{n:,}' for n in dict.fromkeys((counts[0], counts[-1])))} queries"
 
@@ -353,10 +352,6 @@ def _megabytes(found: Any) -> str:
         return "-"
     value = found / 1e6
     return f"{value:,.0f}" if value >= 100 else f"{value:,.1f}"
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.4f}"
 
 
 def _three(value: float) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.errors import counted
+from harness.figures import signed
 from harness.report.pictures.canvas import Canvas, canvas
 from harness.report.pictures.palette import INK, SOFT, STYLES
 from harness.report.pictures.text import clean, cut
@@ -49,11 +50,7 @@ def gains(
             f"{cut(b, 30)} above {cut(a, 30)} on {counted(won, 'query')}, below on {lost:,}, "
             f"equal on {len(values) - won - lost:,}"
         ),
-        *(
-            [f"dashed line: mean difference {round(values.mean(), 4) + 0.0:+.4f}"]
-            if len(values)
-            else []
-        ),
+        *([f"dashed line: mean difference {signed(values.mean())}"] if len(values) else []),
     ]
     with canvas(_TOP + _PLOT_HEIGHT + 66 + 18 * len(told)) as sheet:
         sheet.head(f"Differences in {metric}, query by query", about)

@@ -106,7 +106,7 @@ def _drift(name: str, calls: Calls) -> _Drift:
         low[i], high[i] = percentile(of_round, 50.0).ci95 or (np.nan, np.nan)
     told = counted(len(numbers), "round")
     if len(numbers) > 1:
-        told += f" from {_signed(middle.min(), 1)} to {_signed(middle.max(), 1)}"
+        told += f" from {_change(middle.min(), 1)} to {_change(middle.max(), 1)}"
     if len(ms):
         told += f"; median of all calls {number(float(np.median(ms)))} ms"
     return _Drift(name, told, numbers.astype(np.int64) + 1, low, middle, high)
@@ -137,7 +137,7 @@ def _axes(sheet: Canvas, axes: Axes, drifts: Sequence[_Drift]) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(10, integer=True, min_n_ticks=1))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}" if 1 <= v <= last else ""))
     axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: _signed(v)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: _change(v)))
     axes.axhline(0, color=INK, linewidth=0.8, clip_on=False)
     middle = _TOP + _PLOT_HEIGHT / 2
     sheet.write(14, middle, "median of the round", anchor="center", upwards=True)
@@ -145,7 +145,7 @@ def _axes(sheet: Canvas, axes: Axes, drifts: Sequence[_Drift]) -> None:
     sheet.write(_LEFT + _PLOT_WIDTH / 2, _TOP + _PLOT_HEIGHT + 34, label, anchor="center")
 
 
-def _signed(percent: float, decimals: int | None = None) -> str:
+def _change(percent: float, decimals: int | None = None) -> str:
     text = f"{percent:+,g}" if decimals is None else f"{percent:+,.{decimals}f}"
     if float(text.replace(",", "")) == 0:
         return "0 %"

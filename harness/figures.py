@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,6 +32,14 @@ def short_ms(value: float) -> str:
 def seconds_text(value: float | None) -> str:
     """Seconds."""
     return "-" if value is None else f"{value:.2f}"
+
+
+def signed(value: float | None) -> str:
+    """A difference of qualities with its sign; one that rounds to nothing has none."""
+    if value is None or math.isnan(value):
+        return "-"
+    text = f"{value:+.4f}"
+    return text[1:] if float(text) == 0 else text
 
 
 def p_text(value: float) -> str:

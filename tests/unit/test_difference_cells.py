@@ -1,0 +1,68 @@
+"""How a difference is written, and which of many differences are shown."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+
+from harness.figures import signed
+from harness.report.difference_cells import DifferenceCells, most_telling
+from harness.types import Verdict
+from harness.verdicts import Delta
+
+NAMES = ["worst", "best", "third", "second", "fourth"]
+BEST_FIRST = ["best", "second", "third", "fourth", "worst"]
+
+
+def pairs(deltas: list[Delta]) -> list[tuple[str, str]]:
+    return [(delta.a, delta.b) for delta in deltas]
+
+
+DELTAS = [Delta("nDCG@10", a, b, Verdict.UNDECIDED) for a, b in combinations(NAMES, 2)]
+
+
+def test_few_pairs_are_all_shown_in_their_order() -> None:
+    assert most_telling(DELTAS, BEST_FIRST, baseline=None, most=10) == DELTAS
+
+
+def test_of_many_pairs_the_best_system_s_stand_first_against_the_best_of_the_others() -> None:
+    found = most_telling(DELTAS, BEST_FIRST, baseline=None, most=9)
+    assert pairs(found) == [
+        ("best", "second"),
+        ("best", "third"),
+        ("best", "fourth"),
+        ("worst", "best"),
+    ]
+
+
+def test_with_a_baseline_its_pairs_are_shown_whatever_is_best() -> None:
+    own = [delta for delta in DELTAS if delta.a == "worst"]
+    found = most_telling(own, BEST_FIRST, baseline="worst", most=3)
+    assert pairs(found) == [("worst", name) for name in BEST_FIRST[:-1]]
+
+
+def test_what_there_is_no_figure_of_is_nothing() -> None:
+    missing = Delta("nDCG@10", "a", "b", Verdict.MISSING, reason="no value")
+    assert DifferenceCells.of(missing, ["t"]) == DifferenceCells("-", "-", ("-",) * 3, "-", ("-",))
+    assert DifferenceCells.of(missing, [], nothing="").counts == ("", "", "")
+
+
+def test_figures_of_a_difference() -> None:
+    delta = Delta(
+        "nDCG@10", "a", "b", Verdict.BETTER,
+        difference=0.12345, effect_size=-0.001, wins=1_200, ties=0, losses=3,
+        p_adjusted=0.0004, tests={"t": (0.01, 0.0301)},
+    )  # fmt: skip
+    assert DifferenceCells.of(delta, ["t", "wilcoxon"]) == DifferenceCells(
+        "+0.1235", "+0.00", ("1,200", "0", "3"), "< .001", (".030", "-")
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.5, "+0.5000"), (-0.5, "-0.5000"), (0.0, "0.0000"), (-1e-9, "0.0000"), (1e-9, "0.0000"),
+     (None, "-"), (float("nan"), "-")],
+)  # fmt: skip
+def test_a_difference_has_its_sign_unless_it_is_none(value: float | None, text: str) -> None:
+    assert signed(value) == text
