@@ -22,11 +22,12 @@ from numpy.typing import NDArray
 from harness.duet.result import WORDS
 from harness.errors import counted
 from harness.metrics import Metric
-from harness.paired import ROUNDING, PairedTests, paired_tests
+from harness.paired import PairedTests, paired_tests
+from harness.power import ROUNDING
 from harness.regress.baseline import FAILED, QualityBaseline
 from harness.stats import holm, mean_below_p
 from harness.types import Verdict
-from harness.verdicts import ALPHA
+from harness.verdicts import QUALITY_ALPHA
 
 _SAME = ("split", "fingerprint")
 _SETTLED = ("k", "convention", "metrics_version")
@@ -220,7 +221,7 @@ def _tested(
     p = holm(found.p[0])
     drops = values[0] - values[1]
     drops[np.abs(drops) <= ROUNDING] = 0.0
-    needed = found.queries_needed(ALPHA)[0]
+    needed = found.queries_needed(QUALITY_ALPHA)[0]
     gates = {}
     for at, (name, limit) in enumerate(zip(names, limits.values(), strict=True)):
         gate = _gate(name, limit, found, at)
@@ -263,7 +264,7 @@ def _judged(gate: QualityGate) -> QualityGate:
         why = f"rose on {queries}, fell on none" if gate.higher else "no value changed"
         verdict = Verdict.BETTER if gate.higher else Verdict.EQUIVALENT
         return replace(gate, verdict=verdict, queries_needed=None, reason=why)
-    shown = p < ALPHA
+    shown = p < QUALITY_ALPHA
     if shown and difference > 0:
         return replace(
             gate, verdict=Verdict.BETTER, queries_needed=None, reason="shown to be better"
@@ -275,7 +276,7 @@ def _judged(gate: QualityGate) -> QualityGate:
             queries_needed=None,
             reason="dropped by more than the limit, and not by chance",
         )
-    if p_limit < ALPHA:
+    if p_limit < QUALITY_ALPHA:
         why = "a drop as large as the limit is ruled out"
         return replace(gate, verdict=Verdict.EQUIVALENT, queries_needed=None, reason=why)
     if -difference > gate.limit:

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.errors import counted
+from harness.figures import interval_of, ms_text, quality_text
 from harness.history import P50, P95, Line, Step, Subject
 from harness.history_files import Found
 from harness.history_records import Figure, SavedRun
 from harness.report.duet_tables import change_text
-from harness.report.figures import interval_of, ms_text, quality_text
 from harness.report.table import Table
 
 LEFT_OUT_SHOWN = 5

@@ -7,11 +7,11 @@ from typing import Any
 
 from harness.duet.result import WORDS
 from harness.errors import counted
+from harness.figures import interval_of, ms_text, p_text, quality_text
 from harness.regress.gate import Regression
 from harness.regress.latency import LatencyGate, LatencyResult
 from harness.regress.quality import ChangedQuery, QualityGate, QualityResult
 from harness.report.duet_tables import change_text, duet_tables
-from harness.report.figures import interval_of, ms_text, p_text, quality_text
 from harness.report.table import Table
 from harness.types import Verdict
 

@@ -12,7 +12,7 @@ _SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 
 
 def write_tokenizer(folder: Path, words: str, *, blanks: bool = False) -> int:
-    """Write a lower-case tokenizer of 64 tokens into the new ``folder``; give its vocabulary's size.
+    """Write a lower-case tokenizer of 64 tokens into the new ``folder``; its vocabulary's size.
 
     Args:
         blanks: the blank before a word counts as a part of it, as some have it.
