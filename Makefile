@@ -78,11 +78,11 @@ list: $(READY) ## retrievers, readers, datasets and metrics that can be named
 # Tests start many processes. Where byte code may not be kept, each of them would compile everything.
 check test: export PYTHONDONTWRITEBYTECODE :=
 
-check: $(READY) ## the whole gate: format, lint, types, fast tests
+check: $(READY) ## the fast gate: format, lint, types, fast tests
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
-	@$(BIN)/python -m pytest -q $(PARALLEL) --hypothesis-profile gate -m "not slow and not install and not realdata"
+	@$(BIN)/python -m pytest -q $(PARALLEL) --hypothesis-profile gate -m "not slow and not dense and not install and not realdata"
 
 test: $(READY) ## all tests; real data too where BENCH_DATA names its folder
 	@$(BIN)/python -m pytest -q $(PARALLEL)
