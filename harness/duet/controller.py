@@ -15,6 +15,7 @@ from harness.call_pairs import Pairs
 from harness.duet.decision import Trial, overall
 from harness.duet.gates import GATES
 from harness.duet.launch import Measured, Share, measure
+from harness.duet.power import visible
 from harness.duet.process import BrokenSideError, LostError, SideProcess
 from harness.duet.result import DuetResult, GateResult
 from harness.duet.sides import Side
@@ -256,7 +257,7 @@ class _Stage:
         self.trial.add({name: GATES[name].of(pairs) for name in self.trial.limits})
 
     def _result(self) -> DuetResult:
-        judged = () if self.trial is None else self.trial.results()
+        judged = () if self.trial is None else tuple(map(_foreseen, self.trial.results()))
         known = {gate.gate: gate for gate in (*judged, *self.unjudged)}
         gates = tuple(known[name] for name in self.protocol.limits if name in known)
         verdict, reason = overall(gates), ""
@@ -340,6 +341,12 @@ class _Stage:
         if self.chosen is not None and len(self.chosen) < all_queries:
             told.append(f"{len(self.chosen)} of {all_queries:,} queries were asked, chosen by seed")
         return told
+
+
+def _foreseen(gate: GateResult) -> GateResult:
+    if gate.spread is None:
+        return gate
+    return replace(gate, visible=visible(gate.spread, gate.beyond, gate.limit))
 
 
 def _medians(walls: Sequence[Any]) -> tuple[float, float]:

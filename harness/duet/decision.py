@@ -32,8 +32,6 @@ LEANS = 0.05
 SEARCH, CONFIRM = (5, 8, 12, 18, 24), (6, 9, 13, 18)
 """After how many launches each part looks."""
 
-_POWER_Z = 1.2815515655446004  # 90 %
-
 
 @dataclass(frozen=True, slots=True)
 class Judged:
@@ -73,13 +71,6 @@ class Judged:
 
         half = float(stdtrit(self.df, 1 - ALPHA)) * self.error
         return math.exp(self.mean - half), math.exp(self.mean + half)
-
-    def visible(self, delta: float) -> float:
-        """The smallest slow-down, a share, that as many launches would show in 9 of 10 cases."""
-        from scipy.special import stdtrit
-
-        reach = (float(stdtrit(self.df, 1 - ALPHA)) + _POWER_Z) * self.error
-        return math.expm1(math.log1p(delta) + reach)
 
 
 @dataclass(slots=True)
@@ -131,9 +122,7 @@ class Trial:
         corrected = holm(np.array([seen[name].p_worse for name in self.signs]))
         shown = [n for n, p in zip(self.signs, corrected.tolist(), strict=True) if p < level]
         last = len(self.again) == self.confirm[-1]
-        cleared = all(
-            one.p_beyond_limit < level and (last or one.p_worse >= LEANS) for one in seen.values()
-        )
+        cleared = all(_within(one, level) for one in seen.values())
         if not (shown or cleared or last):
             return
         self._end(
@@ -175,7 +164,7 @@ class Trial:
             gate.delta,
             ratio=math.exp(one.mean),
             interval=one.interval,
-            visible=one.visible(gate.delta),
+            spread=one.error * math.sqrt(launches),
             launches=launches,
             confirmed=verdict is Verdict.WORSE if sign and self.over else None,
             reason=_reason(verdict, sign=sign, over=self.over),
@@ -197,7 +186,12 @@ def _passed(one: Judged, gate: Gate) -> Verdict:
 
 
 def _at_last(one: Judged, gate: Gate, level: float) -> Verdict:
-    return _passed(one, gate) if one.p_beyond_limit < level else Verdict.UNDECIDED
+    return _passed(one, gate) if _within(one, level) else Verdict.UNDECIDED
+
+
+def _within(one: Judged, level: float) -> bool:
+    """Whether it is shown to be within its limit, and does not lean towards slower."""
+    return one.p_beyond_limit < level and one.p_worse >= LEANS
 
 
 def _reason(verdict: Verdict, *, sign: bool, over: bool) -> str:

@@ -32,7 +32,8 @@ class GateResult:
         beyond: what must be shown to be exceeded to fail, a share.
         ratio: time of b over time of a; None where nothing was measured.
         interval: of the ratio, 99 % sure on either side.
-        visible: the smallest slow-down, a share, that a duet like this one finds in 9 of 10 cases.
+        spread: of the log ratio from launch to launch, one standard deviation.
+        visible: the smallest slow-down, a share, that 9 of 10 duets with this spread say FAIL to.
         launches: pairs of processes behind it.
         confirmed: of a first sign of a slow-down, whether new launches showed it again; None where
             there was none.
@@ -45,6 +46,7 @@ class GateResult:
     beyond: float
     ratio: float | None = None
     interval: tuple[float, float] | None = None
+    spread: float | None = None
     visible: float | None = None
     launches: int = 0
     confirmed: bool | None = None
@@ -59,6 +61,7 @@ class GateResult:
             "beyond": self.beyond,
             "ratio": self.ratio,
             "interval": None if self.interval is None else list(self.interval),
+            "spread": self.spread,
             "visible": self.visible,
             "launches": self.launches,
             "confirmed": self.confirmed,

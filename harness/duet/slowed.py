@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from bisect import insort
 from collections.abc import Iterable
 from statistics import median
 from typing import Any
@@ -13,18 +14,19 @@ from harness.retriever import Capabilities, RankingLike, Retriever
 from harness.types import Document, Query
 
 _BLOCK = bytes(256)
-_CALIBRATION = 1001
+_UNITS, _CALIBRATION = 300, 31
+"""Of the work in a block that is timed, and how many such blocks there are."""
 
 
 class Slowed(Retriever):
     """Another retriever that takes longer by a share of what each query usually takes.
 
-    The work is done by the processor within the call, as that of a regression would be, and its
-    amount is fixed for each query: nothing is multiplied afterwards.
+    The work is done by the processor within the call, as that of a regression would be: no time is
+    multiplied afterwards.
 
     Args:
         retriever: a name of a config, or an inline ``{target, params}``.
-        share: extra time as a share of the fastest call of the same query so far; 0 adds nothing.
+        share: extra time as a share of the median call of the same query so far; 0 adds nothing.
         slowest: the share of the queries that is slowed, those that take longest; 1 = all.
     """
 
@@ -35,8 +37,8 @@ class Slowed(Retriever):
         self.share = share
         self.slowest = slowest
         self._from_ns = 0.0
-        self._fastest: dict[str, int] = {}
-        self._unit_ns = median(_unit_ns() for _ in range(_CALIBRATION))
+        self._times: dict[str, list[int]] = {}
+        self._unit_ns = median(_block_ns() for _ in range(_CALIBRATION)) / _UNITS
 
     @property
     def capabilities(self) -> Capabilities:
@@ -57,24 +59,32 @@ class Slowed(Retriever):
         took = time.perf_counter_ns() - start
         usual = self._usual(query.id, took)
         if usual >= self._from_ns:
-            for _ in range(round(self.share * usual / self._unit_ns)):
-                hashlib.blake2b(_BLOCK)
+            _work(round(self.share * usual / self._unit_ns))
         return found
 
     def _usual(self, query_id: str, took: int) -> int:
-        """The fastest call of the query so far. With a new query, those that are slow change."""
-        known = query_id in self._fastest
-        usual = self._fastest[query_id] = min(took, self._fastest.get(query_id, took))
+        """The median call of the query. With a new query, those that are slow change."""
+        known = query_id in self._times
+        insort(self._times.setdefault(query_id, []), took)
         if not known and self.slowest < 1:
-            times = sorted(self._fastest.values())
+            times = sorted(map(_middle, self._times.values()))
             self._from_ns = times[int((1 - self.slowest) * len(times))]
-        return usual
+        return _middle(self._times[query_id])
 
     def close(self) -> None:
         self.inner.close()
 
 
-def _unit_ns() -> int:
+def _middle(times: list[int]) -> int:
+    return times[len(times) // 2]
+
+
+def _work(units: int) -> None:
+    for _ in range(units):
+        hashlib.blake2b(_BLOCK)
+
+
+def _block_ns() -> int:
     start = time.perf_counter_ns()
-    hashlib.blake2b(_BLOCK)
+    _work(_UNITS)
     return time.perf_counter_ns() - start

@@ -84,6 +84,6 @@ def _explained(result: DuetResult) -> Sequence[str]:
         told.append(names)
         told.append(
             f"FAIL: shown to be slower by more than {beyond}; PASS: shown to be within the limit; "
-            "visible: what such a duet finds in 9 of 10 cases"
+            "visible: what 9 of 10 duets with this noise find"
         )
     return told

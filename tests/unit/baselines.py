@@ -88,7 +88,7 @@ def duet_result(verdict: Verdict, ratio: float = 1.0, **changed: Any) -> DuetRes
             GATES[name].delta,
             ratio,
             (ratio - 0.01, ratio + 0.01),
-            0.02,
+            visible=0.02,
             launches=5,
         )
         for name in ("p50", "slowest-fifth")
