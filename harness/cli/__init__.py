@@ -17,7 +17,7 @@ from pathlib import Path
 from harness.cli.answering import add_qa, add_submit
 from harness.cli.benching import add_bench
 from harness.cli.comparing import add_compare
-from harness.cli.console import BAD_INPUT, BUG, INTERRUPTED, OK, say
+from harness.cli.console import BAD_INPUT, BUG, INTERRUPTED, say
 from harness.cli.dueting import add_duet
 from harness.cli.explaining import add_diff
 from harness.cli.fetching import add_fetch
@@ -45,20 +45,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     try:
         code: int = options.run(options)
-        sys.stdout.flush()
     except HarnessError as problem:
         _tell(problem, "error", traceback=options.debug)
         return BAD_INPUT
     except KeyboardInterrupt:
         say("retrieval-bench: interrupted; nothing was saved")
         return INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output went away. Python flushes stdout once more when it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return OK
-    except OSError as problem:
-        _tell(problem, f"cannot print the result: {problem.strerror}", traceback=options.debug)
-        return BAD_INPUT
     except Exception as problem:
         _tell(problem, "this is a bug of retrieval-bench, please report it", traceback=True)
         return BUG

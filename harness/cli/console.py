@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -43,19 +44,41 @@ def show(options: argparse.Namespace, document: Any, tables: Callable[[], Sequen
     from harness.report import render
 
     if options.format == "json":
-        sys.stdout.write(to_json(document) + "\n")
+        put(to_json(document) + "\n")
         return
     made = tables()
     texts = {"markdown": render.markdown, "latex": render.latex, "csv": render.csv}
     if options.format in texts:
-        sys.stdout.write(texts[options.format](made))
+        put(texts[options.format](made))
         return
     from rich.console import Console
 
-    console = Console(file=sys.stdout)
-    with console.capture() as capture:
-        render.to_console(made, console)
-    sys.stdout.write(capture.get())
+    drawn = io.StringIO()
+    render.to_console(made, Console(file=drawn, force_terminal=sys.stdout.isatty() or None))
+    put(drawn.getvalue())
+
+
+def put(text: str) -> None:
+    """Print a result. A reader that went away, as `head` does, is no error: the command goes on,
+    and its exit code is its own.
+
+    Raises:
+        RecordError: it cannot be printed for another reason, such as a full disk.
+    """
+    from harness.errors import RecordError
+
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError as problem:
+        # Python flushes stdout once more when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(problem, BrokenPipeError):
+            raise RecordError(
+                f"cannot print the result: {problem.strerror}",
+                where="stdout",
+                fix="free some space, or print to another place",
+            ) from None
 
 
 @contextmanager
@@ -80,8 +103,9 @@ def say(text: str) -> None:
     """Tell the user something that is no result."""
     if sys.stderr is None:  # closed by the caller
         return
-    sys.stderr.write(text + "\n")
-    sys.stderr.flush()
+    with suppress(OSError):  # nobody reads it
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
 
 
 @contextmanager

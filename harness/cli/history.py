@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.cli.console import NOT_JUDGED, OK, add_format, how_many, say, show
+from harness.cli.console import NOT_JUDGED, OK, add_format, how_many, put, say, show
 
 if TYPE_CHECKING:
     from harness.history import Subject
@@ -198,7 +197,7 @@ def _benchmark(options: argparse.Namespace, chosen: Sequence[Subject], found: Fo
     from harness.report.github_benchmark import benchmark_entries, newest
 
     entries = benchmark_entries(chosen, options.what)
-    sys.stdout.write(to_json(entries) + "\n")
+    put(to_json(entries) + "\n")
     if entries:
         for subject, run in newest(chosen):
             say(f"retrieval-bench: {subject.retriever} on {subject.dataset}: {run.id}, "

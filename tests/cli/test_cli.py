@@ -463,6 +463,17 @@ def test_a_reader_that_goes_away_is_no_error(project: Path, format_: str) -> Non
     assert "Traceback" not in done.stderr
 
 
+def test_a_pipe_that_breaks_elsewhere_is_no_success(
+    project: Path, run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(options: Any) -> int:
+        raise BrokenPipeError("of a service")
+
+    monkeypatch.setattr("harness.cli.listing._list", broken)
+    assert run("list") == 70
+    assert "BrokenPipeError: of a service" in run.err
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_result_that_cannot_be_printed_is_told(project: Path) -> None:

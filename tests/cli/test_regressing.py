@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -211,6 +212,17 @@ class TestQuality:
         assert (
             "do: look at the changed queries; where they are as they should be: --accept" in run.out
         )
+
+    @pytest.mark.parametrize("gone", ["stdout", "stderr"])
+    def test_a_reader_that_goes_away_makes_no_failure_a_success(
+        self, project: Path, run: Command, monkeypatch: pytest.MonkeyPatch, gone: str
+    ) -> None:
+        baseline(run)
+        reading, writing = os.pipe()
+        os.close(reading)
+        with open(writing, "w", encoding="utf-8") as nobody:
+            monkeypatch.setattr(sys, gone, nobody)
+            assert regress(run, "--set", "turn=all", "--format", "json") == 1
 
     @pytest.mark.slow
     def test_one_changed_query_is_inconclusive(self, project: Path, run: Command) -> None:
