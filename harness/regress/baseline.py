@@ -131,7 +131,7 @@ class LatencyBaseline(_Baseline):
         call: percentile over all calls -> value and 95 % interval in ms, None with a reason where
             it cannot be said.
         mix: percentile over queries, each by its median -> value in ms.
-        queries: id -> median nanoseconds of its calls.
+        queries: id -> median nanoseconds of its calls; one that failed is not in it.
         warnings: what made the times less than they should be.
     """
 
@@ -173,14 +173,19 @@ def quality_of(run: Run, given: Given) -> QualityBaseline:
 
 def latency_of(run: Run, given: Given) -> LatencyBaseline | None:
     """What ``run`` says of latency; None where it has none: its rankings were read from a file, or
-    no call was answered."""
+    no call was answered.
+
+    A call that failed took longer than any other: a query of which half of the calls failed has no
+    median, and is left out.
+    """
     timings, report = run.timings, run.summary["latency_ms"]
-    fine = ~timings.failed
+    walls = np.where(timings.failed, np.inf, timings.wall_ns)
+    typical = medians(walls, timings.query)
+    fine = np.isfinite(typical)
     if report["mean"] is None or not fine.any():
         return None
-    query = timings.query[fine]
-    typical = medians(timings.wall_ns[fine].astype(np.float64), query)
-    ids = [run.rankings.query_ids[number] for number in np.unique(query).tolist()]
+    typical = typical[fine]
+    ids = [run.rankings.query_ids[number] for number in np.unique(timings.query)[fine].tolist()]
     surroundings = run.manifest["environment"]
     return LatencyBaseline(
         **_common(run, given),

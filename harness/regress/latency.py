@@ -18,7 +18,7 @@ import numpy as np
 from harness.call_pairs import Pairs
 from harness.duet.gates import GATES
 from harness.duet.result import WORDS, DuetResult
-from harness.errors import HarnessError
+from harness.errors import HarnessError, counted
 from harness.regress.baseline import LatencyBaseline
 from harness.types import Verdict
 
@@ -94,6 +94,7 @@ class LatencyResult:
         unsupported: gates of the policy that so few queries cannot be judged by, and why.
         duet: what it found; None where there was none.
         broken: a duet was to be made and could not be.
+        unanswered: queries that the baseline has a time of and today none.
         reason: in one sentence.
     """
 
@@ -103,6 +104,7 @@ class LatencyResult:
     unsupported: tuple[str, ...] = ()
     duet: DuetResult | None = None
     broken: bool = False
+    unanswered: int = 0
 
     @property
     def suspicious(self) -> bool:
@@ -116,6 +118,7 @@ class LatencyResult:
             "reason": self.reason,
             "gates": [gate.as_dict() for gate in self.gates],
             "unsupported": list(self.unsupported),
+            "unanswered": self.unanswered,
             "duet": None if self.duet is None else self.duet.as_dict(),
         }
 
@@ -163,10 +166,22 @@ def judge_latency(
         return _by_duet(not_measured(limits, ""), duet)
     if before is None or now is None:
         return not_measured(limits, reason or "no call was answered")
-    looked = _looked_at(before, now, limits)
-    if not looked.suspicious:
-        return looked
-    return _suspected(looked, duet, when, reason)
+    found = _looked_at(before, now, limits)
+    if found.suspicious:
+        found = _suspected(found, duet, when, reason)
+    return _with_unanswered(found, len(set(before.queries) - set(now.queries)))
+
+
+def _with_unanswered(found: LatencyResult, n: int) -> LatencyResult:
+    """A query that fails or times out takes longer than any limit: those that are left clear
+    nothing."""
+    if not n:
+        return found
+    why = f"{counted(n, 'query')} with a stored time failed or timed out"
+    told = why if found.duet is None else f"{found.reason}; {why}"
+    if found.verdict is not Verdict.WORSE:
+        found = _unjudged(found, told)
+    return replace(found, reason=told, unanswered=n)
 
 
 def _suspected(looked: LatencyResult, duet: Duet | None, when: When, reason: str) -> LatencyResult:
@@ -250,10 +265,17 @@ def _by_duet(looked: LatencyResult, duet: Duet) -> LatencyResult:
             )
         )
     verdict = found.verdict
-    if found.interrupted and verdict is not Verdict.WORSE:
+    missed = [
+        f"{gate.gate} was not judged: {gate.reason}"
+        for gate in gates
+        if gate.verdict is Verdict.MISSING and found.queries >= GATES[gate.gate].queries
+    ]
+    if verdict in (Verdict.MISSING, Verdict.NOT_COMPARABLE):
+        missed = []  # the duet says why
+    elif (found.interrupted or missed) and verdict is not Verdict.WORSE:
         verdict = Verdict.MISSING
-    told = f"side by side: {WORDS[verdict]}"
-    reason = "; ".join(filter(None, (looked.reason, told, found.reason)))
+    told = (looked.reason, f"side by side: {WORDS[verdict]}", found.reason)
+    reason = "; ".join(dict.fromkeys(filter(None, (*told, *missed))))
     return replace(looked, verdict=verdict, gates=tuple(gates), reason=reason, duet=found)
 
 

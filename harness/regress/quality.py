@@ -114,12 +114,14 @@ class QualityResult:
     Attributes:
         n: evaluated queries.
         changed: queries with another ranking, largest drop first.
+        unanswered: queries that were answered in the baseline and failed now.
     """
 
     gates: tuple[QualityGate, ...]
     n: int = 0
     changed: tuple[ChangedQuery, ...] = ()
     reason: str = ""
+    unanswered: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """``quality`` of ``regress --format json``."""
@@ -127,6 +129,7 @@ class QualityResult:
             "gates": [gate.as_dict() for gate in self.gates],
             "n": self.n,
             "changed": [query.as_dict() for query in self.changed],
+            "unanswered": self.unanswered,
             "reason": self.reason,
         }
 
@@ -168,8 +171,10 @@ def judge_quality(
     """Every metric of ``limits`` on the queries of both, which :func:`incomparable` finds equal."""
     if set(before.queries) != set(now.queries) or before.evaluated != now.evaluated:
         return not_measured(limits, "other queries were finished", Verdict.NOT_COMPARABLE)
+    unanswered = sum(FAILED == now.ranking(q) != before.ranking(q) for q in now.queries)
     if not now.evaluated or all(now.ranking(query) == FAILED for query in now.evaluated):
-        return not_measured(limits, "no evaluated query was answered")
+        nothing = not_measured(limits, "no evaluated query was answered")
+        return replace(nothing, unanswered=unanswered)
     changed = _changed(before, now)
     known = [m for m in limits if str(m) in before.metrics and str(m) in now.metrics]
     tested = _tested(before, now, {m: limits[m] for m in known}) if changed else {}
@@ -186,7 +191,16 @@ def judge_quality(
             gates.append(
                 QualityGate(name, Verdict.EQUIVALENT, limit, *same, 0.0, reason="same rankings")
             )
-    return QualityResult(tuple(gates), len(now.evaluated), tuple(changed))
+    if unanswered:
+        # Whether its values would have fallen is not known, also where they were 0 before.
+        why = f"{counted(unanswered, 'query')} that had an answer failed"
+        gates = [
+            gate
+            if gate.verdict in (Verdict.WORSE, Verdict.MISSING)
+            else replace(gate, verdict=Verdict.MISSING, queries_needed=None, reason=why)
+            for gate in gates
+        ]
+    return QualityResult(tuple(gates), len(now.evaluated), tuple(changed), unanswered=unanswered)
 
 
 def _changed(before: QualityBaseline, now: QualityBaseline) -> list[ChangedQuery]:

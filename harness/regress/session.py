@@ -39,6 +39,9 @@ RANKINGS_ONLY: Mapping[str, Any] = {"profile": "smoke", "rounds": 1, "warm_up_s"
 """Where no time can be judged."""
 
 
+FAILING = "see why queries fail that were answered before; where that is as it should be: --accept"
+
+
 @dataclass(frozen=True, slots=True)
 class Code:
     """What the baseline was made of, to be measured again.
@@ -259,6 +262,8 @@ class Today:
 
     def _about_quality(self, found: QualityResult) -> list[str]:
         verdicts = {gate.verdict for gate in found.gates}
+        if found.unanswered:
+            return [FAILING]
         if Verdict.MISSING in verdicts:
             return [f"make the baseline anew, with all metrics of the policy: {self.make} --force"]
         if not verdicts & {Verdict.WORSE, Verdict.UNDECIDED}:
@@ -276,6 +281,8 @@ class Today:
         told: list[str] = []
         if found.verdict is Verdict.WORSE:
             told = ["make it faster; or, where that is the price: --accept"]
+        elif found.unanswered:
+            told = [FAILING]
         elif found.verdict is Verdict.UNDECIDED:
             told = ["measure again on an idle machine" if found.duet else "leave out --duet never"]
         elif found.verdict not in (Verdict.MISSING, Verdict.NOT_COMPARABLE):

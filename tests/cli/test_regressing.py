@@ -272,6 +272,7 @@ class TestQuality:
         assert regress(run, "--set", "fail_on=apples") == 1
         assert "1.0000 -> 0.0000 (failed)" in run.out
         assert "13 queries failed" in run.out
+        assert "do: see why queries fail that were answered before" in run.out
 
     @pytest.mark.slow
     def test_an_interruption_judges_nothing(self, project: Path, run: Command) -> None:

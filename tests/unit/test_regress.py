@@ -203,6 +203,26 @@ class TestOfARun:
             assert median == pytest.approx(expected, abs=0.5)
         assert found.call["p50"]["value"] == run.summary["latency_ms"]["p50"]["value"]
 
+    def test_a_failed_call_took_longer_than_any_other(self) -> None:
+        run = measured()
+        timings, some = run.timings, run.timings.query[0]
+        own = np.flatnonzero(timings.query == some)
+        fine = latency_of(run, GIVEN)
+        timings.failed[own[0]] = True
+        once = latency_of(run, GIVEN)
+        timings.failed[own] = True
+        always = latency_of(run, GIVEN)
+        timings.failed[:] = True
+        assert fine is not None
+        assert once is not None
+        assert always is not None
+        name = run.rankings.query_ids[some]
+        assert len(own) > 2
+        assert once.queries[name] >= fine.queries[name]
+        assert name not in always.queries
+        assert len(always.queries) == len(fine.queries) - 1
+        assert latency_of(run, GIVEN) is None
+
     def test_a_replayed_run_has_no_times(self) -> None:
         run = measured()
         run.summary["latency_ms"]["mean"] = None

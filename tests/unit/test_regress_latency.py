@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -90,6 +91,49 @@ def test_the_verdict_is_that_of_the_duet(verdict: Verdict) -> None:
     assert found.verdict is verdict
     assert [gate.verdict for gate in found.gates] == [verdict] * 2
     assert found.gates[0].interval == (1.06, 1.08)
+
+
+def test_queries_that_fail_now_are_never_a_pass() -> None:
+    """Those that are left look as fast as before."""
+    before, now = stored(MEDIANS), stored(MEDIANS[:12])
+    duet = FakeDuet(duet_result(Verdict.EQUIVALENT))
+    for when in (When.SUSPICION, When.NEVER):
+        found = judge_latency(before, now, {"p50": 0.06}, duet=duet, when=when)
+        assert (found.verdict, found.unanswered) == (Verdict.MISSING, 48)
+        assert found.reason == "48 queries with a stored time failed or timed out"
+        assert [gate.verdict for gate in found.gates] == [Verdict.MISSING]
+    assert duet.played == 0
+    more = judge_latency(now, before, {"p50": 0.06}, duet=duet)
+    assert (more.verdict, more.unanswered) == (Verdict.EQUIVALENT, 0)
+
+
+@pytest.mark.parametrize("verdict", list(Verdict))
+def test_queries_that_fail_now_leave_a_duet_only_its_failure(verdict: Verdict) -> None:
+    duet = FakeDuet(duet_result(verdict, 1.5))
+    found = judge_latency(stored(MEDIANS), stored(MEDIANS[:59] * 2), LIMITS, duet=duet)
+    expected = Verdict.WORSE if verdict is Verdict.WORSE else Verdict.MISSING
+    assert (found.verdict, duet.played) == (expected, 1)
+    assert found.reason.endswith("; 1 query with a stored time failed or timed out")
+
+
+@pytest.mark.parametrize("when", [When.SUSPICION, When.ALWAYS])
+def test_a_gate_that_the_duet_does_not_judge_is_no_pass(when: When) -> None:
+    whole = duet_result(Verdict.EQUIVALENT)
+    lost = replace(whole.gates[0], verdict=Verdict.MISSING, reason="takes 50 queries, here 12")
+    for gates in ((whole.gates[0],), (lost, whole.gates[1])):
+        found = looked(1.5, FakeDuet(replace(whole, gates=gates)), when)
+        assert found.verdict is Verdict.MISSING
+        assert "was not judged" in found.reason
+        failed = replace(whole, gates=gates, verdict=Verdict.WORSE)
+        assert looked(1.5, FakeDuet(failed), when).verdict is Verdict.WORSE
+
+
+def test_a_gate_that_takes_more_queries_than_there_are_stays_a_note() -> None:
+    limits = {**LIMITS, "p95": 0.1}
+    duet = FakeDuet(duet_result(Verdict.EQUIVALENT))
+    found = looked(1.0, duet, When.ALWAYS, limits)
+    assert found.verdict is Verdict.EQUIVALENT
+    assert found.gates[2].verdict is Verdict.MISSING
 
 
 def test_an_interrupted_duet_never_passes() -> None:

@@ -161,6 +161,31 @@ def test_a_query_that_fails_now_is_a_change() -> None:
     assert [query.failed for query in found.changed] == [True]
 
 
+@pytest.mark.parametrize("values", [[0.0, 1.0, 0.5], [0.0, 1.0, 0.6], [0.0, 1.0, 0.4]])
+def test_a_query_that_fails_now_is_no_pass(values: list[float]) -> None:
+    """Not even where its value was 0 before, so that no metric fell."""
+    old = quality({"nDCG@10": [0.0, 1.0, 0.5], "RR@10": [0.0, 1.0, 0.5]})
+    new = quality({"nDCG@10": values, "RR@10": [0.0, 1.0, 0.5]}, [FAILED, "same", "new"])
+    found = judge_quality(old, new, {NDCG: 0.01, RR: 0.01})
+    assert [gate.verdict for gate in found.gates] == [Verdict.MISSING] * 2
+    assert {gate.reason for gate in found.gates} == {"1 query that had an answer failed"}
+    assert found.unanswered == 1
+    failed_before = judge_quality(new, new, {NDCG: 0.01})
+    assert failed_before.gates[0].verdict is Verdict.EQUIVALENT
+    back = judge_quality(new, old, {RR: 0.01})
+    assert (back.gates[0].verdict, back.unanswered) == (Verdict.EQUIVALENT, 0)
+
+
+def test_failing_queries_still_fail_a_gate() -> None:
+    old, new = [1.0] * 20 + [0.0] * 5, [0.0] * 20 + [0.0] * 5
+    found = judge_quality(
+        quality({"nDCG@10": old}),
+        quality({"nDCG@10": new}, [FAILED] * 20 + ["same"] * 5),
+        LIMIT,
+    )
+    assert (found.gates[0].verdict, found.unanswered) == (Verdict.WORSE, 20)
+
+
 def test_nothing_answered_is_nothing_measured() -> None:
     old = quality({"nDCG@10": [1.0] * 20})
     found = judge_quality(old, quality({"nDCG@10": [0.0] * 20}, [FAILED] * 20), LIMIT)
