@@ -26,6 +26,8 @@ _OF_A_CALLER = frozenset(
 )
 """What git sets for a hook: it would point at the repository of the hook, or at its index."""
 
+_NO_CODE = (":(exclude)results", ":(exclude,top)*__pycache__*")
+
 
 def git_variables() -> dict[str, str]:
     """The environment without what a hook of git put there; answers in English, no questions."""
@@ -59,3 +61,26 @@ def run_git(
         timeout=timeout,
         check=False,
     )
+
+
+def changed(folder: Path | None = None, *, besides: Path | None = None) -> bool:
+    """Whether files of the working tree around ``folder`` are others than those of its commit, new
+    ones included; also where git cannot tell.
+
+    What git ignores does not count, nor what Python keeps beside modules, nor what lies in
+    ``results`` below ``folder``: it is no code.
+
+    Args:
+        besides: another folder that does not count.
+    """
+    words = ("status", "--porcelain", "--untracked-files=normal", "--", ":/", *_NO_CODE)
+    more = [] if besides is None else [f":(exclude){besides}"]
+    # A folder outside of the repository cannot be left out, and need not be.
+    for left_out in (more, []):
+        try:
+            done = run_git(*words, *left_out, folder=folder, timeout=30)
+        except (OSError, subprocess.TimeoutExpired):
+            return True
+        if done.returncode == 0:
+            return bool(done.stdout)
+    return True

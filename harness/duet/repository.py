@@ -72,12 +72,6 @@ class Repository:
         """The commit of the working tree, None before the first one."""
         return self._one_object("HEAD^{commit}")
 
-    def changed(self) -> bool:
-        """Whether the files of the user are others than those of the commit, new ones included."""
-        words = ("status", "--porcelain", "--untracked-files=normal")
-        done = run_git(*words, folder=self.root)
-        return done.returncode != 0 or bool(done.stdout)
-
     def commit(self, revision: str) -> str:
         """The full hash of what ``revision`` names.
 

@@ -15,6 +15,7 @@ from harness.duet.sides import Place, Side
 from harness.duet.trees import tree_of
 from harness.errors import ConfigError
 from harness.experiment import Reporter
+from harness.git import changed
 
 WORKTREE = "WORKTREE"
 """The user's own files as they are now. In capitals only; a branch of this name is still reached as
@@ -103,7 +104,7 @@ def _own_tree(repository: Repository, folder: Path, projects: tuple[Path, ...]) 
         WORKTREE,
         folder,
         sys_path=_search_path(search_path(Path(sys.executable)), projects, root, root),
-        commit=None if repository.changed() else repository.head(),
+        commit=None if changed(folder) else repository.head(),
         tree=root,
         origin=root,
     )

@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from harness.git import run_git
+from harness.git import changed, run_git
 from harness.measure.clock import clock_facts
 from harness.measure.machine import machine
 from harness.measure.threads import imported_before, numpy_blas
@@ -101,28 +101,20 @@ def packages() -> dict[str, str]:
 def git_revision(
     folder: Path | None = None, *, besides: Path | None = None
 ) -> Mapping[str, Any] | None:
-    """Commit of the repository that the user stands in, and whether files differ from it; None
-    outside a repository.
+    """Commit of the repository that the user stands in, and whether files differ from it, as
+    :func:`harness.git.changed` says; None outside a repository.
 
     Args:
-        besides: a folder whose files may differ: they are no code.
+        besides: a further folder whose files may differ.
     """
 
-    def git(*words: str) -> str | None:
-        try:
-            done = run_git(*words, folder=folder, timeout=10)
-        except (OSError, subprocess.TimeoutExpired):
-            return None
-        return done.stdout.strip() if done.returncode == 0 else None
-
-    commit = git("rev-parse", "HEAD")
-    if commit is None:
+    try:
+        done = run_git("rev-parse", "HEAD", folder=folder, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
         return None
-    status = ("status", "--porcelain", "--untracked-files=no")
-    changed = None if besides is None else git(*status, "--", f":(exclude){besides}")
-    if changed is None:  # a folder outside of the repository cannot be left out, and need not be
-        changed = git(*status)
-    return {"commit": commit, "dirty": bool(changed)}
+    if done.returncode != 0:
+        return None
+    return {"commit": done.stdout.strip(), "dirty": changed(folder, besides=besides)}
 
 
 def peak_rss_bytes() -> int | None:

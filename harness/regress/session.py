@@ -214,8 +214,8 @@ class Today:
             told.append("outside of a git repository: a duet against this baseline is impossible")
         elif revision["dirty"]:
             told.append(
-                "files differ from the last commit, so that no duet against this baseline is "
-                f"possible: commit first, then {self.make} --force"
+                "files are new or differ from the last commit, so that no duet against this "
+                f"baseline is possible: commit first, then {self.make} --force"
             )
         if latency is None:
             told.append("no times: the rankings were read from a saved run")

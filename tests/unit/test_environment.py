@@ -12,6 +12,7 @@ import pytest
 from harness.measure.environment import environment, git_revision, packages, peak_rss_bytes
 from harness.measure.threads import numpy_blas, search_threads
 from tests.unit.fake_system import V1, allowed, lay_out
+from tests.unit.git_project import GitProject
 
 
 def test_everything_that_can_move_a_time_is_there(tmp_path: Path) -> None:
@@ -85,6 +86,35 @@ def test_changed_files_are_told(tmp_path: Path) -> None:
     assert changed is not None
     assert len(clean["commit"]) == 40
     assert (clean["dirty"], changed["dirty"]) == (False, True)
+
+
+@pytest.mark.parametrize("below", [".", "sub"])
+def test_new_files_are_changes_where_they_are_no_results(tmp_path: Path, below: str) -> None:
+    project = GitProject(tmp_path)
+    project.commit({".gitignore": "*.log\n", "sub/a.py": ""})
+    folder = tmp_path / below
+
+    def dirty(besides: Path | None = None) -> bool:
+        revision = git_revision(folder, besides=besides)
+        assert revision is not None
+        return bool(revision["dirty"])
+
+    for name in ("results/baselines/a.json", "noise.log", "__pycache__/a.pyc", "kept/a"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("1", encoding="utf-8")
+    assert dirty()
+    assert not dirty(Path("kept"))
+    assert not dirty(folder / "kept")
+    (tmp_path / "new.py").write_text("", encoding="utf-8")
+    assert dirty(Path("kept"))
+
+
+def test_what_git_cannot_tell_is_not_called_clean(tmp_path: Path) -> None:
+    GitProject(tmp_path).commit({"a.py": ""})
+    (tmp_path / ".git" / "index").write_bytes(b"no index")
+    revision = git_revision(tmp_path)
+    assert revision is not None
+    assert revision["dirty"] is True
 
 
 def test_peak_memory_does_not_fall() -> None:
