@@ -287,6 +287,7 @@ def _duet_against(code: Code, today: Today, options: argparse.Namespace) -> Duet
         from harness.duet.sides import Side
         from harness.errors import RecordError
 
+        _check_there(code.commit, today.make)
         setup = setup_of(options)
         with output_kept_clean(), reporter() as told:
             then = place_of(code.commit, setup=setup, reporter=told)
@@ -297,7 +298,7 @@ def _duet_against(code: Code, today: Today, options: argparse.Namespace) -> Duet
                 pinned(options.dataset),
                 split=options.split,
                 k=options.k,
-                protocol=controller.DuetProtocol(limits=today.policy.latency, threads=code.threads),
+                protocol=controller.DuetProtocol(limits=today.policy.latency, **code.protocol),
                 reporter=told,
                 wrong_code=wrong_code,
             )
@@ -309,6 +310,26 @@ def _duet_against(code: Code, today: Today, options: argparse.Namespace) -> Duet
         return result
 
     return duet
+
+
+def _check_there(commit: str, make: str) -> None:
+    """Raises:
+    ConfigError: the repository does not have the commit of the baseline.
+    """
+    from harness.duet.repository import Repository
+    from harness.errors import ConfigError
+
+    repository = Repository.around(Path.cwd())
+    fix = f"make the baseline anew: {make} --force"
+    try:
+        repository.commit(commit)
+    except ConfigError:
+        raise ConfigError(
+            f"the commit that the baseline was made of is not here: {commit[:10]}",
+            where=str(repository.root),
+            accepted="a commit of this repository; a squash or a rebase leaves the old ones behind",
+            fix=f"git fetch --unshallow; or {fix}" if repository.shallow else fix,
+        ) from None
 
 
 def _interrupted() -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from harness.errors import HarnessError, RecordError
@@ -49,13 +49,13 @@ class Code:
     Attributes:
         commit: that holds its files.
         retriever, overrides: as they were given.
-        threads: of timed searches.
+        protocol: threads of timed searches, and seconds per call, where its times say so.
     """
 
     commit: str
     retriever: str
     overrides: tuple[str, ...]
-    threads: int = 1
+    protocol: Mapping[str, Any] = field(default_factory=dict)
 
 
 Kind = TypeVar("Kind", QualityBaseline, LatencyBaseline)
@@ -162,7 +162,7 @@ class Today:
         Args:
             duet: of the code of the baseline against that of today.
         """
-        policy, advice = self.policy, []
+        policy, advice, notes = self.policy, [], []
         quality_result = latency_result = None
         if policy.quality:
             before = of_quality.usable
@@ -174,8 +174,16 @@ class Today:
                 quality_result = quality.judge_quality(before, now, policy.quality)
                 advice += self._about_quality(quality_result)
         if policy.latency:
-            latency_result = self._judged_times(run, of_quality, of_latency, duet, when)
+            source = _source(of_quality, of_latency, when)
+            latency_result = self._judged_times(run, of_latency, source, duet, when)
+            if latency_result.duet is not None and isinstance(source, QualityBaseline):
+                notes.append(
+                    f"side a of the duet is {str(source.commit)[:10]}, the commit of the quality "
+                    "baseline: that of latency names none"
+                )
             advice += self._about_latency(latency_result, of_latency, when)
+        if run is not None:
+            notes += self._differs(run, of_quality.usable, of_latency.usable)
         known = {"quality": of_quality.there, "latency": of_latency.there}
         paths = {"quality": self.places.quality, "latency": self.places.latency}
         return Regression(
@@ -185,7 +193,7 @@ class Today:
             quality_result,
             latency_result,
             tuple(dict.fromkeys(filter(None, advice))),
-            () if run is None else tuple(self._differs(run, of_quality.usable, of_latency.usable)),
+            tuple(notes),
             () if run is None else tuple(run.summary["warnings"]),
         )
 
@@ -241,19 +249,18 @@ class Today:
     def _judged_times(
         self,
         run: Run | None,
-        of_quality: Held[QualityBaseline],
         of_latency: Held[LatencyBaseline],
+        source: QualityBaseline | LatencyBaseline | None,
         duet: Callable[[Code], Duet],
         when: When,
     ) -> LatencyResult:
         limits, before = self.policy.latency, of_latency.usable
-        source = _source(of_latency.there, of_quality.there)
         make_duet = None
         if source is not None and source.commit is not None:
-            code = Code(source.commit, source.retriever.given, tuple(source.retriever.overrides))
-            if isinstance(source, LatencyBaseline):
-                code = replace(code, threads=int(source.protocol["threads"]))
-            make_duet = duet(code)
+            known = source.protocol if isinstance(source, LatencyBaseline) else {}
+            same = {name: known[name] for name in ("threads", "timeout_s") if known.get(name)}
+            given = source.retriever
+            make_duet = duet(Code(source.commit, given.given, tuple(given.overrides), same))
         why = of_latency.why_not
         if before is not None or when is When.ALWAYS:
             why = "" if make_duet is not None else _no_revision(source)
@@ -349,10 +356,13 @@ def _facts(path: Any, baseline: QualityBaseline | LatencyBaseline) -> dict[str, 
 
 
 def _source(
-    *known: QualityBaseline | LatencyBaseline | None,
+    of_quality: Held[QualityBaseline], of_latency: Held[LatencyBaseline], when: When
 ) -> QualityBaseline | LatencyBaseline | None:
-    """The first whose revision can be got back, otherwise the first that is there."""
-    there = [one for one in known if one is not None]
+    """Whose revision side a of a duet is. A suspicion of stored times is about the code that they
+    were measured of; where a duet is made in any case, any baseline with a commit will do."""
+    if when is not When.ALWAYS:
+        return of_latency.usable
+    there = [one for one in (of_latency.there, of_quality.there) if one is not None]
     return next((one for one in there if one.commit), there[0] if there else None)
 
 

@@ -369,7 +369,7 @@ class TestLatency:
         baseline(run)
         asked = duet(duet_result(verdict, 1.08))
         assert regress(run, "--duet", "always") == code
-        assert (asked[0].retriever, asked[0].threads) == ("mine.yaml", 1)
+        assert asked[0].retriever == "mine.yaml"
         assert "+8.0 %" in run.out
         assert "mine at WORKTREE" in run.out
         assert "quality: rankings identical" in run.out
@@ -407,6 +407,8 @@ class TestLatency:
         assert regress(run, "--duet", "always", "--set", "turn=n05") == 0
         assert asked[0].overrides == ("turn=n05",)
         assert len(asked[0].commit) == 40
+        told = f"note: side a of the duet is {asked[0].commit[:10]}, the commit of the quality"
+        assert told in " ".join(run.out.split())
 
     @pytest.mark.slow
     @pytest.mark.parametrize("content", ["", "{}", '{"schema_version": 99}'])

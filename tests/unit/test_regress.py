@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -10,27 +12,30 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.errors import RecordError
+from harness.cli.regressing import _duet_against
+from harness.duet.result import DuetResult
+from harness.errors import ConfigError, RecordError
 from harness.experiment import Candidate, Experiment
 from harness.measure.environment import git_revision
 from harness.measure.protocol import Protocol
 from harness.metrics import METRICS_VERSION, default_metrics, parse_metric
 from harness.regress import files
-from harness.regress.baseline import FAILED, Given, latency_of, quality_of
+from harness.regress.baseline import FAILED, Given, LatencyBaseline, latency_of, quality_of
 from harness.regress.changes import latency_changes, quality_changes
 from harness.regress.files import Places
 from harness.regress.gate import Regression
-from harness.regress.latency import LatencyResult
+from harness.regress.latency import LatencyResult, When
 from harness.regress.policy import Policy, Undecided
 from harness.regress.quality import QualityGate, QualityResult
-from harness.regress.session import PROTOCOL, SECONDS, Today
+from harness.regress.session import PROTOCOL, SECONDS, Code, Held, Today
 from harness.regress.storing import check_free, store
 from harness.run import Run
 from harness.types import Dataset, Query, Verdict
 from retrievers.callable import CallableRetriever
 from tests.cli.test_regressing import git
 from tests.golden.test_tables import make_run
-from tests.unit.baselines import COMMIT, DATASET, MACHINE, latency, quality
+from tests.unit.baselines import COMMIT, DATASET, MACHINE, duet_result, latency, quality
+from tests.unit.git_project import GitProject
 
 NDCG = parse_metric("nDCG@10")
 POLICY = Policy({NDCG: 0.01}, {"p50": 0.05})
@@ -227,6 +232,72 @@ class TestOfARun:
         run = measured()
         run.summary["latency_ms"]["mean"] = None
         assert latency_of(run, GIVEN) is None
+
+
+class TestWhoseRevisionTheDuetMeasures:
+    OF_QUALITY, OF_LATENCY = "a" * 40, "b" * 40
+
+    def asked(
+        self, folder: Path, when: When, times: LatencyBaseline, run: Run | None = None
+    ) -> tuple[list[Code], Regression]:
+        held, codes = today(folder, Policy({}, {"p50": 0.05})), []
+        kept = quality({"nDCG@10": [1.0]}, commit=self.OF_QUALITY, metrics_version=METRICS_VERSION)
+
+        def duet(code: Code) -> Callable[[], DuetResult]:
+            def play() -> DuetResult:
+                codes.append(code)
+                return duet_result(Verdict.EQUIVALENT)
+
+            return play
+
+        of_quality, of_latency = Held(kept), Held(times)
+        return codes, held.judged(run, of_quality, of_latency, duet=duet, when=when)
+
+    def times(self, run: Run, *, dirty: bool = False) -> LatencyBaseline:
+        """Half as long as those of ``run``."""
+        now = latency_of(run, GIVEN)
+        assert now is not None
+        queries = {query: ns // 2 for query, ns in now.queries.items()}
+        protocol = Protocol(threads=3, timeout_s=240.0).as_dict()
+        return latency([], commit=self.OF_LATENCY, dirty=dirty, queries=queries, protocol=protocol)
+
+    @pytest.mark.parametrize("when", [When.SUSPICION, When.ALWAYS])
+    def test_that_of_the_times(self, tmp_path: Path, when: When) -> None:
+        run = measured()
+        (code,), found = self.asked(tmp_path, when, self.times(run), run)
+        assert code.commit == self.OF_LATENCY
+        assert code.protocol == {"threads": 3, "timeout_s": 240.0}
+        assert not any("side a" in note for note in found.notes)
+
+    def test_a_suspicion_is_about_no_other_commit(self, tmp_path: Path) -> None:
+        run = measured()
+        codes, found = self.asked(tmp_path, When.SUSPICION, self.times(run, dirty=True), run)
+        assert codes == []
+        assert found.verdict is Verdict.MISSING
+        assert found.latency is not None
+        assert "made of files that no commit holds" in found.latency.reason
+
+    def test_where_it_is_made_in_any_case_another_will_do_and_is_named(
+        self, tmp_path: Path
+    ) -> None:
+        run = measured()
+        (code,), found = self.asked(tmp_path, When.ALWAYS, self.times(run, dirty=True))
+        assert (code.commit, code.protocol) == (self.OF_QUALITY, {})
+        (note,) = found.notes
+        assert note.startswith("side a of the duet is aaaaaaaaaa, the commit of the quality")
+
+
+def test_a_commit_that_is_gone_is_told_with_the_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    GitProject(tmp_path).commit({"a.py": ""})
+    monkeypatch.chdir(tmp_path)
+    duet = _duet_against(Code(COMMIT, "mine.yaml", ()), today(tmp_path), Namespace())
+    with pytest.raises(ConfigError) as caught:
+        duet()
+    assert caught.value.given == "the commit that the baseline was made of is not here: 3f2a1c9000"
+    assert "a squash or a rebase" in caught.value.accepted
+    assert caught.value.fix == "make the baseline anew: MAKE --force"
 
 
 class TestStoring:
