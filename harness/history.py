@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from itertools import groupby, pairwise
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -25,6 +26,9 @@ from harness.history_records import Figure, SavedDuet, SavedRun
 SCHEMA_VERSION = 1
 
 P50, P95 = "p50", "p95"
+
+_COMMIT = 12
+"""Characters of a commit in a command: fewer may stand for several one day."""
 
 STEP_FROM = GATES[P50].delta
 """A step of a time that is smaller is not mentioned: a duet calls it no difference either."""
@@ -356,13 +360,27 @@ def _steps(
 
 
 def _duet_command(subject: Subject, step: Step) -> tuple[str, ...]:
-    """What measures both revisions side by side; empty where one of them is in no commit, or both
-    are the same."""
+    """What measures both revisions side by side; empty where one of them is in no commit, both are
+    the same, or the command line cannot say what was measured."""
     before, after = step.before, step.after
     if before.code is None or after.code is None or before.commit == after.commit:
         return ()
-    words = ["retrieval-bench", "duet", "--retriever", after.source, "--dataset", subject.dataset]
-    words += ["--rev-a", before.revision, "--rev-b", after.revision]
+    if before.overrides is None or after.overrides is None:
+        return ()
+    if before.config != after.config and Path(after.source).is_absolute():
+        return ()  # it is in no revision, and was another one then
+    words = ["retrieval-bench", "duet"]
+    if before.source == after.source:
+        words += ["--retriever", after.source]
+    else:
+        words += ["--a", before.source, "--b", after.source]
+    words += ["--dataset", subject.dataset]
+    words += ["--rev-a", str(before.commit)[:_COMMIT], "--rev-b", str(after.commit)[:_COMMIT]]
+    if before.overrides == after.overrides:
+        words += ["--set", *after.overrides] if after.overrides else []
+    else:
+        for side, run in (("a", before), ("b", after)):
+            words += [f"--set-{side}", *run.overrides] if run.overrides else []
     for option, usual in (("split", "test"), ("k", 10)):
         value = after.same_quality.get(option)
         words += [] if value == usual else [f"--{option}", str(value)]

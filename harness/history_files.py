@@ -130,6 +130,7 @@ def _run(folder: Path) -> SavedRun:
         created=_time(manifest["created"]),
         retriever=name,
         source=_named(name, retriever),
+        overrides=None if (given := retriever.get("overrides")) is None else tuple(given),
         dataset=str(data["name"]),
         status=str(summary["status"]),
         failed=int(summary.get("n_failed", 0)),

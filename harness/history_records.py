@@ -32,6 +32,8 @@ class SavedRun:
 
     Attributes:
         source: how the retriever can be named again on the command line.
+        overrides: of its parameters, as ``--set`` takes them; None where the command line cannot
+            say what was measured, or it was not kept.
         dirty: files differed from the commit; None outside a repository.
         config: hash of the target and its parameters; None for an object.
         params: of the retriever, by dotted path.
@@ -47,6 +49,7 @@ class SavedRun:
     created: datetime
     retriever: str
     source: str
+    overrides: tuple[str, ...] | None
     dataset: str
     status: str
     failed: int

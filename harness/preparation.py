@@ -123,8 +123,10 @@ class Problems:
 
 
 def _candidate(given: Any, overrides: Sequence[str]) -> Candidate:
+    called = {}
     if isinstance(given, str | Path):
         given = load_retriever_config(str(given), overrides)
+        called = {"overrides": list(overrides)}
     elif isinstance(given, Mapping):
         given = inline_config(given, overrides)
     if isinstance(given, RetrieverConfig):
@@ -132,6 +134,7 @@ def _candidate(given: Any, overrides: Sequence[str]) -> Candidate:
             "target": given.target,
             "params": given.params,
             "source": str(given.source) if given.source else None,
+            **called,
         }
         return Candidate(given.name, given.build(), config)
     if overrides:

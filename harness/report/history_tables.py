@@ -291,8 +291,12 @@ def step_words(subject: Subject, step: Step, *, lined: bool = True) -> list[str]
     )
     if step.decides:
         return [told, "a duet decides:", f"  {shlex.join(step.decides)}"]
-    same = before.commit == after.commit and before.commit is not None
-    why = "both are one revision" if same else "the files of one are in no commit"
+    if before.commit == after.commit is not None:
+        why = "both are one revision"
+    elif before.code is None or after.code is None:
+        why = "the files of one are in no commit"
+    else:
+        why = "the saved runs do not tell how to make one of them again"
     return [told, f"no duet can decide it afterwards: {why}"]
 
 

@@ -17,7 +17,8 @@ def save_run(root: Path, day: int, **other: Any) -> Path:
     Args:
         other: ``commit`` (a number of :data:`COMMITS`, or None), ``dirty``, ``config``, ``params``,
             ``p50``, ``mean``, ``retriever``, ``dataset``, ``fingerprint``, ``k``, ``machine``,
-            ``protocol``, ``session``, ``status``, ``run_id``, ``source``.
+            ``protocol``, ``session``, ``status``, ``run_id``, ``source``,
+            ``overrides``.
     """
     get = other.get
     name, run_id = get("retriever", "bm25"), get("run_id", f"run-{day:03}")
@@ -58,6 +59,7 @@ def save_run(root: Path, day: int, **other: Any) -> Path:
             "source": get("source", f"/somewhere/configs/retrievers/{name}.yaml"),
             "params": get("params", {"k1": 0.9}),
             "hash": get("config", "c1c1c1c1"),
+            "overrides": get("overrides", []),
         },
         "protocol": {"profile": "default", "levels": [50.0], "rounds": 7, **get("protocol", {})},
         "environment": {"machine": MACHINE | get("machine", {}), "threads": 1, "git": git},

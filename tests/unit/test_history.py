@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from harness.errors import RecordError
 from harness.history import Subject, subjects
 from harness.history_files import read_history
+from harness.preparation import prepare
 from harness.report import render
 from harness.report.github_benchmark import benchmark_entries
 from harness.report.history_tables import history_tables
@@ -108,7 +110,8 @@ def test_the_largest_step_of_a_time_comes_with_the_duet_that_decides(tmp_path: P
     said = text(tmp_path)
     assert "largest step of p50: +24.4 % from 2222222 to 3333333 (2.05 to 2.55 ms)" in said
     assert "no verdict: runs of equal code lie up to 5.0 % apart" in said
-    command = "retrieval-bench duet --retriever bm25 --dataset tiny --rev-a 2222222 --rev-b 3333333"
+    revisions = f"--rev-a {'2' * 12} --rev-b {'3' * 12}"
+    command = f"retrieval-bench duet --retriever bm25 --dataset tiny {revisions}"
     assert f"a duet decides:\n  {command}" in said
 
 
@@ -136,6 +139,11 @@ def test_a_step_below_what_a_duet_calls_a_difference_is_not_mentioned(tmp_path: 
         ({"commit": 0, "config": "c2"}, "both are one revision"),
         ({"commit": 1, "dirty": True}, "the files of one are in no commit"),
         ({"commit": None}, "the files of one are in no commit"),
+        ({"commit": 1, "overrides": None}, "the saved runs do not tell how to make one of them"),
+        (
+            {"commit": 1, "config": "c2", "source": "/elsewhere/bm25.yaml"},
+            "the saved runs do not tell how to make one of them",
+        ),
     ],
 )
 def test_where_no_duet_can_decide_it_says_why(
@@ -164,6 +172,39 @@ def test_the_duet_asks_for_the_split_the_depth_and_the_file(tmp_path: Path) -> N
     (step,) = subject(tmp_path).steps
     assert step.decides[2:4] == ("--retriever", str(Path("mine") / "own.yaml"))
     assert step.decides[-2:] == ("--k", "100")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        (["k1=2"], ["k1=2"], ("--set", "k1=2")),
+        ([], ["k1=2", "b=0.1"], ("--set-b", "k1=2", "b=0.1")),
+        (["b=1"], ["b=0"], ("--set-a", "b=1", "--set-b", "b=0")),
+    ],
+)
+def test_the_duet_measures_what_was_measured(
+    tmp_path: Path, before: list[str], after: list[str], words: tuple[str, ...]
+) -> None:
+    save_run(tmp_path, 1, commit=1, p50=2.0, overrides=before)
+    save_run(tmp_path, 2, commit=2, p50=3.0, overrides=after)
+    (step,) = subject(tmp_path).steps
+    assert step.decides[-len(words) :] == words
+
+
+def test_the_duet_of_a_config_that_moved_names_both_files(tmp_path: Path) -> None:
+    for day, name in enumerate(("old", "new")):
+        source = str(Path.cwd() / name / "own.yaml")
+        save_run(tmp_path, day, commit=day, p50=2.0 + day, source=source)
+    (step,) = subject(tmp_path).steps
+    assert step.decides[2:6] == ("--a", str(Path("old/own.yaml")), "--b", str(Path("new/own.yaml")))
+
+
+def test_a_run_keeps_what_it_was_told_to_override() -> None:
+    told = ["k1=2", "b=0.5"]
+    with closing(prepare(["bm25"], "science-mini", overrides=told)) as named:
+        assert named.candidates[0].config["overrides"] == told
+    with closing(prepare([{"target": "bm25"}], "science-mini")) as inline:
+        assert "overrides" not in inline.candidates[0].config
 
 
 def test_a_step_of_quality_comes_with_the_comparison(tmp_path: Path) -> None:
