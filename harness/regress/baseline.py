@@ -127,10 +127,8 @@ class LatencyBaseline(_Baseline):
         machine: its facts with their fingerprint.
         protocol: how it was measured; the same one is used again.
         packages: versions.
-        noise: what else went on.
         call: percentile over all calls -> value and 95 % interval in ms, None with a reason where
             it cannot be said.
-        mix: percentile over queries, each by its median -> value in ms.
         queries: id -> median nanoseconds of its calls; one that failed is not in it.
         warnings: what made the times less than they should be.
     """
@@ -139,9 +137,7 @@ class LatencyBaseline(_Baseline):
     machine: dict[str, Any]
     protocol: dict[str, Any]
     packages: dict[str, str]
-    noise: dict[str, Any]
     call: dict[str, dict[str, Any]]
-    mix: dict[str, float]
     queries: dict[str, int]
     warnings: list[str]
 
@@ -193,15 +189,10 @@ def latency_of(run: Run, given: Given) -> LatencyBaseline | None:
         machine=_finite(surroundings["machine"]),
         protocol=_finite(run.manifest["protocol"]),
         packages=dict(surroundings["packages"]),
-        noise=_finite(run.manifest["noise"]),
         call={
             name: {key: entry.get(key) for key in ("value", "ci95", "reason") if key in entry}
             for name, entry in sorted(report.items())
             if isinstance(entry, Mapping) and "gates" in entry
-        },
-        mix={
-            name: float(np.percentile(typical, level)) / 1e6
-            for name, level in (("p50", 50), ("p95", 95))
         },
         queries=dict(sorted(zip(ids, typical.round().astype(int).tolist(), strict=True))),
         warnings=[str(one) for one in run.summary["warnings"]],

@@ -19,7 +19,7 @@ from harness.call_pairs import Pairs
 from harness.duet.gates import GATES
 from harness.duet.result import WORDS, DuetResult
 from harness.errors import HarnessError, counted
-from harness.regress.baseline import LatencyBaseline
+from harness.regress.baseline import LatencyBaseline, protocol_of
 from harness.types import Verdict
 
 SHARE = 1 / 3
@@ -131,12 +131,19 @@ def not_measured(
     return LatencyResult(verdict, gates, reason)
 
 
-def incomparable(before: LatencyBaseline, protocol: Mapping[str, Any], k: int) -> str:
-    """Why times by ``protocol`` on this machine say nothing beside ``before``; empty when they do.
-    The machine is right where the file was found; the dataset is that of the quality."""
+def incomparable(before: LatencyBaseline, *, split: str, fingerprint: str, k: int) -> str:
+    """Why times of now cannot be held against ``before``; empty when they can. The machine is right
+    where the file was found, and its protocol is used again."""
+    for name, now in (("split", split), ("fingerprint", fingerprint)):
+        if getattr(before.dataset, name) != now:
+            return f"the times are of another dataset {name}"
     if before.k != k:
         return f"the baseline has k {before.k}, now it is {k}"
-    for name, now in protocol.items():
+    try:
+        again = protocol_of(before).as_dict()
+    except (HarnessError, TypeError, KeyError) as problem:
+        return f"the times were measured by a protocol that is not known here: {problem}"
+    for name, now in again.items():  # what is no parameter but a rule of the version
         was = before.protocol.get(name)
         if was != now:
             return f"measured by another protocol: {name.replace('_', ' ')} {was}, now {now}"

@@ -176,14 +176,14 @@ def judge_quality(
         nothing = not_measured(limits, "no evaluated query was answered")
         return replace(nothing, unanswered=unanswered)
     changed = _changed(before, now)
-    known = [m for m in limits if str(m) in before.metrics and str(m) in now.metrics]
+    missing = {m: why for m in limits if (why := _why_missing(str(m), before, now))}
+    known = [m for m in limits if m not in missing]
     tested = _tested(before, now, {m: limits[m] for m in known}) if changed else {}
     gates = []
     for metric, limit in limits.items():
         name = str(metric)
-        if metric not in known:
-            reason = f"the baseline does not have {name}"
-            gates.append(QualityGate(name, Verdict.MISSING, limit, reason=reason))
+        if metric in missing:
+            gates.append(QualityGate(name, Verdict.MISSING, limit, reason=missing[metric]))
         elif changed:
             gates.append(tested[name])
         else:
@@ -201,6 +201,14 @@ def judge_quality(
             for gate in gates
         ]
     return QualityResult(tuple(gates), len(now.evaluated), tuple(changed), unanswered=unanswered)
+
+
+def _why_missing(name: str, before: QualityBaseline, now: QualityBaseline) -> str:
+    """Why a metric cannot be judged; empty when it can."""
+    if name not in before.metrics or name not in now.metrics:
+        return f"the baseline does not have {name}"
+    values = [one.values(name, now.evaluated) for one in (before, now)]
+    return "" if np.isfinite(values).all() else "a value is no number"
 
 
 def _changed(before: QualityBaseline, now: QualityBaseline) -> list[ChangedQuery]:
@@ -238,16 +246,18 @@ def _tested(
     needed = found.queries_needed(QUALITY_ALPHA)[0]
     gates = {}
     for at, (name, limit) in enumerate(zip(names, limits.values(), strict=True)):
-        gate = _gate(name, limit, found, at)
+        chance, p_limit = float(p[at]), _beyond_limit_p(drops[:, at], limit)
+        difference = float(found.difference[0, at])
         gate = replace(
-            gate,
+            _gate(name, limit, found, at),
             before=before.metrics[name],
             now=now.metrics[name],
-            p=float(p[at]),
-            p_limit=_beyond_limit_p(drops[:, at], limit),
+            difference=difference,
+            p=chance,
+            p_limit=p_limit,
             queries_needed=needed[at].difference,
         )
-        gates[name] = _judged(gate)
+        gates[name] = _judged(gate, difference, chance, p_limit)
     return gates
 
 
@@ -257,7 +267,6 @@ def _gate(name: str, limit: float, found: PairedTests, at: int) -> QualityGate:
         name,
         Verdict.UNDECIDED,
         limit,
-        difference=float(found.difference[0, at]),
         ci95=None if np.isnan(ends[0]) else (float(ends[0]), float(ends[1])),
         higher=int(found.wins[0, at]),
         lower=int(found.losses[0, at]),
@@ -270,9 +279,8 @@ def _beyond_limit_p(drops: NDArray[np.float64], limit: float) -> float:
     return float(mean_below_p(drops[:, None], limit, largest)[0])
 
 
-def _judged(gate: QualityGate) -> QualityGate:
+def _judged(gate: QualityGate, difference: float, p: float, p_limit: float) -> QualityGate:
     """With the verdict; see the module."""
-    difference, p, p_limit = gate.difference or 0.0, gate.p or 0.0, gate.p_limit or 0.0
     queries = counted(gate.higher + gate.lower, "query")
     if not gate.lower:
         why = f"rose on {queries}, fell on none" if gate.higher else "no value changed"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
-from harness.errors import HarnessError, RecordError
+from harness.errors import RecordError
 from harness.experiment import Experiment
 from harness.measure.protocol import Protocol
 from harness.measure.threads import prepare_environment
@@ -103,7 +103,8 @@ class Today:
             return Held(None, "no baseline of quality", f"make one: {self.make}")
         except RecordError as problem:
             return Held(None, _sentence(problem), self._anew(problem))
-        why = quality.incomparable(found, **self._data())
+        rules = {"convention": conventions.DEFAULT, "metrics_version": METRICS_VERSION}
+        why = quality.incomparable(found, **self._data(), rules=rules)
         return Held(found, why, f"make the baseline anew: {self.make} --force" if why else "")
 
     def latency(self) -> Held[LatencyBaseline]:
@@ -122,7 +123,7 @@ class Today:
             return Held(None, why, remedy)
         except RecordError as problem:
             return Held(None, _sentence(problem), self._anew(problem))
-        why = self._other_times(found)
+        why = latency.incomparable(found, **self._data())
         return Held(found, why, f"make the baseline anew: {self.make} --force" if why else "")
 
     def measure_as(self, before: LatencyBaseline | None, *, times: bool, **given: Any) -> None:
@@ -315,25 +316,7 @@ class Today:
 
     def _data(self) -> dict[str, Any]:
         data = self.experiment.dataset
-        rules = {"convention": conventions.DEFAULT, "metrics_version": METRICS_VERSION}
-        return {
-            "split": data.split,
-            "fingerprint": data.fingerprint,
-            "k": self.experiment.k,
-            "rules": rules,
-        }
-
-    def _other_times(self, found: LatencyBaseline) -> str:
-        """Why today's times cannot be held against those; empty when they can."""
-        data = self._data()
-        for name in ("split", "fingerprint"):
-            if getattr(found.dataset, name) != data[name]:
-                return f"the times are of another dataset {name}"
-        try:
-            protocol = protocol_of(found)
-        except (HarnessError, TypeError, KeyError) as problem:
-            return f"the times were measured by a protocol that is not known here: {problem}"
-        return latency.incomparable(found, protocol.as_dict(), data["k"])
+        return {"split": data.split, "fingerprint": data.fingerprint, "k": self.experiment.k}
 
     def _anew(self, problem: RecordError) -> str:
         return (

@@ -209,13 +209,19 @@ def test_the_document_has_all_of_it() -> None:
     assert document["duet"]["verdict"] == "FAIL"
 
 
-def test_times_by_another_protocol_are_not_compared() -> None:
-    protocol = Protocol(profile="baseline", min_calls=800, warm_up_s=3.0).as_dict()
+def test_times_of_something_else_are_not_compared() -> None:
     before = stored(MEDIANS)
-    assert incomparable(before, protocol, 10) == ""
-    assert incomparable(before, protocol, 5) == "the baseline has k 10, now it is 5"
-    other = {**protocol, "warm_up_calls": 60}
-    assert "another protocol: warm up calls 50, now 60" in incomparable(before, other, 10)
+    data: dict[str, Any] = {"split": "test", "fingerprint": "f" * 32, "k": 10}
+    assert incomparable(before, **data) == ""
+    assert incomparable(before, **{**data, "k": 5}) == "the baseline has k 10, now it is 5"
+    for name in ("split", "fingerprint"):
+        assert f"another dataset {name}" in incomparable(before, **{**data, name: "other"})
+
+
+def test_times_by_the_rules_of_another_version_are_not_compared() -> None:
+    protocol = {**stored(MEDIANS).protocol, "warm_up_calls": 60}
+    why = incomparable(latency([1], protocol=protocol), split="test", fingerprint="f" * 32, k=10)
+    assert "another protocol: warm up calls 60, now 50" in why
 
 
 def test_the_protocol_of_a_baseline_is_used_again() -> None:

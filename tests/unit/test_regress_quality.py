@@ -61,6 +61,12 @@ def test_rounding_is_no_drop() -> None:
     assert judged(START - 1e-15).verdict is Verdict.EQUIVALENT
 
 
+@pytest.mark.parametrize("lost", [[float("nan")], [float("nan")] * N])
+def test_a_value_that_is_no_number_passes_nothing(lost: list[float]) -> None:
+    gate = judged([*START[len(lost) :], *lost])
+    assert (gate.verdict, gate.reason) == (Verdict.MISSING, "a value is no number")
+
+
 def test_a_drop_beyond_the_limit_that_is_shown_fails() -> None:
     gate = judged(shifted(40, -0.2))
     assert gate.verdict is Verdict.WORSE
