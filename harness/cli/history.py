@@ -11,7 +11,7 @@ from harness.cli.console import NOT_JUDGED, OK, add_format, how_many, put, say, 
 
 if TYPE_CHECKING:
     from harness.history import Subject
-    from harness.history_files import Found
+    from harness.history.files import Found
 
 DEFAULT = Path("results") / "history.svg"
 LAST = 30
@@ -68,8 +68,8 @@ def add_history(commands: Any) -> None:
 
 
 def _history(options: argparse.Namespace) -> int:
-    from harness.history import SCHEMA_VERSION, subjects
-    from harness.history_files import read_history
+    from harness.history.files import read_history
+    from harness.history.lines import SCHEMA_VERSION, subjects
     from harness.report.history_tables import history_tables
 
     _check_together(options)

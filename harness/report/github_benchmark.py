@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from harness.history import Line, Subject
-from harness.history_records import Figure, SavedRun
+from harness.history.lines import Line, Subject
+from harness.history.records import Figure, SavedRun
 
 What = Literal["latency", "quality"]
 

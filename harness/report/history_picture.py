@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from harness.errors import counted
-from harness.history import P50, P95, Line, Subject
-from harness.history_records import Figure, SavedDuet, SavedRun
+from harness.history.lines import P50, P95, Line, Subject
+from harness.history.records import Figure, SavedDuet, SavedRun
 from harness.report.history_tables import line_words, trend_words
 from harness.report.pictures.history import Change, Course, Panel, Point, Timeline, history
 

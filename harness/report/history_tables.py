@@ -8,9 +8,9 @@ from typing import Any
 
 from harness.errors import counted
 from harness.figures import interval_of, ms_text, quality_text
-from harness.history import P50, P95, Line, Step, Subject
-from harness.history_files import Found
-from harness.history_records import Figure, SavedRun
+from harness.history.files import Found
+from harness.history.lines import P50, P95, Line, Step, Subject
+from harness.history.records import Figure, SavedRun
 from harness.report.duet_tables import change_text
 from harness.report.table import Table
 

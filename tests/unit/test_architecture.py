@@ -44,7 +44,7 @@ FLOORS = [
     {"question_answering"},
     {"launches", "launch_merge", "launch_worker", "cold", "cold_record", "cold_worker"},
     {"duet"},
-    {"history", "history_records", "history_files"},
+    {"history"},
     {"regress"},
     {"sessions", "report"},
     {"api"},

@@ -31,7 +31,7 @@ from harness.data.answers import Answer, GoldQuestion, Predictions, Span
 from harness.data.config import DatasetConfig, Format
 from harness.diff import explain
 from harness.history import subjects
-from harness.history_files import read_history
+from harness.history.files import read_history
 from harness.measure import protocol, steady
 from harness.metrics import Judgements, judge_lists, parse_metric
 from harness.metrics.conventions import CONVENTIONS

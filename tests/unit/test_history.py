@@ -10,7 +10,7 @@ import pytest
 
 from harness.errors import RecordError
 from harness.history import Subject, subjects
-from harness.history_files import read_history
+from harness.history.files import read_history
 from harness.preparation import prepare
 from harness.report import render
 from harness.report.github_benchmark import benchmark_entries

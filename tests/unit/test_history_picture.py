@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness.history import subjects
-from harness.history_files import read_history
+from harness.history.files import read_history
 from harness.report.history_picture import history_picture
 from harness.report.pictures.canvas import WIDTH
 from harness.report.pictures.history import (

@@ -21,7 +21,7 @@ from statistics import median
 from typing import Any
 
 from harness.duet.gates import GATES
-from harness.history_records import Figure, SavedDuet, SavedRun
+from harness.history.records import Figure, SavedDuet, SavedRun
 
 SCHEMA_VERSION = 1
 

@@ -16,7 +16,7 @@ from typing import Any
 from harness.duet.record import DOCUMENT, read_duet
 from harness.duet.record import ROOT as DUETS
 from harness.errors import RecordError
-from harness.history_records import Figure, SavedDuet, SavedRun
+from harness.history.records import Figure, SavedDuet, SavedRun
 from harness.records import DEFAULT_ROOT, MANIFEST, SUMMARY, read_json
 from harness.summary import SCHEMA_VERSION
 
