@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -168,6 +169,7 @@ def _regress(options: argparse.Namespace) -> int:
         if of_latency.usable is None:
             run = _longer(today, run, options)
         return _stored(today, run, options, force=True)
+    kept = None if run is None else _kept(run)
     found = today.judged(
         run,
         of_quality,
@@ -175,6 +177,7 @@ def _regress(options: argparse.Namespace) -> int:
         duet=lambda code: _duet_against(code, today, options),
         when=when,
     )
+    found = replace(found, run=kept)
     show(options, found.as_dict(), lambda: regress_tables(found))
     if found.interrupted and found.code != REGRESSION:
         return _interrupted()
@@ -249,6 +252,20 @@ def _longer(today: Today, run: Run, options: argparse.Namespace) -> Run:
         return _run(experiment)
 
 
+def _kept(run: Run) -> str | None:
+    """Save ``run`` beside those of ``bench``, for ``history``; where it lies, None where it cannot
+    be saved, which no verdict and no baseline needs."""
+    from harness.errors import RecordError
+    from harness.records import write_run
+    from harness.report.run_facts import relative_folder
+
+    try:
+        return relative_folder(write_run(run))
+    except RecordError as problem:
+        say(f"retrieval-bench: the run is not kept: {problem.render()}")
+        return None
+
+
 def _stored(today: Today, run: Run, options: argparse.Namespace, *, force: bool) -> int:
     """Write the baseline and show what it changes."""
     from harness.regress.baseline import latency_of, quality_of
@@ -269,6 +286,7 @@ def _stored(today: Today, run: Run, options: argparse.Namespace, *, force: bool)
         "schema_version": 1,
         **today.subject,
         **stored.as_dict(),
+        "run": _kept(run),
         "notes": today.notes(latency),
         "warnings": list(run.summary["warnings"]),
     }

@@ -17,6 +17,7 @@ from harness.duet.record import DOCUMENT, read_duet
 from harness.duet.record import ROOT as DUETS
 from harness.errors import RecordError
 from harness.history.records import Figure, SavedDuet, SavedRun
+from harness.measure.protocol import RANKINGS_ONLY
 from harness.records import DEFAULT_ROOT, MANIFEST, SUMMARY, read_json
 from harness.summary import SCHEMA_VERSION
 
@@ -122,7 +123,8 @@ def _run(folder: Path) -> SavedRun:
         "convention": str(summary["convention"]),
         "metrics_version": summary["metrics_version"],
     }
-    protocol = manifest["protocol"].items()
+    protocol = manifest["protocol"]
+    times = {} if protocol.get("profile") == RANKINGS_ONLY else summary["latency_ms"]
     name = str(summary["retriever"])
     return SavedRun(
         id=str(summary["run_id"]),
@@ -145,7 +147,7 @@ def _run(folder: Path) -> SavedRun:
         },
         latency={
             level: Figure(_finite(found["value"]), _ends(found.get("ci95")))
-            for level, found in summary["latency_ms"].items()
+            for level, found in times.items()
             if level[:1] == "p" and isinstance(found, dict) and found.get("value") is not None
         },
         same_quality=same_quality,
@@ -153,7 +155,7 @@ def _run(folder: Path) -> SavedRun:
             **{what: same_quality[what] for what in ("fingerprint", "split", "k")},
             "machine": str(machine["fingerprint"]),
             "threads": environment["threads"],
-            "protocol": {key: value for key, value in protocol if key not in _REPORTED},
+            "protocol": {key: value for key, value in protocol.items() if key not in _REPORTED},
         },
         machine=_machine(machine),
         session=_text(manifest.get("session")),

@@ -23,6 +23,9 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
 """Name -> the parameters in which a profile differs from the defaults below: does it run at all;
 everyday figures; figures to be published, with several processes and a p99 that may gate."""
 
+RANKINGS_ONLY = "rankings"
+"""Profile of a run whose times say nothing: every query is asked once, cold, for its ranking."""
+
 
 @dataclass(frozen=True, slots=True)
 class Protocol:

@@ -37,6 +37,7 @@ class Regression:
         advice: what to do now, a sentence each.
         notes: what else is not as it was when the baseline was made.
         warnings: of the measurement.
+        run: folder in which it is saved; None where nothing was measured but by a duet.
     """
 
     subject: Mapping[str, Any]
@@ -47,6 +48,7 @@ class Regression:
     advice: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    run: str | None = None
 
     @property
     def verdicts(self) -> list[Verdict]:
@@ -85,6 +87,7 @@ class Regression:
             "baselines": {name: dict(facts) for name, facts in self.baselines.items()},
             "quality": None if self.quality is None else self.quality.as_dict(),
             "latency": None if self.latency is None else self.latency.as_dict(),
+            "run": self.run,
             "advice": list(self.advice),
             "notes": list(self.notes),
             "warnings": list(self.warnings),

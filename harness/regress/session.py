@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from harness.errors import RecordError
 from harness.experiment import Experiment
-from harness.measure.protocol import Protocol
+from harness.measure.protocol import RANKINGS_ONLY, Protocol
 from harness.measure.threads import prepare_environment
 from harness.metrics import METRICS_VERSION, conventions, default_metrics, parse_metrics
 from harness.regress import latency, quality
@@ -35,7 +35,7 @@ suspicion. Whatever is held against it is measured by the same."""
 SECONDS, MOST_CALLS = 3.0, 50_000
 """Short calls are repeated until they fill so much time, so often at most."""
 
-RANKINGS_ONLY: Mapping[str, Any] = {"profile": "smoke", "rounds": 1, "warm_up_s": 0.0}
+NO_TIMES: Mapping[str, Any] = {"profile": RANKINGS_ONLY, "rounds": 1, "warm_up_s": 0.0}
 """Where no time can be judged."""
 
 
@@ -129,7 +129,7 @@ class Today:
     def measure_as(self, before: LatencyBaseline | None, *, times: bool, **given: Any) -> None:
         """Measure as ``before`` was, or as ``given``; without ``times`` only for the rankings."""
         if not times:
-            protocol = Protocol(**RANKINGS_ONLY)
+            protocol = Protocol(**NO_TIMES)
         else:
             protocol = Protocol(**PROTOCOL) if before is None else protocol_of(before)
         protocol = replace(protocol, **given)

@@ -29,6 +29,7 @@ def regress_tables(found: Regression) -> list[Table]:
         *(f"note: {note}" for note in found.notes),
         *(f"do: {sentence}" for sentence in found.advice),
         *(f"warning: {warning}" for warning in found.warnings),
+        *_saved(found.run),
     ]
     rows = [_quality_row(gate) for gate in (found.quality.gates if found.quality else ())]
     start = len(rows)
@@ -74,9 +75,14 @@ def baseline_tables(document: Mapping[str, Any]) -> list[Table]:
                 *where,
                 *(f"note: {note}" for note in document["notes"]),
                 *(f"warning: {warning}" for warning in document["warnings"]),
+                *_saved(document["run"]),
             ],
         )
     ]
+
+
+def _saved(folder: str | None) -> list[str]:
+    return [] if folder is None else [f"run: {folder}"]
 
 
 def _subject(facts: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -209,6 +210,7 @@ class TestQuality:
     def test_identical_rankings_pass(self, project: Path, run: Command) -> None:
         baseline(run)
         assert regress(run) == 0
+        assert "\nrun: results/runs/" in run.out
         assert run.out.startswith("PASS: mine on data (test), k = 10")
         assert "quality: rankings identical, 16 judged queries" in run.out
 
@@ -473,6 +475,35 @@ class TestLatency:
         assert regress(run) == 3
         assert "p95: 16 queries, it takes 200" in run.out
         assert "do: measure on more queries" in run.out
+
+
+@pytest.mark.slow
+def test_what_was_measured_is_in_the_history(project: Path, run: Command) -> None:
+    """Rankings that were asked for once are no measurement of time."""
+    baseline(run, "--format", "json")
+    folders = [json.loads(run.out)["run"]]
+    policy(project, BOTH)
+    for limits in (BOTH, QUALITY):
+        policy(project, limits)
+        regress(run, "--duet", "never", "--format", "json")
+        folders.append(json.loads(run.out)["run"])
+    assert run("history", "--no-pictures", "--format", "json") == 0
+    (subject,) = json.loads(run.out)["subjects"]
+    assert {found["folder"] for found in subject["runs"]} == set(folders)
+    by_folder = {found["folder"]: found for found in subject["runs"]}
+    timed = [bool(by_folder[folder]["latency_ms"]) for folder in folders]
+    assert timed == [True, True, False]
+    assert by_folder[folders[2]]["latency_line"] is None
+
+
+@pytest.mark.slow
+def test_a_run_that_cannot_be_kept_changes_no_verdict(project: Path, run: Command) -> None:
+    baseline(run)
+    shutil.rmtree(project / "results/runs")
+    (project / "results/runs").write_text("", encoding="utf-8")
+    assert regress(run, "--format", "json") == 0
+    assert json.loads(run.out)["run"] is None
+    assert "the run is not kept" in run.err
 
 
 def test_all_that_is_wrong_comes_at_once(project: Path, run: Command) -> None:

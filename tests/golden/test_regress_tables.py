@@ -111,6 +111,7 @@ def test_a_new_baseline() -> None:
             {"figure": "nDCG@10", "unit": "", "before": 0.5976, "now": 0.6012},
             {"figure": "p50", "unit": "ms", "before": None, "now": 13.94},
         ],
+        "run": "results/runs/20261122T064851Z-하이브리드-tiny-0a6b31b7",
         "notes": ["files differ from the last commit"],
         "warnings": [],
     }

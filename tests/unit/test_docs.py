@@ -392,7 +392,7 @@ def test_every_field_of_history_is_in_the_guide(tmp_path: Path) -> None:
 
 
 def test_every_field_of_baselines_and_regress_is_in_the_guide() -> None:
-    names = frozenset({"metrics", "values", "limits", "call", "mix", "queries", "packages"})
+    names = frozenset({"metrics", "values", "limits", "call", "queries", "packages"})
     opaque = ("machine", "noise", "protocol", "duet", "environment")  # explained elsewhere
     one = baselines.quality({"nDCG@10": [1.0, 1.0]}, ["old", "same"])
     now = baselines.quality({"nDCG@10": [0.0, 1.0]}, ["new", "same"])
