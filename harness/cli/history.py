@@ -199,7 +199,7 @@ def _benchmark(options: argparse.Namespace, chosen: Sequence[Subject], found: Fo
     entries = benchmark_entries(chosen, options.what)
     put(to_json(entries) + "\n")
     if entries:
-        for subject, run in newest(chosen):
+        for subject, run in newest(chosen, options.what):
             say(f"retrieval-bench: {subject.retriever} on {subject.dataset}: {run.id}, "
                 f"revision {run.revision}")  # fmt: skip
         return OK

@@ -124,7 +124,7 @@ def _run(folder: Path) -> SavedRun:
         "metrics_version": summary["metrics_version"],
     }
     protocol = manifest["protocol"]
-    times = {} if protocol.get("profile") == RANKINGS_ONLY else summary["latency_ms"]
+    timed = protocol.get("profile") != RANKINGS_ONLY
     name = str(summary["retriever"])
     return SavedRun(
         id=str(summary["run_id"]),
@@ -147,7 +147,7 @@ def _run(folder: Path) -> SavedRun:
         },
         latency={
             level: Figure(_finite(found["value"]), _ends(found.get("ci95")))
-            for level, found in times.items()
+            for level, found in (summary["latency_ms"] if timed else {}).items()
             if level[:1] == "p" and isinstance(found, dict) and found.get("value") is not None
         },
         same_quality=same_quality,
@@ -158,6 +158,7 @@ def _run(folder: Path) -> SavedRun:
             "protocol": {key: value for key, value in protocol.items() if key not in _REPORTED},
         },
         machine=_machine(machine),
+        timed=timed,
         session=_text(manifest.get("session")),
     )
 

@@ -41,6 +41,7 @@ class SavedRun:
         latency: milliseconds by percentile; those that were not supported are missing.
         same_quality, same_latency: what must be equal for two runs to stand on one line.
         machine: in words.
+        timed: whether it was to measure times, and not the rankings only.
         session: runs of one session were measured call beside call.
     """
 
@@ -62,6 +63,7 @@ class SavedRun:
     same_quality: Mapping[str, Any]
     same_latency: Mapping[str, Any]
     machine: str
+    timed: bool
     session: str | None
 
     @property

@@ -20,11 +20,11 @@ from harness.history.records import Figure, SavedRun
 What = Literal["latency", "quality"]
 
 
-def newest(subjects: Sequence[Subject]) -> list[tuple[Subject, SavedRun]]:
-    """The last complete run of each that has one."""
+def newest(subjects: Sequence[Subject], what: What) -> list[tuple[Subject, SavedRun]]:
+    """The last complete run of each that has one and was to measure it."""
     found = []
     for subject in subjects:
-        complete = [run for run in subject.runs if run.counts]
+        complete = [r for r in subject.runs if r.counts and (r.timed or what != "latency")]
         found += [(subject, complete[-1])] if complete else []
     return found
 
@@ -32,7 +32,7 @@ def newest(subjects: Sequence[Subject]) -> list[tuple[Subject, SavedRun]]:
 def benchmark_entries(subjects: Sequence[Subject], what: What) -> list[dict[str, Any]]:
     """An entry for each percentile, or each metric, of the newest run of every subject."""
     entries = []
-    for subject, run in newest(subjects):
+    for subject, run in newest(subjects, what):
         if what == "latency":
             line, figures, unit = subject.latency_line(run), dict(run.latency), "ms"
         else:

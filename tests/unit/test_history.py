@@ -11,6 +11,7 @@ import pytest
 from harness.errors import RecordError
 from harness.history import Subject, subjects
 from harness.history.files import read_history
+from harness.measure.protocol import RANKINGS_ONLY
 from harness.preparation import prepare
 from harness.report import render
 from harness.report.github_benchmark import benchmark_entries
@@ -388,6 +389,18 @@ def test_an_entry_of_the_action_is_the_newest_complete_run(tmp_path: Path) -> No
     (entry,) = benchmark_entries([only], "quality")
     assert entry["name"].startswith("bm25 on tiny: nDCG@10 [")
     assert (entry["unit"], entry["value"]) == ("mean", 0.5)
+
+
+def test_rankings_of_regress_are_no_measurement_of_time(tmp_path: Path) -> None:
+    save_run(tmp_path, 1, p50=1.0, mean=0.4)
+    save_run(tmp_path, 2, p50=9.0, mean=0.5, protocol={"profile": RANKINGS_ONLY})
+    only = subject(tmp_path)
+    assert on_lines(only) == ["A1", "A-"]
+    assert "9.0" not in text(tmp_path)
+    (entry,) = benchmark_entries([only], "latency")
+    assert entry["value"] == 1.0
+    (entry,) = benchmark_entries([only], "quality")
+    assert entry["value"] == 0.5
 
 
 def test_another_machine_has_another_name_and_so_another_chart(tmp_path: Path) -> None:

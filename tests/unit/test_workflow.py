@@ -50,8 +50,8 @@ def test_files_that_are_uploaded_or_drawn_are_written() -> None:
     assert {path for path in upload["path"].split() if path.endswith(".json")} == written
     tools = {one["with"]["output-file-path"]: one["with"]["tool"] for one in CHARTS}
     assert tools == {
-        "latency.json": "customSmallerIsBetter",
-        "quality.json": "customBiggerIsBetter",
+        "results/latency.json": "customSmallerIsBetter",
+        "results/quality.json": "customBiggerIsBetter",
     }
     assert set(tools) <= written
     assert len({one["with"]["name"] for one in CHARTS}) == 2
@@ -78,6 +78,7 @@ def test_each_exit_code_is_what_the_guide_says(
     command.write_text(f"#!/bin/sh\necho '{{}}'\nexit {code}\n", encoding="utf-8")
     command.chmod(0o755)
     output = tmp_path / "output"
+    (tmp_path / "results").mkdir()
     done = subprocess.run(
         ["bash", "-e", "-c", step("regress")],
         cwd=tmp_path,
@@ -89,4 +90,4 @@ def test_each_exit_code_is_what_the_guide_says(
     assert done.returncode == ends
     assert done.stdout.count("::warning") == warns
     assert output.read_text(encoding="utf-8") == f"code={code}\n"
-    assert (tmp_path / "regress.json").read_text(encoding="utf-8") == "{}\n"
+    assert (tmp_path / "results" / "regress.json").read_text(encoding="utf-8") == "{}\n"
