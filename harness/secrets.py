@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, quote_plus
@@ -94,6 +94,16 @@ def redact_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
             key: item if key in _IDENTIFIERS else redact(item) for key, item in retriever.items()
         }
     return redacted
+
+
+def filled() -> list[str]:
+    """Names of the variables that were filled in so far."""
+    return sorted(_filled)
+
+
+def remember(names: Iterable[str]) -> None:
+    """Hide the values of these variables, too: a process with the same ones filled them in."""
+    _filled.update({name: os.environ[name] for name in names if name in os.environ})
 
 
 def _known() -> tuple[tuple[str, str], ...]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from harness.call_pairs import Pairs
+from harness.duet import revisions
 from harness.duet.decision import Trial, overall
+from harness.duet.failures import failures, one_sided
 from harness.duet.gates import GATES
 from harness.duet.launch import Measured, Share, measure
 from harness.duet.power import visible
@@ -28,8 +30,9 @@ from harness.measure.noise import NoiseRecorder
 from harness.stats import SEED
 from harness.types import Verdict
 
-MOST_QUERIES = 200
-"""More are not asked: a fixed random choice of them stands for all, so that a launch is short."""
+MOST_QUERIES = 220
+"""More are not asked: a fixed random choice of them stands for all, so that a launch is short. The
+95th percentile takes 200: some queries may fail."""
 
 MOST_LOST = 3
 """So many launches may be lost until the duet gives up."""
@@ -47,6 +50,7 @@ class DuetProtocol:
         timeout_s: a call that takes longer loses its launch.
         threads: that numerical libraries may use during timed searches.
         limits: name of each gate -> largest acceptable slow-down, a share.
+        all_judged: a gate that cannot be judged keeps the duet from passing.
     """
 
     seconds: float = 1.0
@@ -59,6 +63,7 @@ class DuetProtocol:
     limits: Mapping[str, float] = field(
         default_factory=lambda: {name: gate.limit for name, gate in GATES.items()}
     )
+    all_judged: bool = False
 
     def __post_init__(self) -> None:
         for name in ("seconds", "queries", "warm_up_s", "most_s", "timeout_s", "threads"):
@@ -92,7 +97,7 @@ def duet(
     k: int = 10,
     protocol: DuetProtocol | None = None,
     reporter: Reporter | None = None,
-    wrong_code: WrongCode | None = None,
+    wrong_code: WrongCode = revisions.wrong_code,
 ) -> DuetResult:
     """Measure both sides call beside call until it is decided whether ``b`` got slower than ``a``.
 
@@ -124,7 +129,7 @@ class _Stage:
         spec: Mapping[str, Any],
         protocol: DuetProtocol,
         reporter: Reporter,
-        wrong_code: WrongCode | None,
+        wrong_code: WrongCode,
     ) -> None:
         self.sides = sides
         self.spec = spec
@@ -136,9 +141,11 @@ class _Stage:
         self.pairs: list[Pairs] = []
         self.noise: list[Mapping[str, Any]] = []
         self.lost: list[str] = []
+        self.lost_by = [0, 0]
         self.facts: list[Mapping[str, Any]] = [{}, {}]
         self.chosen: list[int] | None = None
         self.other_rankings: int | None = None
+        self.notes: list[str] = []
         self.trial: Trial | None = None
         self.unjudged: list[GateResult] = []
 
@@ -155,6 +162,11 @@ class _Stage:
             return replace(self._result(), interrupted=True)
         return self._result()
 
+    @property
+    def asked(self) -> int:
+        """How many queries."""
+        return len(self.chosen or ())
+
     def _out_of_time(self) -> bool:
         most = self.protocol.most_s
         return most is not None and sum(one.seconds for one in self.measured) >= most
@@ -162,51 +174,80 @@ class _Stage:
     def _launch(self) -> None:
         """One more pair of processes; a launch that is lost leaves its reason only."""
         number = len(self.measured) + len(self.lost)
-        told = self._told(number)
-        with ExitStack() as stack, self.reporter.phase(told):
+        with ExitStack() as stack, self.reporter.phase(self._told(number)):
+            both = self._started(stack, number)
             try:
-                both = self._opened(stack, number)
-                n_queries = self._checked()
+                n_queries = self._ready(both)
                 share = Share(
                     self.protocol.seconds, self.protocol.warm_up_s, self.chosen, number % 2 == 1
                 )
                 rng = np.random.default_rng([self.protocol.seed, number])
                 with NoiseRecorder() as noise:
                     found = measure(both, n_queries, share, rng)
-                if self.other_rankings is None:
-                    digests = [np.array(process.digests()) for process in both]
-                    self.other_rankings = int((digests[0] != digests[1]).sum())
             except LostError as problem:
                 self.lost.append(f"launch {number + 1}: {problem}")
+                self.lost_by[0 if problem.process is both[0] else 1] += 1
                 return
+            if not self.measured:
+                self._ask_besides(both)
         self.noise.append(noise.record)
         self._keep(found)
 
-    def _opened(self, stack: ExitStack, number: int) -> list[SideProcess]:
-        """Both processes, ready; the one that is started first changes from launch to launch.
+    def _started(self, stack: ExitStack, number: int) -> list[SideProcess]:
+        """Both processes; the one that is started first changes from launch to launch.
 
         Raises:
-            ConfigError: one cannot be built.
-            LostError: one ended.
+            ConfigError: one cannot be started.
         """
-        processes: dict[int, SideProcess] = {}
-        at = 0
-        try:
-            for at in (0, 1) if number % 2 == 0 else (1, 0):
+        processes = {}
+        for at in (0, 1) if number % 2 == 0 else (1, 0):
+            with self._named(at):
                 processes[at] = SideProcess(
                     self.sides[at],
                     self.spec,
                     hash_seed=hash_seed(number),
                     call_s=self.protocol.timeout_s,
                 )
-                stack.callback(processes[at].close)
-            for at in (0, 1):
-                self.facts[at] = processes[at].ready()
+            stack.callback(processes[at].close)
+        return [processes[0], processes[1]]
+
+    def _ready(self, both: Sequence[SideProcess]) -> int:
+        """Wait until both can search; the number of queries.
+
+        Raises:
+            ConfigError: one cannot be built.
+            LostError: one ended.
+            _RefusedError: the two cannot be compared.
+        """
+        for at in (0, 1):
+            with self._named(at):
+                self.facts[at] = {**self.facts[at], **both[at].ready()}
+        return self._checked()
+
+    @contextmanager
+    def _named(self, at: int) -> Iterator[None]:
+        try:
+            yield
         except BrokenSideError as problem:
             raise ConfigError(
                 f"side {'ab'[at]} cannot be built: {problem}", where=self.sides[at].name
-            ) from None
-        return [processes[0], processes[1]]
+            ) from problem.__cause__
+
+    def _ask_besides(self, both: Sequence[SideProcess]) -> None:
+        """What is no part of the measurement, and cannot spoil it any more: whether both find the
+        same, and what they say of themselves after their searches.
+
+        Raises:
+            _RefusedError: another code was measured than was asked for.
+        """
+        try:
+            digests = [np.array(process.digests(self.chosen or ())) for process in both]
+            self.other_rankings = int((digests[0] != digests[1]).sum())
+            for at in (0, 1):
+                self.facts[at] = {**self.facts[at], **both[at].last()}
+        except LostError as problem:
+            self.notes.append(f"not all is known of the two sides: {problem}")
+        self._check_code()
 
     def _told(self, number: int) -> str:
         if self.trial is not None and self.trial.signs:
@@ -225,13 +266,16 @@ class _Stage:
                 raise _RefusedError(
                     Verdict.NOT_COMPARABLE, f"the two sides see a dataset with other {what}"
                 )
-        if self.wrong_code is not None and (why := self.wrong_code(self.sides, self.facts)):
-            raise _RefusedError(Verdict.MISSING, why)
+        self._check_code()
         n = len(a["queries"])
         if self.chosen is None:
             some = np.random.default_rng(self.protocol.seed).permutation(n)
             self.chosen = sorted(some[: self.protocol.queries].tolist())
         return n
+
+    def _check_code(self) -> None:
+        if why := self.wrong_code(self.sides, self.facts):
+            raise _RefusedError(Verdict.MISSING, why)
 
     def _keep(self, found: Measured) -> None:
         self.measured.append(found)
@@ -246,6 +290,8 @@ class _Stage:
                     limits[name] = limit
                 else:
                     why = f"takes {counted(gate.queries, 'query')}, here {answered}"
+                    if answered < self.asked:
+                        why += f" of {self.asked} answered"
                     self.unjudged.append(
                         GateResult(name, Verdict.MISSING, limit, gate.delta, reason=why)
                     )
@@ -261,9 +307,8 @@ class _Stage:
         known = {gate.gate: gate for gate in (*judged, *self.unjudged)}
         gates = tuple(known[name] for name in self.protocol.limits if name in known)
         verdict, reason = overall(gates), ""
-        uneven = self._uneven()
-        if uneven and verdict in (Verdict.EQUIVALENT, Verdict.BETTER):
-            verdict, reason = Verdict.UNDECIDED, uneven
+        if verdict is not Verdict.WORSE and (reason := self._objections()):
+            verdict = Verdict.MISSING
         if self._out_of_time() and verdict is Verdict.UNDECIDED:
             reason = reason or f"not decided within {self.protocol.most_s:g} s of measuring"
         walls = [one.wall_ns for one in self.measured]
@@ -284,12 +329,12 @@ class _Stage:
             total_s=time.monotonic() - self.begin,
             calls=sum(wall.shape[1] for wall in walls),
             failed=sum(pairs.failed for pairs in self.pairs),
-            queries=len(self.chosen or ()),
+            queries=self.asked,
             other_rankings=self.other_rankings,
             median_ns=_medians(walls) if walls else None,
             reason=reason,
             warnings=tuple(self._warnings()),
-            environment=environment(self.protocol.threads),
+            environment=self.facts[0].get("environment") or environment(self.protocol.threads),
             others=self._others(),
             launched=tuple(self.measured),
         )
@@ -299,19 +344,24 @@ class _Stage:
         shares = [one["cores"]["others"] for one in self.noise if one.get("cores")]
         return float(np.mean(shares)) if shares else None
 
-    def _uneven(self) -> str:
-        """Of queries that only one side answers."""
-        failing: list[set[int]] = [set(), set()]
-        for one in self.measured:
-            for side in (0, 1):
-                failing[side] |= set(one.query[one.wall_ns[side] < 0].tolist())
-        only = [len(failing[side] - failing[1 - side]) for side in (0, 1)]
-        told = [
-            f"side {name} fails on {counted(n, 'query')} that the other answers"
-            for name, n in zip("ab", only, strict=True)
-            if n
-        ]
-        return "; ".join(told)
+    def _objections(self) -> str:
+        """Why this cannot pass, whatever the times say; "" when it can."""
+        told = [one_sided(self.measured)]
+        failed, too_many = failures(self.measured, self.asked)
+        if too_many:
+            told.append(failed)
+        for at, other in ((0, 1), (1, 0)):
+            if self.lost_by[at] and not self.lost_by[other]:
+                n = counted(self.lost_by[at], "launch")
+                told.append(f"side {'ab'[at]} was lost in {n}, the other one in none")
+        if self.protocol.all_judged:
+            told += [f"{gate.gate} {gate.reason}" for gate in self.unjudged]
+        return "; ".join(filter(None, told))
+
+    def _only_b(self) -> dict[str, Any]:
+        """What side b says of its surroundings where side a says otherwise."""
+        a, b = (facts.get("environment", {}) for facts in self.facts)
+        return {name: value for name, value in b.items() if a and value != a.get(name)}
 
     def _about(self, at: int) -> dict[str, Any]:
         side, facts = self.sides[at], self.facts[at]
@@ -322,13 +372,15 @@ class _Stage:
             "commit": side.place.commit,
             "overrides": list(side.overrides),
             "config": facts.get("config"),
-        }
+        } | ({"environment": self._only_b()} if at == 1 else {})
 
     def _warnings(self) -> list[str]:
         n = sum(not one.steady for one in self.measured)
-        told = [self._uneven()] if self._uneven() else []
+        told = [one_sided(self.measured), failures(self.measured, self.asked)[0]]
+        told = [*filter(None, told), *self.notes]
         told += [note for side in self.sides for note in side.place.notes]
         told += [f"lost: {one}" for one in self.lost]
+        told += dict.fromkeys(text for facts in self.facts for text in facts.get("complaints", ()))
         if n:
             told.append(f"times still changed after the warm-up in {counted(n, 'launch')}")
         others = self._others()

@@ -51,7 +51,6 @@ class Measured:
         query, round: int32 (calls): of each pair of calls.
         first: int8 (calls), which side had its turn first: 0 or 1.
         seconds: of measuring.
-        start_s: until both sides were ready and warm.
     """
 
     wall_ns: NDArray[np.int64]
@@ -59,9 +58,7 @@ class Measured:
     round: NDArray[np.int32]
     first: NDArray[np.int8]
     seconds: float
-    start_s: float
     steady: bool
-    calls_per_turn: int
 
     def pairs(self, launch: int) -> Pairs:
         """As :func:`harness.call_pairs.log_ratios` gives them, without the order effect: whoever
@@ -102,11 +99,9 @@ def measure(
     Raises:
         LostError: a process died or hung.
     """
-    begin = time.monotonic()
     chosen = np.arange(n_queries) if share.queries is None else np.asarray(share.queries)
     warm, usual_ns = _warmed_up(processes, chosen, share.warm_up_s, rng)
     per_turn = int(np.clip(TURN_NS // max(1, usual_ns), 1, MOST_CALLS))
-    start_s = time.monotonic() - begin
     walls: list[list[array[int]]] = [[], []]
     order: list[NDArray[np.int64]] = []
     rounds: list[int] = []
@@ -136,9 +131,7 @@ def measure(
         np.array(rounds, dtype=np.int32),
         np.array(firsts, dtype=np.int8),
         seconds=time.monotonic() - begin,
-        start_s=start_s,
         steady=warm,
-        calls_per_turn=per_turn,
     )
 
 
@@ -165,19 +158,25 @@ def _warmed_up(
     begin, calls = time.monotonic(), 0
     order = rng.permutation(chosen).tolist()
     usual: list[list[int]] = [[], []]
-    size = 8
+    size = 1
     while True:
-        for at in range(0, len(order), size):
+        at = 0
+        while at < len(order):
+            asked = order[at : at + size]
             for process, state, seen in zip(processes, states, usual, strict=True):
-                asked = order[at : at + size]
                 for query, wall in zip(asked, process.times(asked), strict=True):
                     state.add(query, wall)
                     seen.append(wall)
-            calls += size
+            at += len(asked)
+            calls += len(asked)
+            # A deadline is that of one call: only those known to be short share a turn.
+            short = all(0 <= wall < TURN_NS for seen in usual for wall in seen[-len(asked) :])
+            size = 8 if short else 1
             late = time.monotonic() - begin > seconds
             if late and calls >= len(order):
                 break
         steady = all(state.steady for state in states)
         if late or (steady and calls >= WARM_UP_CALLS):
             break
-    return steady, int(max(np.median(seen) for seen in usual))
+    answered = [[wall for wall in seen if wall >= 0] or [TURN_NS] for seen in usual]
+    return steady, int(max(np.median(seen) for seen in answered))

@@ -12,16 +12,21 @@ import tempfile
 import time
 from array import array
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+from harness import secrets
 from harness.duet import worker
 from harness.duet.sides import Side
 
 START_S = 1800.0
 """Longest time in seconds until a side has built its index."""
 
+_TURN_S = 0.1
+"""What all but one call of a turn may take together: only short calls share one."""
+
+_LAST_S = 60.0
 _SLACK_NS = 20_000_000
 _END_S = 2.0
 _LINES = 3
@@ -31,6 +36,10 @@ _NUMBER = struct.Struct("=q")
 
 class LostError(Exception):
     """A side's process died, hung, or said something impossible; the text says which and why."""
+
+    def __init__(self, text: str, process: object) -> None:
+        super().__init__(text)
+        self.process = process
 
 
 class BrokenSideError(Exception):
@@ -44,6 +53,9 @@ class SideProcess:
         spec: what is measured, the same for both sides.
         hash_seed: PYTHONHASHSEED, the same for both sides.
         call_s: longest time of one call in seconds.
+
+    Raises:
+        BrokenSideError: no process can be started.
     """
 
     def __init__(
@@ -52,33 +64,46 @@ class SideProcess:
         self.side = side
         self.call_s = call_s
         self.facts: dict[str, Any] = {}
-        self._words: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         self._buffer = b""
         place = side.place
-        try:
-            self._process = subprocess.Popen(
-                [str(place.python), "-P", str(Path(worker.__file__).resolve())],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._words,
-                cwd=place.folder,
-                env=os.environ | {"PYTHONHASHSEED": str(hash_seed)},
-                start_new_session=True,  # Ctrl-C is for whoever watches
-                bufsize=0,
-            )
-        except OSError as problem:
-            self._words.close()
-            raise BrokenSideError(f"cannot start {place.python}: {problem.strerror}") from None
-        if self._process.stdin is None or self._process.stdout is None:
-            raise AssertionError("both were asked for")
-        self._told, self._answers = self._process.stdin.fileno(), self._process.stdout.fileno()
-        retriever = side.retriever if isinstance(side.retriever, str) else dict(side.retriever)
-        message = dict(spec) | {
-            "retriever": retriever,
-            "overrides": list(side.overrides),
-            "sys_path": list(place.sys_path),
-        }
-        self._send(json.dumps(message).encode() + b"\n")
+        with ExitStack() as opened:
+            try:
+                self._words = opened.enter_context(tempfile.TemporaryFile())
+                self._answers, theirs = os.pipe()
+                opened.callback(os.close, self._answers)
+                with os.fdopen(theirs, "wb"):
+                    self._process = subprocess.Popen(
+                        [
+                            str(place.python),
+                            "-P",
+                            str(Path(worker.__file__).resolve()),
+                            str(theirs),
+                        ],
+                        stdin=subprocess.PIPE,
+                        stdout=self._words,  # what a retriever prints is no answer
+                        stderr=self._words,
+                        pass_fds=(theirs,),
+                        cwd=place.folder,
+                        env=os.environ | {"PYTHONHASHSEED": str(hash_seed)},
+                        start_new_session=True,  # Ctrl-C is for whoever watches
+                        bufsize=0,
+                    )
+            except OSError as problem:
+                raise BrokenSideError(f"cannot start {place.python}: {problem.strerror}") from None
+            if self._process.stdin is None:
+                raise AssertionError("it was asked for")
+            opened.enter_context(self._process.stdin)
+            opened.callback(self._kill)
+            self._told = self._process.stdin.fileno()
+            retriever = side.retriever if isinstance(side.retriever, str) else dict(side.retriever)
+            message = dict(spec) | {
+                "retriever": retriever,
+                "overrides": list(side.overrides),
+                "sys_path": list(place.sys_path),
+            }
+            with suppress(OSError):  # whoever waits for it will hear that it ended
+                self._write(json.dumps(message).encode() + b"\n")
+            self._opened = opened.pop_all()
 
     def ready(self) -> dict[str, Any]:
         """Wait until the index is built; what the process says of itself.
@@ -88,12 +113,13 @@ class SideProcess:
             LostError: the process ended or took too long.
         """
         end = time.monotonic() + START_S
-        while b"\n" not in self._buffer:
-            self._buffer += self._read(1 << 16, end - time.monotonic())
-        line, self._buffer = self._buffer.split(b"\n", 1)
-        self.facts = json.loads(line)
-        if "error" in self.facts:
-            raise BrokenSideError(self.facts["error"] or self.facts["kind"])
+        while "queries" not in self.facts:
+            self.facts |= self._line(end)
+            secrets.remember(self.facts["filled"])
+            if "error" in self.facts:
+                raise BrokenSideError(secrets.redact(self.facts["error"])) from RuntimeError(
+                    secrets.redact(self.facts["traceback"])
+                )
         return self.facts
 
     def times(self, queries: Sequence[int]) -> array[int]:
@@ -118,33 +144,55 @@ class SideProcess:
         self._send(_NUMBER.pack(worker.REST))
         self._numbers(1)
 
-    def digests(self) -> array[int]:
-        """One number for each query, equal where the ranking is."""
-        self._send(_NUMBER.pack(worker.DIGESTS))
-        return self._numbers(len(self.facts["queries"]))
+    def digests(self, queries: Sequence[int]) -> list[int]:
+        """One number for each query, equal where the ranking is.
+
+        Raises:
+            LostError: a search took too long, or ended the process.
+        """
+        found: list[int] = []
+        for query in queries:
+            self._send(_NUMBER.pack(worker.DIGEST) + _NUMBER.pack(query))
+            found += self._numbers(1)
+        return found
+
+    def last(self) -> dict[str, Any]:
+        """What the process says of itself after its searches: ``files``, ``environment`` and
+        ``complaints`` about threads; it can be asked nothing more.
+
+        Raises:
+            LostError: it ended without.
+        """
+        self._send(_NUMBER.pack(worker.LAST))
+        self.facts |= self._line(time.monotonic() + _LAST_S)
+        return self.facts
 
     def close(self) -> None:
         """End it, and whatever it started."""
-        with suppress(OSError):
+        with self._opened, suppress(OSError, subprocess.TimeoutExpired):
             os.write(self._told, _NUMBER.pack(worker.END))
-        with suppress(subprocess.TimeoutExpired):
             self._process.wait(_END_S)
-        self._kill()
-        for pipe in (self._process.stdin, self._process.stdout, self._words):
-            if pipe is not None:
-                with suppress(OSError):
-                    pipe.close()
 
     def _send(self, content: bytes) -> None:
-        view = memoryview(content)
         try:
-            while view:
-                view = view[os.write(self._told, view) :]
+            self._write(content)
         except OSError:
             raise self._lost("it ended") from None
 
+    def _write(self, content: bytes) -> None:
+        view = memoryview(content)
+        while view:
+            view = view[os.write(self._told, view) :]
+
+    def _line(self, end: float) -> dict[str, Any]:
+        while b"\n" not in self._buffer:
+            self._buffer += self._read(1 << 16, end - time.monotonic())
+        line, self._buffer = self._buffer.split(b"\n", 1)
+        found: dict[str, Any] = json.loads(line)
+        return found
+
     def _numbers(self, n: int) -> array[int]:
-        end = time.monotonic() + self.call_s * n
+        end = time.monotonic() + self.call_s + (_TURN_S if n > 1 else 0)
         while len(self._buffer) < 8 * n:
             self._buffer += self._read(8 * n - len(self._buffer), end - time.monotonic())
         found = array("q", self._buffer[: 8 * n])
@@ -167,7 +215,7 @@ class SideProcess:
                 self._process.wait(_END_S)
         code = self._process.poll()
         how = f" ({_how(code)})" if code and not kill else ""
-        return LostError(f"{self.side.name}: {what}{how}{self._last_words()}")
+        return LostError(f"{self.side.name}: {what}{how}{self._last_words()}", self)
 
     def _last_words(self) -> str:
         try:
@@ -176,6 +224,7 @@ class SideProcess:
             text = self._words.read().decode("utf-8", "replace")
         except (OSError, ValueError):
             return ""
+        text = secrets.redact(text)
         lines = [line.strip() for line in text.splitlines() if line.strip()][-_LINES:]
         return f"; its last words: {' / '.join(lines)[-_LONGEST:]}" if lines else ""
 

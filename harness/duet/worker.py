@@ -2,12 +2,15 @@
 
 The file is run by its path, so that both sides are timed by the same code whatever revision their
 retriever comes from. Of that revision it uses only :func:`harness.preparation.prepare`, the methods
-of a retriever and the limit on threads, and it imports nothing of this package.
+of a retriever, the limit on threads and what a manifest says of the surroundings, and it imports
+nothing of this package.
 
-It is told what to build by one line of JSON on stdin and answers with one line. After that stdin
-and stdout carry whole numbers of 8 bytes: how many calls, their queries; back come the nanoseconds
-of each call, ``FAILED`` for one that raised. ``REST`` in place of a number of calls collects
-garbage and is answered by 0, ``DIGESTS`` is answered by one number for each query, ``END`` ends.
+It is told what to build by one line of JSON on stdin. Its answers go to the pipe whose number is
+its argument: lines of JSON until it is ready, or why it cannot be. After that both carry whole
+numbers of 8 bytes: how many calls, their queries; back come the nanoseconds of each call,
+``FAILED`` for one that raised. In place of a number of calls ``REST`` collects garbage and is
+answered by 0, ``DIGEST`` and a query by a number that is equal where the ranking is, ``LAST`` by a
+line of JSON, which is the last answer; ``END`` ends.
 """
 
 from __future__ import annotations
@@ -16,8 +19,11 @@ import gc
 import hashlib
 import json
 import os
+import select
+import signal
 import struct
 import sys
+import threading
 import time
 import traceback
 from array import array
@@ -25,33 +31,54 @@ from collections.abc import Mapping
 from typing import Any, BinaryIO
 
 FAILED = -1
-REST, DIGESTS, END = -1, -2, -3
+REST, DIGEST, LAST, END = -1, -2, -3, -4
 
 _NUMBER = struct.Struct("=q")
 
 
 def main() -> int:
     """Build what the first line says, then answer until told to end; gives the exit code."""
-    told, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb", buffering=0)
-    os.dup2(2, 1)  # what a retriever prints must not end up among the answers
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    told, answers = sys.stdin.buffer, os.fdopen(int(sys.argv[1]), "wb", buffering=0)
+    os.set_inheritable(answers.fileno(), False)
     spec = json.loads(told.readline())
     sys.path[:] = spec["sys_path"]
     try:
         side = _Side(spec)
+        _say(answers, _filled())
+        side.index()
     except Exception as problem:
-        _say(answers, {"error": str(problem), "kind": type(problem).__name__,
-                       "traceback": traceback.format_exc()})  # fmt: skip
+        _say(answers, _described(problem) | _filled())
         return 1
-    with side.threads():
-        _say(answers, side.facts)
+    try:
+        _answer(side, told, answers)
+    finally:
+        side.retriever.close()
+    return 0
+
+
+def _answer(side: _Side, told: BinaryIO, answers: BinaryIO) -> None:
+    with side.threads() as complaints:
+        _say(answers, side.facts())
         gc.collect()
         gc.freeze()
         gc.disable()
-        try:
-            side.answer(told, answers)
-        finally:
-            side.retriever.close()
-    return 0
+        environment = side.environment() if side.answer(told, answers) == LAST else None
+    if environment is not None:  # by now it is known whether a library came late, and resisted
+        last = {"files": _files(), "environment": environment, "complaints": complaints}
+        _say(answers, last)
+
+
+def _end_with_parent() -> None:
+    """Wait until nobody can tell anything any more, then end with all that was started here: a long
+    build of an index does not look at its orders."""
+    orders = select.poll()
+    orders.register(0, 0)  # nothing but the end of it
+    orders.poll()
+    try:
+        os.killpg(os.getpid(), signal.SIGKILL)
+    finally:
+        os._exit(1)
 
 
 class _Side:
@@ -61,8 +88,7 @@ class _Side:
         from harness.measure.protocol import Protocol
         from harness.preparation import prepare
 
-        begin = time.perf_counter()
-        experiment = prepare(
+        self.experiment = prepare(
             [spec["retriever"]],
             spec["dataset"],
             split=spec["split"],
@@ -71,24 +97,30 @@ class _Side:
             protocol=Protocol(threads=spec["threads"]),
             save=False,
         )
-        candidate = experiment.candidates[0]
-        self.retriever = candidate.retriever
-        self.queries = experiment.queries
+        self.candidate = self.experiment.candidates[0]
+        self.retriever = self.candidate.retriever
+        self.queries = self.experiment.queries
         self.k = spec["k"]
         self.n_threads = spec["threads"]
-        data = experiment.dataset
+
+    def index(self) -> None:
+        """Make the retriever ready to search."""
+        data = self.experiment.dataset
         self.retriever.use_k(self.k)
         if not self.retriever.capabilities.external and data.documents is not None:
             self.retriever.use_language(data.language)
             self.retriever.index(data.documents)
-        self.facts = {
-            "name": candidate.name,
+
+    def facts(self) -> dict[str, Any]:
+        """What the other side must have, too, and what was loaded so far."""
+        data = self.experiment.dataset
+        return {
+            "name": self.candidate.name,
             "queries": [query.id for query in self.queries],
             "dataset": data.name,
             "fingerprint": data.fingerprint,
             "files": _files(),
-            "config": json.loads(json.dumps(candidate.config, default=str)),
-            "seconds": time.perf_counter() - begin,
+            "config": json.loads(json.dumps(self.candidate.config, default=str)),
         }
 
     def threads(self) -> Any:
@@ -97,17 +129,24 @@ class _Side:
 
         return search_threads(self.n_threads)
 
-    def answer(self, told: BinaryIO, answers: BinaryIO) -> None:
-        """Do what comes in until it ends."""
+    def environment(self) -> Any:
+        """What a manifest says of this process."""
+        from harness.measure.environment import environment
+
+        return json.loads(json.dumps(environment(self.n_threads), default=str))
+
+    def answer(self, told: BinaryIO, answers: BinaryIO) -> int:
+        """Do what comes in until :data:`LAST` or :data:`END`, and give that."""
         while True:
             (n,) = _NUMBER.unpack(_exactly(told, 8))
-            if n == END:
-                return
+            if n in (LAST, END):
+                return int(n)
             if n == REST:
                 gc.collect()
                 answers.write(_NUMBER.pack(0))
-            elif n == DIGESTS:
-                answers.write(array("q", map(self._digest, range(len(self.queries)))).tobytes())
+            elif n == DIGEST:
+                (number,) = _NUMBER.unpack(_exactly(told, 8))
+                answers.write(_NUMBER.pack(self._digest(number)))
             else:
                 numbers = array("q", _exactly(told, 8 * n))
                 answers.write(self._times(numbers).tobytes())
@@ -151,6 +190,21 @@ def _files() -> list[str]:
             else:
                 tops[top] = file
     return sorted({*tops.values(), *(f for top in parts.keys() - tops.keys() for f in parts[top])})
+
+
+def _described(problem: Exception) -> dict[str, Any]:
+    """An error in words, without secrets."""
+    known = type(problem).__module__ == "harness.errors"
+    text = str(problem) if known else "".join(traceback.format_exception_only(problem)).strip()
+    message = {"error": text, "traceback": "".join(traceback.format_exception(problem))}
+    secrets = sys.modules.get("harness.secrets")
+    return message if secrets is None else dict(secrets.redact(message))
+
+
+def _filled() -> dict[str, Any]:
+    """Names of variables whose values are not to be shown."""
+    secrets = sys.modules.get("harness.secrets")
+    return {"filled": getattr(secrets, "filled", list)()}  # earlier revisions do not tell
 
 
 def _say(answers: BinaryIO, message: Mapping[str, Any]) -> None:

@@ -63,7 +63,7 @@ def test_what_is_not_decided_or_not_measured_ends_with_three(
 
 
 def test_an_interruption_ends_with_130(sides: FakeSides, run: Command) -> None:
-    sides.interrupt_after = 300
+    sides.interrupt_after = 1500
     assert run(*A_AND_B) == 130
     assert "interrupted" in run.out
     assert "interrupted before it was decided" in run.err

@@ -20,7 +20,8 @@ class FakeSides:
 
     Attributes:
         slower: by the name of a retriever; sides that are not named are not slowed.
-        lost: numbers of launches in which side "b" dies.
+        lost: name of the retriever -> numbers of the launches in which it dies.
+        dies: name of the retriever -> "digests" or "last": at what it dies.
         failing: query numbers at which a retriever raises.
     """
 
@@ -30,7 +31,9 @@ class FakeSides:
         self.layout = 0.006  # by which processes of one code differ
         self.rng = np.random.default_rng(seed)
         self.slower: dict[str, Slower] = {}
-        self.lost: Callable[[int], bool] = lambda number: False
+        self.dies: dict[str, str] = {}
+        self.last: dict[str, dict[str, Any]] = {}
+        self.lost: dict[str, set[int]] = {}
         self.failing: dict[str, set[int]] = {}
         self.broken: dict[str, str] = {}
         self.facts: dict[str, dict[str, Any]] = {}
@@ -77,8 +80,8 @@ class _FakeProcess:
         sides.calls.append((self.name, list(queries)))
         if sides.interrupt_after is not None and len(sides.calls) > sides.interrupt_after:
             raise KeyboardInterrupt
-        if self.name == "b" and sides.lost(self.launch):
-            raise LostError("b: it ended (killed by SIGKILL)")
+        if self.launch in sides.lost.get(self.name, ()):
+            raise LostError(f"{self.name}: it ended (killed by SIGKILL)", self)
         slower = sides.slower.get(self.name, _as_usual)
         noise = np.exp(sides.noise * sides.rng.standard_normal(len(queries)) + self.layout)
         return array(
@@ -94,8 +97,18 @@ class _FakeProcess:
     def rest(self) -> None:
         return
 
-    def digests(self) -> array[int]:
-        return array("q", [self.sides.digest_of.get(self.name, 0)] * self.sides.n_queries)
+    def digests(self, queries: Sequence[int]) -> list[int]:
+        self._may_die("digests")
+        return [self.sides.digest_of.get(self.name, 0)] * len(queries)
+
+    def last(self) -> dict[str, Any]:
+        self._may_die("last")
+        usual = {"environment": {"threads": 1}, "complaints": []}
+        return usual | self.sides.last.get(self.name, {})
+
+    def _may_die(self, at: str) -> None:
+        if self.sides.dies.get(self.name) == at:
+            raise LostError(f"{self.name}: it gave no answer in time", self)
 
     def close(self) -> None:
         assert not self.closed

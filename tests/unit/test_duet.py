@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -111,8 +112,16 @@ def test_short_calls_share_a_turn_and_long_ones_have_their_own() -> None:
         fake = FakeSides(n_queries=50)
         fake.slower = {"a": constant(scale), "b": constant(scale)}
         processes: Any = [fake(side, {}, hash_seed=1, call_s=1) for side in (A, B)]
-        found = measure(processes, 50, Share(1e-9, 1e-9), np.random.default_rng(0))
-        assert found.calls_per_turn == pytest.approx(per_turn, abs=2)
+        measure(processes, 50, Share(1e-9, 1e-9), np.random.default_rng(0))
+        longest = max(len(asked) for _, asked in fake.calls[-20:])
+        assert longest == pytest.approx(min(per_turn, 25), abs=2)
+
+
+def test_long_calls_are_alone_in_their_turn_from_the_first_one_on() -> None:
+    fake = FakeSides(n_queries=50)
+    processes: Any = [fake(side, {}, hash_seed=1, call_s=1) for side in (A, B)]
+    measure(processes, 50, Share(1e-9, 1e-9), np.random.default_rng(0))
+    assert {len(asked) for _, asked in fake.calls} == {1}
 
 
 def test_one_round_is_made_in_any_case_and_the_next_launch_turns_it_around() -> None:
@@ -134,7 +143,7 @@ def test_the_order_effect_is_taken_out_of_the_pairs() -> None:
     usual = np.exp(0.1 * rng.standard_normal((2, n))) * 2e6
     usual[1] *= 1.03
     usual[first, query] *= 1.2  # whoever goes first is slower by 20 %
-    found = Measured(usual.astype(np.int64), query, np.zeros(n, np.int32), first, 1.0, 1.0, True, 1)
+    found = Measured(usual.astype(np.int64), query, np.zeros(n, np.int32), first, 1.0, steady=True)
     ratio = found.pairs(0).log_ratio
     assert ratio[first == 0].mean() == pytest.approx(ratio[first == 1].mean(), abs=0.05)
     assert ratio.mean() == pytest.approx(np.log(1.03), abs=0.03)
@@ -157,21 +166,33 @@ def test_queries_are_chosen_once_and_told(sides: FakeSides) -> None:
 
 
 def test_a_lost_launch_is_told_and_replaced(sides: FakeSides) -> None:
-    sides.lost = lambda launch: launch == 1
+    sides.lost["b"] = {1}
+    sides.lost["a"] = {3}
     result = play()
     assert result.word == "PASS"
     assert result.launches == 5
-    assert len(result.lost) == 1
+    assert len(result.lost) == 2
     assert "launch 2: b: it ended (killed by SIGKILL)" in result.lost[0]
     assert sides.open == 0
 
 
+def test_a_side_that_alone_was_lost_does_not_pass_and_may_fail(sides: FakeSides) -> None:
+    for name in "ab":
+        sides.lost = {name: {1, 3}}
+        result = play()
+        assert result.word == "NOT MEASURED"
+        assert result.reason == f"side {name} was lost in 2 launches, the other one in none"
+        assert {gate.verdict for gate in result.gates[::2]} == {Verdict.EQUIVALENT}
+    sides.slower["b"] = constant(1.2)
+    assert play().word == "FAIL"
+
+
 def test_launches_that_are_lost_again_and_again_are_no_pass(sides: FakeSides) -> None:
-    sides.lost = lambda launch: True
+    sides.lost["b"] = set(range(100))
     result = play()
     assert result.word == "NOT MEASURED"
     assert "4 launches were lost" in result.reason
-    sides.lost = lambda launch: launch % 2 == 1
+    sides.lost["a"] = sides.lost["b"] = set(range(1, 100, 2))
     assert play().word == "NOT MEASURED"
 
 
@@ -201,11 +222,53 @@ def test_the_wrong_code_is_never_a_pass(sides: FakeSides) -> None:
 def test_a_side_that_fails_where_the_other_answers_does_not_pass(sides: FakeSides) -> None:
     sides.failing["b"] = {3, 4}
     result = play()
-    assert result.word == "INCONCLUSIVE"
+    assert result.verdict is Verdict.MISSING
     assert "side b fails on 2 queries that the other answers" in result.reason
     assert result.failed == result.calls * 2 / 60
-    sides.failing["a"] = {3, 4}
-    assert play().word == "PASS"  # both fail: nothing about time
+    sides.slower["b"] = constant(1.2)
+    assert play().word == "FAIL"
+
+
+def test_queries_that_fail_on_both_sides_are_told(sides: FakeSides) -> None:
+    sides.failing = {"a": {3, 4}, "b": {3, 4}}
+    result = play()
+    assert result.word == "PASS"  # nothing about time
+    assert any(
+        text.startswith("10 of 300 pairs of calls failed: both sides always answered 58 of 60")
+        for text in result.warnings
+    )
+
+
+def test_two_sides_that_are_equally_broken_do_not_pass(sides: FakeSides) -> None:
+    sides.n_queries = 200
+    sides.failing = {"a": set(range(12, 200)), "b": set(range(12, 200))}
+    result = play()
+    assert result.word == "NOT MEASURED"
+    assert "940 of 1,000 pairs of calls failed: both sides always answered 12 of 200 queries" in (
+        result.reason
+    )
+    gates = {gate.gate: gate for gate in result.gates}
+    assert gates["p50"].verdict is Verdict.EQUIVALENT
+    assert gates["p95"].reason == "takes 200 queries, here 12 of 200 answered"
+    assert "940 of 1,000 pairs of calls failed" in markdown(duet_tables(result))
+
+
+def test_a_few_failing_queries_leave_enough_for_every_gate(sides: FakeSides) -> None:
+    sides.n_queries = 300
+    assert play().queries == 220
+    sides.failing = {"a": set(range(20)), "b": set(range(20))}
+    assert {gate.verdict for gate in play().gates} == {Verdict.EQUIVALENT}
+
+
+def test_where_all_gates_are_to_be_judged_one_that_cannot_be_is_no_pass(sides: FakeSides) -> None:
+    limits = {"p50": 0.05, "p95": 0.08}
+    assert play(replace(QUICK, limits=limits)).word == "PASS"
+    strict = replace(QUICK, limits=limits, all_judged=True)
+    result = play(strict)
+    assert result.verdict is Verdict.MISSING
+    assert result.reason == "p95 takes 200 queries, here 60"
+    sides.slower["b"] = constant(1.2)
+    assert play(strict).word == "FAIL"
 
 
 def test_a_side_that_fails_everywhere_is_not_measured(sides: FakeSides) -> None:
@@ -218,6 +281,48 @@ def test_other_rankings_are_counted(sides: FakeSides) -> None:
     result = play()
     assert result.other_rankings == 60
     assert "the rankings differ for 60 queries" in markdown(duet_tables(result))
+
+
+@pytest.mark.parametrize("at", ["digests", "last"])
+def test_what_is_asked_after_the_calls_costs_no_launch(sides: FakeSides, at: str) -> None:
+    sides.dies["b"] = at
+    result = play()
+    assert result.word == "PASS"
+    assert result.launches == 5
+    assert not result.lost
+    assert (result.other_rankings is None) == (at == "digests")
+    assert "not all is known of the two sides: b: it gave no answer in time" in result.warnings
+
+
+def test_rankings_are_compared_for_the_chosen_queries_only(sides: FakeSides) -> None:
+    sides.n_queries = 500
+    sides.digest_of["b"] = 7
+    assert play(replace(QUICK, queries=100)).other_rankings == 100
+
+
+def test_what_the_processes_say_of_themselves_is_in_the_record(sides: FakeSides) -> None:
+    for name, version in (("a", "1.0"), ("b", "2.0")):
+        sides.last[name] = {
+            "environment": {"packages": {"numpy": version}, "threads": 1},
+            "complaints": ["torch uses 8 threads instead of 1", f"said by {name}"],
+        }
+    result = play()
+    assert result.environment == {"packages": {"numpy": "1.0"}, "threads": 1}
+    assert result.b["environment"] == {"packages": {"numpy": "2.0"}}
+    assert [text for text in result.warnings if "torch" in text or "said" in text] == [
+        "torch uses 8 threads instead of 1", "said by a", "said by b",
+    ]  # fmt: skip
+
+
+def test_code_that_was_loaded_by_the_first_search_is_looked_at(
+    sides: FakeSides, tmp_path: Path
+) -> None:
+    place = Place("v1", tmp_path, tree=tmp_path / "v1", origin=tmp_path / "own")
+    sides.last["a"] = {"files": [str(tmp_path / "own" / "late.py")]}
+    result = duet(Side("a", place), B, "made", protocol=QUICK)
+    assert result.word == "NOT MEASURED"
+    assert "late.py was loaded, a file of your own tree" in result.reason
+    assert result.launches == 0
 
 
 def test_an_interruption_keeps_what_there_is_and_is_no_pass(sides: FakeSides) -> None:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
+import struct
+import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from harness import secrets
 from harness.duet import process as process_module
 from harness.duet.process import BrokenSideError, LostError, SideProcess
 from harness.duet.sides import Place, Side
@@ -19,7 +23,7 @@ from harness.duet.worker import FAILED
 from tests.cli.project import make_project
 
 SIDES = """
-import os, sys, time
+import os, subprocess, sys, time
 from own import Overlap
 
 
@@ -54,6 +58,34 @@ class Jumping(Overlap):
         return super().search(query, k)
 
 
+class Endless(Overlap):
+    def index(self, documents):
+        child = subprocess.Popen(["sleep", "600"])
+        with open("children.part", "w") as file:
+            file.write(str(child.pid))
+        os.replace("children.part", "children")
+        time.sleep(600)
+
+
+class Keyless(Overlap):
+    def index(self, documents):
+        {}["title"]
+
+
+class Telling(Overlap):
+    def __init__(self, *, host):
+        raise ConnectionError(f"no route to {host}")
+
+
+class Sobbing(Overlap):
+    def __init__(self, *, host):
+        self.host = host
+
+    def index(self, documents):
+        sys.stderr.write(f"no route to {self.host}\\n")
+        os._exit(7)
+
+
 class Backwards(Overlap):
     def search(self, query, k):
         steps = iter(range(10**15, 0, -(10**12)))
@@ -69,12 +101,16 @@ def _again(process: SideProcess) -> None:
 
 @contextmanager
 def opened(
-    folder: Path, name: str, *, call_s: float = 20.0, python: str = sys.executable
+    folder: Path,
+    given: str | Mapping[str, Any],
+    *,
+    call_s: float = 20.0,
+    python: str = sys.executable,
 ) -> Iterator[SideProcess]:
     (folder / "sides.py").write_text(SIDES, encoding="utf-8")
     place = Place("", folder, python=Path(python), sys_path=(str(folder), *sys.path))
     spec = {"dataset": str(folder / "data"), "split": "test", "k": 3, "threads": 1}
-    process = SideProcess(Side(name, place), spec, hash_seed=1, call_s=call_s)
+    process = SideProcess(Side(given, place), spec, hash_seed=1, call_s=call_s)
     try:
         yield process
     finally:
@@ -100,9 +136,13 @@ def test_it_builds_times_and_ends(project: Path) -> None:
         assert len(times) == n + 1
         assert min(times) > 0
         process.rest()
-        first, again = process.digests(), process.digests()
+        first, again = (process.digests([0, 1, n - 1]) for _ in range(2))
         assert first == again
         assert len(set(first)) > 1
+        last = process.last()
+        assert last["environment"]["threads"] == 1
+        assert {"packages", "thread_pools"} <= last["environment"].keys()
+        assert last["complaints"] == []
 
 
 @pytest.mark.slow
@@ -177,3 +217,136 @@ def test_a_process_that_never_becomes_ready_is_lost(
         pytest.raises(LostError, match="no answer in time"),
     ):
         process.ready()
+
+
+@pytest.mark.slow
+def test_a_turn_of_many_calls_has_the_time_of_one(project: Path) -> None:
+    with opened(project, "sides:Hanging", call_s=0.3) as process:
+        process.ready()
+        begin = time.monotonic()
+        with pytest.raises(LostError, match="no answer in time"):
+            process.times([0] * 64)
+        assert time.monotonic() - begin < 10
+
+
+@pytest.mark.slow
+def test_a_search_that_hangs_for_its_ranking_has_the_time_of_one_call(project: Path) -> None:
+    with opened(project, "sides:Hanging", call_s=0.3) as process:
+        process.ready()
+        begin = time.monotonic()
+        with pytest.raises(LostError, match="no answer in time"):
+            process.digests([0, 1, 2])
+        assert time.monotonic() - begin < 10
+
+
+@pytest.mark.slow
+def test_an_interruption_while_it_is_ended_leaves_no_process(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(project, "sides:Hanging") as process:
+        process.ready()
+        process._send(struct.pack("=qq", 1, 0))  # never to be answered
+        wait = process._process.wait
+
+        def interrupted(timeout: float | None = None) -> int:
+            if timeout is not None:
+                raise KeyboardInterrupt
+            return wait()
+
+        monkeypatch.setattr(process._process, "wait", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            process.close()
+        monkeypatch.undo()
+
+
+CONTROLLER = """
+import os, sys, time
+from pathlib import Path
+from harness.duet.process import SideProcess
+from harness.duet.sides import Place, Side
+folder = Path(sys.argv[1])
+place = Place("", folder, sys_path=(str(folder), *sys.path))
+spec = {"dataset": str(folder / "data"), "split": "test", "k": 3, "threads": 1}
+process = SideProcess(Side("sides:Endless", place), spec, hash_seed=1, call_s=1)
+while not (folder / "children").exists():
+    time.sleep(0.01)
+print(process._process.pid, flush=True)
+os._exit(9)
+"""
+
+
+@pytest.mark.slow
+def test_a_side_and_what_it_started_end_with_the_process_that_asked(project: Path) -> None:
+    (project / "sides.py").write_text(SIDES, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", CONTROLLER, str(project)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    child = int((project / "children").read_text(encoding="utf-8"))
+    end = time.monotonic() + 20
+    for process in (int(done.stdout), child):
+        while _lives(process):
+            assert time.monotonic() < end
+            time.sleep(0.02)
+
+
+def _lives(process: int) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    except OSError:
+        return False
+    return state[0] != "Z"  # whoever takes it over may never look
+
+
+@pytest.mark.slow
+def test_what_is_printed_before_the_first_line_is_no_answer(
+    project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text("print('welcome', flush=True)\n", encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    with opened(project, "sides:Leaving") as process:
+        process.ready()
+        with pytest.raises(LostError, match="welcome / out of memory"):
+            process.times([0])
+
+
+@pytest.mark.slow
+def test_an_error_shows_its_kind_and_keeps_where_it_came_from(project: Path) -> None:
+    with opened(project, "sides:Keyless") as process, pytest.raises(BrokenSideError) as caught:
+        process.ready()
+    assert str(caught.value) == "KeyError: 'title'"
+    assert "in index" in str(caught.value.__cause__)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["Telling", "Sobbing"])
+def test_what_a_config_was_filled_with_is_never_shown(
+    project: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(secrets, "_filled", {})
+    monkeypatch.setenv("HOST_OF_MINE", "engine.example")
+    given = {"target": f"sides:{name}", "params": {"host": "${HOST_OF_MINE}"}}
+    with (
+        opened(project, given) as process,
+        pytest.raises(
+            (BrokenSideError, LostError), match=r"no route to \$\{HOST_OF_MINE\}"
+        ) as told,
+    ):
+        process.ready()
+    assert "engine.example" not in f"{told.value} {told.value.__cause__}"
+
+
+def test_no_folder_for_temporary_files_is_told(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nowhere() -> None:
+        raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp']")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", nowhere)
+    with (
+        pytest.raises(BrokenSideError, match="No usable temporary directory"),
+        opened(project, "sides:Chatty"),
+    ):
+        pass

@@ -41,9 +41,7 @@ def launches() -> list[Measured]:
                 whole["round"][own].astype(np.int32),
                 whole["first"][own],
                 seconds=1.0,
-                start_s=1.0,
                 steady=True,
-                calls_per_turn=1,
             )
         )
     return found
@@ -72,7 +70,7 @@ def pool(slower: Slower, rounds: int) -> list[dict[str, float]]:
             both = wall[[1 - side, side]]
             both[1] *= slower(one.wall_ns[0, own], query)
             first = one.first[own] ^ (side == 0)
-            made = Measured(both.astype(np.int64), query, one.round[own], first, 1.0, 1.0, True, 1)
+            made = Measured(both.astype(np.int64), query, one.round[own], first, 1.0, steady=True)
             pairs = made.pairs(0)
             found.append({name: gate.of(pairs) for name, gate in GATES.items()})
     return found
