@@ -42,8 +42,9 @@ PER_QUERY = "per_query.csv"
 PICTURES = "pictures"
 COLD = "cold.json"
 TIMINGS = "timings.npz"
+DUET = "duet.json"
 _PENDING = ".summary.json"
-_FILES = (SUMMARY, MANIFEST, TREC_RUN, RANKINGS, PER_QUERY, TIMINGS, _PENDING)
+_FILES = (SUMMARY, MANIFEST, TREC_RUN, RANKINGS, PER_QUERY, TIMINGS, DUET, _PENDING)
 
 DEFAULT_ROOT = Path("results") / "runs"
 
@@ -58,26 +59,31 @@ _LONGEST_SLUG = 60
 """Bytes: two of them, time, hash and prefix stay below the 255 that file systems allow."""
 
 
-def check_destination(out: Path | None) -> None:
-    """Find out before the measurement whether a run can be written; leaves no trace.
+def check_destination(out: Path | None, root: Path = DEFAULT_ROOT, record: str = "run") -> None:
+    """Find out before the measurement whether a record can be written; leaves no trace.
+
+    Args:
+        root: where a new folder is made without ``out``.
+        record: what it is, in a message.
 
     Raises:
         RecordError: ``out`` is a file, already holds something, or cannot be written to.
     """
-    target = DEFAULT_ROOT if out is None else _resolved(out)
+    target = root if out is None else _resolved(out)
     try:
         what = None if out is None else _taken(target)
         if what is None:
             existing = out is not None and target.is_dir()
             _probe(target if existing or out is None else target.parent)
     except OSError as problem:
-        raise cannot_write(DEFAULT_ROOT if out is None else out, problem) from None
+        raise cannot_write(root if out is None else out, problem, record) from None
     if what is not None:
         raise RecordError(
             f"output folder {what}",
             where=str(out),
             accepted="a folder that does not exist yet, or an empty one",
-            fix="name another folder with --out, or leave it out for a new one in results/runs",
+            fix="name another folder with --out, or leave it out for a new one in "
+            f"{root.as_posix()}",
         )
 
 

@@ -74,7 +74,8 @@ def add_duet(commands: Any) -> None:
         action="extend",
         default=[],
         metavar="GATE=SHARE",
-        help="largest acceptable slow-down, such as p50=5%% p95=10%%; only these are judged",
+        help="largest acceptable slow-down, such as p50=5%% p95=10%%; only these are judged, and "
+        "all of them must be",
     )
     timing = duet.add_argument_group("measuring")
     timing.add_argument(
@@ -82,7 +83,7 @@ def add_duet(commands: Any) -> None:
     )
     timing.add_argument("--most", type=float, metavar="S", help="seconds of measuring, at most")
     timing.add_argument(
-        "--queries", type=int, metavar="N", help="queries to ask, chosen by seed (default: 200)"
+        "--queries", type=int, metavar="N", help="queries to ask, chosen by seed (default: 220)"
     )
     timing.add_argument("--timeout", type=float, metavar="S", help="seconds per call (default: 60)")
     timing.add_argument(
@@ -119,12 +120,12 @@ def setup_of(options: argparse.Namespace) -> Setup:
 def _duet(options: argparse.Namespace) -> int:
     from harness.data import pinned
     from harness.duet.controller import duet
-    from harness.duet.record import write_duet
-    from harness.duet.revisions import wrong_code
+    from harness.duet.record import check_place, write_duet
     from harness.errors import RecordError
     from harness.report.duet_tables import duet_tables
 
     protocol = _protocol(options)
+    check_place(options.out)
     with output_kept_clean(), reporter() as told:
         a, b = _sides(options, told)
         result = duet(
@@ -135,7 +136,6 @@ def _duet(options: argparse.Namespace) -> int:
             k=options.k,
             protocol=protocol,
             reporter=told,
-            wrong_code=wrong_code,
         )
     document = result.as_dict()
     try:
@@ -170,6 +170,7 @@ def _protocol(options: argparse.Namespace) -> DuetProtocol:
         "threads": options.threads,
         "limits": dict(_limit(text) for text in options.limit) or None,
     }
+    given["all_judged"] = bool(options.limit)
     return DuetProtocol(**{name: value for name, value in given.items() if value is not None})
 
 
@@ -199,11 +200,24 @@ def _limit(text: str) -> tuple[str, float]:
 
 def _sides(options: argparse.Namespace, told: Any) -> tuple[Side, Side]:
     """Raises:
-    ConfigError: no retriever, or two sides that are the same thing.
+    ConfigError: no retriever, two sides that are the same thing, or options without effect.
     """
     from harness.duet.revisions import same_code
     from harness.errors import ConfigError
 
+    if options.retriever and options.a and options.b:
+        raise ConfigError(
+            f"--retriever {options.retriever} beside --a and --b",
+            accepted="--a and --b, or --retriever with at most one of them",
+            fix="leave out --retriever, which neither side would use",
+        )
+    revisions = options.rev_a is not None or options.rev_b is not None
+    if not revisions and (options.extras is not None or options.setup):
+        raise ConfigError(
+            "--extras or --setup without a revision",
+            accepted="them beside --rev-a or --rev-b",
+            fix="leave them out: both sides use the packages that are installed now",
+        )
     given = {side: getattr(options, side) or options.retriever for side in "ab"}
     if not all(given.values()):
         raise ConfigError(

@@ -80,10 +80,15 @@ class Revision:
     own_projects: tuple[Path, ...]
 
 
+def among_packages(path: Path) -> bool:
+    """Whether a path is one of installed packages."""
+    return bool(_INSTALLED & {*path.parts})
+
+
 def is_installed(path: Path) -> bool:
     """Whether a path is one of installed packages or of Python's library, in whatever folder."""
     library = Path(sysconfig.get_path("stdlib"))
-    return bool(_INSTALLED & {*path.parts}) or library in (path, *path.parents)
+    return among_packages(path) or library in (path, *path.parents)
 
 
 def python_of(
@@ -106,11 +111,11 @@ def python_of(
     told = reporter or Silent()
     here = fingerprint(repository.root, revision.own_projects)
     there = fingerprint(revision.tree.folder, revision.projects)
+    project = _declaring(revision.projects)
+    _check_extras(project, setup, revision.label)
     if here == there and not setup.command:
         return Path(sys.executable), ()
-    project = _declaring(revision.projects)
     own = revision.own_projects[0 if project == revision.projects[0] else -1]
-    _check_extras(project, setup, revision.label)
     wanted = Needs() if setup.command else needs(project, setup.extras, own)
     locks = [name for name in sorted({*here, *there}) if _is_lock(name)]
     notes = tuple(
@@ -209,7 +214,7 @@ def _new_environment(folder: Path, own_tree: Path) -> None:
     packages = Path(_run(words, "an environment cannot be used", cwd=folder).strip())
     lines = [
         f"import site; site.addsitedir({entry!a})"
-        if _INSTALLED & {*Path(entry).parts}
+        if among_packages(Path(entry))
         else f"import sys; sys.path.append({entry!a})"
         for entry in _underlay(own_tree)
     ]
@@ -225,7 +230,7 @@ def _underlay(own_tree: Path) -> list[str]:
         path = Path(entry)
         if not entry or not path.is_dir() or path == Path(sys.executable).parent:
             continue
-        if library in (path, *path.parents) and not _INSTALLED & {*path.parts}:
+        if library in (path, *path.parents) and not among_packages(path):
             continue
         if not is_installed(path) and own_tree in (path.resolve(), *path.resolve().parents):
             continue
@@ -238,7 +243,7 @@ def _distributions() -> list[str]:
     return sorted(
         path.name
         for entry in sys.path
-        if _INSTALLED & {*Path(entry).parts}
+        if among_packages(Path(entry))
         for path in Path(entry).glob("*-info")
     )
 

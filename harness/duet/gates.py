@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from harness.call_pairs import Pairs, medians, tail_theta, theta
 
@@ -58,8 +57,3 @@ GATES = {
     )
 }
 """By name. The figures delta are those of the measuring protocol, ``harness/docs/measuring.md``."""
-
-
-def thetas(gate: Gate, launches: list[Pairs]) -> NDArray[np.float64]:
-    """The log ratio of each launch."""
-    return np.array([gate.of(pairs) for pairs in launches])

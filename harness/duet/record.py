@@ -13,17 +13,35 @@ import numpy as np
 from harness import secrets
 from harness.duet.result import SCHEMA_VERSION, DuetResult
 from harness.errors import RecordError
-from harness.records import cannot_write, new_folder, read_json, slug, to_json
+from harness.records import (
+    DUET,
+    TIMINGS,
+    cannot_write,
+    check_destination,
+    new_folder,
+    read_json,
+    slug,
+    to_json,
+)
 
 ROOT = Path("results") / "duets"
-DOCUMENT, TIMINGS = "duet.json", "timings.npz"
+DOCUMENT = DUET
+
+
+def check_place(out: Path | None) -> None:
+    """Find out before the measurement whether a duet can be written; leaves no trace.
+
+    Raises:
+        RecordError: ``out`` is a file, already holds something, or cannot be written to.
+    """
+    check_destination(out, ROOT, "duet")
 
 
 def write_duet(result: DuetResult, out: Path | None = None) -> Path:
     """Save the verdict and every time; gives the folder.
 
     Args:
-        out: exactly this folder, which must not exist; None = a new one under ``results/duets``.
+        out: exactly this folder, new or empty; None = a new one under ``results/duets``.
 
     Raises:
         RecordError: nothing was written; disk full, read-only, or the folder is taken.
@@ -33,11 +51,8 @@ def write_duet(result: DuetResult, out: Path | None = None) -> Path:
     digest = hashlib.sha256(b"".join(array.tobytes() for array in arrays.values())).hexdigest()[:8]
     parts = (created.strftime("%Y%m%dT%H%M%SZ"), slug(str(result.b.get("retriever"))), digest)
     duet_id = "-".join(parts)
+    check_place(out)
     folder = (out if out is not None else ROOT / duet_id).absolute()
-    if folder.exists():
-        raise RecordError(
-            "output folder exists", where=str(folder), fix="name another folder with --out"
-        )
     document = {"duet_id": duet_id, "created": created.isoformat(timespec="seconds")}
     document |= secrets.redact(json.loads(to_json(result.as_dict())))
     try:

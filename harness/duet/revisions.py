@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from harness.cache import cache_folder
-from harness.duet.environments import Revision, Setup, is_installed, python_of, search_path
+from harness.duet.environments import (
+    Revision,
+    Setup,
+    among_packages,
+    is_installed,
+    python_of,
+    search_path,
+)
 from harness.duet.repository import Repository
 from harness.duet.sides import Place, Side
 from harness.duet.trees import tree_of
@@ -139,7 +146,7 @@ def _search_path(
     for entry in entries:
         path = Path(entry).absolute()
         if is_installed(path):
-            (rest if _among_packages(path) else library).append(str(path))
+            (rest if among_packages(path) else library).append(str(path))
         elif path.suffix == ".zip" and path.stem.startswith("python"):
             library.append(str(path))
         elif origin in (path.resolve(), *path.resolve().parents):
@@ -160,10 +167,6 @@ def _search_path(
     return tuple(
         dict.fromkeys([*library, *rest, *roots] if namesakes else [*library, *roots, *rest])
     )
-
-
-def _among_packages(path: Path) -> bool:
-    return bool({"site-packages", "dist-packages"} & {*path.parts})
 
 
 def wrong_code(sides: Sequence[Side], facts: Sequence[Mapping[str, Any]]) -> str:

@@ -73,14 +73,17 @@ class Played:
 
     @property
     def thetas(self) -> list[dict[str, float]]:
-        """Of each launch, by gate."""
-        found = []
-        for result in self.results:
-            names = [gate.gate for gate in result.gates if gate.ratio is not None]
-            for at, launch in enumerate(result.launched):
-                pairs = launch.pairs(at)
-                found.append({name: GATES[name].of(pairs) for name in names})
-        return found
+        """Of each launch of a duet with figures, by gate that all of these have."""
+        figures = [
+            {gate.gate for gate in result.gates if gate.ratio is not None}
+            for result in self.results
+        ]
+        usable = [result for result, one in zip(self.results, figures, strict=True) if one]
+        common = set.intersection(*filter(None, figures)) if usable else set()
+        if not common:
+            return []
+        pairs = [launch.pairs(at) for result in usable for at, launch in enumerate(result.launched)]
+        return [{name: GATES[name].of(one) for name in GATES if name in common} for one in pairs]
 
 
 @dataclass(slots=True)
@@ -111,6 +114,27 @@ class SelfTest:
         """Duets of equal sides that failed."""
         return sum(one.count("FAIL") for one in self.played if one.kind.equal)
 
+    @property
+    def beyond_limit(self) -> list[Played]:
+        """Kinds in which all queries are slowed by the limit of p50 or more: none may pass."""
+        limit = GATES["p50"].limit
+        return [one for one in self.played if one.kind.share >= limit and one.kind.slowest == 1]
+
+    @property
+    def missed(self) -> int:
+        """Duets of these kinds that passed."""
+        return sum(one.count("PASS") for one in self.beyond_limit)
+
+    @property
+    def unable(self) -> str:
+        """Why duets cannot judge here, in a sentence; "" when they can."""
+        if not any(one.count("PASS") for one in self.played if one.kind.equal):
+            return "no duet of equal sides passed"
+        slowed = [one for one in self.played if not one.kind.equal]
+        if not any(one.count("FAIL") + one.count("PASS") for one in slowed):
+            return "no duet with extra work was decided"
+        return ""
+
     def as_dict(self) -> dict[str, Any]:
         """The document of ``selftest --format json``."""
         return {
@@ -118,6 +142,7 @@ class SelfTest:
             "dataset": self.dataset,
             "seconds": self.seconds,
             "false_alarms": self.false_alarms,
+            "missed": self.missed,
             "spread": self.spread,
             "interrupted": self.interrupted,
             "kinds": [
@@ -204,7 +229,7 @@ def _conclude(found: SelfTest) -> None:
         if len(pool) >= FEWEST:
             found.replayed[one.kind.name] = fail_rate(pool, rng)
     pool = found.played[0].thetas
-    if len(pool) < FEWEST:
+    if len(pool) < FEWEST or "p50" not in pool[0]:
         return
     found.spread = float(np.std([one["p50"] for one in pool], ddof=1))
     results = found.played[0].results

@@ -37,8 +37,10 @@ def _row(found: SelfTest, one: Played) -> list[str]:
 
 def _notes(found: SelfTest) -> list[str]:
     n = sum(len(one.results) for one in found.played if one.kind.equal)
+    beyond = sum(len(one.results) for one in found.beyond_limit)
     notes = [
         f"false alarms: {found.false_alarms} of {n} duets of equal sides",
+        f"missed: {found.missed} of {beyond} duets with extra work beyond the limit in each query",
         f"replayed: {REPLAYS} duets put together from the launches that were measured",
     ]
     if found.spread is not None:

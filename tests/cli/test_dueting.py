@@ -6,10 +6,12 @@ import json
 import sys
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.duet import controller
+from harness.duet.selftest import KINDS, extra_work
 from harness.types import Verdict
 from tests.cli.project import Command, make_project
 from tests.unit.fake_sides import FakeSides
@@ -71,12 +73,38 @@ def test_an_interruption_ends_with_130(sides: FakeSides, run: Command) -> None:
 
 
 def test_a_record_that_cannot_be_written_does_not_hide_the_verdict(
-    sides: FakeSides, run: Command
+    sides: FakeSides, run: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Path("results").write_text("a file where a folder should be", encoding="utf-8")
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("harness.duet.record.np.savez_compressed", full)
     assert run(*A_AND_B) == 2
     assert "PASS: b = b" in run.out
-    assert "cannot write the duet" in run.err
+    assert "cannot write the duet: No space left on device" in run.err
+
+
+@pytest.mark.parametrize(
+    ("out", "told"),
+    [
+        ((), "cannot write the duet"),
+        (("--out", "own.py"), "output folder is a file"),
+        (("--out", "data"), "leave it out for a new one in results/duets"),
+    ],
+)
+def test_a_place_for_the_record_is_looked_for_before_anything_is_measured(
+    sides: FakeSides, run: Command, out: tuple[str, ...], told: str
+) -> None:
+    Path("results").write_text("a file where a folder should be", encoding="utf-8")
+    assert run(*A_AND_B, *out) == 2
+    assert told in run.err
+    assert not sides.opened
+
+
+def test_an_empty_folder_is_taken_for_the_record(sides: FakeSides, run: Command) -> None:
+    Path("here").mkdir()
+    assert run(*A_AND_B, "--out", "here") == 0
+    assert Path("here/duet.json").is_file()
 
 
 def test_only_the_limits_that_were_asked_for_are_judged(sides: FakeSides, run: Command) -> None:
@@ -85,9 +113,19 @@ def test_only_the_limits_that_were_asked_for_are_judged(sides: FakeSides, run: C
     assert [(gate["gate"], gate["limit"]) for gate in gates] == [("p50", 0.03)]
 
 
+def test_a_limit_that_cannot_be_judged_is_no_pass(sides: FakeSides, run: Command) -> None:
+    assert run(*A_AND_B, "--limit", "p50=3%", "p95=8%") == 3
+    assert "p95 takes 200 queries, here 60" in run.out
+    sides.slower["b"] = lambda launch, query: 1.2
+    assert run(*A_AND_B, "--limit", "p50=3%", "p95=8%") == 1
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
+        (("--retriever", "c"), "--retriever c beside --a and --b"),
+        (("--extras", "search"), "--extras or --setup without a revision"),
+        (("--setup", "make it"), "--extras or --setup without a revision"),
         (("--limit", "p51=5%"), "limit 'p51=5%'"),
         (("--limit", "p50=fast"), "limit 'p50=fast'"),
         (("--limit", "p50=-5%"), "limit 'p50=-5%'"),
@@ -129,17 +167,27 @@ def test_real_processes_of_the_users_own_retriever(project: Path, run: Command) 
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    short = partial(controller.DuetProtocol, seconds=1e-9)
+    short = partial(controller.DuetProtocol, seconds=1e-9, warm_up_s=1e-9)
     monkeypatch.setattr("harness.duet.selftest.DuetProtocol", short)
     monkeypatch.setattr("harness.duet.selftest.REPLAYS", 20)
 
 
+@pytest.fixture
+def slowed(sides: FakeSides) -> FakeSides:
+    """Sides with extra work take longer."""
+    for kind in KINDS:
+        name = str(extra_work(None, kind).retriever)
+        share = kind.share if kind.slowest == 1 else 0.0
+        sides.slower[name] = partial(lambda share, launch, query: 1 + share, share)
+    return sides
+
+
 @pytest.mark.slow
-@pytest.mark.usefixtures("quick")
-def test_selftest_counts_verdicts(sides: FakeSides, run: Command) -> None:
+@pytest.mark.usefixtures("quick", "slowed")
+def test_selftest_counts_verdicts(run: Command) -> None:
     assert run("selftest", "--dataset", "data", "--time", "0.1", "--format", "json") == 0
     document = json.loads(run.out)
-    assert document["false_alarms"] == 0
+    assert document["false_alarms"] == document["missed"] == 0
     duets = {kind["name"]: kind["duets"] for kind in document["kinds"]}
     assert duets["equal sides"] == duets["+5 %"] == 1
     assert len(document["visible"]) == 3
@@ -170,7 +218,36 @@ def test_selftest_refuses_no_time(run: Command) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("quick")
-def test_selftest_shows_a_table(sides: FakeSides, run: Command) -> None:
+def test_selftest_that_finds_nothing_is_red(sides: FakeSides, run: Command) -> None:
+    assert run("selftest", "--dataset", "data", "--time", "0.1") == 1
+    assert "missed: 1 of 1 duets with extra work beyond the limit" in run.out
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("quick")
+def test_selftest_that_decides_nothing_with_extra_work_is_not_green(
+    slowed: FakeSides, run: Command
+) -> None:
+    name = str(extra_work(None, KINDS[1]).retriever)
+    slowed.lost[name] = set(range(100))
+    assert run("selftest", "--dataset", "data", "--time", "0.1") == 3
+    assert "no duet with extra work was decided" in run.err
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("quick")
+def test_selftest_whose_processes_die_again_and_again_judges_nothing(
+    slowed: FakeSides, run: Command
+) -> None:
+    for kind in KINDS:
+        slowed.lost[str(extra_work(None, kind).retriever)] = set(range(1, 100))
+    assert run("selftest", "--dataset", "data", "--time", "1") == 3
+    assert "no duet of equal sides passed" in run.err
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("quick", "slowed")
+def test_selftest_shows_a_table(run: Command) -> None:
     assert run("selftest", "--dataset", "data", "--time", "0.1") == 0
     assert "false alarms: 0 of 1 duets of equal sides" in run.out
     assert "Smallest slow-down that 90 % of duets find" in run.out

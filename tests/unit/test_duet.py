@@ -359,7 +359,7 @@ def test_the_record_holds_every_time_and_is_written_once(sides: FakeSides, tmp_p
         assert arrays["wall_ns"].shape == (2, result.calls)
         assert set(arrays["launch"].tolist()) == set(range(5))
         assert len(arrays["query"]) == len(arrays["first"]) == result.calls
-    with pytest.raises(RecordError, match="exists"):
+    with pytest.raises(RecordError, match="output folder is not empty"):
         write_duet(result, folder)
 
 
