@@ -34,6 +34,9 @@ MOST_QUERIES = 220
 """More are not asked: a fixed random choice of them stands for all, so that a launch is short. The
 95th percentile takes 200: some queries may fail."""
 
+OF_A_PROCESS = ("packages", "blas", "thread_pools", "variables", "imported_before")
+"""What each side says of itself: the two may have other ones."""
+
 MOST_LOST = 3
 """So many launches may be lost until the duet gives up."""
 
@@ -334,7 +337,7 @@ class _Stage:
             median_ns=_medians(walls) if walls else None,
             reason=reason,
             warnings=tuple(self._warnings()),
-            environment=self.facts[0].get("environment") or environment(self.protocol.threads),
+            environment=environment(self.protocol.threads) | self._surroundings(0),
             others=self._others(),
             launched=tuple(self.measured),
         )
@@ -358,13 +361,14 @@ class _Stage:
             told += [f"{gate.gate} {gate.reason}" for gate in self.unjudged]
         return "; ".join(filter(None, told))
 
-    def _only_b(self) -> dict[str, Any]:
-        """What side b says of its surroundings where side a says otherwise."""
-        a, b = (facts.get("environment", {}) for facts in self.facts)
-        return {name: value for name, value in b.items() if a and value != a.get(name)}
+    def _surroundings(self, at: int) -> dict[str, Any]:
+        """What the process of a side says of itself; nothing where it did not come to that."""
+        told = self.facts[at].get("environment", {})
+        return {name: told[name] for name in OF_A_PROCESS if name in told}
 
     def _about(self, at: int) -> dict[str, Any]:
         side, facts = self.sides[at], self.facts[at]
+        a, own = self._surroundings(0), self._surroundings(at)
         return {
             "name": side.name,
             "retriever": facts.get("name"),
@@ -372,7 +376,8 @@ class _Stage:
             "commit": side.place.commit,
             "overrides": list(side.overrides),
             "config": facts.get("config"),
-        } | ({"environment": self._only_b()} if at == 1 else {})
+            "environment": {name: own[name] for name in own if a and own[name] != a.get(name)},
+        }
 
     def _warnings(self) -> list[str]:
         n = sum(not one.steady for one in self.measured)

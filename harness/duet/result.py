@@ -74,7 +74,7 @@ class DuetResult:
     """A whole duet.
 
     Attributes:
-        a, b: name, commit, config and files of each side.
+        a, b: name, commit and config of each side, and what of ``environment`` is another there.
         verdict: WORSE when a gate fails, EQUIVALENT or BETTER when all that were judged pass.
         launches: pairs of processes that were measured.
         lost: one sentence for each launch that was lost.

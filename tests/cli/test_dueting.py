@@ -165,6 +165,16 @@ def test_real_processes_of_the_users_own_retriever(project: Path, run: Command) 
     assert "takes 10 queries, here 4" in run.out
 
 
+@pytest.mark.slow
+def test_a_side_that_cannot_be_built_shows_where_on_demand(project: Path, run: Command) -> None:
+    words = ("duet", "--a", "own.yaml", "--b", "own.py:Broken", "--dataset", "data")
+    assert run(*words) == 2
+    assert "side b cannot be built: ConnectionError: no route to the engine" in run.err
+    assert "Traceback" not in run.err
+    assert run(*words, "--debug") == 2
+    assert "in index" in run.err
+
+
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     short = partial(controller.DuetProtocol, seconds=1e-9, warm_up_s=1e-9)
