@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-settings.register_profile("gate", max_examples=25)  # `make test` tries a hundred
+settings.register_profile("gate", max_examples=25)  # of `make check`
+settings.register_profile("all", max_examples=50)
+settings.load_profile("all")
 
 ROOT = Path(__file__).parents[1]
 

@@ -24,7 +24,7 @@ from tests.benchmarks.report import Group, Options, Row
 
 def measure(options: Options) -> Group:
     """Rows for the time of a build, the index and the peak."""
-    n_documents, turns = (3_000, 1) if options.quick else (100_000, 3)
+    n_documents, turns = (1_000, 1) if options.quick else (100_000, 3)
     corpus = make_corpus(n_documents, 0)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "texts"

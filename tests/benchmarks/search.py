@@ -20,7 +20,7 @@ K1, B = 0.9, 0.4
 
 def measure(options: Options) -> Group:
     """Rows for k = 10 and k = 100."""
-    n_documents, n_queries = (3_000, 40) if options.quick else (100_000, 500)
+    n_documents, n_queries = (1_000, 20) if options.quick else (100_000, 500)
     every = 10 if options.quick else 20
     corpus = make_corpus(n_documents, n_queries)
     sides = _Sides(corpus)

@@ -28,7 +28,7 @@ print(json.dumps(names))
 
 def measure(options: Options) -> Group:
     """Rows for ``--help`` and for ``bench`` with bm25 on the bundled collection."""
-    turns = 3 if options.quick else 15
+    turns = 1 if options.quick else 15
     command = _command()
     with tempfile.TemporaryDirectory() as folder:
         loaded = set(_loaded(Path(folder) / "loaded"))

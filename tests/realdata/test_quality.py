@@ -15,7 +15,7 @@ from harness.measure.protocol import Protocol
 
 pytestmark = [pytest.mark.realdata, pytest.mark.slow]
 
-ONCE = Protocol(rounds=1)
+ONCE = Protocol(rounds=1, warm_up_s=0.01)
 
 
 def ndcg(retriever: object, dataset: Path, **options: object) -> float:

@@ -1,5 +1,5 @@
-"""How often 95 % intervals cover the truth in 2,000 simulated runs; the study of all cases is
-``python -m tests.benchmarks.coverage``.
+"""How often 95 % intervals cover the truth in simulated runs; the study of all cases, with 2,000
+runs each, is ``python -m tests.benchmarks.coverage``.
 
 The seed is fixed.
 """
@@ -23,6 +23,9 @@ RUNS = 2_000
 
 CHANCE = 0.01
 """Two standard errors of a share near 95 % in 2,000 runs."""
+
+FEWER, MORE_CHANCE = 400, 0.022
+"""Where many cases are looked at, and two standard errors there."""
 
 
 def _shares(tally: Tally) -> list[float]:
@@ -70,17 +73,17 @@ def test_the_check_tells_an_interval_that_does_not_know_rounds(method: str) -> N
 def test_call_intervals_that_gate_cover_what_they_say(
     world: str, size: tuple[int, int], launches: int
 ) -> None:
-    tally = call_tally(WORLDS[world], size, launches, RUNS)
+    tally = call_tally(WORLDS[world], size, launches, FEWER)
     shares = np.array(_shares(tally))
     gated = shares[tally.gates]
     assert gated.size
-    assert (gated >= 0.93 - CHANCE).all(), shares
-    assert (gated <= 0.97 + CHANCE).all(), shares
+    assert (gated >= 0.93 - MORE_CHANCE).all(), shares
+    assert (gated <= 0.97 + MORE_CHANCE).all(), shares
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("world", ["usual", "stalls", "bimodal"])
 def test_intervals_over_5_000_queries_cover_p99(world: str) -> None:
-    tally = mix_tally(WORLDS[world], (5_000, 1), RUNS)
+    tally = mix_tally(WORLDS[world], (5_000, 1), FEWER)
     assert tally.gates.all()
-    assert all(share >= 0.95 - CHANCE for share in _shares(tally)), _shares(tally)
+    assert all(share >= 0.95 - MORE_CHANCE for share in _shares(tally)), _shares(tally)
