@@ -380,14 +380,11 @@ class _Stage:
         }
 
     def _warnings(self) -> list[str]:
-        n = sum(not one.steady for one in self.measured)
         told = [one_sided(self.measured), failures(self.measured, self.asked)[0]]
         told = [*filter(None, told), *self.notes]
         told += [note for side in self.sides for note in side.place.notes]
         told += [f"lost: {one}" for one in self.lost]
         told += dict.fromkeys(text for facts in self.facts for text in facts.get("complaints", ()))
-        if n:
-            told.append(f"times still changed after the warm-up in {counted(n, 'launch')}")
         others = self._others()
         if others is not None and others > OTHERS:
             told.append(

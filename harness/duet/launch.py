@@ -58,7 +58,6 @@ class Measured:
     round: NDArray[np.int32]
     first: NDArray[np.int8]
     seconds: float
-    steady: bool
 
     def pairs(self, launch: int) -> Pairs:
         """As :func:`harness.call_pairs.log_ratios` gives them, without the order effect: whoever
@@ -100,7 +99,7 @@ def measure(
         LostError: a process died or hung.
     """
     chosen = np.arange(n_queries) if share.queries is None else np.asarray(share.queries)
-    warm, usual_ns = _warmed_up(processes, chosen, share.warm_up_s, rng)
+    usual_ns = _warmed_up(processes, chosen, share.warm_up_s, rng)
     per_turn = int(np.clip(TURN_NS // max(1, usual_ns), 1, MOST_CALLS))
     walls: list[list[array[int]]] = [[], []]
     order: list[NDArray[np.int64]] = []
@@ -131,7 +130,6 @@ def measure(
         np.array(rounds, dtype=np.int32),
         np.array(firsts, dtype=np.int8),
         seconds=time.monotonic() - begin,
-        steady=warm,
     )
 
 
@@ -152,8 +150,9 @@ def _warmed_up(
     chosen: NDArray[np.int64],
     seconds: float,
     rng: np.random.Generator,
-) -> tuple[bool, int]:
-    """Whether both sides are steady, and nanoseconds of a usual call of the slower one."""
+) -> int:
+    """Call both sides until they are steady, or for ``seconds``; nanoseconds of a usual call of
+    the slower one."""
     states = [SteadyState() for _ in processes]
     begin, calls = time.monotonic(), 0
     order = rng.permutation(chosen).tolist()
@@ -179,4 +178,4 @@ def _warmed_up(
         if late or (steady and calls >= WARM_UP_CALLS):
             break
     answered = [[wall for wall in seen if wall >= 0] or [TURN_NS] for seen in usual]
-    return steady, int(max(np.median(seen) for seen in answered))
+    return int(max(np.median(seen) for seen in answered))

@@ -41,7 +41,6 @@ def launches() -> list[Measured]:
                 whole["round"][own].astype(np.int32),
                 whole["first"][own],
                 seconds=1.0,
-                steady=True,
             )
         )
     return found
@@ -70,7 +69,7 @@ def pool(slower: Slower, rounds: int) -> list[dict[str, float]]:
             both = wall[[1 - side, side]]
             both[1] *= slower(one.wall_ns[0, own], query)
             first = one.first[own] ^ (side == 0)
-            made = Measured(both.astype(np.int64), query, one.round[own], first, 1.0, steady=True)
+            made = Measured(both.astype(np.int64), query, one.round[own], first, 1.0)
             pairs = made.pairs(0)
             found.append({name: gate.of(pairs) for name, gate in GATES.items()})
     return found
