@@ -17,7 +17,7 @@ from harness.cli.console import (
     say,
     show,
 )
-from harness.cli.measuring import add_retriever
+from harness.cli.measuring import add_dataset, add_retriever
 
 if TYPE_CHECKING:
     from harness.experiment import Experiment
@@ -55,15 +55,7 @@ def add_submit(commands: Any) -> None:
 
 def _add_search(parser: argparse.ArgumentParser, *, k: int, dataset: str | None) -> None:
     add_retriever(parser)
-    parser.add_argument(
-        "--dataset",
-        default=dataset,
-        required=dataset is None,
-        metavar="NAME_OR_PATH",
-        help="name or folder" + (f" (default: {dataset})" if dataset else ""),
-    )
-    parser.add_argument("--split", default="test", help="split of the judgements (default: test)")
-    parser.add_argument("--k", type=int, default=k, help=f"hits per query (default: {k})")
+    add_dataset(parser, dataset, k=k)
 
 
 def _searched_once(options: argparse.Namespace, *, every_query: bool = False) -> Experiment:

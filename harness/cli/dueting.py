@@ -17,6 +17,7 @@ from harness.cli.console import (
     say,
     show,
 )
+from harness.cli.measuring import add_dataset
 
 if TYPE_CHECKING:
     from harness.duet.controller import DuetProtocol
@@ -58,14 +59,7 @@ def add_duet(commands: Any) -> None:
         metavar="KEY=VALUE",
         help="override parameters of both sides by dotted path",
     )
-    duet.add_argument(
-        "--dataset",
-        default="science-mini",
-        metavar="NAME_OR_PATH",
-        help="name or folder (default: science-mini)",
-    )
-    duet.add_argument("--split", default="test", help="split of the judgements (default: test)")
-    duet.add_argument("--k", type=int, default=10, help="hits per query (default: 10)")
+    add_dataset(duet)
     duet.add_argument("--out", type=Path, metavar="DIR", help="folder of the record")
     add_environments(duet)
     duet.add_argument(

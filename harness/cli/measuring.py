@@ -142,17 +142,37 @@ def add_retriever(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_measuring(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
-    """How to measure, and on what; with ``several`` on more than one dataset."""
+def add_dataset(
+    parser: argparse.ArgumentParser, default: str | None = "science-mini", *, k: int = 10
+) -> None:
+    """On which data, and how deep; without ``default`` a dataset has to be named."""
     parser.add_argument(
         "--dataset",
-        nargs="+" if several else None,
-        default=None if several else "science-mini",
+        default=default,
+        required=default is None,
         metavar="NAME_OR_PATH",
-        help=f"{'names or folders' if several else 'name or folder'} (default: science-mini)",
+        help="name or folder" + (f" (default: {default})" if default else ""),
     )
+    _add_depth(parser, k)
+
+
+def _add_depth(parser: argparse.ArgumentParser, k: int) -> None:
     parser.add_argument("--split", default="test", help="split of the judgements (default: test)")
-    parser.add_argument("--k", type=int, default=10, help="hits per query (default: 10)")
+    parser.add_argument("--k", type=int, default=k, help=f"hits per query (default: {k})")
+
+
+def add_measuring(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
+    """How to measure, and on what; with ``several`` on more than one dataset."""
+    if several:
+        parser.add_argument(
+            "--dataset",
+            nargs="+",
+            metavar="NAME_OR_PATH",
+            help="names or folders (default: science-mini)",
+        )
+        _add_depth(parser, 10)
+    else:
+        add_dataset(parser)
     parser.add_argument(
         "--metrics", nargs="+", action="extend", default=[], metavar="METRIC", help="nDCG@10 R@100"
     )

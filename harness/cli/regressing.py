@@ -21,6 +21,7 @@ from harness.cli.console import (
     show,
 )
 from harness.cli.dueting import add_environments, setup_of
+from harness.cli.measuring import add_dataset, add_retriever
 
 if TYPE_CHECKING:
     from harness.duet.result import DuetResult
@@ -86,28 +87,8 @@ def add_regress(commands: Any) -> None:
 
 def _add_subject(parser: argparse.ArgumentParser) -> None:
     """What is measured, and where its baselines and limits are."""
-    parser.add_argument(
-        "--retriever",
-        required=True,
-        metavar="NAME_OR_YAML",
-        help="config name, YAML file, mod:Class",
-    )
-    parser.add_argument(
-        "--set",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="KEY=VALUE",
-        help="override parameters of the retriever by dotted path",
-    )
-    parser.add_argument(
-        "--dataset",
-        default="science-mini",
-        metavar="NAME_OR_PATH",
-        help="name or folder (default: science-mini)",
-    )
-    parser.add_argument("--split", default="test", help="split of the judgements (default: test)")
-    parser.add_argument("--k", type=int, default=10, help="hits per query (default: 10)")
+    add_retriever(parser)
+    add_dataset(parser)
     parser.add_argument(
         "--policy", type=Path, metavar="FILE", help="limits (default: configs/policy.yaml)"
     )

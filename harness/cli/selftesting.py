@@ -16,6 +16,7 @@ from harness.cli.console import (
     say,
     show,
 )
+from harness.cli.measuring import add_dataset
 
 
 def add_selftest(commands: Any) -> None:
@@ -32,14 +33,7 @@ def add_selftest(commands: Any) -> None:
         metavar="NAME_OR_YAML",
         help="measure this one (default: a matrix product of about 2 ms)",
     )
-    parser.add_argument(
-        "--dataset",
-        default="science-mini",
-        metavar="NAME_OR_PATH",
-        help="name or folder (default: science-mini)",
-    )
-    parser.add_argument("--split", default="test", help="split of the judgements (default: test)")
-    parser.add_argument("--k", type=int, default=10, help="hits per query (default: 10)")
+    add_dataset(parser)
     add_format(parser)
     parser.set_defaults(run=_selftest)
 
