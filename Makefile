@@ -29,12 +29,16 @@ BENCH := $(BIN)/retrieval-bench
 PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile
 HOW = --split "$(SPLIT)" --k $(K) $(ARGS)
 
+# Packages are installed without byte code, which takes longer than all else; where none may be kept, each process
+# would compile everything anew.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
-.PHONY: help setup check test tools bench compare report tune duet baseline regress selftest history reproduce perf list format clean
+.PHONY: help setup check test test-all tools bench compare report tune duet baseline regress selftest history reproduce perf list format clean
 
 help: ## show this help
 	@echo "Targets:"
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo "Examples:"
 	@echo '  make bench RETRIEVER=hybrid'
@@ -75,20 +79,20 @@ history: $(READY) ## its saved runs over time and revisions, results/history.svg
 list: $(READY) ## retrievers, readers, datasets and metrics that can be named
 	@$(BENCH) list
 
-# Tests start many processes. Where byte code may not be kept, each of them would compile everything.
-check test: export PYTHONDONTWRITEBYTECODE :=
-
 check: $(READY) ## the fast gate: format, lint, types, fast tests
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/python -m pytest -q $(PARALLEL) --hypothesis-profile gate -m "not slow and not dense and not install and not realdata"
 
-test: $(READY) ## all tests; real data too where BENCH_DATA names its folder
+test: $(READY) ## the tests; real data too where BENCH_DATA names its folder
+	@$(BIN)/python -m pytest -q $(PARALLEL) -m "not long"
+
+test-all: $(READY) ## all tests, also studies by simulation and installations, which take some minutes more
 	@$(BIN)/python -m pytest -q $(PARALLEL)
 
 tools: $(READY) ## install other evaluation tools, so that `make test` compares with them, too
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dense,korean,dev,tools]'
+	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt --editable '.[dense,korean,dev,tools]'
 
 reproduce: $(READY) ## published numbers beside what the data at hand give: PAPER, BENCH_DATA
 	@$(BENCH) reproduce $(if $(PAPER),--paper $(PAPER)) $(ARGS)
@@ -110,6 +114,6 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "'$(PYTHON)' lacks the venv module: install it (Debian and Ubuntu: apt install python3-venv), or name another Python: make PYTHON=python3.12" >&2; exit 2; }
 	@echo "Setting up $(VENV): once, some minutes, about 2.5 GB ..." >&2
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt torch $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dense,korean,dev]'
+	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt torch $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
+	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt --editable '.[dense,korean,dev]'
 	@touch $@

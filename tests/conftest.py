@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+# Other tools compile for minutes what they then run for seconds; their figures are the same.
+os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
+
 settings.register_profile("gate", max_examples=25)  # of `make check`
 settings.register_profile("all", max_examples=50)
 settings.load_profile("all")

@@ -441,6 +441,7 @@ class TestLatency:
         assert "(was 0.1)" in run.out
 
     @pytest.mark.slow
+    @pytest.mark.long
     def test_a_real_slow_down_is_found_by_a_real_duet(self, project: Path) -> None:
         """Nothing stands in for anything here: two revisions, processes of their own."""
         policy(project, LATENCY)

@@ -14,7 +14,7 @@ from tests.cli.project import make_project
 
 ROOT = Path(__file__).parents[2]
 
-pytestmark = [pytest.mark.install, pytest.mark.slow]
+pytestmark = [pytest.mark.install, pytest.mark.slow, pytest.mark.long]
 
 
 def _run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:

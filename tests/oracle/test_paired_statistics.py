@@ -159,6 +159,7 @@ def _counted(counts: dict[float, int]) -> Floats:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 class TestBySimulation:
     @pytest.mark.parametrize("name", ["usual", "sparse", "unlike"])
     def test_under_the_null_five_percent_tests_reject_in_four_to_six(self, name: str) -> None:

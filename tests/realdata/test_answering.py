@@ -24,7 +24,10 @@ def answered(
     return answer_questions(experiment, predictions, name="saved")
 
 
-@pytest.mark.parametrize("name", ["pred_bert_single.json", "pred_nlnet_single.json"])
+@pytest.mark.parametrize(
+    "name",
+    ["pred_bert_single.json", pytest.param("pred_nlnet_single.json", marks=pytest.mark.long)],
+)
 def test_saved_predictions_score_as_the_official_script_says(bench_data: Path, name: str) -> None:
     folder = bench_data / "reader" / "squad2-dev"
     result = answered(folder, "dev", folder / name)

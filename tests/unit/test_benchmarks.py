@@ -66,6 +66,7 @@ def run_quickly(folder: Path, *names: str) -> dict[str, list[dict[str, object]]]
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_all_but_encoding_can_be_measured(tmp_path: Path) -> None:
     for package in ("pytrec_eval", "ranx"):
         pytest.importorskip(package)
@@ -79,6 +80,7 @@ def test_all_but_encoding_can_be_measured(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.dense
 def test_a_second_dense_run_can_be_measured(tmp_path: Path) -> None:
     for package in ("sentence_transformers", "faiss"):

@@ -296,6 +296,7 @@ def test_pip_keeps_to_what_the_harness_needs(
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_project_that_only_setup_py_knows_is_built_from_a_copy(
     project: GitProject, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
