@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.errors import counted
-from harness.figures import interval_of, ms_text, quality_text
+from harness.figures import interval_of, ms_text, quality_text, signed
 from harness.history.files import Found
 from harness.history.lines import P50, P95, Line, Step, Subject
 from harness.history.records import Figure, SavedRun
@@ -278,7 +278,7 @@ def step_words(subject: Subject, step: Step, *, lined: bool = True) -> list[str]
     on_line = f"line {step.line}, " if lined else ""
     form = ms_text if step.figure == P50 else quality_text
     a, b = (form(value) for value in step.values)
-    change = change_text(step.change) if step.figure == P50 else f"{step.change:+.4f}"
+    change = change_text(step.change) if step.figure == P50 else signed(step.change)
     told = f"largest step of {step.figure}: {change} from {names[0]} to {names[1]}"
     told += f" ({on_line}{a} to {b}{' ms' if step.figure == P50 else ''})"
     if step.figure != P50:

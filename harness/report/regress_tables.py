@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.duet.result import WORDS
 from harness.errors import counted
-from harness.figures import interval_of, ms_text, p_text, quality_text
+from harness.figures import interval_of, ms_text, p_text, quality_text, signed
 from harness.regress.gate import Regression
 from harness.regress.latency import LatencyGate, LatencyResult
 from harness.regress.quality import ChangedQuery, QualityGate, QualityResult
@@ -95,7 +95,7 @@ def _quality_row(gate: QualityGate) -> tuple[str, ...]:
         gate.metric,
         quality_text(gate.before),
         quality_text(gate.now),
-        "-" if gate.difference is None else f"{gate.difference:+.4f}",
+        signed(gate.difference),
         f"{-gate.limit:g}",
         WORDS[gate.verdict],
     )
