@@ -311,7 +311,7 @@ class TestQuality:
         baseline(run)
         assert regress(run, "--format", "markdown") == 0
         assert run.out.startswith("**PASS: mine on data (test), k = 10**")
-        assert "| nDCG@10 | 1.0000 | 1.0000 | +0.0000 | -0.01 | PASS |" in run.out
+        assert "| nDCG@10 | 1.0000 | 1.0000 | 0.0000 | -0.01 | PASS |" in run.out
 
 
 class TestAccept:
