@@ -9,7 +9,9 @@ Source: Bulej et al. (2020), Duet Benchmarking, for paired calls.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +21,12 @@ from harness.percentiles import Clusters, clusters
 
 TRIM = 0.2
 """Share of the queries that is left out at either end."""
+
+STALL = 2.0
+"""Standard deviations from what is usual for its query, at which a call counts for the tail."""
+
+_SD_OF_MAD = 1.4826
+"""The standard deviation of normal values over the median of their distances from the middle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +57,20 @@ class Pairs:
     def launches(self) -> int:
         """How many processes."""
         return len(np.unique(self.launch))
+
+    @classmethod
+    def joined(cls, launches: Sequence[Pairs]) -> Pairs:
+        """Those of several launches, which are numbered in the given order."""
+        arrays = (
+            np.concatenate([getattr(one, name) for one in launches])
+            for name in ("log_a", "log_b", "round", "position", "query")
+        )
+        log_a, log_b, round_, position, query = arrays
+        numbers = np.arange(len(launches), dtype=np.int32)
+        launch = np.repeat(numbers, [len(one.query) for one in launches])
+        return cls(
+            log_a, log_b, launch, round_, position, query, sum(one.failed for one in launches)
+        )
 
     def take(self, which: NDArray[np.bool_]) -> Pairs:
         """Some of them."""
@@ -120,18 +142,38 @@ def typical_thetas(pairs: Pairs, groups: Clusters) -> NDArray[np.float64]:
 
 def tail_thetas(pairs: Pairs, level: float = 95.0) -> NDArray[np.float64]:
     """For each launch the log ratio of the two sides' ``level``-th percentile over queries, each
-    by the median of its calls."""
+    by the median of its calls, once :func:`stalls_cut` has been there."""
+    pairs = stalls_cut(pairs)
     launches = np.unique(pairs.launch)
-    return np.array([tail_theta(pairs.take(pairs.launch == one), level) for one in launches])
+    return np.array([_tail_theta(pairs.take(pairs.launch == one), level) for one in launches])
 
 
-def tail_theta(pairs: Pairs, level: float = 95.0) -> float:
-    """The same over all ``pairs`` as one."""
+def _tail_theta(pairs: Pairs, level: float) -> float:
     ends = [
         harrell_davis(np.exp(medians(log, pairs.query)), level)
         for log in (pairs.log_a, pairs.log_b)
     ]
     return math.log(ends[1] / ends[0])
+
+
+def stalls_cut(pairs: Pairs) -> Pairs:
+    """With calls that took far longer, or shorter, than is usual for their query on their side
+    counted as :data:`STALL` standard deviations from there.
+
+    The machine stalls some calls. Among a few calls of each query these would be the slow queries,
+    and one launch's 95th percentile a matter of luck. What is usual is the median over all
+    launches; the standard deviation is that of all calls around it, by the median of their
+    distances. Source: Tukey & McLaughlin (1963) for winsorising; decision record 0036.
+    """
+    sides = [(log, medians(log, pairs.query)) for log in (pairs.log_a, pairs.log_b)]
+    _, at = np.unique(pairs.query, return_inverse=True)
+    away = [log - usual[at] for log, usual in sides]
+    most = STALL * _SD_OF_MAD * float(np.median(np.abs(away)))
+    log_a, log_b = (
+        usual[at] + np.clip(distance, -most, most)
+        for (_, usual), distance in zip(sides, away, strict=True)
+    )
+    return replace(pairs, log_a=log_a, log_b=log_b)
 
 
 def theta(log_ratio: NDArray[np.float64], query: NDArray[np.integer]) -> float:
@@ -152,15 +194,20 @@ def trimmed_mean(values: NDArray[np.float64], cut: float = TRIM) -> float:
 def harrell_davis(values: NDArray[np.float64], level: float) -> float:
     """The ``level``-th percentile as a weighted mean of all ordered values, steadier than one or
     two of them. Source: Harrell & Davis (1982), Biometrika 69:635-640."""
+    return float(_shares(len(values), level) @ np.sort(values))
+
+
+@lru_cache(maxsize=64)
+def _shares(n: int, level: float) -> NDArray[np.float64]:
     from scipy.special import betainc
 
-    n, p = len(values), level / 100
-    shares = betainc((n + 1) * p, (n + 1) * (1 - p), np.arange(n + 1) / n)
-    return float(np.diff(shares) @ np.sort(values))
+    p = level / 100
+    return np.diff(betainc((n + 1) * p, (n + 1) * (1 - p), np.arange(n + 1) / n))
 
 
 def medians(values: NDArray[np.float64], group: NDArray[np.integer]) -> NDArray[np.float64]:
     """The median of each group that occurs, by rising number of the group."""
-    from scipy.ndimage import median
-
-    return np.asarray(median(values, group, np.unique(group)), dtype=np.float64)
+    order = np.lexsort((values, group))
+    _, start, count = np.unique(group[order], return_index=True, return_counts=True)
+    ordered = values[order]
+    return np.asarray((ordered[start + (count - 1) // 2] + ordered[start + count // 2]) / 2)

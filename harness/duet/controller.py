@@ -15,7 +15,7 @@ from harness.call_pairs import Pairs
 from harness.duet import revisions
 from harness.duet.decision import Trial, overall
 from harness.duet.failures import failures, one_sided
-from harness.duet.gates import GATES
+from harness.duet.gates import GATES, thetas
 from harness.duet.launch import Measured, Share, measure
 from harness.duet.power import visible
 from harness.duet.process import BrokenSideError, LostError, SideProcess
@@ -58,7 +58,7 @@ class DuetProtocol:
 
     seconds: float = 1.0
     queries: int = MOST_QUERIES
-    warm_up_s: float = 1.0
+    warm_up_s: float = 0.5
     most_s: float | None = None
     timeout_s: float = 60.0
     threads: int = 1
@@ -149,7 +149,7 @@ class _Stage:
         self.chosen: list[int] | None = None
         self.other_rankings: int | None = None
         self.notes: list[str] = []
-        self.trial: Trial | None = None
+        self.trial: Trial[Pairs] | None = None
         self.unjudged: list[GateResult] = []
 
     def play(self) -> DuetResult:
@@ -300,10 +300,10 @@ class _Stage:
                     )
             if not limits:
                 raise _RefusedError(Verdict.MISSING, "too few queries for every gate")
-            self.trial = Trial(limits)
+            self.trial = Trial(limits, thetas)
         elif any(answered < GATES[name].queries for name in self.trial.limits):
             raise _RefusedError(Verdict.MISSING, "calls fail that did not fail before")
-        self.trial.add({name: GATES[name].of(pairs) for name in self.trial.limits})
+        self.trial.add(pairs)
 
     def _result(self) -> DuetResult:
         judged = () if self.trial is None else tuple(map(_foreseen, self.trial.results()))

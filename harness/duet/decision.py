@@ -13,8 +13,9 @@ unit; Holm (1979) for several gates. The two parts are decision record 0033.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -73,31 +74,36 @@ class Judged:
         return math.exp(self.mean - half), math.exp(self.mean + half)
 
 
+Launch = TypeVar("Launch")
+
+
 @dataclass(slots=True)
-class Trial:
+class Trial(Generic[Launch]):
     """Takes in launches until it is :attr:`over`.
 
     Attributes:
         limits: name of each gate that is judged -> its largest acceptable slow-down, a share.
-        first, again: by launch of each part, name of the gate -> log ratio.
+        thetas: name of a gate, launches -> the log ratio of side b over side a in each.
+        first, again: launches of each part.
         signs: gates that leaned towards slower when the first part ended.
     """
 
     limits: Mapping[str, float]
+    thetas: Callable[[str, Sequence[Launch]], Sequence[float]]
     search: Sequence[int] = SEARCH
     confirm: Sequence[int] = CONFIRM
-    first: list[Mapping[str, float]] = field(default_factory=list)
-    again: list[Mapping[str, float]] = field(default_factory=list)
+    first: list[Launch] = field(default_factory=list)
+    again: list[Launch] = field(default_factory=list)
     signs: tuple[str, ...] = ()
     over: bool = False
     verdicts: dict[str, Verdict] = field(default_factory=dict)
 
-    def add(self, thetas: Mapping[str, float]) -> None:
-        """One more launch: name of each gate -> log ratio of side b over side a."""
+    def add(self, launch: Launch) -> None:
+        """One more launch."""
         if self.over:
             raise ValueError("the trial is over")
         part = self.again if self.signs else self.first
-        part.append(thetas)
+        part.append(launch)
         if self.signs and len(part) in self.confirm:
             self._look_again()
         elif not self.signs and len(part) in self.search:
@@ -132,9 +138,9 @@ class Trial:
             }
         )
 
-    def _seen(self, part: Sequence[Mapping[str, float]]) -> dict[str, Judged]:
+    def _seen(self, part: Sequence[Launch]) -> dict[str, Judged]:
         return {
-            name: Judged.of([one[name] for one in part], GATES[name].delta, limit)
+            name: Judged.of(self.thetas(name, part), GATES[name].delta, limit)
             for name, limit in self.limits.items()
         }
 

@@ -1,13 +1,17 @@
-"""What a duet looks at: three figures, each a log ratio of the two sides in every launch."""
+"""What a duet looks at: three figures, each a log ratio of the two sides in every launch.
+
+Which queries are slow is a matter of all launches together: in one of them, with a call or two of
+each query, those that happened to be interrupted look slowest (decision record 0036)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from harness.call_pairs import Pairs, medians, tail_theta, theta
+from harness.call_pairs import Pairs, medians, tail_thetas, theta
 
 SLOWEST = 0.2
 """Share of the queries that are the slow ones."""
@@ -23,7 +27,7 @@ class Gate:
         delta: slower by no more than this counts as no difference.
         limit: slower by less than this is acceptable, where no policy says otherwise.
         queries: fewest queries it can be told from.
-        of: the log ratio of one launch.
+        of: launches -> the log ratio of each; their mean is the figure.
     """
 
     name: str
@@ -31,29 +35,40 @@ class Gate:
     delta: float
     limit: float
     queries: int
-    of: Callable[[Pairs], float]
+    of: Callable[[Sequence[Pairs]], NDArray[np.float64]]
 
 
-def _typical(pairs: Pairs) -> float:
-    return theta(pairs.log_ratio, pairs.query)
+def _typical(launches: Sequence[Pairs]) -> NDArray[np.float64]:
+    return np.array([theta(one.log_ratio, one.query) for one in launches])
 
 
-def _slowest(pairs: Pairs) -> float:
+def _slowest(launches: Sequence[Pairs]) -> NDArray[np.float64]:
     """The typical log ratio of the queries that take longest on both sides together: neither side
     has a say of its own in which they are."""
-    together = medians(pairs.log_a + pairs.log_b, pairs.query)
-    queries = np.unique(pairs.query)
+    whole = Pairs.joined(launches)
+    queries = np.unique(whole.query)
+    together = medians(whole.log_a + whole.log_b, whole.query)
     n = max(1, int(SLOWEST * len(queries)))
-    slow = np.isin(pairs.query, queries[np.argsort(-together, kind="stable")[:n]])
-    return theta(pairs.log_ratio[slow], pairs.query[slow])
+    slow = queries[np.argsort(-together, kind="stable")[:n]]
+    return _typical([one.take(np.isin(one.query, slow)) for one in launches])
+
+
+def _tail(launches: Sequence[Pairs]) -> NDArray[np.float64]:
+    return tail_thetas(Pairs.joined(launches))
 
 
 GATES = {
     gate.name: gate
     for gate in (
         Gate("p50", "usual queries", 0.01, 0.05, 10, _typical),
-        Gate("p95", "95th percentile over queries", 0.03, 0.10, 200, tail_theta),
+        Gate("p95", "95th percentile over queries", 0.03, 0.10, 200, _tail),
         Gate("slowest-fifth", "the slowest fifth of the queries", 0.02, 0.10, 50, _slowest),
     )
 }
 """By name. The figures delta are those of the measuring protocol, ``harness/docs/measuring.md``."""
+
+
+def thetas(gate: str, launches: Sequence[Pairs]) -> list[float]:
+    """The log ratio of each launch, by the name of the gate."""
+    found: list[float] = GATES[gate].of(launches).tolist()
+    return found

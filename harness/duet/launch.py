@@ -37,7 +37,7 @@ class Share:
     """
 
     seconds: float
-    warm_up_s: float = 1.0
+    warm_up_s: float = 0.5
     queries: Sequence[int] | None = None
     flip: bool = False
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from harness.duet.controller import DuetProtocol, duet
 from harness.duet.decision import Trial, overall
-from harness.duet.gates import GATES
+from harness.duet.gates import GATES, thetas
 from harness.duet.result import WORDS, DuetResult
 from harness.duet.sides import Place, Side
 from harness.experiment import Reporter
@@ -82,8 +82,12 @@ class Played:
         common = set.intersection(*filter(None, figures)) if usable else set()
         if not common:
             return []
-        pairs = [launch.pairs(at) for result in usable for at, launch in enumerate(result.launched)]
-        return [{name: GATES[name].of(one) for name in GATES if name in common} for one in pairs]
+        found = []
+        for result in usable:
+            pairs = [launch.pairs(at) for at, launch in enumerate(result.launched)]
+            columns = [thetas(name, pairs) for name in common]
+            found += [dict(zip(common, row, strict=True)) for row in zip(*columns, strict=True)]
+        return found
 
 
 @dataclass(slots=True)
@@ -261,7 +265,7 @@ def fail_rate(
     """
     fails = 0
     for _ in range(replays):
-        trial = Trial({name: GATES[name].limit for name in pool[0]})
+        trial = Trial({name: GATES[name].limit for name in pool[0]}, _by_name)
         n = 0
         while not trial.over and (launches is None or n < launches):
             drawn = pool[int(rng.integers(len(pool)))]
@@ -269,6 +273,10 @@ def fail_rate(
             n += 1
         fails += WORDS[overall(trial.results())] == "FAIL"
     return fails / replays
+
+
+def _by_name(gate: str, launches: Sequence[Mapping[str, float]]) -> list[float]:
+    return [one[gate] for one in launches]
 
 
 def _visible(

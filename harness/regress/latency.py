@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from harness.call_pairs import Pairs
-from harness.duet.gates import GATES
+from harness.duet.gates import GATES, thetas
 from harness.duet.result import WORDS, DuetResult
 from harness.errors import HarnessError, counted
 from harness.regress.baseline import LatencyBaseline, protocol_of
@@ -221,7 +221,7 @@ def _looked_at(
         if len(queries) < GATES[name].queries:
             unsupported.append(f"{name}: {len(queries)} queries, it takes {GATES[name].queries}")
         else:
-            ratio = math.exp(GATES[name].of(pairs))
+            ratio = math.exp(*thetas(name, [pairs]))
             gates.append(LatencyGate(name, Verdict.EQUIVALENT, limit, ratio))
     if not gates:
         why = f"too few queries: {'; '.join(unsupported)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from harness.errors import counted
 from harness.figures import p_text
@@ -30,8 +30,8 @@ def outcome_tables(report: OutcomeReport, name: str = "records") -> list[Table]:
     tables = [
         Table(
             f"{name}: outcomes of answers, in percent",
-            ("", "n", *_interleaved(_COLUMNS, "95 %")),
-            [(system.name, f"{system.n:,}", *_with_intervals(system)) for system in whole.systems],
+            ("", "n", *_COLUMNS),
+            [row for system in whole.systems for row in _with_intervals(system)],
             notes=_rate_notes(),
         )
     ]
@@ -79,32 +79,33 @@ def _by_group(groups: OutcomeGroups) -> Table:
 
 def _tests(what: str, groups: Sequence[OutcomeGroup], *, named: bool = False) -> Table:
     rows: list[tuple[str, ...]] = []
-    rules = []
+    rules, n = [], 0
     for group in groups:
         rules.append(len(rows))
         pairs = dict.fromkeys((pair.a, pair.b) for pair in group.comparisons)
         for a, b in pairs:
             tests = [pair for pair in group.comparisons if (pair.a, pair.b) == (a, b)]
-            cells = [cell for test in tests for cell in (_points(test), _p(test))]
-            rows.append((*([group.label] if named else []), f"{b} - {a}", *cells))
-    titles = _interleaved(_COLUMNS[:3], "p")
+            label = [group.label] if named else []
+            rows.append((*label, b, *map(_points, tests)))
+            rows.append((*([""] * len(label)), f"- {a}", *map(_p, tests)))
+            n += len(tests)
     return Table(
         f"Differences, {what}, in points",
-        (*([""] if named else []), "", *titles),
+        (*([""] if named else []), "", *_COLUMNS[:3]),
         rows,
         rules=rules[1:],
-        notes=[f"p: {TEST}: {3 * len(rows)} here; * marks p below {ALPHA:g}"],
+        notes=[f"below each its p: {TEST}: {n} here; * marks p below {ALPHA:g}"],
         words=(0, 1) if named else (0,),
     )
 
 
-def _interleaved(names: Iterable[str], between: str) -> list[str]:
-    return [cell for name in names for cell in (name, between)]
-
-
-def _with_intervals(system: SystemOutcomes) -> list[str]:
+def _with_intervals(system: SystemOutcomes) -> list[tuple[str, ...]]:
+    """Two rows: the rates, and below each its interval."""
     rates = [*(system.rates[rate] for rate in RATES), system.rates[ADJUSTED]]
-    return [cell for rate in rates for cell in (_percent(rate), _ends(rate))]
+    return [
+        (system.name, f"{system.n:,}", *map(_percent, rates)),
+        ("", "", *map(_ends, rates)),
+    ]
 
 
 def _percent(rate: Rate) -> str:
@@ -121,7 +122,10 @@ def _ends(rate: Rate) -> str:
 
 
 def _points(pair: Paired) -> str:
-    return "-" if pair.difference is None else f"{100 * pair.difference:+.2f}"
+    if pair.difference is None:
+        return "-"
+    text = f"{100 * pair.difference:+.2f}"
+    return text[1:] if float(text) == 0 else text
 
 
 def _p(pair: Paired) -> str:

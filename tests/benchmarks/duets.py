@@ -63,7 +63,7 @@ def _play(asked: argparse.Namespace, dataset: Path) -> None:
 def _line(result: DuetResult, asked: argparse.Namespace, seed: int) -> dict[str, Any]:
     return {
         "kind": asked.kind,
-        "neighbours": asked.neighbours,
+        "beside": asked.beside or f"{asked.neighbours} sorting",
         "seed": seed,
         "verdict": result.word,
         "launches": result.launches,
@@ -82,19 +82,19 @@ def _line(result: DuetResult, asked: argparse.Namespace, seed: int) -> dict[str,
 
 def _spread(result: DuetResult) -> float:
     """Of the typical log ratio, from launch to launch."""
-    from harness.duet.gates import GATES
+    from harness.duet.gates import thetas
 
-    values = [GATES["p50"].of(one.pairs(0)) for one in result.launched]
+    values = thetas("p50", [one.pairs(0) for one in result.launched])
     return round(float(np.std(values, ddof=1)), 5) if len(values) > 1 else float("nan")
 
 
 def summary(file: Path) -> Table:
     """What the lines of a file say, by kind and number of neighbours."""
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    groups = sorted({(line["kind"], line["neighbours"]) for line in lines})
+    groups = sorted({(line["kind"], line["beside"]) for line in lines})
     rows = []
-    for kind, neighbours in groups:
-        own = [line for line in lines if (line["kind"], line["neighbours"]) == (kind, neighbours)]
+    for kind, beside in groups:
+        own = [line for line in lines if (line["kind"], line["beside"]) == (kind, beside)]
         words = [sum(line["verdict"] == word for line in own) for word in _WORDS]
         fails = [line for line in own if line["verdict"] == "FAIL"]
         soon = sum(line["measured_s"] <= WITHIN_S for line in fails)
@@ -102,7 +102,7 @@ def summary(file: Path) -> Table:
         rows.append(
             [
                 kind,
-                str(neighbours),
+                beside,
                 str(len(own)),
                 *map(str, words),
                 str(soon),
@@ -112,9 +112,8 @@ def summary(file: Path) -> Table:
                 f"{100 * np.mean([line['others'] or 0 for line in own]):.0f}",
             ]
         )
-    columns = ("side b", "busy", "n", "F", "P", "I", "N", "F soon", "s", "most", "sd", "others")
+    columns = ("side b", "beside", "n", "F", "P", "I", "N", "F soon", "s", "most", "sd", "others")
     notes = (
-        "busy: processes beside",
         f"F: FAIL, P: PASS, I: INCONCLUSIVE, N: NOT MEASURED; F soon: FAIL within {WITHIN_S:g} s",
         "s, most: median and longest measuring in seconds",
         "sd: of the typical log ratio from launch to launch, in %",
@@ -162,7 +161,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.duets", description=__doc__)
     parser.add_argument("--kind", choices=KINDS, default="equal")
     parser.add_argument("--n", type=int, default=10, help="how many duets")
-    parser.add_argument("--neighbours", type=int, default=0, help="busy processes beside them")
+    parser.add_argument("--neighbours", type=int, default=0, help="sorting processes beside them")
+    parser.add_argument("--beside", metavar="TEXT", help="what else runs, for the record")
     parser.add_argument("--seed", type=int, default=1, help="of the first duet")
     parser.add_argument("--json", type=Path, required=True, metavar="FILE")
     parser.add_argument("--summary", action="store_true", help="only sum up what the file holds")

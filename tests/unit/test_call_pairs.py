@@ -8,8 +8,12 @@ import pytest
 from numpy.typing import NDArray
 
 from harness.call_pairs import (
+    STALL,
+    Pairs,
     harrell_davis,
     log_ratios,
+    medians,
+    stalls_cut,
     tail_thetas,
     theta,
     trimmed_mean,
@@ -166,3 +170,43 @@ def test_the_tail_is_the_ratio_of_the_slow_ends_of_each_launch() -> None:
     pairs = log_ratios(timings(base), timings(base * slow))
     assert np.exp(tail_thetas(pairs)) == pytest.approx([2.0] * 5, rel=0.02)
     assert np.exp(typical_thetas(*whole_clusters(pairs))) == pytest.approx([1.0] * 5, abs=1e-5)
+
+
+def test_stalled_calls_do_not_make_the_tail() -> None:
+    a = np.random.default_rng(4).lognormal(0, 0.01, (6, 1, 200)) * np.linspace(1, 3, 200)
+    b = a.copy()
+    b[2, 0, :20] *= 50  # one launch was interrupted in a tenth of the quickest queries
+    ratios = np.exp(tail_thetas(log_ratios(timings(a), timings(b))))
+    assert ratios == pytest.approx([1.0] * 6, abs=0.01)
+
+
+def test_a_stall_counts_as_two_deviations_from_what_is_usual_for_its_query_on_its_side() -> None:
+    rng = np.random.default_rng(5)
+    noise = rng.normal(0, 0.1, (2, 50, 40))
+    noise[0, 3, 7] = 4.0
+    query = np.tile(np.arange(40, dtype=np.int32), 50)
+    launch = np.repeat(np.arange(50), 40).astype(np.int32)
+    log_a, log_b = noise.reshape(2, -1) + query * 0.2
+    zeros = np.zeros(2000, dtype=np.int32)
+    cut = stalls_cut(Pairs(log_a, log_b + 1, launch, zeros, zeros, query))
+    at = 3 * 40 + 7
+    usual = float(np.median(log_a[query == 7]))
+    assert cut.log_a[at] - usual == pytest.approx(STALL * 0.1, rel=0.06)
+    same = np.abs(log_a - medians(log_a, query)[query]) < STALL * 0.09
+    assert cut.log_a[same] == pytest.approx(log_a[same])
+    assert cut.log_b - log_b == pytest.approx(np.ones(2000), abs=0.35)
+
+
+def test_medians_are_those_of_each_group() -> None:
+    rng = np.random.default_rng(6)
+    values, group = rng.normal(size=97), rng.integers(3, 20, 97)
+    by_hand = [np.median(values[group == one]) for one in np.unique(group)]
+    assert medians(values, group) == pytest.approx(by_hand)
+
+
+def test_joined_launches_are_numbered_anew() -> None:
+    a = lognormal(8, 2, 3, 4)
+    one = log_ratios(timings(a), timings(2 * a))
+    both = Pairs.joined([one, one.take(one.launch == 1)])
+    assert np.bincount(both.launch).tolist() == [24, 12]
+    assert both.log_ratio == pytest.approx(np.full(36, math.log(2)), abs=1e-5)

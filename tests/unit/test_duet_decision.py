@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
@@ -15,6 +16,10 @@ from harness.types import Verdict
 LIMITS = {"p50": 0.05, "p95": 0.10, "slowest-fifth": 0.10}
 
 
+def by_name(gate: str, launches: Sequence[Mapping[str, float]]) -> list[float]:
+    return [one[gate] for one in launches]
+
+
 def played(
     slower: float,
     rng: np.random.Generator,
@@ -22,9 +27,9 @@ def played(
     spread: float = 0.01,
     later: float | None = None,
     slow_fifth: float | None = None,
-) -> Trial:
+) -> Trial[Mapping[str, float]]:
     """A whole trial on launches that differ by ``spread``; ``later``: in the second part."""
-    trial = Trial(LIMITS)
+    trial = Trial(LIMITS, by_name)
     while not trial.over:
         shift = math.log1p(later if later is not None and trial.signs else slower)
         launch = spread * rng.standard_normal()
@@ -126,7 +131,7 @@ def test_stragglers_do_not_fail_equal_sides() -> None:
     rng = np.random.default_rng(11)
     fails = 0
     for _ in range(200):
-        trial = Trial({"p50": 0.05})
+        trial = Trial({"p50": 0.05}, by_name)
         while not trial.over:
             stray = 0.1 * rng.choice([-1, 1]) if rng.random() < 0.2 else 0.0
             trial.add({"p50": stray + 0.005 * rng.standard_normal()})
@@ -135,7 +140,7 @@ def test_stragglers_do_not_fail_equal_sides() -> None:
 
 
 def test_a_trial_that_was_broken_off_is_undecided_or_not_measured() -> None:
-    trial = Trial(LIMITS)
+    trial = Trial(LIMITS, by_name)
     assert overall(trial.results()) is Verdict.MISSING
     for value in (0.0, 0.001, 0.002):
         trial.add(dict.fromkeys(LIMITS, value))
@@ -150,7 +155,7 @@ def test_a_trial_that_is_over_takes_nothing_more() -> None:
 
 
 def test_a_figure_that_still_leans_at_the_last_look_does_not_pass() -> None:
-    trial = Trial({"p50": 0.05})
+    trial = Trial({"p50": 0.05}, by_name)
     for value in (0.06, 0.061, 0.059, 0.06, 0.062):
         trial.add({"p50": value})
     for launch in range(CONFIRM[-1]):

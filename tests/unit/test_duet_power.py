@@ -17,10 +17,10 @@ P50 = GATES["p50"]
 
 def said(thetas: np.ndarray) -> bool:
     """Whether a trial says FAIL to these log ratios."""
-    trial = Trial({"p50": P50.limit})
+    trial = Trial({"p50": P50.limit}, lambda _, launches: launches)
     parts = iter(thetas[: SEARCH[-1]]), iter(thetas[SEARCH[-1] :])
     while not trial.over:
-        trial.add({"p50": float(next(parts[bool(trial.signs)]))})
+        trial.add(float(next(parts[bool(trial.signs)])))
     return overall(trial.results()) is Verdict.WORSE
 
 

@@ -17,8 +17,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from harness.call_pairs import Pairs, medians
 from harness.duet.decision import Trial, overall
-from harness.duet.gates import GATES
+from harness.duet.gates import GATES, thetas
 from harness.duet.launch import Measured
 from harness.duet.result import WORDS
 
@@ -51,16 +52,15 @@ def everywhere(share: float) -> Slower:
 
 
 def in_the_slowest_fifth(share: float) -> Slower:
-    def slower(wall: NDArray[np.int64], query: NDArray[np.int32]) -> NDArray[np.float64]:
-        usual = np.bincount(query, weights=wall) / np.maximum(1, np.bincount(query))
-        return np.where(usual[query] >= np.quantile(usual, 0.8), 1 + share, 1.0)
-
-    return slower
+    wall = np.concatenate([one.wall_ns[0] for one in launches()]).astype(np.float64)
+    usual = medians(wall, np.concatenate([one.query for one in launches()]))
+    slow = np.flatnonzero(usual >= np.quantile(usual, 0.8))
+    return lambda _, query: np.where(np.isin(query, slow), 1 + share, 1.0)
 
 
 @cache
-def pool(slower: Slower, rounds: int) -> list[dict[str, float]]:
-    """Log ratios of every launch, by gate; either side may be the slowed one."""
+def pool(slower: Slower, rounds: int) -> list[Pairs]:
+    """Every launch; either side may be the slowed one."""
     found = []
     for one in launches():
         own = one.round < rounds
@@ -70,8 +70,7 @@ def pool(slower: Slower, rounds: int) -> list[dict[str, float]]:
             both[1] *= slower(one.wall_ns[0, own], query)
             first = one.first[own] ^ (side == 0)
             made = Measured(both.astype(np.int64), query, one.round[own], first, 1.0)
-            pairs = made.pairs(0)
-            found.append({name: gate.of(pairs) for name, gate in GATES.items()})
+            found.append(made.pairs(0))
     return found
 
 
@@ -81,7 +80,7 @@ def verdicts(slower: Slower, replays: int, seed: int, rounds: int = 1) -> dict[s
     counts = dict.fromkeys(WORDS.values(), 0)
     made = 0
     for _ in range(replays):
-        trial = Trial({name: gate.limit for name, gate in GATES.items()})
+        trial = Trial({name: gate.limit for name, gate in GATES.items()}, thetas)
         while not trial.over:
             trial.add(known[int(rng.integers(len(known)))])
         counts[WORDS[overall(trial.results())]] += 1

@@ -196,7 +196,10 @@ def test_tables_show_percent_tests_and_warnings(tmp_path: Path) -> None:
     text = render.plain(outcome_tables(outcome_report(records), "mine.jsonl"))
     assert "50.00" in text
     assert "시험" in text
-    assert "two - one" in text
+    lines = [line.split() for line in text.splitlines()]
+    (at, *_) = [i for i, line in enumerate(lines) if line == ["-", "one", "1", "1", "1"]]
+    assert lines[at - 1] == ["two", "+50.00", "-50.00", "0.00"]
+    assert max(map(len, text.splitlines()[:12])) <= 80
     assert "warning: items without an outcome of one" in text
 
 
