@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from bisect import insort
+from collections import deque
 from collections.abc import Iterable
 from statistics import median
 from typing import Any
@@ -14,8 +15,9 @@ from harness.retriever import Capabilities, RankingLike, Retriever
 from harness.types import Document, Query
 
 _BLOCK = bytes(256)
-_UNITS, _CALIBRATION = 300, 31
-"""Of the work in a block that is timed, and how many such blocks there are."""
+_UNITS, _BLOCKS = 300, 31
+"""Of the work in a block that is timed before the first call, and how many blocks there are. What
+the last so many pieces of work took says what a unit takes."""
 
 
 class Slowed(Retriever):
@@ -38,7 +40,7 @@ class Slowed(Retriever):
         self.slowest = slowest
         self._from_ns = 0.0
         self._times: dict[str, list[int]] = {}
-        self._unit_ns = median(_block_ns() for _ in range(_CALIBRATION)) / _UNITS
+        self._unit_ns = deque((_unit_ns(_UNITS) for _ in range(_BLOCKS)), maxlen=_BLOCKS)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -59,8 +61,14 @@ class Slowed(Retriever):
         took = time.perf_counter_ns() - start
         usual = self._usual(query.id, took)
         if usual >= self._from_ns:
-            _work(round(self.share * usual / self._unit_ns))
+            self._work(self.share * usual)
         return found
+
+    def _work(self, ns: float) -> None:
+        """Work of so many nanoseconds, at the speed that the processor has by now."""
+        units = round(ns / median(self._unit_ns))
+        if units:
+            self._unit_ns.append(_unit_ns(units))
 
     def _usual(self, query_id: str, took: int) -> int:
         """The median call of the query. With a new query, those that are slow change."""
@@ -79,12 +87,9 @@ def _middle(times: list[int]) -> int:
     return times[len(times) // 2]
 
 
-def _work(units: int) -> None:
+def _unit_ns(units: int) -> float:
+    """Do so many units of work; what one took."""
+    start = time.perf_counter_ns()
     for _ in range(units):
         hashlib.blake2b(_BLOCK)
-
-
-def _block_ns() -> int:
-    start = time.perf_counter_ns()
-    _work(_UNITS)
-    return time.perf_counter_ns() - start
+    return (time.perf_counter_ns() - start) / units

@@ -11,7 +11,7 @@ from harness.duet.slowed import Slowed
 from harness.retriever import Retriever
 from harness.types import Document, Query, Ranking
 
-UNIT_NS, CLOCK_NS = 250, 140
+UNIT_NS, CLOCK_NS = 250, 10
 """What a unit of work and a look at the clock take."""
 
 
@@ -20,13 +20,14 @@ class Clock:
 
     def __init__(self) -> None:
         self.now = 0
+        self.unit_ns = UNIT_NS
 
     def perf_counter_ns(self) -> int:
         self.now += CLOCK_NS
         return self.now
 
     def blake2b(self, _: bytes) -> None:
-        self.now += UNIT_NS
+        self.now += self.unit_ns
 
 
 class Steady(Retriever):
@@ -88,3 +89,11 @@ def test_one_slow_call_does_not_change_what_is_usual(clock: Clock) -> None:
 
     retriever.inner.search = stalled.__get__(retriever.inner)  # type: ignore[method-assign]
     assert _took(retriever, clock, 3) == pytest.approx(11.1, abs=0.001)
+
+
+def test_work_stays_the_share_when_the_processor_changes_its_speed(clock: Clock) -> None:
+    retriever = _made(0.1)
+    clock.unit_ns = 2 * UNIT_NS
+    times = [_took(retriever, clock, 3) for _ in range(40)]
+    assert times[0] == pytest.approx(1.2, abs=0.001)
+    assert times[-1] == pytest.approx(1.1, abs=0.001)
