@@ -161,19 +161,24 @@ def stalls_cut(pairs: Pairs) -> Pairs:
     counted as :data:`STALL` standard deviations from there.
 
     The machine stalls some calls. Among a few calls of each query these would be the slow queries,
-    and one launch's 95th percentile a matter of luck. What is usual is the median over all
-    launches; the standard deviation is that of all calls around it, by the median of their
-    distances. Source: Tukey & McLaughlin (1963) for winsorising; decision record 0036.
+    and one launch's 95th percentile a matter of luck. What is usual is the query's median over all
+    launches times the pace of the launch on this side: how much longer its calls take in the
+    middle, so that launches stay as different as they are. The standard deviation is that of the
+    query's own calls, and at least that of all, by the median of distances. Source: Tukey &
+    McLaughlin (1963) for winsorising; decision record 0036.
     """
-    sides = [(log, medians(log, pairs.query)) for log in (pairs.log_a, pairs.log_b)]
-    _, at = np.unique(pairs.query, return_inverse=True)
-    away = [log - usual[at] for log, usual in sides]
-    most = STALL * _SD_OF_MAD * float(np.median(np.abs(away)))
-    log_a, log_b = (
-        usual[at] + np.clip(distance, -most, most)
-        for (_, usual), distance in zip(sides, away, strict=True)
-    )
-    return replace(pairs, log_a=log_a, log_b=log_b)
+    _, query = np.unique(pairs.query, return_inverse=True)
+    _, launch = np.unique(pairs.launch, return_inverse=True)
+    usual = []
+    for log in (pairs.log_a, pairs.log_b):
+        of_query = medians(log, query)[query]
+        usual.append(of_query + medians(log - of_query, launch)[launch])
+    away = np.stack([pairs.log_a - usual[0], pairs.log_b - usual[1]])
+    distance = np.abs(away)
+    own = medians(distance.ravel(), np.tile(query, 2))[query]
+    most = STALL * _SD_OF_MAD * np.maximum(own, np.median(distance))
+    cut = np.clip(away, -most, most)
+    return replace(pairs, log_a=usual[0] + cut[0], log_b=usual[1] + cut[1])
 
 
 def theta(log_ratio: NDArray[np.float64], query: NDArray[np.integer]) -> float:

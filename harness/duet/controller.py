@@ -24,7 +24,7 @@ from harness.duet.sides import Side
 from harness.errors import ConfigError, counted
 from harness.experiment import Reporter, Silent
 from harness.launch_merge import hash_seed
-from harness.measure.disturbances import OTHERS
+from harness.measure.disturbances import OTHERS, STOLEN
 from harness.measure.environment import environment
 from harness.measure.noise import NoiseRecorder
 from harness.stats import SEED
@@ -338,13 +338,14 @@ class _Stage:
             reason=reason,
             warnings=tuple(self._warnings()),
             environment=environment(self.protocol.threads) | self._surroundings(0),
-            others=self._others(),
+            others=self._of_the_cores("others"),
+            stolen=self._of_the_cores("stolen"),
             launched=tuple(self.measured),
         )
 
-    def _others(self) -> float | None:
-        """The share of the cores' time that other processes took while it was measured."""
-        shares = [one["cores"]["others"] for one in self.noise if one.get("cores")]
+    def _of_the_cores(self, whose: str) -> float | None:
+        """A share of the cores' time while it was measured; None where it is not known."""
+        shares = [one["cores"][whose] for one in self.noise if one.get("cores")]
         return float(np.mean(shares)) if shares else None
 
     def _objections(self) -> str:
@@ -385,11 +386,15 @@ class _Stage:
         told += [note for side in self.sides for note in side.place.notes]
         told += [f"lost: {one}" for one in self.lost]
         told += dict.fromkeys(text for facts in self.facts for text in facts.get("complaints", ()))
-        others = self._others()
-        if others is not None and others > OTHERS:
+        if (others := self._of_the_cores("others") or 0.0) > OTHERS:
             told.append(
                 f"other processes used {others:.0%} of the cores' time: end them to see smaller "
                 "differences, and to be done sooner"
+            )
+        if (stolen := self._of_the_cores("stolen") or 0.0) > STOLEN:
+            told.append(
+                f"{stolen:.0%} of the cores' time went to other guests of the host: small "
+                "differences are hidden, and it takes longer"
             )
         all_queries = len(self.facts[0].get("queries", ()))
         if self.chosen is not None and len(self.chosen) < all_queries:

@@ -84,7 +84,8 @@ class DuetResult:
         other_rankings: queries that the two sides answer differently; None when not known.
         queries: asked.
         median_ns: of a call of either side, in nanoseconds.
-        others: share of the cores' time that other processes took; None where it is not known.
+        others, stolen: shares of the cores' time that other processes took, and other guests of the
+            host; None where it is not known.
         launched: all times, for the record.
     """
 
@@ -107,6 +108,7 @@ class DuetResult:
     warnings: tuple[str, ...] = ()
     environment: Mapping[str, Any] = field(default_factory=dict)
     others: float | None = None
+    stolen: float | None = None
     launched: tuple[Measured, ...] = field(default=(), repr=False, compare=False)
 
     @property
@@ -134,6 +136,7 @@ class DuetResult:
             "other_rankings": self.other_rankings,
             "median_ns": None if self.median_ns is None else list(self.median_ns),
             "others": self.others,
+            "stolen": self.stolen,
             "interrupted": self.interrupted,
             "warnings": list(self.warnings),
             "environment": dict(self.environment),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from bisect import insort
+from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Iterable
 from statistics import median
@@ -29,7 +29,8 @@ class Slowed(Retriever):
     Args:
         retriever: a name of a config, or an inline ``{target, params}``.
         share: extra time as a share of the median call of the same query so far; 0 adds nothing.
-        slowest: the share of the queries that is slowed, those that take longest; 1 = all.
+        slowest: the share of the queries that is slowed, those that take longest; 1 = all, and at
+            least one query.
     """
 
     def __init__(
@@ -38,8 +39,8 @@ class Slowed(Retriever):
         self.inner = build_retriever(retriever)
         self.share = share
         self.slowest = slowest
-        self._from_ns = 0.0
         self._times: dict[str, list[int]] = {}
+        self._usuals: list[int] = []
         self._unit_ns = deque((_unit_ns(_UNITS) for _ in range(_BLOCKS)), maxlen=_BLOCKS)
 
     @property
@@ -60,7 +61,7 @@ class Slowed(Retriever):
         found = self.inner.search(query, k)
         took = time.perf_counter_ns() - start
         usual = self._usual(query.id, took)
-        if usual >= self._from_ns:
+        if usual >= self._usuals[int((1 - self.slowest) * len(self._usuals))]:
             self._work(self.share * usual)
         return found
 
@@ -71,20 +72,20 @@ class Slowed(Retriever):
             self._unit_ns.append(_unit_ns(units))
 
     def _usual(self, query_id: str, took: int) -> int:
-        """The median call of the query. With a new query, those that are slow change."""
-        known = query_id in self._times
-        insort(self._times.setdefault(query_id, []), took)
-        if not known and self.slowest < 1:
-            times = sorted(map(_middle, self._times.values()))
-            self._from_ns = times[int((1 - self.slowest) * len(times))]
-        return _middle(self._times[query_id])
+        """The median call of the query, of an even number the lower one: the first call is slow."""
+        times = self._times.setdefault(query_id, [])
+        if times:
+            del self._usuals[bisect_left(self._usuals, _middle(times))]
+        insort(times, took)
+        insort(self._usuals, _middle(times))
+        return _middle(times)
 
     def close(self) -> None:
         self.inner.close()
 
 
 def _middle(times: list[int]) -> int:
-    return times[len(times) // 2]
+    return times[(len(times) - 1) // 2]
 
 
 def _unit_ns(units: int) -> float:

@@ -70,7 +70,8 @@ def _line(result: DuetResult, asked: argparse.Namespace, seed: int) -> dict[str,
         "lost": len(result.lost),
         "measured_s": round(result.measured_s, 2),
         "total_s": round(result.total_s, 1),
-        "others": None if result.others is None else round(result.others, 3),
+        "others": round(result.others or 0.0, 3),
+        "stolen": round(result.stolen or 0.0, 3),
         "median_ms": None if result.median_ns is None else round(result.median_ns[0] / 1e6, 3),
         "gates": {
             gate.gate: [gate.verdict.value, gate.ratio and round(gate.ratio, 4)]
@@ -89,7 +90,7 @@ def _spread(result: DuetResult) -> float:
 
 
 def summary(file: Path) -> Table:
-    """What the lines of a file say, by kind and number of neighbours."""
+    """What the lines of a file say, by kind and what ran beside them."""
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     groups = sorted({(line["kind"], line["beside"]) for line in lines})
     rows = []
@@ -109,19 +110,20 @@ def summary(file: Path) -> Table:
                 f"{np.median(times):.1f}",
                 f"{np.max(times):.1f}",
                 f"{100 * np.median([line['spread'] for line in own]):.2f}",
-                f"{100 * np.mean([line['others'] or 0 for line in own]):.0f}",
+                *(f"{100 * np.mean([line[who] for line in own]):.0f}" for who in _TAKEN),
             ]
         )
-    columns = ("side b", "beside", "n", "F", "P", "I", "N", "F soon", "s", "most", "sd", "others")
+    columns = ("side b", "beside", "n", "F", "P", "I", "N", "F soon", "s", "most", "sd", *_TAKEN)
     notes = (
         f"F: FAIL, P: PASS, I: INCONCLUSIVE, N: NOT MEASURED; F soon: FAIL within {WITHIN_S:g} s",
         "s, most: median and longest measuring in seconds",
         "sd: of the typical log ratio from launch to launch, in %",
-        "others: their share of the cores' time, in %",
+        "others, stolen: time of the cores that other processes and guests of the host took, in %",
     )
     return Table("Live duets of the probe", columns, rows, notes=notes)
 
 
+_TAKEN = ("others", "stolen")
 _WORDS = ("FAIL", "PASS", "INCONCLUSIVE", "NOT MEASURED")
 
 
