@@ -162,34 +162,38 @@ def _protocol(options: argparse.Namespace) -> DuetProtocol:
         "queries": options.queries,
         "timeout_s": options.timeout,
         "threads": options.threads,
-        "limits": dict(_limit(text) for text in options.limit) or None,
+        "limits": _limits(options.limit),
     }
     given["all_judged"] = bool(options.limit)
     return DuetProtocol(**{name: value for name, value in given.items() if value is not None})
 
 
-def _limit(text: str) -> tuple[str, float]:
-    """ "p50=5%" as ("p50", 0.05).
+def _limits(texts: list[str]) -> dict[str, float] | None:
+    """ "p50=5%" as {"p50": 0.05}; None for no limit at all.
 
     Raises:
-        ConfigError: anything else.
+        ConfigError: anything else, or a gate that is named twice.
     """
-    from harness.duet.gates import GATES
+    from harness.duet.gates import GATES, acceptable
     from harness.errors import ConfigError
 
-    name, _, share = text.partition("=")
-    try:
-        value = float(share.removesuffix("%")) / (100 if share.endswith("%") else 1)
-    except ValueError:
-        value = float("nan")
-    if name not in GATES or not 0 < value < 100:
-        raise ConfigError(
-            f"limit {text!r}",
-            where="--limit",
-            accepted=f"GATE=SHARE with a gate of {', '.join(GATES)}, such as p50=5%",
-            fix="correct it",
-        )
-    return name, value
+    found: dict[str, float] = {}
+    for text in texts:
+        name, _, share = text.partition("=")
+        try:
+            if name not in GATES:
+                raise ValueError(f"no gate is called {name!r}")
+            if name in found:
+                raise ValueError(f"{name} has a limit already")
+            found[name] = acceptable(name, share)
+        except ValueError as problem:
+            raise ConfigError(
+                f"limit {text!r}: {problem}",
+                where="--limit",
+                accepted=f"GATE=SHARE with a gate of {', '.join(GATES)}, such as p50=5%",
+                fix="correct it",
+            ) from None
+    return found or None
 
 
 def _sides(options: argparse.Namespace, told: Any) -> tuple[Side, Side]:

@@ -282,7 +282,7 @@ def _duet_against(code: Code, today: Today, options: argparse.Namespace) -> Duet
         from harness.data import pinned
         from harness.duet import controller
         from harness.duet.record import write_duet
-        from harness.duet.revisions import WORKTREE, place_of, wrong_code
+        from harness.duet.revisions import WORKTREE, place_of
         from harness.duet.sides import Side
         from harness.errors import RecordError
 
@@ -299,7 +299,6 @@ def _duet_against(code: Code, today: Today, options: argparse.Namespace) -> Duet
                 k=options.k,
                 protocol=controller.DuetProtocol(limits=today.policy.latency, **code.protocol),
                 reporter=told,
-                wrong_code=wrong_code,
             )
         try:
             if result.launched:

@@ -14,7 +14,7 @@ import numpy as np
 from harness.call_pairs import Pairs
 from harness.duet import revisions
 from harness.duet.decision import Trial, overall
-from harness.duet.failures import failures, one_sided
+from harness.duet.failures import failures, more_stalls, one_sided, stalled
 from harness.duet.gates import GATES, thetas
 from harness.duet.launch import Measured, Share, measure
 from harness.duet.power import visible
@@ -123,6 +123,14 @@ class _RefusedError(Exception):
         self.verdict = verdict
 
 
+class _LostSideError(Exception):
+    """A launch is lost because of one side: 0 is a, 1 is b."""
+
+    def __init__(self, at: int, reason: object) -> None:
+        super().__init__(str(reason))
+        self.at = at
+
+
 class _Stage:
     """Where a duet is played: starts the processes, and knows what was measured so far."""
 
@@ -147,6 +155,7 @@ class _Stage:
         self.lost_by = [0, 0]
         self.facts: list[Mapping[str, Any]] = [{}, {}]
         self.chosen: list[int] | None = None
+        self.answered: set[int] = set()  # by both sides, in every launch
         self.other_rankings: int | None = None
         self.notes: list[str] = []
         self.trial: Trial[Pairs] | None = None
@@ -178,18 +187,18 @@ class _Stage:
         """One more pair of processes; a launch that is lost leaves its reason only."""
         number = len(self.measured) + len(self.lost)
         with ExitStack() as stack, self.reporter.phase(self._told(number)):
-            both = self._started(stack, number)
             try:
+                both = self._started(stack, number)
                 n_queries = self._ready(both)
                 share = Share(
                     self.protocol.seconds, self.protocol.warm_up_s, self.chosen, number % 2 == 1
                 )
                 rng = np.random.default_rng([self.protocol.seed, number])
                 with NoiseRecorder() as noise:
-                    found = measure(both, n_queries, share, rng)
-            except LostError as problem:
+                    found = _measured(both, n_queries, share, rng)
+            except _LostSideError as problem:
                 self.lost.append(f"launch {number + 1}: {problem}")
-                self.lost_by[0 if problem.process is both[0] else 1] += 1
+                self.lost_by[problem.at] += 1
                 return
             if not self.measured:
                 self._ask_besides(both)
@@ -200,7 +209,7 @@ class _Stage:
         """Both processes; the one that is started first changes from launch to launch.
 
         Raises:
-            ConfigError: one cannot be started.
+            ConfigError: one cannot be started, as in :meth:`_named`.
         """
         processes = {}
         for at in (0, 1) if number % 2 == 0 else (1, 0):
@@ -218,8 +227,8 @@ class _Stage:
         """Wait until both can search; the number of queries.
 
         Raises:
-            ConfigError: one cannot be built.
-            LostError: one ended.
+            ConfigError: one cannot be built, as in :meth:`_named`.
+            _LostSideError: one ended.
             _RefusedError: the two cannot be compared.
         """
         for at in (0, 1):
@@ -229,9 +238,16 @@ class _Stage:
 
     @contextmanager
     def _named(self, at: int) -> Iterator[None]:
+        """With errors of a process as those of its side. One that could be built before is lost
+        when it cannot be any more: what was measured stays."""
         try:
             yield
+        except LostError as problem:
+            raise _LostSideError(at, problem) from None
         except BrokenSideError as problem:
+            if self.measured:
+                what = f"{self.sides[at].name}: it cannot be built any more: {problem}"
+                raise _LostSideError(at, what) from problem
             raise ConfigError(
                 f"side {'ab'[at]} cannot be built: {problem}", where=self.sides[at].name
             ) from problem.__cause__
@@ -274,6 +290,7 @@ class _Stage:
         if self.chosen is None:
             some = np.random.default_rng(self.protocol.seed).permutation(n)
             self.chosen = sorted(some[: self.protocol.queries].tolist())
+            self.answered = set(self.chosen)
         return n
 
     def _check_code(self) -> None:
@@ -284,7 +301,8 @@ class _Stage:
         self.measured.append(found)
         pairs = found.pairs(len(self.measured) - 1)
         self.pairs.append(pairs)
-        answered = len(np.unique(pairs.query))
+        self.answered &= set(pairs.query.tolist())
+        answered = len(self.answered)
         if self.trial is None:
             limits = {}
             for name, limit in self.protocol.limits.items():
@@ -330,8 +348,9 @@ class _Stage:
             lost=tuple(self.lost),
             measured_s=sum(one.seconds for one in self.measured),
             total_s=time.monotonic() - self.begin,
-            calls=sum(wall.shape[1] for wall in walls),
+            calls=self._calls(),
             failed=sum(pairs.failed for pairs in self.pairs),
+            stalled=stalled(self.measured),
             queries=self.asked,
             other_rankings=self.other_rankings,
             median_ns=_medians(walls) if walls else None,
@@ -342,6 +361,10 @@ class _Stage:
             stolen=self._of_the_cores("stolen"),
             launched=tuple(self.measured),
         )
+
+    def _calls(self) -> int:
+        """Of each side."""
+        return sum(one.wall_ns.shape[1] for one in self.measured)
 
     def _of_the_cores(self, whose: str) -> float | None:
         """A share of the cores' time while it was measured; None where it is not known."""
@@ -382,6 +405,7 @@ class _Stage:
 
     def _warnings(self) -> list[str]:
         told = [one_sided(self.measured), failures(self.measured, self.asked)[0]]
+        told.append(more_stalls(stalled(self.measured), self._calls()))
         told = [*filter(None, told), *self.notes]
         told += [note for side in self.sides for note in side.place.notes]
         told += [f"lost: {one}" for one in self.lost]
@@ -400,6 +424,15 @@ class _Stage:
         if self.chosen is not None and len(self.chosen) < all_queries:
             told.append(f"{len(self.chosen)} of {all_queries:,} queries were asked, chosen by seed")
         return told
+
+
+def _measured(
+    both: Sequence[SideProcess], n_queries: int, share: Share, rng: np.random.Generator
+) -> Measured:
+    try:
+        return measure(both, n_queries, share, rng)
+    except LostError as problem:
+        raise _LostSideError(int(problem.process is both[1]), problem) from None
 
 
 def _foreseen(gate: GateResult) -> GateResult:

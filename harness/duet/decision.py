@@ -187,8 +187,8 @@ def overall(gates: Sequence[GateResult]) -> Verdict:
 
 
 def _passed(one: Judged, gate: Gate) -> Verdict:
-    faster = one.mean + one.error > -math.log1p(gate.delta)
-    return Verdict.EQUIVALENT if faster else Verdict.BETTER
+    faster = one.mean + one.error <= -math.log1p(gate.delta)
+    return Verdict.BETTER if faster else Verdict.EQUIVALENT
 
 
 def _at_last(one: Judged, gate: Gate, level: float) -> Verdict:

@@ -5,6 +5,7 @@ each query, those that happened to be interrupted look slowest (decision record 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,8 @@ from harness.call_pairs import Pairs, medians, tail_thetas, theta
 
 SLOWEST = 0.2
 """Share of the queries that are the slow ones."""
+
+_PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +47,12 @@ def _typical(launches: Sequence[Pairs]) -> NDArray[np.float64]:
 
 def _slowest(launches: Sequence[Pairs]) -> NDArray[np.float64]:
     """The typical log ratio of the queries that take longest on both sides together: neither side
-    has a say of its own in which they are."""
+    has a say of its own in which they are. Only queries that every launch has an answer to."""
     whole = Pairs.joined(launches)
-    queries = np.unique(whole.query)
-    together = medians(whole.log_a + whole.log_b, whole.query)
+    answers = np.concatenate([np.unique(one.query) for one in launches])
+    queries, in_launches = np.unique(answers, return_counts=True)
+    together = medians(whole.log_a + whole.log_b, whole.query)[in_launches == len(launches)]
+    queries = queries[in_launches == len(launches)]
     n = max(1, int(SLOWEST * len(queries)))
     slow = queries[np.argsort(-together, kind="stable")[:n]]
     return _typical([one.take(np.isin(one.query, slow)) for one in launches])
@@ -72,3 +77,22 @@ def thetas(gate: str, launches: Sequence[Pairs]) -> list[float]:
     """The log ratio of each launch, by the name of the gate."""
     found: list[float] = GATES[gate].of(launches).tolist()
     return found
+
+
+def acceptable(gate: str, text: object) -> float:
+    """A largest acceptable slow-down such as "5%", as a share.
+
+    Raises:
+        ValueError: anything else, or less than the gate can tell from no difference.
+    """
+    match = _PERCENT.fullmatch(text.strip()) if isinstance(text, str) else None
+    share = float(match[1]) / 100 if match else 0.0
+    if not share > 0:
+        raise ValueError(f"{text!r} is no largest acceptable slow-down: write one such as 5%")
+    delta = GATES[gate].delta
+    if share <= delta:
+        raise ValueError(
+            f"{text} is too small: two measurements of the same code differ by up to {delta:.0%}; "
+            "write more than that"
+        )
+    return share

@@ -84,6 +84,8 @@ class DuetResult:
         other_rankings: queries that the two sides answer differently; None when not known.
         queries: asked.
         median_ns: of a call of either side, in nanoseconds.
+        stalled: calls of either side that took far longer than their query usually does there;
+            None where there are too few to say.
         others, stolen: shares of the cores' time that other processes took, and other guests of the
             host; None where it is not known.
         launched: all times, for the record.
@@ -107,6 +109,7 @@ class DuetResult:
     reason: str = ""
     warnings: tuple[str, ...] = ()
     environment: Mapping[str, Any] = field(default_factory=dict)
+    stalled: tuple[int, int] | None = None
     others: float | None = None
     stolen: float | None = None
     launched: tuple[Measured, ...] = field(default=(), repr=False, compare=False)
@@ -132,6 +135,7 @@ class DuetResult:
             "total_s": self.total_s,
             "calls": self.calls,
             "failed": self.failed,
+            "stalled": None if self.stalled is None else list(self.stalled),
             "queries": self.queries,
             "other_rankings": self.other_rankings,
             "median_ns": None if self.median_ns is None else list(self.median_ns),

@@ -14,19 +14,18 @@ import numpy as np
 from harness.duet.controller import DuetProtocol, duet
 from harness.duet.decision import Trial, overall
 from harness.duet.gates import GATES, thetas
+from harness.duet.power import FOUND
 from harness.duet.result import WORDS, DuetResult
 from harness.duet.sides import Place, Side
 from harness.experiment import Reporter
 from harness.stats import SEED
+from harness.types import Verdict
 
 PROBE: Mapping[str, Any] = {"name": "probe", "target": "harness.duet.probe:Probe"}
 """What is measured where no retriever is named."""
 
 REPLAYS = 500
 """Duets that are put together from the launches that were measured."""
-
-FOUND = 0.9
-"""What is found in so many of all duets counts as visible."""
 
 _FINEST, _LARGEST = 0.005, 0.5
 
@@ -74,14 +73,9 @@ class Played:
     @property
     def thetas(self) -> list[dict[str, float]]:
         """Of each launch of a duet with figures, by gate that all of these have."""
-        figures = [
-            {gate.gate for gate in result.gates if gate.ratio is not None}
-            for result in self.results
-        ]
-        usable = [result for result, one in zip(self.results, figures, strict=True) if one]
-        common = set.intersection(*filter(None, figures)) if usable else set()
-        if not common:
-            return []
+        usable = [result for result in self.results if result.verdict is not Verdict.MISSING]
+        judged = [{one.gate for one in result.gates if one.ratio is not None} for result in usable]
+        common = sorted(set.intersection(*judged)) if judged else []
         found = []
         for result in usable:
             pairs = [launch.pairs(at) for at, launch in enumerate(result.launched)]
@@ -155,6 +149,7 @@ class SelfTest:
                     "share": one.kind.share,
                     "slowest": one.kind.slowest,
                     "duets": len(one.results),
+                    "launches": sum(result.launches for result in one.results),
                     "verdicts": {word: one.count(word) for word in dict.fromkeys(WORDS.values())},
                     "replayed_fail": self.replayed.get(one.kind.name),
                     "measured_s": [result.measured_s for result in one.results],

@@ -13,14 +13,13 @@ from pydantic import BaseModel, ConfigDict, field_validator
 from pydantic_core import PydanticCustomError
 
 from harness.config import config_folders, read_yaml, validate
-from harness.duet.gates import GATES
+from harness.duet.gates import GATES, acceptable
 from harness.errors import ConfigError, near_names
 from harness.metrics import Metric, parse_metric
 from harness.metrics.names import DEFINITIONS
 
 FILE = "policy.yaml"
 
-_PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%")
 _PERCENTILE = re.compile(r"p[\d.]+")
 
 
@@ -122,7 +121,7 @@ def load_policy(path: Path | None = None, *, k: int) -> Policy:
             accepted=f"cut-offs up to k = {k}",
             fix=f"raise --k to {max(metric.cut or 0 for metric in deep)}, or name another --policy",
         )
-    latency = {name: _share(read.limits[name]) for name in GATES if name in read.limits}
+    latency = {name: acceptable(name, read.limits[name]) for name in GATES if name in read.limits}
     return Policy(quality, latency, Undecided(read.undecided), str(path))
 
 
@@ -157,19 +156,8 @@ def _quality_fault(metric: Metric, limit: Any) -> str:
 
 
 def _latency_fault(name: str, limit: Any) -> str:
-    share = _share(limit)
-    if not share > 0:
-        return f"{name}: {limit!r} is no largest acceptable slow-down: write one such as 5%"
-    delta = GATES[name].delta
-    if share <= delta:
-        return (
-            f"{name}: {limit} is too small: two measurements of the same code differ by up to "
-            f"{delta:.0%}; write more than that"
-        )
+    try:
+        acceptable(name, limit)
+    except ValueError as problem:
+        return f"{name}: {problem}"
     return ""
-
-
-def _share(limit: Any) -> float:
-    """5% as 0.05; NaN for what is no such thing."""
-    match = _PERCENT.fullmatch(limit.strip()) if isinstance(limit, str) else None
-    return float(match[1]) / 100 if match else float("nan")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from harness.duet.selftest import FOUND, REPLAYS, Played, SelfTest
+from harness.duet.power import FOUND
+from harness.duet.selftest import REPLAYS, Played, SelfTest
+from harness.measure.disturbances import STOLEN
 from harness.report.duet_tables import change_text
 from harness.report.table import Table
 
@@ -12,7 +14,7 @@ def selftest_tables(found: SelfTest) -> list[Table]:
     tables = [
         Table(
             f"Self-test: duets of {found.retriever} on {found.dataset}",
-            ("side b", "duets", "FAIL", "PASS", "INCONCLUSIVE", "FAIL, replayed"),
+            ("side b", "duets", "launches", "FAIL", "PASS", "INCONCLUSIVE", "FAIL, replayed"),
             [_row(found, one) for one in found.played if one.results],
             notes=_notes(found),
             words=(0,),
@@ -32,7 +34,8 @@ def _row(found: SelfTest, one: Played) -> list[str]:
     rate = found.replayed.get(one.kind.name)
     words = [str(one.count(word)) for word in ("FAIL", "PASS", "INCONCLUSIVE")]
     replayed = "-" if rate is None else f"{100 * rate:.1f} %"
-    return [one.kind.name, str(len(one.results)), *words, replayed]
+    launches = sum(result.launches for result in one.results)
+    return [one.kind.name, str(len(one.results)), str(launches), *words, replayed]
 
 
 def _notes(found: SelfTest) -> list[str]:
@@ -45,6 +48,10 @@ def _notes(found: SelfTest) -> list[str]:
     ]
     if found.spread is not None:
         notes.append(f"launches of equal sides differ by {100 * found.spread:.1f} % (one sd)")
+    stolen = [one.stolen or 0.0 for played in found.played for one in played.results]
+    if stolen and max(stolen) > STOLEN:
+        shares = " to ".join(dict.fromkeys(f"{share:.0%}" for share in (min(stolen), max(stolen))))
+        notes.append(f"{shares} of the cores' time went to other guests of the host meanwhile")
     if found.interrupted:
         notes.append("interrupted: only duets that were finished are in it")
     return notes

@@ -43,7 +43,7 @@ class Change:
 
     Attributes:
         expected: exit code of ``regress``.
-        gate: which of its gates has to fail, "" for none.
+        gate: which part of it has to fail, and no other; "" for none.
     """
 
     name: str
@@ -94,18 +94,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _commit(copy, "a config")
         for change in CHANGES:
             tries = [_try(copy, change, asked) for _ in range(asked.n)]
-            fine = sum(code == change.expected for code, _ in tries)
-            codes = " ".join(str(code) for code, _ in tries)
-            seconds = sorted(took for _, took in tries)
+            fine = sum(one.code == change.expected and one.failed == change.gate for one in tries)
+            codes = " ".join(str(one.code) for one in tries)
+            seconds = sorted(one.seconds for one in tries)
             middle = f"{seconds[len(seconds) // 2]:.0f}"
-            rows.append([change.name, str(change.expected), f"{fine} of {asked.n}", codes, middle])
-    columns = ("change", "expected exit", "so it was", "exits", "seconds, median")
+            expected = f"{change.expected} {change.gate}".strip()
+            rows.append([change.name, expected, f"{fine} of {asked.n}", codes, middle])
+    columns = ("change", "expected", "so it was", "exits", "seconds, median")
     render.to_console([Table("regress, end to end", columns, rows)], Console(file=sys.stdout))
     return 0
 
 
-def _try(copy: Path, change: Change, asked: argparse.Namespace) -> tuple[int, float]:
-    """The exit code of ``regress`` after the change, and its seconds."""
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What ``regress`` said: its exit code, the parts of it that failed, and how long it took."""
+
+    code: int
+    failed: str
+    seconds: float
+
+
+def _try(copy: Path, change: Change, asked: argparse.Namespace) -> Tried:
     what = ("--retriever", "gate", "--dataset", asked.dataset)
     made = _command(copy, "baseline", *what, "--force")
     if made.returncode:
@@ -123,10 +132,17 @@ def _try(copy: Path, change: Change, asked: argparse.Namespace) -> tuple[int, fl
         sys.stderr.write(f"{change.name}: {done.returncode}\n{done.stdout}\n{done.stderr}\n")
     elif done.returncode not in (0, 1, 3):
         sys.stderr.write(done.stderr)
-    if done.stdout:
-        json.loads(done.stdout)
     _git(copy, "reset", "--quiet", "--hard", "HEAD~1")
-    return done.returncode, seconds
+    return Tried(done.returncode, _failed(done.stdout), seconds)
+
+
+def _failed(document: str) -> str:
+    """Which parts of what ``regress --format json`` printed say FAIL."""
+    said = json.loads(document) if document else {}
+    quality = [gate["verdict"] for gate in (said.get("quality") or {}).get("gates", ())]
+    latency = [(said.get("latency") or {}).get("verdict")]
+    parts = {"quality": quality, "latency": latency}
+    return ", ".join(name for name, verdicts in parts.items() if "FAIL" in verdicts)
 
 
 def _command(copy: Path, *words: str) -> subprocess.CompletedProcess[str]:

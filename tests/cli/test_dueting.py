@@ -108,7 +108,7 @@ def test_an_empty_folder_is_taken_for_the_record(sides: FakeSides, run: Command)
 
 
 def test_only_the_limits_that_were_asked_for_are_judged(sides: FakeSides, run: Command) -> None:
-    assert run(*A_AND_B, "--limit", "p50=0.03", "--format", "json") == 0
+    assert run(*A_AND_B, "--limit", "p50=3%", "--format", "json") == 0
     gates = json.loads(run.out)["gates"]
     assert [(gate["gate"], gate["limit"]) for gate in gates] == [("p50", 0.03)]
 
@@ -129,6 +129,9 @@ def test_a_limit_that_cannot_be_judged_is_no_pass(sides: FakeSides, run: Command
         (("--limit", "p51=5%"), "limit 'p51=5%'"),
         (("--limit", "p50=fast"), "limit 'p50=fast'"),
         (("--limit", "p50=-5%"), "limit 'p50=-5%'"),
+        (("--limit", "p50=5"), "limit 'p50=5'"),
+        (("--limit", "p50=0.5%"), "too small"),
+        (("--limit", "p50=5%", "p50=6%"), "p50 has a limit already"),
         (("--seconds", "0"), "seconds = 0"),
         (("--b", "a"), "both sides are a"),
     ],

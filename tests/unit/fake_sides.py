@@ -36,6 +36,8 @@ class FakeSides:
         self.lost: dict[str, set[int]] = {}
         self.failing: dict[str, set[int]] = {}
         self.broken: dict[str, str] = {}
+        self.broken_at: dict[tuple[str, int], str] = {}
+        self.failing_at: dict[tuple[str, int], set[int]] = {}
         self.facts: dict[str, dict[str, Any]] = {}
         self.digest_of: dict[str, int] = {}
         self.calls: list[tuple[str, list[int]]] = []
@@ -65,6 +67,8 @@ class _FakeProcess:
     def ready(self) -> dict[str, Any]:
         if self.name in self.sides.broken:
             raise BrokenSideError(self.sides.broken[self.name])
+        if why := self.sides.broken_at.get((self.name, self.launch)):
+            raise BrokenSideError(why)
         usual = {
             "name": self.name,
             "queries": [f"q{i}" for i in range(self.sides.n_queries)],
@@ -83,12 +87,14 @@ class _FakeProcess:
         if self.launch in sides.lost.get(self.name, ()):
             raise LostError(f"{self.name}: it ended (killed by SIGKILL)", self)
         slower = sides.slower.get(self.name, _as_usual)
+        at = self.name, self.launch
+        failing = {*sides.failing.get(self.name, ()), *sides.failing_at.get(at, ())}
         noise = np.exp(sides.noise * sides.rng.standard_normal(len(queries)) + self.layout)
         return array(
             "q",
             [
                 -1
-                if query in sides.failing.get(self.name, ())
+                if query in failing
                 else int((2e6 + 3e4 * query) * slower(self.launch, query) * one)
                 for query, one in zip(queries, noise.tolist(), strict=True)
             ],

@@ -225,7 +225,7 @@ def test_launches_stay_as_different_as_they_are(what: str) -> None:
             logs = query / 200 + spread * rng.normal(size=(2, 200))
             logs += 0.4 * (what == "a busy time" and launch < 2)
             logs += (what == "stalls") * (rng.random((2, 200)) < 0.05)
-            made.append(Pairs(*logs, zeros + launch, zeros, query, query))
+            made.append(Pairs(logs[0], logs[1], zeros + launch, zeros, query, query))
         found = tail_thetas(Pairs.joined(made))
         beyond += abs(found.mean()) > 3.365 * found.std(ddof=1) / math.sqrt(6)  # t, 5 df, 99 %
     assert beyond <= 11  # 2 % of 150, and what chance and the steps of 200 queries add

@@ -203,6 +203,34 @@ def test_a_side_that_cannot_be_built_is_named(sides: FakeSides) -> None:
     assert sides.open == 0
 
 
+def test_a_side_that_cannot_be_built_any_more_loses_its_launch_only(sides: FakeSides) -> None:
+    sides.broken_at = {("b", 2): "no space left on device"}
+    result = play()
+    assert (result.verdict, result.launches) == (Verdict.MISSING, 5)
+    assert "launch 3: b: it cannot be built any more: no space left on device" in result.lost[0]
+    assert "side b was lost in 1 launch, the other one in none" in result.reason
+    assert sides.open == 0
+
+
+def test_queries_that_are_answered_now_and_then_do_not_stand_for_all(sides: FakeSides) -> None:
+    sides.n_queries = 166
+    slow = set(range(40, 166))
+    sides.failing_at = {("a", 3): slow, ("b", 3): slow}
+    result = play()
+    assert result.word == "NOT MEASURED"
+    assert "calls fail that did not fail before" in result.reason
+
+
+def test_pauses_of_one_side_are_told_though_no_gate_sees_them(sides: FakeSides) -> None:
+    sides.slower["b"] = lambda launch, query: 9.0 if (7 * launch + query) % 12 == 0 else 1.0
+    result = play()
+    assert result.word == "PASS"
+    assert result.stalled == (0, 25)
+    assert any("25 of 300 calls of side b took far longer" in text for text in result.warnings)
+    sides.slower["a"] = sides.slower["b"]
+    assert not any("far longer" in text for text in play().warnings)
+
+
 @pytest.mark.parametrize("what", ["fingerprint", "queries"])
 def test_two_datasets_are_not_comparable(sides: FakeSides, what: str) -> None:
     sides.facts["b"] = {what: ["other"]}
