@@ -65,6 +65,22 @@ CHANGES = (
         gate="latency",
     ),
     Change(
+        "a tenth more work in each query",
+        "retrievers/hybrid.py",
+        "    def search(self, query: Query, k: int) -> Ranking:\n",
+        "    def search(self, query: Query, k: int) -> Ranking:\n"
+        "        import time\n\n"
+        "        begin = time.perf_counter_ns()\n"
+        "        found = self._quickly(query, k)\n"
+        "        done = time.perf_counter_ns()\n"
+        "        while time.perf_counter_ns() < done + (done - begin) // 10:\n"
+        "            pass\n"
+        "        return found\n\n"
+        "    def _quickly(self, query: Query, k: int) -> Ranking:\n",
+        expected=1,
+        gate="latency",
+    ),
+    Change(
         "weights of the fusion swapped",
         "retrievers/fusion.py",
         "return convex(pool.ranks, pool.scores, weights=self.weights)",
