@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -92,7 +92,9 @@ def read_history(folders: Sequence[Path] = ()) -> Found:
             left_out.append(LeftOut(folder, problem.given))
         except (LookupError, TypeError, ValueError, AttributeError, OSError) as problem:
             left_out.append(LeftOut(folder, f"damaged: {type(problem).__name__}: {problem}"))
-    return Found(tuple(runs.values()), tuple(duets.values()), tuple(left_out), copies)
+    # Before anything is chosen from them: mates are other retrievers.
+    together = tuple(_beside(list(runs.values())))
+    return Found(together, tuple(duets.values()), tuple(left_out), copies)
 
 
 def _records(folders: Sequence[Path]) -> Iterator[Path]:
@@ -105,6 +107,22 @@ def _records(folders: Sequence[Path]) -> Iterator[Path]:
         with os.scandir(folder) as entries:
             names = sorted(e.name for e in entries if e.is_dir() and not e.name.startswith("."))
         yield from (folder / name for name in names)
+
+
+def _beside(runs: Sequence[SavedRun]) -> list[SavedRun]:
+    """``runs``, which know now with whom they took turns: a call beside an encoder's, whose data
+    fill the caches, takes another time than one alone."""
+    mates: dict[Any, list[SavedRun]] = {}
+    for run in runs:
+        mates.setdefault((run.session, run.same_quality.get("fingerprint")), []).append(run)
+
+    def others(run: SavedRun) -> list[str]:
+        if run.session is None:
+            return []
+        present = mates[run.session, run.same_quality.get("fingerprint")]
+        return sorted(other.retriever for other in present if other.id != run.id)
+
+    return [replace(r, same_latency={**r.same_latency, "beside": others(r)}) for r in runs]
 
 
 def _run(folder: Path) -> SavedRun:

@@ -227,7 +227,7 @@ def subjects(
         metrics: to show; none = the first of the newest run.
         last: keep only the newest runs, and duets, of each.
     """
-    by_runs = _by_subject(_beside(list(runs)))
+    by_runs = _by_subject(runs)
     by_duets = _by_subject(duets)
     found = []
     for name in dict.fromkeys([*by_runs, *by_duets]):
@@ -244,22 +244,6 @@ def _by_subject(saved: Iterable[Any]) -> dict[tuple[str, str], list[Any]]:
     for one in sorted(saved, key=lambda one: (one.created, one.id)):
         groups.setdefault((one.retriever, one.dataset), []).append(one)
     return groups
-
-
-def _beside(runs: Sequence[SavedRun]) -> list[SavedRun]:
-    """``runs``, which know now with whom they took turns: a call beside an encoder's, whose data
-    fill the caches, takes another time than one alone."""
-    mates: dict[Any, list[SavedRun]] = {}
-    for run in runs:
-        mates.setdefault((run.session, run.same_quality.get("fingerprint")), []).append(run)
-
-    def others(run: SavedRun) -> list[str]:
-        if run.session is None:
-            return []
-        present = mates[run.session, run.same_quality.get("fingerprint")]
-        return sorted(other.retriever for other in present if other.id != run.id)
-
-    return [replace(r, same_latency={**r.same_latency, "beside": others(r)}) for r in runs]
 
 
 def _lines(shared: Iterable[Mapping[str, Any]], label: Callable[[int], str]) -> list[Line]:

@@ -58,6 +58,17 @@ def test_one_subject_is_shown_with_the_command_that_decides(project: Path, run: 
     assert "  retrieval-bench duet --retriever bm25 --dataset tiny --rev-a" in run.out
 
 
+def test_times_beside_another_retriever_stay_apart_when_one_is_asked_for(
+    project: Path, run: Command
+) -> None:
+    save_run(Path("results/runs"), 10, commit=2, session="together")
+    save_run(Path("results/runs"), 11, session="together", retriever="dense")
+    asked = ("history", "--retriever", "bm25", "--dataset", "tiny", "--format", "json")
+    assert run(*asked) == 0
+    (subject,) = json.loads(run.out)["subjects"]
+    assert [line["same"]["beside"] for line in subject["latency_lines"]] == [[], ["dense"]]
+
+
 def test_several_subjects_are_an_overview_without_a_picture(project: Path, run: Command) -> None:
     assert run("history") == 0
     assert "Saved runs of 2 retrievers" in run.out
