@@ -365,7 +365,7 @@ def _duet_command(subject: Subject, step: Step) -> tuple[str, ...]:
     else:
         for side, run in (("a", before), ("b", after)):
             words += [f"--set-{side}", *run.overrides] if run.overrides else []
-    for option, usual in (("split", "test"), ("k", 10)):
-        value = after.same_quality.get(option)
+    for option, usual in (("split", "test"), ("k", 10), ("threads", 1)):
+        value = after.same_latency.get(option)
         words += [] if value == usual else [f"--{option}", str(value)]
     return tuple(words)

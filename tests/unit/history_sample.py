@@ -18,7 +18,7 @@ def save_run(root: Path, day: int, **other: Any) -> Path:
         other: ``commit`` (a number of :data:`COMMITS`, or None), ``dirty``, ``config``, ``params``,
             ``p50``, ``mean``, ``retriever``, ``dataset``, ``fingerprint``, ``k``, ``machine``,
             ``protocol``, ``session``, ``status``, ``run_id``, ``source``,
-            ``overrides``.
+            ``overrides``, ``threads``.
     """
     get = other.get
     name, run_id = get("retriever", "bm25"), get("run_id", f"run-{day:03}")
@@ -62,7 +62,11 @@ def save_run(root: Path, day: int, **other: Any) -> Path:
             "overrides": get("overrides", []),
         },
         "protocol": {"profile": "default", "levels": [50.0], "rounds": 7, **get("protocol", {})},
-        "environment": {"machine": MACHINE | get("machine", {}), "threads": 1, "git": git},
+        "environment": {
+            "machine": MACHINE | get("machine", {}),
+            "threads": get("threads", 1),
+            "git": git,
+        },
         "session": get("session", f"session-{run_id}"),
     }
     return _save(root / run_id, {"summary.json": summary, "manifest.json": manifest})

@@ -166,13 +166,13 @@ def test_the_same_files_run_twice_are_no_step_but_uncommitted_ones_are(tmp_path:
     assert len(subject(tmp_path / "dirty").steps) == 1
 
 
-def test_the_duet_asks_for_the_split_the_depth_and_the_file(tmp_path: Path) -> None:
+def test_the_duet_asks_for_the_depth_the_threads_and_the_file(tmp_path: Path) -> None:
     source = str(Path.cwd() / "mine" / "own.yaml")
     for day, p50 in enumerate((2.0, 3.0)):
-        save_run(tmp_path, day, commit=day, p50=p50, k=100, source=source)
+        save_run(tmp_path, day, commit=day, p50=p50, k=100, threads=4, source=source)
     (step,) = subject(tmp_path).steps
     assert step.decides[2:4] == ("--retriever", str(Path("mine") / "own.yaml"))
-    assert step.decides[-2:] == ("--k", "100")
+    assert step.decides[-4:] == ("--k", "100", "--threads", "4")
 
 
 @pytest.mark.parametrize(
