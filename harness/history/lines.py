@@ -351,8 +351,9 @@ def _duet_command(subject: Subject, step: Step) -> tuple[str, ...]:
         return ()
     if before.overrides is None or after.overrides is None:
         return ()
-    if before.config != after.config and Path(after.source).is_absolute():
-        return ()  # it is in no revision, and was another one then
+    outside = any(Path(run.source).is_absolute() for run in (before, after))
+    if before.config != after.config and outside:
+        return ()  # it is in no revision, and may have been another one then
     words = ["retrieval-bench", "duet"]
     if before.source == after.source:
         words += ["--retriever", after.source]

@@ -158,6 +158,13 @@ def test_where_no_duet_can_decide_it_says_why(
     assert "no code was run twice here" in text(tmp_path)
 
 
+def test_no_duet_has_the_config_that_a_file_outside_held_before(tmp_path: Path) -> None:
+    save_run(tmp_path, 1, p50=2.0, source="/elsewhere/bm25.yaml")
+    save_run(tmp_path, 2, p50=3.0, commit=1, config="c2")
+    (step,) = subject(tmp_path).steps
+    assert step.decides == ()
+
+
 def test_the_same_files_run_twice_are_no_step_but_uncommitted_ones_are(tmp_path: Path) -> None:
     for day, p50 in enumerate((2.0, 3.0)):
         save_run(tmp_path / "clean", day, p50=p50)
