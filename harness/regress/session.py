@@ -144,10 +144,16 @@ class Today:
         self.experiment.metrics = tuple(dict.fromkeys(wanted))
 
     def longer(self, run: Run) -> Protocol | None:
-        """The protocol with as many calls as :data:`SECONDS` hold; None where there are as many."""
+        """The protocol with as many calls as :data:`SECONDS` hold; None where there are as many.
+
+        They are rounded up to a power of two: a mean that was measured is another one each time,
+        and times of another protocol are on another line of the history.
+        """
         mean, before = run.summary["latency_ms"]["mean"], self.experiment.protocol
         calls = 0 if mean is None else min(MOST_CALLS, round(SECONDS * 1_000 / max(mean, 1e-3)))
-        return replace(before, min_calls=calls) if calls > 2 * before.min_calls else None
+        if calls <= 2 * before.min_calls:
+            return None
+        return replace(before, min_calls=min(MOST_CALLS, 1 << (calls - 1).bit_length()))
 
     def judged(
         self,
