@@ -438,7 +438,7 @@ def read_json(
             accepted=f"{made_by} writes it",
             fix="check the path; runs lie in results/runs",
         ) from None
-    except (OSError, ValueError) as problem:
+    except (OSError, ValueError, RecursionError) as problem:
         raise RecordError(f"unreadable: {problem}", where=str(path)) from None
     if not isinstance(content, dict):
         raise RecordError("not a JSON object", where=str(path))

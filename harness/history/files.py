@@ -90,7 +90,10 @@ def read_history(folders: Sequence[Path] = ()) -> Found:
                 left_out.append(LeftOut(folder, f"neither {SUMMARY} nor {DOCUMENT} in it"))
         except RecordError as problem:
             left_out.append(LeftOut(folder, problem.given))
-        except (LookupError, TypeError, ValueError, AttributeError, OSError) as problem:
+        except (
+            *(LookupError, TypeError, ValueError, AttributeError, OSError),
+            ArithmeticError,  # an infinite k
+        ) as problem:
             left_out.append(LeftOut(folder, f"damaged: {type(problem).__name__}: {problem}"))
     # Before anything is chosen from them: mates are other retrievers.
     together = tuple(_beside(list(runs.values())))
@@ -172,7 +175,7 @@ def _run(folder: Path) -> SavedRun:
         same_latency={
             **{what: same_quality[what] for what in ("fingerprint", "split", "k")},
             "machine": str(machine["fingerprint"]),
-            "threads": environment["threads"],
+            "threads": int(environment["threads"]),
             "protocol": {key: value for key, value in protocol.items() if key not in _REPORTED},
         },
         machine=_machine(machine),
@@ -207,7 +210,7 @@ def _duet(folder: Path) -> SavedDuet:
             "overrides": list(a["overrides"]),
             **{what: data[what] for what in ("fingerprint", "split", "k")},
             "machine": str(environment["machine"]["fingerprint"]),
-            "threads": environment["threads"],
+            "threads": int(environment["threads"]),
         },
     )
 

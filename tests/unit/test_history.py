@@ -263,6 +263,11 @@ BREAKS: dict[str, Any] = {
     "NaN": lambda f: (f / "summary.json").write_bytes(
         (f / "summary.json").read_bytes().replace(b'"value": 2.0', b'"value": NaN')
     ),
+    "endless k": lambda f: _without(f, "summary.json", "k", value=float("inf")),
+    "odd threads": lambda f: _without(f, "manifest.json", "environment", "threads", value="all"),
+    "nested": lambda f: (f / "manifest.json").write_text(
+        '{"a":' * 100_000 + "1" + "}" * 100_000, encoding="utf-8"
+    ),
 }
 
 
