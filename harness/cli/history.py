@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -225,6 +226,6 @@ def _say_nothing_there(options: argparse.Namespace, found: Found) -> None:
         say(f"  there are: {shown}{more}")
     for one in found.left_out[:3]:
         say(f"  left out: {one.folder}: {one.reason}")
-    command = f"retrieval-bench bench --retriever {options.retriever or 'NAME'}"
-    data = f" --dataset {options.dataset}" if options.dataset else ""
-    say(f"  do: measure one: {command}{data}")
+    command = ["retrieval-bench", "bench", "--retriever", options.retriever or "NAME"]
+    command += ["--dataset", options.dataset] if options.dataset else []
+    say(f"  do: measure one: {shlex.join(command)}")

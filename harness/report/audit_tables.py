@@ -66,8 +66,7 @@ def audit_tables(audit: Audit) -> list[Table]:
         for start in range(0, len(audit.systems), SYSTEMS_PER_TABLE)
     ]
     tables = [_means(audit, block) for block in blocks]
-    last = tables[-1]
-    tables[-1] = Table(last.title, last.columns, last.rows, last.rules, _sentences(audit))
+    tables[-1] = tables[-1].with_notes(_sentences(audit))
     return tables
 
 

@@ -36,13 +36,7 @@ def history_tables(
     (subject,) = subjects
     tables = [_runs(subject)] if subject.runs else []
     tables += [_duets(subject)] if subject.duets else []
-    return [*tables[:-1], _with(tables[-1], last)]
-
-
-def _with(table: Table, notes: Sequence[str]) -> Table:
-    return Table(
-        table.title, table.columns, table.rows, table.rules, [*table.notes, *notes], table.words
-    )
+    return [*tables[:-1], tables[-1].with_notes(last)]
 
 
 # -- several subjects ----------------------------------------------------------------------------
@@ -65,15 +59,16 @@ def _overview(subjects: Sequence[Subject], notes: Sequence[str]) -> Table:
             ]
         )
     retrievers = {one.retriever for one in subjects}
-    name = subjects[0].retriever if subjects else "NAME"
-    more = "" if len(retrievers) > 1 else f" --dataset {subjects[0].dataset}" if subjects else ""
+    command = ["retrieval-bench", "history", "--retriever"]
+    command.append(subjects[0].retriever if subjects else "NAME")
+    command += ["--dataset", subjects[0].dataset] if len(retrievers) == 1 else []
     return Table(
         f"Saved runs of {counted(len(retrievers), 'retriever')}",
         ("retriever", "dataset", "runs", "last, UTC", "metric", "mean", "p50 ms"),
         rows,
         notes=[
             "mean and p50: of the newest run",
-            f"one over time, with a picture: retrieval-bench history --retriever {name}{more}",
+            f"one over time, with a picture: {shlex.join(command)}",
             *notes,
         ],
         words=(0, 1, 3, 4),

@@ -40,9 +40,7 @@ def outcome_tables(report: OutcomeReport, name: str = "records") -> list[Table]:
         tables.append(_tests("all items", [whole]))
         tables += [_tests(f"by {groups.by}", groups.groups, named=True) for groups in report.by]
     if report.warnings:
-        last = tables[-1]
-        notes = [*last.notes, *(f"warning: {text}" for text in report.warnings)]
-        tables[-1] = Table(last.title, last.columns, last.rows, last.rules, notes, last.words)
+        tables[-1] = tables[-1].with_notes(f"warning: {text}" for text in report.warnings)
     return tables
 
 

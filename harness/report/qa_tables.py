@@ -28,8 +28,7 @@ def qa_tables(result: QuestionAnswering, out: str | None = None) -> list[Table]:
     notes = [f"warning: {warning}" for warning in result.warnings]
     if out is not None:
         notes.append(f"answers: {out}")
-    last = tables[-1]
-    tables[-1] = Table(last.title, last.columns, last.rows, last.rules, [*last.notes, *notes])
+    tables[-1] = tables[-1].with_notes(notes)
     return tables
 
 

@@ -56,9 +56,8 @@ def reader_tables(
                 notes=_span_notes(),
             )
         )
-    last = tables[-1]
-    notes = [*last.notes, *_common_notes(result), *(f"warning: {text}" for text in warnings)]
-    tables[-1] = Table(last.title, last.columns, last.rows, last.rules, notes)
+    notes = [*_common_notes(result), *(f"warning: {text}" for text in warnings)]
+    tables[-1] = tables[-1].with_notes(notes)
     return [*tables, _worst(result)] if per_question else tables
 
 

@@ -40,9 +40,7 @@ def reproduce_tables(found: Reproduction) -> list[Table]:
         after += [f"no table: {found.table.reason}"] if found.table.reason else []
     after += found.published.remarks
     if tables and after:
-        last = tables[-1]
-        notes = [*last.notes, "", *after]
-        tables[-1] = Table(last.title, last.columns, last.rows, last.rules, notes, last.words)
+        tables[-1] = tables[-1].with_notes(["", *after])
     return tables
 
 

@@ -31,8 +31,7 @@ def submission_tables(made: Submission, out: str | None) -> list[Table]:
         tables.append(_scores(made))
     written = f"written: {out}" if out else "no file was written: name one with --out"
     notes = [*_notes(made), written]
-    last = tables[-1]
-    tables[-1] = Table(last.title, last.columns, last.rows, last.rules, [*last.notes, *notes])
+    tables[-1] = tables[-1].with_notes(notes)
     return tables
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,10 @@ class Table:
     rules: Sequence[int] = ()
     notes: Sequence[str] = field(default=())
     words: Sequence[int] = (0,)
+
+    def with_notes(self, notes: Iterable[str]) -> Table:
+        """The same table with ``notes`` below its own."""
+        return replace(self, notes=[*self.notes, *notes])
 
 
 class Marked(str):

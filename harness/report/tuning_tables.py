@@ -196,9 +196,7 @@ def parameter_tables(found: Tuning) -> list[Table]:
             Table(f"By {path}{around}", [path, str(found.metric), ""], rows, words=(0, 2))
         )
     if tables:
-        last = tables[-1]
-        notes = ["on the tuning queries; *: in the best setting"]
-        tables[-1] = Table(last.title, last.columns, last.rows, notes=notes, words=last.words)
+        tables[-1] = tables[-1].with_notes(["on the tuning queries; *: in the best setting"])
     return tables
 
 

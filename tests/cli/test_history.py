@@ -93,8 +93,9 @@ def test_other_formats_have_the_same_rows(project: Path, run: Command, form: str
     assert run.out.count("2026-01-01") == 4
 
 
-def test_a_summary_of_a_thousand_runs_is_small(project: Path, run: Command) -> None:
-    """GitHub takes a step summary of at most 1 MiB."""
+def test_a_summary_has_the_newest_runs_unless_all_are_asked_for(
+    project: Path, run: Command
+) -> None:
     for day in range(10, 60):
         save_run(Path("results/runs"), day)
     assert run("history", "--retriever", "bm25", "--format", "markdown", "--no-pictures") == 0
@@ -154,6 +155,8 @@ def test_nothing_to_show_is_told_with_the_command_that_helps(project: Path, run:
     assert f"left out: {Path('results/runs/odd')}" in run.err
     assert run("history", "--retriever", "bm52", "--format", "json") == 3
     assert json.loads(run.out)["subjects"] == []
+    assert run("history", "--retriever", "my own", "--dataset", "two words") == 3
+    assert "bench --retriever 'my own' --dataset 'two words'" in run.err
 
 
 @pytest.mark.parametrize("other", [{"p50": None}, {"status": "partial"}])

@@ -384,6 +384,12 @@ def test_several_subjects_are_a_line_each_and_the_newest_first(tmp_path: Path) -
     assert "retrieval-bench history --retriever bm25" in said
 
 
+def test_a_command_that_is_shown_can_be_pasted(tmp_path: Path) -> None:
+    for day in (1, 2):
+        save_run(tmp_path, day, retriever="my own", dataset=f"two words {day}")
+    assert "history --retriever 'my own' --dataset 'two words 2'" in text(tmp_path)
+
+
 # -- for the action ------------------------------------------------------------------------------
 
 
