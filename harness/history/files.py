@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from harness.config import config_folders
 from harness.duet.record import DOCUMENT, read_duet
 from harness.duet.record import ROOT as DUETS
 from harness.errors import RecordError
@@ -223,8 +224,21 @@ def _named(name: str, retriever: Mapping[str, Any]) -> str:
         target = str(retriever.get("target") or name)
         return target if ":" in target else name
     path = Path(str(source))
-    if path.parent.parts[-2:-1] in (("configs",), ("_configs",)) and path.stem == name:
-        return name
+    return name if path.stem == name and _among_configs(path) else _from_here(path)
+
+
+def _among_configs(path: Path) -> bool:
+    """Whether the name of the file means this file. Of one that is not here, such as a config of
+    another machine, all that is known is where it lay."""
+    if not os.access(path, os.F_OK):
+        return path.parent.parts[-2:] in (("configs", "retrievers"), ("_configs", "retrievers"))
+    named = (folder / f"{path.stem}.yaml" for folder in config_folders("retrievers"))
+    first = next((file for file in named if file.is_file()), None)
+    return first is not None and os.path.realpath(first) == str(path)
+
+
+def _from_here(path: Path) -> str:
+    """From the current folder where it lies in it."""
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 

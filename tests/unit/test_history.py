@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from harness.config import packaged_configs
 from harness.errors import RecordError
 from harness.history import Subject, subjects
 from harness.history.files import read_history
@@ -205,6 +206,29 @@ def test_the_duet_of_a_config_that_moved_names_both_files(tmp_path: Path) -> Non
         save_run(tmp_path, day, commit=day, p50=2.0 + day, source=source)
     (step,) = subject(tmp_path).steps
     assert step.decides[2:6] == ("--a", str(Path("old/own.yaml")), "--b", str(Path("new/own.yaml")))
+
+
+def test_only_a_config_of_the_folders_in_use_is_called_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine, other = tmp_path / "mine", tmp_path / "other"
+    for at, project in enumerate((mine, other)):
+        file = project / "configs" / "retrievers" / "bm25.yaml"
+        file.parent.mkdir(parents=True)
+        file.write_text("target: bm25", encoding="utf-8")
+        save_run(tmp_path / "runs", at, source=str(file))
+    packaged = packaged_configs() / "retrievers" / "bm25.yaml"
+    save_run(tmp_path / "runs", 2, source=str(packaged))
+    save_run(tmp_path / "runs", 3, source="/gone/_configs/retrievers/bm25.yaml")
+    save_run(tmp_path / "runs", 4, source="/gone/configs/readers/bm25.yaml")
+    always = ["bm25", "/gone/configs/readers/bm25.yaml"]
+    monkeypatch.chdir(mine)
+    called = [run.source for run in subject(tmp_path / "runs").runs]
+    assert called == ["bm25", str(other / "configs/retrievers/bm25.yaml"), str(packaged), *always]
+    monkeypatch.chdir(tmp_path)
+    called = [run.source for run in subject(tmp_path / "runs").runs]
+    paths = [f"{name}/configs/retrievers/bm25.yaml" for name in ("mine", "other")]
+    assert called == [*paths, "bm25", *always]
 
 
 def test_a_run_keeps_what_it_was_told_to_override() -> None:
