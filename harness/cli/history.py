@@ -13,6 +13,7 @@ from harness.cli.console import NOT_JUDGED, OK, add_format, how_many, put, say, 
 if TYPE_CHECKING:
     from harness.history import Subject
     from harness.history.files import Found
+    from harness.history.records import SavedDuet, SavedRun
 
 DEFAULT = Path("results") / "history.svg"
 LAST = 30
@@ -27,7 +28,7 @@ def add_history(commands: Any) -> None:
     history.add_argument(
         "--retriever", metavar="NAME", help="its runs, and duets on it (default: all)"
     )
-    history.add_argument("--dataset", metavar="NAME", help="runs on it (default: all)")
+    history.add_argument("--dataset", metavar="NAME_OR_FOLDER", help="runs on it (default: all)")
     history.add_argument(
         "--metric",
         nargs="+",
@@ -76,12 +77,8 @@ def _history(options: argparse.Namespace) -> int:
     _check_together(options)
     metrics = _metrics(options.metric)
     found = read_history(options.runs)
-    chosen = subjects(
-        [run for run in found.runs if _asked_for(run, options)],
-        [duet for duet in found.duets if _asked_for(duet, options)],
-        metrics=metrics,
-        last=options.last,
-    )
+    runs, duets = _asked_for(found, options)
+    chosen = subjects(runs, duets, metrics=metrics, last=options.last)
     _check_metrics(metrics, chosen)
     if options.format == BENCHMARK:
         return _benchmark(options, chosen, found)
@@ -100,10 +97,22 @@ def _history(options: argparse.Namespace) -> int:
     return OK
 
 
-def _asked_for(saved: Any, options: argparse.Namespace) -> bool:
-    return options.retriever in (None, saved.retriever, getattr(saved, "source", None)) and (
-        options.dataset in (None, saved.dataset)
-    )
+def _asked_for(
+    found: Found, options: argparse.Namespace
+) -> tuple[Sequence[SavedRun], Sequence[SavedDuet]]:
+    """Runs by name or place. Duets, which do not keep where their data lay, by the names."""
+    from harness.history.files import called_data
+
+    runs, duets = found.runs, found.duets
+    if (dataset := options.dataset) is not None:
+        data = called_data(dataset)
+        runs = tuple(run for run in runs if dataset == run.dataset or data == run.data)
+        names = {dataset, *(run.dataset for run in runs)}
+        duets = tuple(duet for duet in duets if duet.dataset in names)
+    if (retriever := options.retriever) is not None:
+        runs = tuple(run for run in runs if retriever in (run.retriever, run.source))
+        duets = tuple(duet for duet in duets if duet.retriever == retriever)
+    return runs, duets
 
 
 def _check_together(options: argparse.Namespace) -> None:

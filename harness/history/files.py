@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.config import config_folders
+from harness.data import found_at
 from harness.duet.record import DOCUMENT, read_duet
 from harness.duet.record import ROOT as DUETS
 from harness.errors import RecordError
@@ -156,6 +157,7 @@ def _run(folder: Path) -> SavedRun:
         source=_named(name, retriever),
         overrides=None if (given := retriever.get("overrides")) is None else tuple(given),
         dataset=str(data["name"]),
+        data=_data_named(str(data["name"]), (manifest.get("dataset") or {}).get("source")),
         status=str(summary["status"]),
         failed=int(summary.get("n_failed", 0)),
         commit=_text(git.get("commit")),
@@ -235,6 +237,20 @@ def _among_configs(path: Path) -> bool:
     named = (folder / f"{path.stem}.yaml" for folder in config_folders("retrievers"))
     first = next((file for file in named if file.is_file()), None)
     return first is not None and os.path.realpath(first) == str(path)
+
+
+def called_data(given: str) -> str:
+    """:attr:`SavedRun.data` of what was measured with ``--dataset given``."""
+    return _data_named(given, found_at(given))
+
+
+def _data_named(name: str, source: Any) -> str:
+    """As it was given: a path may hold a dataset of any name."""
+    path = Path(str(source or name))
+    if not path.is_absolute():
+        return str(source or name)
+    here = _from_here(Path(os.path.realpath(path)))
+    return here if os.sep in here else os.path.join(".", here)  # noqa: PTH118 (a Path drops it)
 
 
 def _from_here(path: Path) -> str:

@@ -290,7 +290,7 @@ def _largest_time(subject: Subject) -> Step | None:
         lambda run: run.latency.get(P50),
         lambda before, after: after / before - 1 if before > 0 else 0.0,
     )
-    told = [replace(step, decides=_duet_command(subject, step)) for step in found]
+    told = [replace(step, decides=_duet_command(step)) for step in found]
     # What can be decided comes first: files that are in no commit cannot be measured again.
     at_hand = [step for step in told if step.decides] or told
     largest = max(at_hand, key=lambda step: abs(math.log1p(step.change)), default=None)
@@ -343,7 +343,7 @@ def _steps(
     return steps
 
 
-def _duet_command(subject: Subject, step: Step) -> tuple[str, ...]:
+def _duet_command(step: Step) -> tuple[str, ...]:
     """What measures both revisions side by side; empty where one of them is in no commit, both are
     the same, or the command line cannot say what was measured."""
     before, after = step.before, step.after
@@ -359,7 +359,7 @@ def _duet_command(subject: Subject, step: Step) -> tuple[str, ...]:
         words += ["--retriever", after.source]
     else:
         words += ["--a", before.source, "--b", after.source]
-    words += ["--dataset", subject.dataset]
+    words += ["--dataset", after.data]
     words += ["--rev-a", str(before.commit)[:_COMMIT], "--rev-b", str(after.commit)[:_COMMIT]]
     if before.overrides == after.overrides:
         words += ["--set", *after.overrides] if after.overrides else []

@@ -32,6 +32,7 @@ class SavedRun:
 
     Attributes:
         source: how the retriever can be named again on the command line.
+        data: the same of the dataset.
         overrides: of its parameters, as ``--set`` takes them; None where the command line cannot
             say what was measured, or it was not kept.
         dirty: files differed from the commit; None outside a repository.
@@ -52,6 +53,7 @@ class SavedRun:
     source: str
     overrides: tuple[str, ...] | None
     dataset: str
+    data: str
     status: str
     failed: int
     commit: str | None

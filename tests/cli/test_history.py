@@ -69,6 +69,17 @@ def test_times_beside_another_retriever_stay_apart_when_one_is_asked_for(
     assert [line["same"]["beside"] for line in subject["latency_lines"]] == [[], ["dense"]]
 
 
+@pytest.mark.parametrize("given", ["my/tiny", "./my/../my/tiny", "tiny"])
+def test_a_dataset_is_found_by_its_folder(project: Path, run: Command, given: str) -> None:
+    for day in (5, 6):
+        save_run(Path("results/runs"), day, commit=day, data=str(project / "my" / "tiny"), p50=day)
+    assert run("history", "--dataset", given, "--no-pictures") == 0
+    assert f"bm25 on tiny: {6 if given == 'tiny' else 2} runs" in run.out
+    assert "bm25 on tiny: 1 duet" in run.out
+    assert "duet --retriever bm25 --dataset my/tiny --rev-a" in run.out
+    assert run("history", "--dataset", "my/other", "--no-pictures") == 3
+
+
 def test_several_subjects_are_an_overview_without_a_picture(project: Path, run: Command) -> None:
     assert run("history") == 0
     assert "Saved runs of 2 retrievers" in run.out

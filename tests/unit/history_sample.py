@@ -18,7 +18,7 @@ def save_run(root: Path, day: int, **other: Any) -> Path:
         other: ``commit`` (a number of :data:`COMMITS`, or None), ``dirty``, ``config``, ``params``,
             ``p50``, ``mean``, ``retriever``, ``dataset``, ``fingerprint``, ``k``, ``machine``,
             ``protocol``, ``session``, ``status``, ``run_id``, ``source``,
-            ``overrides``, ``threads``.
+            ``overrides``, ``threads``, ``data`` (where the dataset was found).
     """
     get = other.get
     name, run_id = get("retriever", "bm25"), get("run_id", f"run-{day:03}")
@@ -61,6 +61,7 @@ def save_run(root: Path, day: int, **other: Any) -> Path:
             "hash": get("config", "c1c1c1c1"),
             "overrides": get("overrides", []),
         },
+        "dataset": {"name": get("dataset", "tiny"), "source": get("data")},
         "protocol": {"profile": "default", "levels": [50.0], "rounds": 7, **get("protocol", {})},
         "environment": {
             "machine": MACHINE | get("machine", {}),

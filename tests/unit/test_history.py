@@ -184,6 +184,25 @@ def test_the_duet_asks_for_the_depth_the_threads_and_the_file(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
+    ("source", "data"),
+    [
+        (None, "tiny"),
+        ("small", "small"),
+        ("module:function", "module:function"),
+        (str(Path.cwd() / "my data" / ".." / "tiny"), "./tiny"),
+        (str(Path.cwd() / "my data" / "tiny"), str(Path("my data", "tiny"))),
+        ("/elsewhere/tiny", "/elsewhere/tiny"),
+    ],
+)
+def test_the_duet_finds_the_dataset(tmp_path: Path, source: str | None, data: str) -> None:
+    for day, p50 in enumerate((2.0, 3.0)):
+        save_run(tmp_path, day, commit=day, p50=p50, data=source)
+    (step,) = subject(tmp_path).steps
+    assert step.decides[4] == "--dataset"
+    assert step.decides[5] == data
+
+
+@pytest.mark.parametrize(
     ("before", "after", "words"),
     [
         (["k1=2"], ["k1=2"], ("--set", "k1=2")),
