@@ -26,7 +26,7 @@ def add_history(commands: Any) -> None:
         "history", help="saved runs and duets over time and revisions, with a picture"
     )
     history.add_argument(
-        "--retriever", metavar="NAME", help="its runs, and duets on it (default: all)"
+        "--retriever", metavar="NAME_OR_YAML", help="its runs, and duets on it (default: all)"
     )
     history.add_argument("--dataset", metavar="NAME_OR_FOLDER", help="runs on it (default: all)")
     history.add_argument(
@@ -100,8 +100,8 @@ def _history(options: argparse.Namespace) -> int:
 def _asked_for(
     found: Found, options: argparse.Namespace
 ) -> tuple[Sequence[SavedRun], Sequence[SavedDuet]]:
-    """Runs by name or place. Duets, which do not keep where their data lay, by the names."""
-    from harness.history.files import called_data
+    """Runs by name or file. Duets by name: their files lay in the checkout of a revision."""
+    from harness.history.files import called, called_data
 
     runs, duets = found.runs, found.duets
     if (dataset := options.dataset) is not None:
@@ -110,8 +110,9 @@ def _asked_for(
         names = {dataset, *(run.dataset for run in runs)}
         duets = tuple(duet for duet in duets if duet.dataset in names)
     if (retriever := options.retriever) is not None:
-        runs = tuple(run for run in runs if retriever in (run.retriever, run.source))
-        duets = tuple(duet for duet in duets if duet.retriever == retriever)
+        name, source = called(retriever)
+        runs = tuple(run for run in runs if retriever == run.retriever or source == run.source)
+        duets = tuple(duet for duet in duets if duet.retriever in (retriever, name))
     return runs, duets
 
 

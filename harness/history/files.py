@@ -13,11 +13,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from harness.config import config_folders
+from harness.config import config_folders, load_retriever_config
 from harness.data import found_at
 from harness.duet.record import DOCUMENT, read_duet
 from harness.duet.record import ROOT as DUETS
-from harness.errors import RecordError
+from harness.errors import ConfigError, RecordError
 from harness.history.records import Figure, SavedDuet, SavedRun
 from harness.measure.protocol import RANKINGS_ONLY
 from harness.records import DEFAULT_ROOT, MANIFEST, SUMMARY, read_json
@@ -237,6 +237,19 @@ def _among_configs(path: Path) -> bool:
     named = (folder / f"{path.stem}.yaml" for folder in config_folders("retrievers"))
     first = next((file for file in named if file.is_file()), None)
     return first is not None and os.path.realpath(first) == str(path)
+
+
+def called(given: str) -> tuple[str, str]:
+    """Name and :attr:`SavedRun.source` of what was measured with ``--retriever given``; of a file
+    that is gone or has faults, the name that it has without any in it."""
+    try:
+        config = load_retriever_config(given)
+    except ConfigError:
+        if not given.endswith((".yaml", ".yml")):
+            return given, given
+        path = Path(os.path.realpath(given))
+        return path.stem, _named(path.stem, {"source": path})
+    return config.name, _named(config.name, {"source": config.source, "target": config.target})
 
 
 def called_data(given: str) -> str:

@@ -44,7 +44,8 @@ def test_real_runs_are_listed_and_drawn(
     pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
     assert run("history", "--retriever", "own.yaml", "--metric", "R@10", "MRR") == 2
     assert "'RR', which no saved run has" in run.err
-    assert run("history", "--retriever", str(tmp_path / "own.yaml")) == 3
+    assert run("history", "--retriever", str(tmp_path / "own.yaml"), "--no-pictures") == 0
+    assert run.out.startswith("own on data: 2 runs")
     assert run("history", "--retriever", "own.yaml", "--metric", "R@10", "RR@10") == 0
     assert "RR@10" in run.out.splitlines()[2]
     assert "mean RR@10" in PICTURE.read_text(encoding="utf-8")
@@ -67,6 +68,27 @@ def test_times_beside_another_retriever_stay_apart_when_one_is_asked_for(
     assert run(*asked) == 0
     (subject,) = json.loads(run.out)["subjects"]
     assert [line["same"]["beside"] for line in subject["latency_lines"]] == [[], ["dense"]]
+
+
+@pytest.mark.parametrize(
+    "file", ["configs/retrievers/mine.yaml", "elsewhere/my.yaml", "gone/mine.yml"]
+)
+def test_a_retriever_is_found_by_its_file_and_its_duets_by_the_name_in_it(
+    project: Path, run: Command, file: str
+) -> None:
+    if not file.startswith("gone"):
+        Path(file).parent.mkdir(parents=True)
+        Path(file).write_text("target: bm25\nname: mine\n", encoding="utf-8")
+    save_run(Path("results/runs"), 5, retriever="mine", source=str(project / file))
+    save_run(Path("results/runs"), 6, retriever="mine", source="/another/mine.yaml")
+    save_duet(Path("results/duets"), 2, retriever="mine")
+    for given in (file, f"./{file}", str(project / file)):
+        assert run("history", "--retriever", given, "--no-pictures") == 0
+        assert "mine on tiny: 1 run\n" in run.out
+        assert "mine on tiny: 1 duet\n" in run.out
+    assert run("history", "--retriever", "mine", "--no-pictures") == 0
+    assert "mine on tiny: 2 runs" in run.out
+    assert run("history", "--retriever", "elsewhere/other.yaml", "--no-pictures") == 3
 
 
 @pytest.mark.parametrize("given", ["my/tiny", "./my/../my/tiny", "tiny"])

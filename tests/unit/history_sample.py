@@ -74,14 +74,15 @@ def save_run(root: Path, day: int, **other: Any) -> Path:
 
 
 def save_duet(root: Path, day: int, **other: Any) -> Path:
-    """One duet: ``ratio``, ``verdict``, ``pinned`` and ``commit`` (numbers of :data:`COMMITS`, or
-    None)."""
+    """One duet: ``ratio``, ``verdict``, ``retriever``, ``pinned`` and ``commit`` (numbers of
+    :data:`COMMITS`, or None)."""
     get = other.get
+    name = get("retriever", "bm25")
     pinned, commit, ratio = get("pinned", 0), get("commit", 1), get("ratio", 1.0)
     sides: list[dict[str, Any]] = [
         {
-            "name": f"bm25 at {label}",
-            "retriever": "bm25",
+            "name": f"{name} at {label}",
+            "retriever": name,
             "place": label,
             "commit": None if at is None else COMMITS[at],
             "overrides": [],
