@@ -100,7 +100,7 @@ def _check_numbers(quality: QualityBaseline) -> None:
             query for query in quality.evaluated if not math.isfinite(quality.queries[query][at])
         ]
         if ids or not math.isfinite(quality.metrics[metric]):
-            others = f" and of {counted(len(ids) - 1, 'other query')}" if len(ids) > 1 else ""
+            others = f" and {counted(len(ids) - 1, 'other query')}" if len(ids) > 1 else ""
             raise DataError(
                 f"the value of {metric} is no number",
                 where=f"query {ids[0]!r}{others}" if ids else "its mean",

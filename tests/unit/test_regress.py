@@ -329,7 +329,7 @@ class TestStoring:
     ) -> None:
         for lost, where in (
             ([value, 1.0], "query 'q0000'"),
-            ([value] * 2, "'q0000' and of 1 other"),
+            ([value] * 2, "'q0000' and 1 other"),
         ):
             found = quality({"AP": [1.0, 1.0], "RR": lost})
             with pytest.raises(DataError, match="the value of RR is no number") as caught:
