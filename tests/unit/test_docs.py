@@ -539,13 +539,29 @@ def _parse(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
 def _made(words: list[str]) -> Iterator[list[str]]:
     """What a make command calls, as far as its ``ARGS`` say it."""
     makefile = _text(ROOT / "Makefile")
-    targets = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
     variables = set(re.findall(r"^([A-Z_]+) \?=", makefile, re.MULTILINE))
     given = dict(word.split("=", 1) for word in words if "=" in word)
     assert set(given) <= variables | {"BENCH_DATA"}
     for target in (word for word in words if "=" not in word):
         assert target in targets, target
-        if target == "bench":
-            yield ["bench", "--retriever", "any", *shlex.split(given.get("ARGS", ""))]
-        elif target == "compare":
-            yield ["compare", *shlex.split(given.get("ARGS", ""))]
+        recipe = re.search(rf"^{target}:.*\n\t@\$\(BENCH\) (\S+)(.*)$", makefile, re.MULTILINE)
+        if recipe is None or not re.search(r"\$\((ARGS|HOW)\)", recipe[2]):
+            assert "ARGS" not in given, f"{target} takes no ARGS"
+            continue
+        options = [one for one in _commands()[recipe[1]]._actions if one.option_strings]
+        filled = [w for one in options if one.required for w in (one.option_strings[0], "any")]
+        yield [recipe[1], *filled, *shlex.split(given.get("ARGS", ""))]
+
+
+def test_what_make_calls_is_found_for_every_target_that_takes_args() -> None:
+    makefile = _text(ROOT / "Makefile")
+    assert 'HOW = --split "$(SPLIT)" --k $(K) $(ARGS)' in makefile
+    told = set(re.findall(r"^([a-z-]+):.*?## .*\bARGS\b", makefile, re.MULTILINE))
+    assert {"bench", "duet", "regress", "history"} <= told
+    for target in told | {"tune", "selftest", "reproduce"}:
+        ((command, *_, last),) = _made([target, "ARGS=--format json"])
+        assert (command, last) == (target, "json")
+    assert list(_made(["test-all"])) == []
+    with pytest.raises(AssertionError, match="takes no ARGS"):
+        list(_made(["list", "ARGS=--format json"]))
