@@ -297,6 +297,24 @@ def test_every_field_of_the_summary_and_manifest_is_in_the_guide(run_folder: Pat
 # -- what commands give as JSON ------------------------------------------------------------------
 
 
+def test_the_document_of_every_command_has_a_row_in_the_guide() -> None:
+    table = _text(GUIDE / "results.md").partition("| command | JSON document |")[2]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    assert {name for row in rows for name in re.findall(r"`([a-z]+)`", row)} == set(_commands())
+
+
+def test_every_field_of_list_and_of_a_dry_run_is_in_the_guide(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    page = _text(GUIDE / "results.md")
+    dry = ["bench", "--retriever", "bm25", "--dataset", "science-mini", "--dry-run"]
+    for arguments, row in ((["list"], "| `list` |"), (dry, "| `bench --dry-run`")):
+        assert cli.main([*arguments, "--format", "json"]) == 0
+        (line,) = [line for line in page.splitlines() if line.startswith(row)]
+        told = set(re.findall(r"`(\w+)`", line.rpartition(" | ")[2])) - {"experiments"}
+        assert told == set(json.loads(capsys.readouterr().out))
+
+
 def _fields(document: object, *, names: frozenset[str] = frozenset()) -> set[str]:
     """All keys of a document, at any depth; below ``names`` the keys are ids or metrics."""
     if isinstance(document, list):
