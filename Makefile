@@ -7,7 +7,7 @@ TORCH_INDEX ?=
 RETRIEVER ?= hybrid
 RETRIEVERS ?= bm25 dense hybrid
 DATASET ?= science-mini
-# The two sides of a duet: A and B, or RETRIEVER at the revisions REV_A and REV_B.
+# The two sides of a duet: A and B, each RETRIEVER where it is empty, at the revisions REV_A and REV_B.
 A ?=
 B ?=
 REV_A ?=
@@ -27,6 +27,9 @@ READY := $(VENV)/.ready
 BENCH := $(BIN)/retrieval-bench
 # Tests run side by side; the files of one module stay together.
 PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile
+# Beside A and B, RETRIEVER is left out where it is only the default.
+BOTH = $(and $(A),$(B),$(if $(findstring command,$(origin RETRIEVER)),,default))
+SIDES = $(if $(A),--a "$(A)") $(if $(B),--b "$(B)") $(if $(BOTH),,--retriever "$(RETRIEVER)")
 HOW = --split "$(SPLIT)" --k $(K) $(ARGS)
 
 # Packages are installed without byte code, which takes longer than all else; where none may be kept, each process
@@ -61,8 +64,8 @@ report: $(READY) ## the same as one HTML file, results/report.html: RETRIEVERS, 
 tune: $(READY) ## search its parameters, and what that is worth on other queries: RETRIEVER, DATASET, ...
 	@$(BENCH) tune --retriever "$(RETRIEVER)" --dataset "$(DATASET)" $(HOW)
 
-duet: $(READY) ## is B slower than A? A, B, or RETRIEVER with REV_A, REV_B; DATASET, SPLIT, K, ARGS
-	@$(BENCH) duet $(if $(A),--a "$(A)" --b "$(B)",--retriever "$(RETRIEVER)") $(if $(REV_A),--rev-a "$(REV_A)") $(if $(REV_B),--rev-b "$(REV_B)") --dataset "$(DATASET)" $(HOW)
+duet: $(READY) ## is B slower than A? A, B (or RETRIEVER), REV_A, REV_B; DATASET, SPLIT, K, ARGS
+	@$(BENCH) duet $(SIDES) $(if $(REV_A),--rev-a "$(REV_A)") $(if $(REV_B),--rev-b "$(REV_B)") --dataset "$(DATASET)" $(HOW)
 
 baseline: $(READY) ## keep what is measured now, to be committed: RETRIEVER, DATASET, SPLIT, K, ARGS
 	@$(BENCH) baseline --retriever "$(RETRIEVER)" --dataset "$(DATASET)" $(HOW)

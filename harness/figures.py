@@ -34,12 +34,20 @@ def seconds_text(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"
 
 
-def signed(value: float | None) -> str:
-    """A difference of qualities with its sign; one that rounds to nothing has none."""
+def signed(value: float | None, decimals: int = 4, unit: str = "") -> str:
+    """A difference with its sign; one that rounds to nothing has none. As it stands for qualities.
+
+    The ends of an interval keep their sign: it says on which side of 0 they lie.
+    """
     if value is None or math.isnan(value):
         return "-"
-    text = f"{value:+.4f}"
-    return text[1:] if float(text) == 0 else text
+    text = f"{value:+,.{decimals}f}"
+    return (text if text.strip("+-0.") else text[1:]) + unit
+
+
+def change_text(share: float | None) -> str:
+    """A ratio less 1 as a signed percentage: "+3.1 %"."""
+    return signed(None if share is None else 100 * share, 1, " %")
 
 
 def p_text(value: float) -> str:

@@ -40,18 +40,21 @@ def _fetch(options: argparse.Namespace) -> int:
             fix="other datasets are folders: nothing is to be fetched",
         )
     facts = irds_facts(options.dataset, options.split)
-    wanted = bool(facts.missing) and options.download
-    if wanted:
+    wanted = options.download and not facts.complete
+    if wanted and facts.missing:
         source, licence = ", ".join(facts.missing), licence_text(facts)
         say(f"fetching {size_text(facts)} from {source}; licence: {licence}")
     fingerprint = None
-    if wanted or not facts.missing:
+    if wanted or facts.complete:
         with output_kept_clean():
             data = load_irds(options.dataset, options.split, download=wanted)
         fingerprint = data.fingerprint
     document = {**facts.as_dict(), "fetched": wanted, "fingerprint": fingerprint}
     show(options, document, lambda: fetch_tables(facts, fingerprint, fetched=wanted))
     if fingerprint is None:
-        say("retrieval-bench: nothing was fetched: add --download to do it")
+        if facts.missing:
+            say("retrieval-bench: nothing was fetched: add --download to do it")
+        if facts.by_hand:
+            say("retrieval-bench: nobody may hand on the files to put in place: see the page")
         return BAD_INPUT
     return OK

@@ -35,8 +35,9 @@ class Facts:
 
     Attributes:
         n_documents: and the other counts; None = not known.
-        missing: addresses of the files that are not on this machine.
-        size_bytes: of those files, as they come; None = not known.
+        missing: addresses of the files that are not on this machine, the host that is asked first.
+        by_hand: where files belong that are not on this machine and that nobody may hand on.
+        size_bytes: of the files to fetch, as they come; None = not known.
         licence: what must be agreed to, word for word; empty = not stated by ir_datasets.
         page: where the catalogue tells more.
         folder: where files are kept.
@@ -48,15 +49,21 @@ class Facts:
     n_queries: int | None
     n_judgements: int | None
     missing: tuple[str, ...]
+    by_hand: tuple[str, ...]
     size_bytes: int | None
     licence: str
     page: str
     folder: str
 
+    @property
+    def complete(self) -> bool:
+        """Whether all files are on this machine."""
+        return not self.missing and not self.by_hand
+
     def as_dict(self) -> dict[str, Any]:
         """The document of ``fetch --format json``, but for ``fetched``."""
         values = {name: getattr(self, name) for name in Facts.__slots__}
-        return {**values, "missing": list(self.missing)}
+        return {**values, "missing": list(self.missing), "by_hand": list(self.by_hand)}
 
 
 def is_irds(name: object) -> bool:
@@ -228,24 +235,23 @@ def _files(given: Any, split: str, *, download: bool) -> Iterator[None]:
                 yield
     except _NotHereError:
         facts = _facts(given, split)
+        if not facts.missing:
+            raise _by_hand(given, ", ".join(facts.by_hand)) from None
         raise ConfigError(
             f"{PREFIX}{facts.name} is not on this machine: {size_text(facts)} to fetch from "
-            f"{', '.join(facts.missing) or 'its host'}; licence: {licence_text(facts)}",
+            f"{', '.join(facts.missing)}; licence: {licence_text(facts)}",
             where=facts.folder,
             fix=f"retrieval-bench fetch --dataset {PREFIX}{facts.name} --download",
         ) from None
     except HarnessError:
         raise
     except FileNotFoundError as problem:
-        raise DataError(
-            f"{PREFIX}{given.dataset_id()} needs a file that nobody may hand on: {problem}",
-            accepted="the file at that place",
-            fix=f"get it as {_page(given)} says",
-        ) from None
+        raise _by_hand(given, str(problem)) from None
     except Exception as problem:
         # Errors of the network are among those of the system, and name their cause last.
-        what = "fetched" if isinstance(problem, OSError) else "read"
-        why = str(problem).rpartition("Caused by ")[2] or type(problem).__name__
+        cause = _cause(problem)
+        what = "fetched" if isinstance(cause, OSError) else "read"
+        why = str(cause).rpartition("Caused by ")[2] or type(cause).__name__
         raise DataError(
             f"{PREFIX}{given.dataset_id()} cannot be {what}: {why}",
             where=", ".join(_facts(given, split).missing) or str(_package().util.home_path()),
@@ -253,6 +259,23 @@ def _files(given: Any, split: str, *, download: bool) -> Iterator[None]:
             fix="try again later, or get the dataset elsewhere and name its folder: "
             "--dataset path/to/folder",
         ) from problem
+
+
+def _cause(problem: Exception) -> Exception:
+    """Where several hosts were asked and all failed, what the first of them said."""
+    match problem.args:
+        case (str(), [(_, Exception()), *_] as failed):
+            said = (one for _, one in failed if not isinstance(one, FileNotFoundError))
+            return next(said, problem)
+    return problem
+
+
+def _by_hand(given: Any, place: str) -> DataError:
+    return DataError(
+        f"{PREFIX}{given.dataset_id()} needs a file that nobody may hand on: {place}",
+        accepted="the file at that place",
+        fix=f"get it as {_page(given)} says",
+    )
 
 
 class _NotHereError(Exception):
@@ -293,10 +316,11 @@ def _is_here(download: Any) -> bool:
 def _facts(given: Any, split: str) -> Facts:
     counts = given.metadata() or {}
     missing = [one for one in _downloads(given) if not _is_here(one)]
-    sizes = [one._size_hint for one in missing]
+    addresses = [_address(one) for one in missing]
+    sizes = [one._size_hint for one, url in zip(missing, addresses, strict=True) if url]
     agreed = dict.fromkeys(str(one.dua).strip() for one in missing if one.dua)
-    urls = [getattr(one.mirrors[-1], "url", "") for one in missing if one.mirrors]
-    known = bool(sizes) and all(size is not None for size in sizes)
+    places = [_place(one) for one, url in zip(missing, addresses, strict=True) if not url]
+    known = all(size is not None for size in sizes)
     n_documents, n_queries, n_judgements = (
         counts.get(kind, {}).get("count") for kind in ("docs", "queries", "qrels")
     )
@@ -306,12 +330,25 @@ def _facts(given: Any, split: str) -> Facts:
         n_documents=n_documents,
         n_queries=n_queries,
         n_judgements=n_judgements,
-        missing=tuple(dict.fromkeys(url for url in urls if url)),
-        size_bytes=sum(sizes) if known or not missing else None,
+        missing=tuple(dict.fromkeys(url for url in addresses if url)),
+        by_hand=tuple(dict.fromkeys(places)),
+        size_bytes=sum(sizes) if known else None,
         licence=" ".join(agreed),
         page=_page(given),
         folder=str(_package().util.home_path()),
     )
+
+
+def _address(download: Any) -> str:
+    """Where a file is fetched from, the host that is asked first; empty where there is none."""
+    urls = (getattr(mirror, "url", "") for mirror in download.mirrors)
+    return next((url for url in urls if url), "")
+
+
+def _place(download: Any) -> str:
+    """Where a file that has no address belongs."""
+    own = (getattr(mirror, "_path", None) for mirror in download.mirrors)
+    return str(next(filter(None, own), download._cache_path))
 
 
 def _downloads(given: Any) -> list[Any]:

@@ -19,6 +19,7 @@ from harness.call_pairs import Pairs
 from harness.duet.gates import GATES, thetas
 from harness.duet.result import WORDS, DuetResult
 from harness.errors import HarnessError, counted
+from harness.figures import change_text
 from harness.regress.baseline import LatencyBaseline, protocol_of
 from harness.types import Verdict
 
@@ -292,4 +293,4 @@ def _unjudged(looked: LatencyResult, reason: str) -> LatencyResult:
 
 
 def _percent(ratio: float | None) -> str:
-    return "-" if ratio is None else f"{100 * (ratio - 1):+.1f} %"
+    return change_text(None if ratio is None else ratio - 1)

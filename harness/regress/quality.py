@@ -1,7 +1,7 @@
 """Whether rankings got worse than those of a baseline, metric by metric.
 
 Identical rankings pass. So does a metric that fell on no query, for there is no drop whose size
-could be in question. Otherwise the paired test decides; decision record 0034 says why like this:
+could be in question. Otherwise the paired test decides; decision record 0035 says why like this:
 
 * FAIL: the mean dropped by more than the limit, and the drop is shown to be no chance: the paired
   randomisation test of ``compare``, after Holm over the metrics of the policy.

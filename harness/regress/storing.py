@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
-from harness.errors import RecordError
+from harness.errors import DataError, RecordError, counted
 from harness.regress import files
 from harness.regress.baseline import LatencyBaseline, QualityBaseline
 from harness.regress.changes import Change, latency_changes, quality_changes
@@ -62,8 +63,10 @@ def store(
         force: replace what is there.
 
     Raises:
+        DataError: a value is no number.
         RecordError: something is there that would change, and it is not forced; cannot be written.
     """
+    _check_numbers(quality)
     old_quality, quality_there = _old(places.read_quality)
     old_latency, latency_there = _old(places.read_latency)
     changes = [
@@ -87,6 +90,23 @@ def store(
     written = tuple(str(path) for path, _ in new)
     kept = () if str(places.quality) in written else (str(places.quality),)
     return Stored(written, kept, tuple(changes))
+
+
+def _check_numbers(quality: QualityBaseline) -> None:
+    """Refuse what no later run can be held against. In the other direction it is a verdict: values
+    of today that are no numbers cannot be judged."""
+    for at, metric in enumerate(quality.metrics, start=1):
+        ids = [
+            query for query in quality.evaluated if not math.isfinite(quality.queries[query][at])
+        ]
+        if ids or not math.isfinite(quality.metrics[metric]):
+            others = f" and {counted(len(ids) - 1, 'other query')}" if len(ids) > 1 else ""
+            raise DataError(
+                f"the value of {metric} is no number",
+                where=f"query {ids[0]!r}{others}" if ids else "its mean",
+                accepted="a finite number for every evaluated query",
+                fix="mend the metric, or leave it out: of --metrics and of the policy",
+            )
 
 
 def _old(read: Any) -> tuple[Any, bool]:

@@ -74,7 +74,7 @@ def _effect(report: ThresholdReport, threshold: float) -> Table:
         rows.append([f"abstention {name}", _ratio(value), _ratio(other), change])
     for label, name in (("false-empty", "false_empty"), ("false-return", "false_return")):
         counts = [getattr(figures.abstention, name) for figures in (before, after)]
-        rows.append([label, *(f"{n:,}" for n in counts), f"{counts[1] - counts[0]:+,}"])
+        rows.append([label, *(f"{n:,}" for n in counts), signed(counts[1] - counts[0], 0)])
     rest = before.abstention
     return Table(
         f"Effect of a threshold on {counted(before.n, 'held-out query')}",

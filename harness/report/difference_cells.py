@@ -38,7 +38,7 @@ class DifferenceCells:
         )
         return cls(
             signed(delta.difference),
-            nothing if effect is None else f"{round(effect, 2) + 0.0:+.2f}",
+            nothing if effect is None else signed(effect, 2),
             (won, tied, lost),
             nothing if p is None else p_text(p),
             tuple(

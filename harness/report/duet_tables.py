@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from harness.duet.gates import GATES
 from harness.duet.result import WORDS, DuetResult, GateResult
 from harness.errors import counted
-from harness.figures import interval_of
+from harness.figures import change_text, interval_of
 from harness.report.table import Table
+
+__all__ = ["change_text", "duet_tables"]
 
 
 def duet_tables(result: DuetResult) -> list[Table]:
@@ -24,11 +26,6 @@ def duet_tables(result: DuetResult) -> list[Table]:
     ]
 
 
-def change_text(share: float) -> str:
-    """A ratio less 1 as a signed percentage: "+3.1 %"."""
-    return f"{100 * share:+.1f} %"
-
-
 def _side(result: DuetResult, which: str) -> str:
     about = result.a if which == "a" else result.b
     return f"{which} = {about.get('name')}"
@@ -39,10 +36,10 @@ def _row(gate: GateResult) -> list[str]:
     ends = None if gate.interval is None else [end - 1 for end in gate.interval]
     return [
         gate.gate,
-        "-" if change is None else change_text(change),
+        change_text(change),
         interval_of(ends, lambda end: f"{100 * end:+.1f}") or "-",
         change_text(gate.limit),
-        "-" if gate.visible is None else change_text(gate.visible),
+        change_text(gate.visible),
         WORDS[gate.verdict],
     ]
 

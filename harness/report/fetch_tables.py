@@ -8,12 +8,14 @@ from harness.report.table import Table
 
 def fetch_tables(facts: Facts, fingerprint: str | None, *, fetched: bool) -> list[Table]:
     """One row for each fact; ``fingerprint`` is None while files are missing."""
+    here = ": all of it is here" if facts.complete else ""
     rows = [
         ("documents", _count(facts.n_documents)),
         ("queries", _count(facts.n_queries)),
         ("judgements", _count(facts.n_judgements)),
-        ("to fetch", size_text(facts) if facts.missing else "nothing: all of it is here"),
+        ("to fetch", size_text(facts) if facts.missing else "nothing" + here),
         *(("from", url) for url in facts.missing),
+        *(("to put in place", place) for place in facts.by_hand),
         ("licence", facts.licence or "not stated by ir_datasets; see the page"),
         ("page", facts.page),
         ("folder", facts.folder),

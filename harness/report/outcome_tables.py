@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.errors import counted
-from harness.figures import p_text
+from harness.figures import p_text, signed
 from harness.outcomes import (
     ADJUSTED,
     ALPHA,
@@ -120,10 +120,7 @@ def _ends(rate: Rate) -> str:
 
 
 def _points(pair: Paired) -> str:
-    if pair.difference is None:
-        return "-"
-    text = f"{100 * pair.difference:+.2f}"
-    return text[1:] if float(text) == 0 else text
+    return signed(None if pair.difference is None else 100 * pair.difference, 2)
 
 
 def _p(pair: Paired) -> str:

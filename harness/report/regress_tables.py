@@ -7,11 +7,11 @@ from typing import Any
 
 from harness.duet.result import WORDS
 from harness.errors import counted
-from harness.figures import interval_of, ms_text, p_text, quality_text, signed
+from harness.figures import change_text, interval_of, ms_text, p_text, quality_text, signed
 from harness.regress.gate import Regression
 from harness.regress.latency import LatencyGate, LatencyResult
 from harness.regress.quality import ChangedQuery, QualityGate, QualityResult
-from harness.report.duet_tables import change_text, duet_tables
+from harness.report.duet_tables import duet_tables
 from harness.report.table import Table
 from harness.types import Verdict
 
@@ -107,7 +107,7 @@ def _latency_row(gate: LatencyGate) -> tuple[str, ...]:
         gate.gate,
         "",
         "",
-        "-" if ratio is None else change_text(ratio - 1),
+        change_text(None if ratio is None else ratio - 1),
         change_text(gate.limit),
         WORDS[gate.verdict],
     )

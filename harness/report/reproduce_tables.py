@@ -39,6 +39,8 @@ def reproduce_tables(found: Reproduction) -> list[Table]:
         tables += _groups(found, found.table) if found.table.rows else []
         after += [f"no table: {found.table.reason}"] if found.table.reason else []
     after += found.published.remarks
+    if after and not tables:  # data that are missing leave no table to stand below
+        return [Table(found.published.title, (), (), notes=[found.published.url, *after])]
     if tables and after:
         tables[-1] = tables[-1].with_notes(["", *after])
     return tables

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from harness.duet.power import FOUND
 from harness.duet.selftest import REPLAYS, Played, SelfTest
+from harness.figures import change_text
 from harness.measure.disturbances import STOLEN
-from harness.report.duet_tables import change_text
 from harness.report.table import Table
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.errors import counted
+from harness.figures import signed
 from harness.report.table import Table
 from harness.stages import TAIL, Legs, Stage, StageReport, Times
 
@@ -105,7 +106,7 @@ def _on_legs(legs: Legs) -> list[str]:
     if decisive is not None:
         part = round(100 * decisive.longest_in_tail / legs.tail)
         extra = [(leg.name, leg.extra_in_tail) for leg in legs.of if leg.extra_in_tail is not None]
-        above = ", ".join(f"{name} {ms:+.3f} ms" for name, ms in extra)
+        above = ", ".join(f"{name} {signed(ms, 3, ' ms')}" for name, ms in extra)
         said += [
             f"the tail is decided by {decisive.name}",
             f"{decisive.name} is the longest leg in {part} % of the slowest {_SLOWEST} of calls",

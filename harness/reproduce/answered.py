@@ -102,7 +102,7 @@ class Answered:
             try:
                 self._data[key] = self._load(key)
             except (NotAtHandError, HarnessError) as problem:
-                self._data[key] = _sentence(problem)
+                self._data[key] = sentence(problem)
         found = self._data[key]
         if isinstance(found, str):
             raise NotAtHandError(found)
@@ -128,7 +128,7 @@ class Answered:
             k = max(1, *map(len, theirs.values()))
             return self._remembered(system, run, k, lambda: _queries_of(run, theirs)), saved
         except HarnessError as problem:
-            raise NotAtHandError(_sentence(problem)) from None
+            raise NotAtHandError(sentence(problem)) from None
 
     def _remembered(self, system: str, asked: str, k: int, data: Callable[[], Data]) -> Lists:
         key = (system, asked, k)
@@ -136,7 +136,7 @@ class Answered:
             try:
                 self._lists[key] = self._ask(system, data(), k)
             except (NotAtHandError, HarnessError) as problem:
-                self._lists[key] = _sentence(problem)
+                self._lists[key] = sentence(problem)
         found = self._lists[key]
         if isinstance(found, str):
             raise NotAtHandError(found)
@@ -163,7 +163,7 @@ class Answered:
                 unanswerable=truth.unanswerable,
             )
         except HarnessError as problem:
-            raise NotAtHandError(_sentence(problem)) from None
+            raise NotAtHandError(sentence(problem)) from None
 
     def _load(self, key: str) -> Data:
         published = self._published.datasets[key]
@@ -234,7 +234,7 @@ def _sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:_DIGITS]
 
 
-def _sentence(problem: Exception) -> str:
+def sentence(problem: Exception) -> str:
     """What is shown of a problem: one line."""
     if not isinstance(problem, HarnessError):
         return str(problem)

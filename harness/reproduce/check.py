@@ -14,7 +14,7 @@ from harness.errors import HarnessError
 from harness.experiment import Reporter
 from harness.metrics.conventions import convention
 from harness.outcomes import RATES, outcome_report
-from harness.reproduce.answered import Answered, NotAtHandError
+from harness.reproduce.answered import Answered, NotAtHandError, sentence
 from harness.reproduce.groups import GroupTable, group_table
 from harness.reproduce.published import (
     Published,
@@ -253,7 +253,7 @@ def _all_outcomes(published: Sequence[PublishedOutcomes], answered: Answered) ->
             try:
                 found[key] = _rates(answered.path(given.records), given.by)
             except (NotAtHandError, HarnessError) as problem:
-                found[key] = str(problem).partition("\n")[0]
+                found[key] = sentence(problem)
         rates = found[key]
         for rate, value in given.values.items():
             common = (given.name, given.source, rate, "-", value)

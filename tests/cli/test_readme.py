@@ -52,6 +52,28 @@ def test_every_command_is_one_that_exists(line: str) -> None:
         parser().parse_args(words[1:])
 
 
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+@pytest.mark.parametrize(
+    ("given", "called"),
+    [
+        (["A=x", "B=y"], ["--a", "x", "--b", "y"]),
+        (["B=y", "REV_A=main"], ["--b", "y", "--retriever", "hybrid", "--rev-a", "main"]),
+        (["A=x"], ["--a", "x", "--retriever", "hybrid"]),
+        (["RETRIEVER=z", "REV_B=v1"], ["--retriever", "z", "--rev-b", "v1"]),
+        # which the command refuses: nothing that was given is left out without a word
+        (["A=x", "B=y", "RETRIEVER=z"], ["--a", "x", "--b", "y", "--retriever", "z"]),
+    ],
+)
+def test_make_duet_passes_all_that_it_is_given(given: list[str], called: list[str]) -> None:
+    done = subprocess.run(
+        ["make", "-n", "-o", ".venv/.ready", "duet", *given],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    (line,) = [line for line in done.stdout.splitlines() if " duet " in line]
+    words = shlex.split(line)
+    assert words[words.index("duet") + 1 : words.index("--dataset")] == called
+
+
 @pytest.mark.slow
 def test_the_ten_lines_are_a_retriever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

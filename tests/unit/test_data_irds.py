@@ -18,6 +18,7 @@ from harness.measure.protocol import Protocol
 NAME = "rb-own"
 DUA = "Please confirm you agree to share alike"
 NOWHERE = "http://127.0.0.1:9/corpus.tsv"
+MIRROR = "http://127.0.0.1:9/mirror"
 
 
 class Titled(NamedTuple):
@@ -43,7 +44,7 @@ class Parts(NamedTuple):
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The package with datasets of our own: ``rb-own/test`` and ``/train`` are here, ``rb-own/far``
-    has a corpus that nobody serves."""
+    has a corpus that nobody serves, ``rb-own/bought`` one that nobody may hand on."""
     ir_datasets = pytest.importorskip("ir_datasets")
     home = tmp_path / "home"
     home.mkdir()
@@ -61,17 +62,22 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     util, formats = ir_datasets.util, ir_datasets.formats
     here = {name: util.download.LocalDownload(tmp_path / name) for name in texts}
     far = util.Download(
-        [util.download.RequestsDownload(NOWHERE)],
+        [util.download.RequestsDownload(NOWHERE), util.download.RequestsDownload(MIRROR)],
         cache_path=str(home / "corpus.tsv"),
         size_hint=1_234_567,
         dua=DUA,
     )
     wrap = util.Download
+    bought = util.Download(
+        [util.download.LocalDownload(home / "bought.tsv")],
+        cache_path=str(home / "bought.tsv"),
+    )
     queries = formats.TsvQueries(wrap([here["queries.tsv"]]), lang="en")
     parts = {
         "test": (wrap([here["corpus.tsv"]]), "test.qrels"),
         "train": (wrap([here["corpus.tsv"]]), "train.qrels"),
         "far": (far, "test.qrels"),
+        "bought": (bought, "test.qrels"),
     }
     names = []
     for part, (corpus, qrels) in parts.items():
@@ -113,7 +119,9 @@ def test_splits_are_parts_of_the_name(package: Any) -> None:
     assert load_dataset("ir_datasets:rb-own/train").split == "train"
     with pytest.raises(ConfigError, match="ir_datasets:rb-own with --split train"):
         load_dataset("ir_datasets:rb-own/test", "train")
-    with pytest.raises(ConfigError, match="such as rb-own/far, rb-own/test, rb-own/train"):
+    with pytest.raises(
+        ConfigError, match="as rb-own/bought, rb-own/far, rb-own/test, rb-own/train"
+    ):
         load_dataset("ir_datasets:rb-own", "dev")
 
 
@@ -162,6 +170,17 @@ def test_a_host_that_cannot_be_reached_is_told_whole(package: Any) -> None:
     assert package.util.Download.path.__name__ == "path"
 
 
+@pytest.mark.parametrize("download", [False, True])
+def test_a_file_that_nobody_may_hand_on_is_told_with_its_place(
+    package: Any, tmp_path: Path, download: bool
+) -> None:
+    with pytest.raises(DataError) as caught:
+        irds.load_irds("ir_datasets:rb-own/bought", "test", download=download)
+    told = str(caught.value)
+    assert f"a file that nobody may hand on: {tmp_path / 'home' / 'bought.tsv'}" in told
+    assert "get it as https://ir-datasets.com/rb-own.html#rb-own/bought says" in told
+
+
 def test_without_the_package_the_error_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -207,6 +226,27 @@ class TestFetch:
         out = capsys.readouterr().out
         assert "fetched; use it with --dataset ir_datasets:rb-own/far" in out
         assert len(load_dataset("ir_datasets:rb-own/far").documents or ()) == 3
+
+    def test_a_file_that_nobody_may_hand_on_is_not_to_be_fetched(
+        self, package: Any, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        place = Path(package.util.home_path()) / "bought.tsv"
+        arguments = ["fetch", "--dataset", "ir_datasets:rb-own/bought"]
+        assert main([*arguments, "--format", "json"]) == 2
+        captured = capsys.readouterr()
+        document = json.loads(captured.out)
+        assert (document["missing"], document["by_hand"]) == ([], [str(place)])
+        assert (document["fetched"], document["fingerprint"]) == (False, None)
+        assert "--download" not in captured.err
+        assert main(arguments) == 2
+        assert "to put in place" in capsys.readouterr().out
+        # asked to fetch it all the same, it does not send the user in a circle
+        assert main([*arguments, "--download"]) == 2
+        told = capsys.readouterr().err
+        assert f"nobody may hand on: {place}" in told
+        assert "--download" not in told
+        place.write_bytes((Path(package.util.home_path()).parent / "corpus.tsv").read_bytes())
+        assert main(arguments) == 0
 
     def test_another_dataset_is_refused(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["fetch", "--dataset", "science-mini"]) == 2

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from harness.figures import signed
+from harness.figures import change_text, signed
 from harness.report.difference_cells import DifferenceCells, most_telling
 from harness.types import Verdict
 from harness.verdicts import Delta
@@ -55,7 +55,7 @@ def test_figures_of_a_difference() -> None:
         p_adjusted=0.0004, tests={"t": (0.01, 0.0301)},
     )  # fmt: skip
     assert DifferenceCells.of(delta, ["t", "wilcoxon"]) == DifferenceCells(
-        "+0.1235", "+0.00", ("1,200", "0", "3"), "< .001", (".030", "-")
+        "+0.1235", "0.00", ("1,200", "0", "3"), "< .001", (".030", "-")
     )
 
 
@@ -66,3 +66,17 @@ def test_figures_of_a_difference() -> None:
 )  # fmt: skip
 def test_a_difference_has_its_sign_unless_it_is_none(value: float | None, text: str) -> None:
     assert signed(value) == text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0.031, "+3.1 %"), (-0.0004, "0.0 %"), (0.0004, "0.0 %"), (-0.0006, "-0.1 %"),
+     (12.5, "+1,250.0 %"), (None, "-")],
+)  # fmt: skip
+def test_a_change_in_percent_has_its_sign_unless_it_is_none(share: float | None, text: str) -> None:
+    assert change_text(share) == text
+
+
+def test_a_difference_has_the_decimals_and_the_unit_that_are_asked_for() -> None:
+    assert signed(-0.4, 0) == "0"
+    assert signed(-1.26, 1, " ms") == "-1.3 ms"

@@ -297,6 +297,24 @@ def test_every_field_of_the_summary_and_manifest_is_in_the_guide(run_folder: Pat
 # -- what commands give as JSON ------------------------------------------------------------------
 
 
+def test_the_document_of_every_command_has_a_row_in_the_guide() -> None:
+    table = _text(GUIDE / "results.md").partition("| command | JSON document |")[2]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    assert {name for row in rows for name in re.findall(r"`([a-z]+)`", row)} == set(_commands())
+
+
+def test_every_field_of_list_and_of_a_dry_run_is_in_the_guide(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    page = _text(GUIDE / "results.md")
+    dry = ["bench", "--retriever", "bm25", "--dataset", "science-mini", "--dry-run"]
+    for arguments, row in ((["list"], "| `list` |"), (dry, "| `bench --dry-run`")):
+        assert cli.main([*arguments, "--format", "json"]) == 0
+        (line,) = [line for line in page.splitlines() if line.startswith(row)]
+        told = set(re.findall(r"`(\w+)`", line.rpartition(" | ")[2])) - {"experiments"}
+        assert told == set(json.loads(capsys.readouterr().out))
+
+
 def _fields(document: object, *, names: frozenset[str] = frozenset()) -> set[str]:
     """All keys of a document, at any depth; below ``names`` the keys are ids or metrics."""
     if isinstance(document, list):
@@ -539,13 +557,29 @@ def _parse(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
 def _made(words: list[str]) -> Iterator[list[str]]:
     """What a make command calls, as far as its ``ARGS`` say it."""
     makefile = _text(ROOT / "Makefile")
-    targets = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
     variables = set(re.findall(r"^([A-Z_]+) \?=", makefile, re.MULTILINE))
     given = dict(word.split("=", 1) for word in words if "=" in word)
     assert set(given) <= variables | {"BENCH_DATA"}
     for target in (word for word in words if "=" not in word):
         assert target in targets, target
-        if target == "bench":
-            yield ["bench", "--retriever", "any", *shlex.split(given.get("ARGS", ""))]
-        elif target == "compare":
-            yield ["compare", *shlex.split(given.get("ARGS", ""))]
+        recipe = re.search(rf"^{target}:.*\n\t@\$\(BENCH\) (\S+)(.*)$", makefile, re.MULTILINE)
+        if recipe is None or not re.search(r"\$\((ARGS|HOW)\)", recipe[2]):
+            assert "ARGS" not in given, f"{target} takes no ARGS"
+            continue
+        options = [one for one in _commands()[recipe[1]]._actions if one.option_strings]
+        filled = [w for one in options if one.required for w in (one.option_strings[0], "any")]
+        yield [recipe[1], *filled, *shlex.split(given.get("ARGS", ""))]
+
+
+def test_what_make_calls_is_found_for_every_target_that_takes_args() -> None:
+    makefile = _text(ROOT / "Makefile")
+    assert 'HOW = --split "$(SPLIT)" --k $(K) $(ARGS)' in makefile
+    told = set(re.findall(r"^([a-z-]+):.*?## .*\bARGS\b", makefile, re.MULTILINE))
+    assert {"bench", "duet", "regress", "history"} <= told
+    for target in told | {"tune", "selftest", "reproduce"}:
+        ((command, *_, last),) = _made([target, "ARGS=--format json"])
+        assert (command, last) == (target, "json")
+    assert list(_made(["test-all"])) == []
+    with pytest.raises(AssertionError, match="takes no ARGS"):
+        list(_made(["list", "ARGS=--format json"]))

@@ -468,7 +468,7 @@ def test_a_slower_round_is_seen_whatever_it_asks() -> None:
     # The last round was stopped early: only fast queries, which is no change of the machine.
     keep = (each < 8) | (query < 20)
     calls = Calls("x", ms[keep], query=query[keep], round=each[keep])
-    assert "9 rounds from 0 % to +10.0 %" in described(rounds([calls]))
+    assert "9 rounds from 0.0 % to +10.0 %" in described(rounds([calls]))
     bare = Calls("x", ms[keep], round=each[keep])
     assert "9 rounds from −42.0 % to +3.0 %" in described(rounds([bare]))
 

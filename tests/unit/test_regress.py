@@ -14,7 +14,7 @@ import pytest
 
 from harness.cli.regressing import _duet_against
 from harness.duet.result import DuetResult
-from harness.errors import ConfigError, RecordError
+from harness.errors import ConfigError, DataError, RecordError
 from harness.experiment import Candidate, Experiment
 from harness.measure.environment import git_revision
 from harness.measure.protocol import Protocol
@@ -322,6 +322,20 @@ class TestStoring:
         replaced = store(here, other, latency([2]), force=True)
         assert len(replaced.written) == 2
         assert here.read_quality() == other
+
+    @pytest.mark.parametrize("value", [float("nan"), float("inf")])
+    def test_a_value_that_is_no_number_is_told_with_metric_and_query(
+        self, tmp_path: Path, value: float
+    ) -> None:
+        for lost, where in (
+            ([value, 1.0], "query 'q0000'"),
+            ([value] * 2, "'q0000' and 1 other"),
+        ):
+            found = quality({"AP": [1.0, 1.0], "RR": lost})
+            with pytest.raises(DataError, match="the value of RR is no number") as caught:
+                store(self.places(tmp_path), found, None, force=False)
+            assert where in caught.value.where
+        assert list(tmp_path.iterdir()) == []
 
     def test_rounding_is_no_change(self, tmp_path: Path) -> None:
         store(self.places(tmp_path), quality({"RR": [0.3]}), None, force=False)

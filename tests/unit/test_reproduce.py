@@ -14,7 +14,8 @@ import yaml
 
 from harness.config import load_retriever_config, validate
 from harness.data import load_dataset
-from harness.errors import ConfigError
+from harness.data.outcome_records import read_outcomes
+from harness.errors import ConfigError, HarnessError
 from harness.metrics.conventions import convention
 from harness.report import render
 from harness.report.reproduce_tables import reproduce_tables
@@ -320,6 +321,18 @@ def test_rates_of_labelled_answers_are_checked(
     assert "no accuracy of b" in outcome.reason
 
 
+def test_records_that_cannot_be_read_are_told_with_what_to_do(folder: Path) -> None:
+    (folder / "records.jsonl").write_text("", encoding="utf-8")
+    content = published(folder).model_dump() | {
+        "outcomes": [{**OUTCOME, "records": "records.jsonl"}]
+    }
+    (outcome,) = reproduce(Published.model_validate(content), folder).outcomes
+    with pytest.raises(HarnessError) as caught:
+        read_outcomes(folder / "records.jsonl")
+    assert caught.value.fix
+    assert outcome.reason == f"{caught.value.given} ({caught.value.fix})"
+
+
 @pytest.fixture
 def with_table(folder: Path) -> Reproduction:
     content = published(folder).model_dump()
@@ -375,6 +388,12 @@ def test_a_table_on_data_that_are_not_here_says_so(folder: Path) -> None:
     }  # fmt: skip
     found = reproduce(Published.model_validate(content), folder)
     assert "no table: no lost in the folder" in render.plain(reproduce_tables(found))
+    # also where the table is all that there is
+    content |= {"figures": [], "remarks": ["What reproduces."]}
+    alone = reproduce_tables(reproduce(Published.model_validate(content), folder))
+    for text in (render.plain(alone), render.markdown(alone), render.latex(alone)):
+        for told in ("A paper", "no table: no lost in the folder", "What reproduces."):
+            assert told in text
 
 
 FIGURE: dict[str, Any] = {

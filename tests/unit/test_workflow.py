@@ -34,9 +34,9 @@ def step(name: str) -> str:
 
 
 def test_every_command_exists() -> None:
-    made = re.findall(r"^make (\w+)", "\n".join(scripts()), re.MULTILINE)
+    made = re.findall(r"^make ([a-z-]+)", "\n".join(scripts()), re.MULTILINE)
     assert {"setup", "bench"} <= set(made)
-    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
     assert set(made) <= set(targets)
     called = re.findall(r"\.venv/bin/retrieval-bench ([^>|\n]+)", "\n".join(scripts()))
     assert {line.split()[0] for line in called} == {"regress", "history"}
@@ -45,9 +45,9 @@ def test_every_command_exists() -> None:
 
 
 def test_files_that_are_uploaded_or_drawn_are_written() -> None:
-    written = set(re.findall(r"> (\S+\.json)", "\n".join(scripts())))
+    written = set(re.findall(r"> (\S+\.(?:json|md))", "\n".join(scripts())))
     (upload,) = [one["with"] for one in STEPS if "upload-artifact" in one.get("uses", "")]
-    assert {path for path in upload["path"].split() if path.endswith(".json")} == written
+    assert {path for path in upload["path"].split() if path.endswith((".json", ".md"))} == written
     tools = {one["with"]["output-file-path"]: one["with"]["tool"] for one in CHARTS}
     assert tools == {
         "results/latency.json": "customSmallerIsBetter",
@@ -56,6 +56,16 @@ def test_files_that_are_uploaded_or_drawn_are_written() -> None:
     assert set(tools) <= written
     assert len({one["with"]["name"] for one in CHARTS}) == 2
     assert not any(one["with"].get("fail-on-alert") for one in CHARTS)
+
+
+def test_the_history_is_kept_whatever_the_job_ends_with() -> None:
+    kept = {one["uses"].rpartition("@")[0]: one for one in STEPS if "actions/cache/" in str(one)}
+    restored, saved = (kept[f"actions/cache/{what}"] for what in ("restore", "save"))
+    assert saved["if"] == "always()"
+    assert STEPS.index(saved) > STEPS.index(restored)
+    for name in ("path", "key"):
+        assert saved["with"][name] == restored["with"][name]
+    assert restored["with"]["key"].startswith(restored["with"]["restore-keys"])
 
 
 def test_what_could_not_be_judged_is_a_red_job_of_its_own() -> None:
@@ -75,7 +85,8 @@ def test_each_exit_code_is_what_the_guide_says(
 ) -> None:
     command = tmp_path / ".venv" / "bin" / "retrieval-bench"
     command.parent.mkdir(parents=True)
-    command.write_text(f"#!/bin/sh\necho '{{}}'\nexit {code}\n", encoding="utf-8")
+    stub = f"#!/bin/sh\ntest $1 = regress || exit 0\necho '**{code}**'\nexit {code}\n"
+    command.write_text(stub, encoding="utf-8")
     command.chmod(0o755)
     output = tmp_path / "output"
     (tmp_path / "results").mkdir()
@@ -90,4 +101,14 @@ def test_each_exit_code_is_what_the_guide_says(
     assert done.returncode == ends
     assert done.stdout.count("::warning") == warns
     assert output.read_text(encoding="utf-8") == f"code={code}\n"
-    assert (tmp_path / "results" / "regress.json").read_text(encoding="utf-8") == "{}\n"
+    assert (tmp_path / "results" / "regress.md").read_text(encoding="utf-8") == f"**{code}**\n"
+    summary = tmp_path / "summary"
+    script = re.sub(r"\$\{\{.*?\}\}", str(code), step("summary"))
+    subprocess.run(
+        ["bash", "-e", "-c", script],
+        cwd=tmp_path,
+        env={"PATH": "/usr/bin:/bin", "GITHUB_STEP_SUMMARY": str(summary)},
+        check=True,
+    )
+    assert f"exit code {code}" in summary.read_text(encoding="utf-8")
+    assert f"\n**{code}**\n" in summary.read_text(encoding="utf-8")

@@ -110,10 +110,10 @@ def _name_ends(
     losses, gained = _ends(values)
     middle = _TOP + _PLOT_HEIGHT / 2
     for row, at in enumerate(losses):
-        text = f"{cut(labels[order[at]], _LABEL_CELLS)} ({values[at]:+.3f})"
+        text = f"{cut(labels[order[at]], _LABEL_CELLS)} ({signed(values[at], 3)})"
         sheet.write(_LEFT + 8, middle - 14 - 15 * (len(losses) - 1 - row), text, color=SOFT)
     for row, at in enumerate(gained):
-        text = f"{cut(labels[order[at]], _LABEL_CELLS)} ({values[at]:+.3f})"
+        text = f"{cut(labels[order[at]], _LABEL_CELLS)} ({signed(values[at], 3)})"
         sheet.write(_LEFT + _PLOT_WIDTH - 8, middle + 20 + 15 * row, text, color=SOFT,
                     anchor="right")  # fmt: skip
 
@@ -124,6 +124,6 @@ def _ends_in_words(
     words = []
     for what, places in zip(("losses", "gains"), _ends(values), strict=True):
         if places:
-            shown = ", ".join(f"{cut(labels[order[at]], 60)} {values[at]:+.3f}" for at in places)
-            words.append(f"Largest {what}: {shown}")
+            each = (f"{cut(labels[order[at]], 60)} {signed(values[at], 3)}" for at in places)
+            words.append(f"Largest {what}: {', '.join(each)}")
     return words

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.errors import counted, distinct_names
+from harness.figures import signed
 from harness.percentiles import percentile
 from harness.report.pictures.canvas import WIDTH, Canvas, canvas, dashed, marked
 from harness.report.pictures.latency import Calls
@@ -145,8 +146,5 @@ def _axes(sheet: Canvas, axes: Axes, drifts: Sequence[_Drift]) -> None:
     sheet.write(_LEFT + _PLOT_WIDTH / 2, _TOP + _PLOT_HEIGHT + 34, label, anchor="center")
 
 
-def _change(percent: float, decimals: int | None = None) -> str:
-    text = f"{percent:+,g}" if decimals is None else f"{percent:+,.{decimals}f}"
-    if float(text.replace(",", "")) == 0:
-        return "0 %"
-    return text.replace("-", "−") + " %"
+def _change(percent: float, decimals: int = 0) -> str:
+    return signed(percent, decimals, " %").replace("-", "−")
