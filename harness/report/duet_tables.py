@@ -10,8 +10,6 @@ from harness.errors import counted
 from harness.figures import change_text, interval_of
 from harness.report.table import Table
 
-__all__ = ["change_text", "duet_tables"]
-
 
 def duet_tables(result: DuetResult) -> list[Table]:
     """One table: a line for each gate, and how it was measured."""

@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.errors import counted
-from harness.figures import interval_of, ms_text, quality_text, signed
+from harness.figures import change_text, interval_of, ms_text, quality_text, signed
 from harness.history.files import Found
 from harness.history.lines import P50, P95, Line, Step, Subject
 from harness.history.records import Figure, SavedRun
-from harness.report.duet_tables import change_text
 from harness.report.table import Table
 
 LEFT_OUT_SHOWN = 5
