@@ -23,7 +23,7 @@ from harness.call_pairs import Pairs, log_ratios, tail_thetas, typical_thetas, w
 from harness.errors import counted
 from harness.percentiles import FEWEST_LAUNCHES, NEEDS
 from harness.run import Run
-from harness.stats import holm
+from harness.stats import holm, student_p
 from harness.types import Verdict
 
 TYPICAL, TAIL = "typical", "p95"
@@ -223,7 +223,7 @@ def _no_tail(pairs: Pairs) -> str:
 
 def _tested(delta: LatencyDelta, thetas: NDArray[np.float64]) -> LatencyDelta:
     """With the ratio and what Student's t over ``thetas`` says of it."""
-    from scipy.special import stdtr, stdtrit
+    from scipy.special import stdtrit
 
     n, centre = len(thetas), float(thetas.mean())
     enough = delta.launches >= FEWEST_LAUNCHES
@@ -233,18 +233,12 @@ def _tested(delta: LatencyDelta, thetas: NDArray[np.float64]) -> LatencyDelta:
         return delta
     error, df = float(thetas.std(ddof=1)) / math.sqrt(n), n - 1
     half = float(stdtrit(df, 1 - LATENCY_ALPHA)) * error
-
-    def below(distance: float) -> float:
-        """p of a log ratio that is ``distance`` on the wrong side of a limit."""
-        if error == 0:
-            return float(distance >= 0)
-        return float(stdtr(df, distance / error))
-
+    equivalent = float(student_p(abs(centre) - math.log1p(LIMIT), error, df)) if enough else None
     return replace(
         delta,
         ci98=(math.exp(centre - half), math.exp(centre + half)),
-        p=below(math.log1p(beyond) - abs(centre)),
-        p_equivalence=below(abs(centre) - math.log1p(LIMIT)) if enough else None,
+        p=float(student_p(math.log1p(beyond) - abs(centre), error, df)),
+        p_equivalence=equivalent,
     )
 
 

@@ -111,6 +111,22 @@ EXACT_ROWS = 13
 """Up to so many queries all sign patterns are counted."""
 
 
+def student_p(
+    distance: NDArray[np.float64] | float, error: NDArray[np.float64] | float, df: int
+) -> NDArray[np.float64]:
+    """One-sided p of Student's t for a mean that lies ``distance`` on the wrong side of a limit.
+
+    Args:
+        error: standard error of the mean; 0 where all values are equal: then p is 0 or 1.
+    """
+    from scipy.special import stdtr
+
+    error = np.asarray(error, dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = stdtr(df, np.asarray(distance) / error)
+    return np.where(error > 0, p, np.asarray(distance) >= 0).astype(np.float64)
+
+
 def holm(p: NDArray[np.float64]) -> NDArray[np.float64]:
     """p-values adjusted for looking at all of them at once (Holm 1979), in the given order."""
     order = np.argsort(p, kind="stable")

@@ -17,11 +17,11 @@ from harness.cli.console import (
     say,
     show,
 )
+from harness.cli.environments import add_environments, setup_of
 from harness.cli.measuring import add_dataset
 
 if TYPE_CHECKING:
     from harness.duet.controller import DuetProtocol
-    from harness.duet.environments import Setup
     from harness.duet.result import DuetResult
     from harness.duet.sides import Place, Side
 
@@ -85,30 +85,6 @@ def add_duet(commands: Any) -> None:
     )
     add_format(duet)
     duet.set_defaults(run=_duet)
-
-
-def add_environments(parser: argparse.ArgumentParser) -> None:
-    """How the code of a revision gets the packages it needs."""
-    prepared = parser.add_argument_group("environments of revisions whose dependencies differ")
-    prepared.add_argument(
-        "--extras",
-        nargs="*",
-        metavar="NAME",
-        help="optional dependencies to install (default: those that are installed now)",
-    )
-    prepared.add_argument(
-        "--setup",
-        default="",
-        metavar="COMMAND",
-        help="run this once in the folder of each revision instead of installing",
-    )
-
-
-def setup_of(options: argparse.Namespace) -> Setup:
-    """What the options of :func:`add_environments` say."""
-    from harness.duet.environments import Setup
-
-    return Setup(None if options.extras is None else tuple(options.extras), options.setup)
 
 
 def _duet(options: argparse.Namespace) -> int:

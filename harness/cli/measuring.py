@@ -94,13 +94,13 @@ def exit_code(runs: Sequence[Run]) -> int:
     if any(run.summary["status"] == "partial" for run in runs):
         say("retrieval-bench: interrupted; what was finished is saved, marked as partial")
         return INTERRUPTED
-    unjudged = [run for run in runs if not _answered(run)]
+    unjudged = [run for run in runs if not answered(run)]
     for run in unjudged:
         say(f"retrieval-bench: nothing could be judged of {run.name}: no evaluated query answered")
     return NOT_JUDGED if unjudged else OK
 
 
-def _answered(run: Run) -> bool:
+def answered(run: Run) -> bool:
     """Whether any query that counts was answered."""
     status = dict(zip(run.rankings.query_ids, run.status, strict=True))
     return any(status[query_id] == "ok" for query_id in run.evaluation.query_ids)

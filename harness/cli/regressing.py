@@ -20,8 +20,8 @@ from harness.cli.console import (
     say,
     show,
 )
-from harness.cli.dueting import add_environments, setup_of
-from harness.cli.measuring import add_dataset, add_retriever
+from harness.cli.environments import add_environments, setup_of
+from harness.cli.measuring import add_dataset, add_retriever, answered
 
 if TYPE_CHECKING:
     from harness.duet.result import DuetResult
@@ -255,10 +255,7 @@ def _stored(today: Today, run: Run, options: argparse.Namespace, *, force: bool)
 
     if run.summary["status"] == "partial":
         return _interrupted()
-    if not any(
-        status == "ok" and query in run.evaluation.query_ids
-        for query, status in zip(run.rankings.query_ids, run.status, strict=True)
-    ):
+    if not answered(run):
         say("retrieval-bench: no evaluated query was answered: there is nothing to keep")
         return NOT_JUDGED
     quality, latency = quality_of(run, today.given), latency_of(run, today.given)

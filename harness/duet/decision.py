@@ -21,7 +21,7 @@ import numpy as np
 
 from harness.duet.gates import GATES, Gate
 from harness.duet.result import GateResult
-from harness.stats import holm
+from harness.stats import holm, student_p
 from harness.types import Verdict
 
 ALPHA = 0.01
@@ -48,21 +48,16 @@ class Judged:
     @classmethod
     def of(cls, thetas: Sequence[float], delta: float, limit: float) -> Judged:
         """Student's t over launches, two or more."""
-        from scipy.special import stdtr
-
         values = np.asarray(thetas, dtype=np.float64)
         mean, df = float(values.mean()), len(values) - 1
         error = float(values.std(ddof=1)) / math.sqrt(len(values))
-
-        def below(distance: float) -> float:
-            return float(stdtr(df, distance / error)) if error > 0 else float(distance >= 0)
 
         return cls(
             mean,
             error,
             df,
-            p_worse=below(math.log1p(delta) - mean),
-            p_beyond_limit=below(mean - math.log1p(limit)),
+            p_worse=float(student_p(math.log1p(delta) - mean, error, df)),
+            p_beyond_limit=float(student_p(mean - math.log1p(limit), error, df)),
         )
 
     @property

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.duet.decision import ALPHA, CONFIRM, LEANS, SEARCH
+from harness.stats import student_p
 
 FOUND = 0.9
 """What is found in so many of all duets counts as visible."""
@@ -64,12 +65,10 @@ def _tests(
     thetas: NDArray[np.float64], delta: float, limit: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """p of "slower by no more than delta" and of "slower by the limit or more", by duet."""
-    from scipy.special import stdtr
-
     n = thetas.shape[1]
     mean = thetas.mean(axis=1)
-    error = np.maximum(thetas.std(axis=1, ddof=1) / math.sqrt(n), np.finfo(np.float64).tiny)
+    error = thetas.std(axis=1, ddof=1) / math.sqrt(n)
     return (
-        stdtr(n - 1, (math.log1p(delta) - mean) / error),
-        stdtr(n - 1, (mean - math.log1p(limit)) / error),
+        student_p(math.log1p(delta) - mean, error, n - 1),
+        student_p(mean - math.log1p(limit), error, n - 1),
     )
