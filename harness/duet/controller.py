@@ -360,6 +360,7 @@ class _Stage:
             others=self._of_the_cores("others"),
             stolen=self._of_the_cores("stolen"),
             launched=tuple(self.measured),
+            query_ids=tuple(self.facts[0].get("queries", ())),
         )
 
     def _calls(self) -> int:

@@ -47,15 +47,20 @@ def _typical(launches: Sequence[Pairs]) -> NDArray[np.float64]:
 
 def _slowest(launches: Sequence[Pairs]) -> NDArray[np.float64]:
     """The typical log ratio of the queries that take longest on both sides together: neither side
-    has a say of its own in which they are. Only queries that every launch has an answer to."""
+    has a say of its own in which they are."""
+    slow = slow_queries(launches)
+    return _typical([one.take(np.isin(one.query, slow)) for one in launches])
+
+
+def slow_queries(launches: Sequence[Pairs]) -> NDArray[np.int32]:
+    """Numbers of the queries that take longest, of those that every launch has an answer to."""
     whole = Pairs.joined(launches)
     answers = np.concatenate([np.unique(one.query) for one in launches])
     queries, in_launches = np.unique(answers, return_counts=True)
     together = medians(whole.log_a + whole.log_b, whole.query)[in_launches == len(launches)]
     queries = queries[in_launches == len(launches)]
     n = max(1, int(SLOWEST * len(queries)))
-    slow = queries[np.argsort(-together, kind="stable")[:n]]
-    return _typical([one.take(np.isin(one.query, slow)) for one in launches])
+    return np.asarray(queries[np.argsort(-together, kind="stable")[:n]], dtype=np.int32)
 
 
 def _tail(launches: Sequence[Pairs]) -> NDArray[np.float64]:

@@ -30,8 +30,12 @@ class Probe(Retriever):
         self.vectors = rng.standard_normal((2 * self.rows, _WIDTH), dtype=np.float32)
         self.query = rng.standard_normal(_WIDTH, dtype=np.float32)
 
+    def rows_for(self, query_id: str) -> int:
+        """How many rows a query takes."""
+        share = zlib.crc32(query_id.encode()) % 256 / 255
+        return int(self.rows * (1 + share))
+
     def search(self, query: Query, k: int) -> Ranking:
-        share = zlib.crc32(query.id.encode()) % 256 / 255
-        scores = self.vectors[: int(self.rows * (1 + share))] @ self.query
+        scores = self.vectors[: self.rows_for(query.id)] @ self.query
         best = np.sort(np.argpartition(-scores, k)[:k]) % max(1, len(self.ids))
         return Ranking(tuple(dict.fromkeys(self.ids[at] for at in best.tolist())))

@@ -89,6 +89,7 @@ class DuetResult:
         others, stolen: shares of the cores' time that other processes took, and other guests of the
             host; None where it is not known.
         launched: all times, for the record.
+        query_ids: of all queries of the dataset, in the order of the numbers in ``launched``.
     """
 
     a: Mapping[str, Any]
@@ -113,6 +114,7 @@ class DuetResult:
     others: float | None = None
     stolen: float | None = None
     launched: tuple[Measured, ...] = field(default=(), repr=False, compare=False)
+    query_ids: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def word(self) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import time
-from bisect import bisect_left, insort
+from bisect import insort
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Any
 
@@ -29,18 +29,19 @@ class Slowed(Retriever):
     Args:
         retriever: a name of a config, or an inline ``{target, params}``.
         share: extra time as a share of the median call of the same query so far; 0 adds nothing.
-        slowest: the share of the queries that is slowed, those that take longest; 1 = all, and at
-            least one query.
+        queries: ids of those that are slowed; None = all.
     """
 
     def __init__(
-        self, retriever: str | dict[str, Any], share: float = 0.0, slowest: float = 1.0
+        self,
+        retriever: str | dict[str, Any],
+        share: float = 0.0,
+        queries: Sequence[str] | None = None,
     ) -> None:
         self.inner = build_retriever(retriever)
         self.share = share
-        self.slowest = slowest
+        self.slowed = None if queries is None else frozenset(queries)
         self._times: dict[str, list[int]] = {}
-        self._usuals: list[int] = []
         self._unit_ns = deque((_unit_ns(_UNITS) for _ in range(_BLOCKS)), maxlen=_BLOCKS)
 
     @property
@@ -61,7 +62,7 @@ class Slowed(Retriever):
         found = self.inner.search(query, k)
         took = time.perf_counter_ns() - start
         usual = self._usual(query.id, took)
-        if usual >= self._usuals[int((1 - self.slowest) * len(self._usuals))]:
+        if self.slowed is None or query.id in self.slowed:
             self._work(self.share * usual)
         return found
 
@@ -74,18 +75,11 @@ class Slowed(Retriever):
     def _usual(self, query_id: str, took: int) -> int:
         """The median call of the query, of an even number the lower one: the first call is slow."""
         times = self._times.setdefault(query_id, [])
-        if times:
-            del self._usuals[bisect_left(self._usuals, _middle(times))]
         insort(times, took)
-        insort(self._usuals, _middle(times))
-        return _middle(times)
+        return times[(len(times) - 1) // 2]
 
     def close(self) -> None:
         self.inner.close()
-
-
-def _middle(times: list[int]) -> int:
-    return times[(len(times) - 1) // 2]
 
 
 def _unit_ns(units: int) -> float:

@@ -190,7 +190,7 @@ def slowed(sides: FakeSides) -> FakeSides:
     """Sides with extra work take longer."""
     for kind in KINDS:
         name = str(extra_work(None, kind).retriever)
-        share = kind.share if kind.slowest == 1 else 0.0
+        share = 0.0 if kind.slowest else kind.share
         sides.slower[name] = partial(lambda share, launch, query: 1 + share, share)
     return sides
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from harness.duet import controller
 from harness.duet.controller import DuetProtocol, duet
 from harness.duet.launch import MOST_CALLS, Measured, Share, measure
 from harness.duet.record import read_duet, write_duet
+from harness.duet.selftest import Kind, Played, extra_work
 from harness.duet.sides import Place, Side
 from harness.errors import ConfigError, RecordError
 from harness.records import to_json
@@ -422,3 +424,14 @@ def test_the_table_says_what_was_measured_and_what_could_be_seen(sides: FakeSide
     for part in ("PASS: b = b beside a = a", "60 queries of made", "5 launches", "visible",
                  "both sides return the same rankings"):  # fmt: skip
         assert part in text
+
+
+def test_the_self_test_slows_the_queries_that_a_duet_found_slow(sides: FakeSides) -> None:
+    equal = Played(Kind("equal"), [play()])
+    slowest = equal.slowest()
+    assert len(slowest) == 12  # of 60, each slower than the one before
+    assert set(slowest) < {f"q{number}" for number in range(40, 60)}
+    side = extra_work("bm25", Kind("slow", 0.1, slowest=True), slowest)
+    assert isinstance(side.retriever, Mapping)
+    assert side.retriever["params"]["queries"] == slowest
+    assert Played(Kind("equal")).slowest() == []
