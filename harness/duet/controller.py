@@ -13,6 +13,13 @@ import numpy as np
 
 from harness.call_pairs import Pairs
 from harness.duet import revisions
+from harness.duet.account import (
+    about,
+    machine_warnings,
+    median_calls,
+    share_of_the_cores,
+    surroundings,
+)
 from harness.duet.decision import Trial, overall
 from harness.duet.failures import failures, more_stalls, one_sided, stalled
 from harness.duet.gates import GATES, thetas
@@ -24,7 +31,6 @@ from harness.duet.sides import Side
 from harness.errors import ConfigError, counted
 from harness.experiment import Reporter, Silent
 from harness.launch_merge import hash_seed
-from harness.measure.disturbances import OTHERS, STOLEN
 from harness.measure.environment import environment
 from harness.measure.noise import NoiseRecorder
 from harness.stats import SEED
@@ -33,9 +39,6 @@ from harness.types import Verdict
 MOST_QUERIES = 220
 """More are not asked: a fixed random choice of them stands for all, so that a launch is short. The
 95th percentile takes 200: some queries may fail."""
-
-OF_A_PROCESS = ("packages", "blas", "thread_pools", "variables", "imported_before")
-"""What each side says of itself: the two may have other ones."""
 
 MOST_LOST = 3
 """So many launches may be lost until the duet gives up."""
@@ -332,10 +335,9 @@ class _Stage:
             verdict = Verdict.MISSING
         if self._out_of_time() and verdict is Verdict.UNDECIDED:
             reason = reason or f"not decided within {self.protocol.most_s:g} s of measuring"
-        walls = [one.wall_ns for one in self.measured]
         return DuetResult(
-            a=self._about(0),
-            b=self._about(1),
+            a=about(self.sides[0], self.facts[0], self.facts[0]),
+            b=about(self.sides[1], self.facts[1], self.facts[0]),
             dataset={
                 "name": self.facts[0].get("dataset"),
                 "fingerprint": self.facts[0].get("fingerprint"),
@@ -353,12 +355,12 @@ class _Stage:
             stalled=stalled(self.measured),
             queries=self.asked,
             other_rankings=self.other_rankings,
-            median_ns=_medians(walls) if walls else None,
+            median_ns=median_calls(self.measured),
             reason=reason,
             warnings=tuple(self._warnings()),
-            environment=environment(self.protocol.threads) | self._surroundings(0),
-            others=self._of_the_cores("others"),
-            stolen=self._of_the_cores("stolen"),
+            environment=environment(self.protocol.threads) | surroundings(self.facts[0]),
+            others=share_of_the_cores(self.noise, "others"),
+            stolen=share_of_the_cores(self.noise, "stolen"),
             launched=tuple(self.measured),
             query_ids=tuple(self.facts[0].get("queries", ())),
         )
@@ -366,11 +368,6 @@ class _Stage:
     def _calls(self) -> int:
         """Of each side."""
         return sum(one.wall_ns.shape[1] for one in self.measured)
-
-    def _of_the_cores(self, whose: str) -> float | None:
-        """A share of the cores' time while it was measured; None where it is not known."""
-        shares = [one["cores"][whose] for one in self.noise if one.get("cores")]
-        return float(np.mean(shares)) if shares else None
 
     def _objections(self) -> str:
         """Why this cannot pass, whatever the times say; "" when it can."""
@@ -386,24 +383,6 @@ class _Stage:
             told += [f"{gate.gate} {gate.reason}" for gate in self.unjudged]
         return "; ".join(filter(None, told))
 
-    def _surroundings(self, at: int) -> dict[str, Any]:
-        """What the process of a side says of itself; nothing where it did not come to that."""
-        told = self.facts[at].get("environment", {})
-        return {name: told[name] for name in OF_A_PROCESS if name in told}
-
-    def _about(self, at: int) -> dict[str, Any]:
-        side, facts = self.sides[at], self.facts[at]
-        a, own = self._surroundings(0), self._surroundings(at)
-        return {
-            "name": side.name,
-            "retriever": facts.get("name"),
-            "place": side.place.label,
-            "commit": side.place.commit,
-            "overrides": list(side.overrides),
-            "config": facts.get("config"),
-            "environment": {name: own[name] for name in own if a and own[name] != a.get(name)},
-        }
-
     def _warnings(self) -> list[str]:
         told = [one_sided(self.measured), failures(self.measured, self.asked)[0]]
         told.append(more_stalls(stalled(self.measured), self._calls()))
@@ -411,16 +390,7 @@ class _Stage:
         told += [note for side in self.sides for note in side.place.notes]
         told += [f"lost: {one}" for one in self.lost]
         told += dict.fromkeys(text for facts in self.facts for text in facts.get("complaints", ()))
-        if (others := self._of_the_cores("others") or 0.0) > OTHERS:
-            told.append(
-                f"other processes used {others:.0%} of the cores' time: end them to see smaller "
-                "differences, and to be done sooner"
-            )
-        if (stolen := self._of_the_cores("stolen") or 0.0) > STOLEN:
-            told.append(
-                f"{stolen:.0%} of the cores' time went to other guests of the host: small "
-                "differences are hidden, and it takes longer"
-            )
+        told += machine_warnings(self.noise)
         all_queries = len(self.facts[0].get("queries", ()))
         if self.chosen is not None and len(self.chosen) < all_queries:
             told.append(f"{len(self.chosen)} of {all_queries:,} queries were asked, chosen by seed")
@@ -440,10 +410,3 @@ def _foreseen(gate: GateResult) -> GateResult:
     if gate.spread is None:
         return gate
     return replace(gate, visible=visible(gate.spread, gate.beyond, gate.limit))
-
-
-def _medians(walls: Sequence[Any]) -> tuple[float, float]:
-    """Of a call of either side, in nanoseconds, failed ones left out."""
-    both = np.concatenate(walls, axis=1)
-    a, b = (float(np.median(side[side >= 0])) if (side >= 0).any() else 0.0 for side in both)
-    return a, b
