@@ -120,6 +120,7 @@ def test_equal_sides_raise_no_alarm(record: str, rounds: int) -> None:
     assert found["launches"] < 7
 
 
+@pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.parametrize("record", [QUIET, BUSY])
 def test_false_alarms_in_many_replays(record: str) -> None:
@@ -130,6 +131,7 @@ def test_false_alarms_in_many_replays(record: str) -> None:
 POWER = [(0.02, 0.2, 0.1), (0.03, 0.9, 0.85), (0.05, 0.99, 0.98), (0.10, 0.999, 0.99)]
 
 
+@pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.parametrize(("share", "quiet", "busy"), POWER)
 def test_the_power_curve(share: float, quiet: float, busy: float) -> None:
