@@ -50,8 +50,9 @@ def _notes(found: SelfTest) -> list[str]:
         notes.append(f"launches of equal sides differ by {100 * found.spread:.1f} % (one sd)")
     stolen = [one.stolen or 0.0 for played in found.played for one in played.results]
     if stolen and max(stolen) > STOLEN:
-        shares = " to ".join(dict.fromkeys(f"{share:.0%}" for share in (min(stolen), max(stolen))))
-        notes.append(f"{shares} of the cores' time went to other guests of the host meanwhile")
+        shares = dict.fromkeys(f"{100 * share:.0f}" for share in (min(stolen), max(stolen)))
+        told = f"{' to '.join(shares)} % of the cores' time"
+        notes.append(f"{told} went to other guests of the host meanwhile")
     if found.interrupted:
         notes.append("interrupted: only duets that were finished are in it")
     return notes
