@@ -28,7 +28,7 @@ BENCH := $(BIN)/retrieval-bench
 # Tests run side by side; the files of one module stay together.
 PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile
 # Beside A and B, RETRIEVER is left out where it is only the default.
-BOTH = $(and $(A),$(B),$(if $(findstring command,$(origin RETRIEVER)),,default))
+BOTH = $(and $(A),$(B),$(filter file,$(origin RETRIEVER)))
 SIDES = $(if $(A),--a "$(A)") $(if $(B),--b "$(B)") $(if $(BOTH),,--retriever "$(RETRIEVER)")
 HOW = --split "$(SPLIT)" --k $(K) $(ARGS)
 

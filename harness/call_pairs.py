@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.measure.runner import Timings
-from harness.percentiles import Clusters, clusters
+from harness.percentiles import Clusters, clusters, medians
 
 TRIM = 0.2
 """Share of the queries that is left out at either end."""
@@ -208,11 +208,3 @@ def _shares(n: int, level: float) -> NDArray[np.float64]:
 
     p = level / 100
     return np.diff(betainc((n + 1) * p, (n + 1) * (1 - p), np.arange(n + 1) / n))
-
-
-def medians(values: NDArray[np.float64], group: NDArray[np.integer]) -> NDArray[np.float64]:
-    """The median of each group that occurs, by rising number of the group."""
-    order = np.lexsort((values, group))
-    _, start, count = np.unique(group[order], return_index=True, return_counts=True)
-    ordered = values[order]
-    return np.asarray((ordered[start + (count - 1) // 2] + ordered[start + count // 2]) / 2)

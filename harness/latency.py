@@ -20,6 +20,7 @@ from harness.percentiles import (
     Clusters,
     Percentile,
     clusters,
+    medians,
     percentile,
 )
 
@@ -168,7 +169,7 @@ def latency_report(
     sample = CallSample(ms, query, groups)
     ordered = sample.ordered  # sums in one order, so that the order of the calls cannot show
     mean = float(ordered.mean()) if n else None
-    typical = _medians(ms, query)
+    typical = medians(ms, query)
     return LatencyReport(
         n=n,
         n_queries=len(typical),
@@ -205,7 +206,7 @@ def stalls(wall_ns: NDArray[np.int64], query: NDArray[np.int32]) -> int | None:
         return None
     log, of = np.log(np.maximum(wall_ns[judged], 1)), query[judged]
     present, index = np.unique(of, return_inverse=True)
-    excess = log - _medians(log, of)[index]
+    excess = log - medians(log, of)[index]
     # The median of an odd number of calls is one of them: its difference of 0 says nothing.
     own = int(np.count_nonzero(visits[present] % 2))
     mad = float(np.median(np.sort(np.abs(excess))[own:]))
@@ -226,7 +227,7 @@ def first_visit(
     width = first_ns.shape[1]
     key = np.unique(launch, return_inverse=True)[1] * width + query
     first = first_ns.ravel()[np.unique(key)]
-    later = _medians(wall_ns / _NS_PER_MS, key)
+    later = medians(wall_ns / _NS_PER_MS, key)
     known = (first >= 0) & (later > 0)
     ratios = first[known] / _NS_PER_MS / later[known]
     return FirstVisit(float(np.median(ratios)) if len(ratios) else None, len(ratios))
@@ -246,19 +247,10 @@ def _first_measured(
     first[1:] = key[1:] != key[:-1]
     repeated = np.zeros(len(key), dtype=bool)
     repeated[:-1] = ~first[1:]
-    later = _medians(ms[~first], key[~first])
+    later = medians(ms[~first], key[~first])
     measurable = later > 0
     ratios = ms[first & repeated][measurable] / later[measurable]
     return FirstVisit(float(np.median(ratios)) if len(ratios) else None, len(ratios))
-
-
-def _medians(values: NDArray[np.float64], group: NDArray[np.integer]) -> NDArray[np.float64]:
-    """The median of each group that occurs, by rising number of the group."""
-    order = np.lexsort((values, group))
-    ordered, group = values[order], group[order]
-    starts = np.flatnonzero(np.r_[True, group[1:] != group[:-1]][: len(group)])
-    sizes = np.diff(starts, append=len(group))
-    return np.asarray((ordered[starts + (sizes - 1) // 2] + ordered[starts + sizes // 2]) / 2)
 
 
 def _intervals(groups: Clusters, launches: int) -> str:

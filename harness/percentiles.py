@@ -138,6 +138,15 @@ def _order_statistics(ordered: NDArray[np.float64], p: float) -> tuple[float, fl
     return float(ordered[lower]), float(ordered[upper])
 
 
+def medians(values: NDArray[np.float64], group: NDArray[np.integer]) -> NDArray[np.float64]:
+    """The median of each group that occurs, by rising number of the group."""
+    order = np.lexsort((values, group))
+    ordered, group = values[order], group[order]
+    starts = np.flatnonzero(np.r_[True, group[1:] != group[:-1]][: len(group)])
+    sizes = np.diff(starts, append=len(group))
+    return np.asarray((ordered[starts + (sizes - 1) // 2] + ordered[starts + sizes // 2]) / 2)
+
+
 @dataclass(frozen=True, slots=True)
 class Clusters:
     """Which calls share the state of the machine.

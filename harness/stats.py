@@ -124,7 +124,7 @@ def student_p(
     error = np.asarray(error, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         p = stdtr(df, np.asarray(distance) / error)
-    return np.where(error > 0, p, np.asarray(distance) >= 0).astype(np.float64)
+    return np.where(error == 0, np.asarray(distance) >= 0, p).astype(np.float64)
 
 
 def holm(p: NDArray[np.float64]) -> NDArray[np.float64]:

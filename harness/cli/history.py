@@ -101,13 +101,14 @@ def _asked_for(
     found: Found, options: argparse.Namespace
 ) -> tuple[Sequence[SavedRun], Sequence[SavedDuet]]:
     """Runs by name or file. Duets by name: their files lay in the checkout of a revision."""
+    from harness.data import dataset_name
     from harness.history.files import called, called_data
 
     runs, duets = found.runs, found.duets
     if (dataset := options.dataset) is not None:
         data = called_data(dataset)
         runs = tuple(run for run in runs if dataset == run.dataset or data == run.data)
-        names = {dataset, *(run.dataset for run in runs)}
+        names = {dataset, dataset_name(dataset), *(run.dataset for run in runs)}
         duets = tuple(duet for duet in duets if duet.dataset in names)
     if (retriever := options.retriever) is not None:
         name, source = called(retriever)

@@ -9,7 +9,7 @@ and ``squad``, then ``build`` (the checks) and ``catalog`` (names, folders, spli
 """
 
 from harness.data.build import build_dataset
-from harness.data.catalog import dataset_names, found_at, load_dataset, pinned
+from harness.data.catalog import dataset_name, dataset_names, found_at, load_dataset, pinned
 from harness.data.config import DatasetConfig
 from harness.data.fingerprint import dataset_fingerprint
 from harness.data.qrels import read_qrels
@@ -18,6 +18,7 @@ __all__ = [
     "DatasetConfig",
     "build_dataset",
     "dataset_fingerprint",
+    "dataset_name",
     "dataset_names",
     "found_at",
     "load_dataset",

@@ -111,6 +111,19 @@ def found_at(name_or_path: str | Path) -> str:
     return text if ":" in text and not path.exists() else str(path)
 
 
+def dataset_name(name_or_path: str | Path) -> str:
+    """The name of the dataset that :func:`load_dataset` finds, without loading it; what was given
+    where there is no such folder, or its ``dataset.yaml`` has faults."""
+    folder = Path(found_at(name_or_path))
+    folder = folder.parent if folder.name == CONFIG_NAME else folder
+    if not folder.is_absolute() or not folder.is_dir():
+        return str(name_or_path)
+    try:
+        return _name(_described(folder)[0], folder)
+    except ConfigError:
+        return str(name_or_path)
+
+
 def pinned(name_or_path: str | Path) -> str:
     """As :func:`found_at`, and a name of ``configs/datasets`` as the folder that it means here:
     another process that stands elsewhere, with other configs, loads the same data."""
@@ -162,7 +175,7 @@ def _from_plugin(target: str, split: str) -> Dataset:
 
 def _from_folder(folder: Path, split: str) -> Dataset:
     config, found = _described(folder)
-    name = config.name or folder.resolve().name
+    name = _name(config, folder)
     splits = dict(config.splits) or {
         key: SplitFiles(judgements=file) for key, file in found.splits.items()
     }
@@ -185,6 +198,10 @@ def _from_folder(folder: Path, split: str) -> Dataset:
             language=config.language,
             unit_key=config.unit_key,
         )
+
+
+def _name(config: DatasetConfig, folder: Path) -> str:
+    return config.name or folder.resolve().name
 
 
 def _described(folder: Path) -> tuple[DatasetConfig, Found]:

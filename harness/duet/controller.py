@@ -21,7 +21,7 @@ from harness.duet.account import (
     surroundings,
 )
 from harness.duet.decision import Trial, overall
-from harness.duet.failures import failures, more_stalls, one_sided, stalled
+from harness.duet.failures import failures, one_sided, slower_on_average, stalled
 from harness.duet.gates import GATES, thetas
 from harness.duet.launch import Measured, Share, measure
 from harness.duet.power import visible
@@ -159,6 +159,7 @@ class _Stage:
         self.facts: list[Mapping[str, Any]] = [{}, {}]
         self.chosen: list[int] | None = None
         self.answered: set[int] = set()  # by both sides, in every launch
+        self.fewest = 0  # queries that were answered in a launch
         self.other_rankings: int | None = None
         self.notes: list[str] = []
         self.trial: Trial[Pairs] | None = None
@@ -293,7 +294,7 @@ class _Stage:
         if self.chosen is None:
             some = np.random.default_rng(self.protocol.seed).permutation(n)
             self.chosen = sorted(some[: self.protocol.queries].tolist())
-            self.answered = set(self.chosen)
+            self.answered, self.fewest = set(self.chosen), len(self.chosen)
         return n
 
     def _check_code(self) -> None:
@@ -304,12 +305,13 @@ class _Stage:
         self.measured.append(found)
         pairs = found.pairs(len(self.measured) - 1)
         self.pairs.append(pairs)
-        self.answered &= set(pairs.query.tolist())
-        answered = len(self.answered)
+        here = set(pairs.query.tolist())
+        self.answered &= here
+        self.fewest = min(self.fewest, len(here))
         if self.trial is None:
             limits = {}
             for name, limit in self.protocol.limits.items():
-                gate = GATES[name]
+                gate, answered = GATES[name], self._answered(name)
                 if answered >= gate.queries:
                     limits[name] = limit
                 else:
@@ -322,9 +324,13 @@ class _Stage:
             if not limits:
                 raise _RefusedError(Verdict.MISSING, "too few queries for every gate")
             self.trial = Trial(limits, thetas)
-        elif any(answered < GATES[name].queries for name in self.trial.limits):
+        elif any(self._answered(name) < GATES[name].queries for name in self.trial.limits):
             raise _RefusedError(Verdict.MISSING, "calls fail that did not fail before")
         self.trial.add(pairs)
+
+    def _answered(self, gate: str) -> int:
+        """How many queries a gate can go by."""
+        return len(self.answered) if GATES[gate].same else self.fewest
 
     def _result(self) -> DuetResult:
         judged = () if self.trial is None else tuple(map(_foreseen, self.trial.results()))
@@ -371,7 +377,7 @@ class _Stage:
 
     def _objections(self) -> str:
         """Why this cannot pass, whatever the times say; "" when it can."""
-        told = [one_sided(self.measured)]
+        told = [one_sided(self.measured), slower_on_average(self.measured)]
         failed, too_many = failures(self.measured, self.asked)
         if too_many:
             told.append(failed)
@@ -384,8 +390,8 @@ class _Stage:
         return "; ".join(filter(None, told))
 
     def _warnings(self) -> list[str]:
-        told = [one_sided(self.measured), failures(self.measured, self.asked)[0]]
-        told.append(more_stalls(stalled(self.measured), self._calls()))
+        told = [one_sided(self.measured), slower_on_average(self.measured)]
+        told.append(failures(self.measured, self.asked)[0])
         told = [*filter(None, told), *self.notes]
         told += [note for side in self.sides for note in side.place.notes]
         told += [f"lost: {one}" for one in self.lost]

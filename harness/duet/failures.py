@@ -1,18 +1,21 @@
-"""Calls of a duet that failed or stalled: what to tell of them, and when the others do not stand
-for all."""
+"""Calls of a duet that failed or took far longer than others: what to tell of them, and when a duet
+cannot pass because of them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
+from harness.duet.decision import ALPHA
 from harness.duet.launch import Measured
 from harness.errors import counted
 from harness.latency import stalls
+from harness.stats import student_p
 
-MORE_STALLS = 0.01
-"""So much larger a share of calls that stall is told."""
+MEAN_DELTA = 0.03
+"""Side b does not pass when the mean of its calls is shown to be longer by more than this."""
 
 MOST_FAILED = 0.1
 """Where a larger share of the calls fails, what is left does not stand for the queries asked."""
@@ -62,15 +65,26 @@ def stalled(launched: Sequence[Measured]) -> tuple[int, int] | None:
     return found[0], found[1]
 
 
-def more_stalls(counts: tuple[int, int] | None, calls: int) -> str:
-    """That side b stalls more often, of so many calls of each side; "" where it does not. No gate
-    looks at single calls."""
-    if counts is None or counts[1] - counts[0] <= MORE_STALLS * calls:
+def slower_on_average(launched: Sequence[Measured]) -> str:
+    """That the mean over all calls is shown to be longer on side b; "" where it is not.
+
+    Every gate takes what is usual of a query, or of the slow ones. A side that takes far longer now
+    and then, for whatever query, shows in none of them.
+    """
+    logs = []
+    for one in launched:
+        fine = (one.wall_ns >= 0).all(axis=0)
+        if fine.any():
+            a, b = one.wall_ns[:, fine].sum(axis=1).tolist()
+            logs.append(math.log(max(b, 1) / max(a, 1)))
+    if len(logs) < 2:
         return ""
-    a, b = counts
+    mean, error = float(np.mean(logs)), float(np.std(logs, ddof=1)) / math.sqrt(len(logs))
+    if student_p(math.log1p(MEAN_DELTA) - mean, error, len(logs) - 1) >= ALPHA:
+        return ""
     return (
-        f"{b:,} of {calls:,} calls of side b took far longer than their query usually does there, "
-        f"of side a {a:,}: no gate sees that; `bench` shows it in p99 over calls"
+        f"the mean call of side b takes {math.expm1(mean):.0%} longer: `bench` tells its slow "
+        "calls from its usual ones"
     )
 
 

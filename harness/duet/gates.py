@@ -1,7 +1,8 @@
 """What a duet looks at: three figures, each a log ratio of the two sides in every launch.
 
-Which queries are slow is a matter of all launches together: in one of them, with a call or two of
-each query, those that happened to be interrupted look slowest (decision record 0036)."""
+Which queries are slow is a matter of all launches that are judged together: in one of them, with a
+call or two of each query, those that happened to be interrupted look slowest (decision record
+0036)."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.call_pairs import Pairs, medians, tail_thetas, theta
+from harness.call_pairs import Pairs, tail_thetas, theta
+from harness.percentiles import medians
 
 SLOWEST = 0.2
 """Share of the queries that are the slow ones."""
@@ -30,6 +32,7 @@ class Gate:
         delta: slower by no more than this counts as no difference.
         limit: slower by less than this is acceptable, where no policy says otherwise.
         queries: fewest queries it can be told from.
+        same: these queries are the same ones in every launch.
         of: launches -> the log ratio of each; their mean is the figure.
     """
 
@@ -38,6 +41,7 @@ class Gate:
     delta: float
     limit: float
     queries: int
+    same: bool
     of: Callable[[Sequence[Pairs]], NDArray[np.float64]]
 
 
@@ -70,9 +74,9 @@ def _tail(launches: Sequence[Pairs]) -> NDArray[np.float64]:
 GATES = {
     gate.name: gate
     for gate in (
-        Gate("p50", "usual queries", 0.01, 0.05, 10, _typical),
-        Gate("p95", "95th percentile over queries", 0.03, 0.10, 200, _tail),
-        Gate("slowest-fifth", "the slowest fifth of the queries", 0.02, 0.10, 50, _slowest),
+        Gate("p50", "usual queries", 0.01, 0.05, 10, False, _typical),
+        Gate("p95", "95th percentile over queries", 0.03, 0.10, 200, False, _tail),
+        Gate("slowest-fifth", "the slowest fifth of the queries", 0.02, 0.10, 50, True, _slowest),
     )
 }
 """By name. The figures delta are those of the measuring protocol, ``harness/docs/measuring.md``."""

@@ -17,9 +17,9 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from harness import secrets
-from harness.call_pairs import medians
 from harness.measure.protocol import Protocol
 from harness.measure.runner import OK
+from harness.percentiles import medians
 from harness.run import Run
 
 SCHEMA_VERSION = 1

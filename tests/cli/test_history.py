@@ -102,6 +102,15 @@ def test_a_dataset_is_found_by_its_folder(project: Path, run: Command, given: st
     assert run("history", "--dataset", "my/other", "--no-pictures") == 3
 
 
+def test_duets_alone_are_found_by_the_folder_of_their_dataset(project: Path, run: Command) -> None:
+    folder = project / "my" / "data"
+    folder.mkdir(parents=True)
+    (folder / "dataset.yaml").write_text("name: tiny\nformat: beir\n", encoding="utf-8")
+    for given in ("my/data", "my/data/dataset.yaml"):
+        assert run("history", "--dataset", given, "--no-pictures") == 0
+        assert "bm25 on tiny: 1 duet" in run.out
+
+
 def test_several_subjects_are_an_overview_without_a_picture(project: Path, run: Command) -> None:
     assert run("history") == 0
     assert "Saved runs of 2 retrievers" in run.out

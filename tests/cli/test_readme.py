@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
@@ -65,13 +66,15 @@ def test_every_command_is_one_that_exists(line: str) -> None:
     ],
 )
 def test_make_duet_passes_all_that_it_is_given(given: list[str], called: list[str]) -> None:
-    done = subprocess.run(
-        ["make", "-n", "-o", ".venv/.ready", "duet", *given],
-        cwd=ROOT, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    (line,) = [line for line in done.stdout.splitlines() if " duet " in line]
-    words = shlex.split(line)
-    assert words[words.index("duet") + 1 : words.index("--dataset")] == called
+    variables = dict(word.split("=") for word in given)
+    for words, more in ((given, {}), ([], variables)):  # on the command line, in the environment
+        done = subprocess.run(
+            ["make", "-n", "-o", ".venv/.ready", "duet", *words], env={**os.environ, **more},
+            cwd=ROOT, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        (line,) = [line for line in done.stdout.splitlines() if " duet " in line]
+        said = shlex.split(line)
+        assert said[said.index("duet") + 1 : said.index("--dataset")] == called
 
 
 @pytest.mark.slow

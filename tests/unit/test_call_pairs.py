@@ -12,7 +12,6 @@ from harness.call_pairs import (
     Pairs,
     harrell_davis,
     log_ratios,
-    medians,
     stalls_cut,
     tail_thetas,
     theta,
@@ -21,6 +20,7 @@ from harness.call_pairs import (
     whole_clusters,
 )
 from harness.measure.runner import Timings
+from harness.percentiles import medians
 
 
 def timings(ms: Any) -> Timings:

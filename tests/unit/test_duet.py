@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.duet import controller
+from harness.duet import controller, selftest
 from harness.duet.controller import DuetProtocol, duet
 from harness.duet.launch import MOST_CALLS, Measured, Share, measure
 from harness.duet.record import read_duet, write_duet
+from harness.duet.result import DuetResult
 from harness.duet.selftest import Kind, Played, extra_work
 from harness.duet.sides import Place, Side
 from harness.errors import ConfigError, RecordError
@@ -215,22 +216,54 @@ def test_a_side_that_cannot_be_built_any_more_loses_its_launch_only(sides: FakeS
 
 
 def test_queries_that_are_answered_now_and_then_do_not_stand_for_all(sides: FakeSides) -> None:
-    sides.n_queries = 166
-    slow = set(range(40, 166))
-    sides.failing_at = {("a", 3): slow, ("b", 3): slow}
+    sides.n_queries = 100
+    for launch in range(4):  # 80 are answered in each launch, 20 in all
+        sides.failing_at["b", launch] = set(range(20 * launch, 20 * launch + 20))
     result = play()
     assert result.word == "NOT MEASURED"
     assert "calls fail that did not fail before" in result.reason
+    assert result.launches == 3
 
 
-def test_pauses_of_one_side_are_told_though_no_gate_sees_them(sides: FakeSides) -> None:
-    sides.slower["b"] = lambda launch, query: 9.0 if (7 * launch + query) % 12 == 0 else 1.0
+def test_a_few_other_failures_in_every_launch_void_nothing(sides: FakeSides) -> None:
+    sides.n_queries = 220
+    for launch in range(24):
+        sides.failing_at["a", launch] = sides.failing_at["b", launch] = {7 * launch, 7 * launch + 1}
+    assert play().word == "PASS"
+    sides.slower["b"] = constant(1.2)
     result = play()
-    assert result.word == "PASS"
+    assert result.word == "FAIL"
+    assert result.failed == 2 * result.launches == 22
+
+
+def test_a_side_with_more_pauses_does_not_pass_though_no_gate_sees_them(sides: FakeSides) -> None:
+    def stalling(launch: int, query: int) -> float:
+        return 3.0 if (7 * launch + query) % 12 == 0 else 1.0
+
+    sides.slower["b"] = stalling
+    result = play()
+    assert {gate.verdict for gate in result.gates if gate.launches} == {Verdict.EQUIVALENT}
+    assert result.word == "NOT MEASURED"
     assert result.stalled == (0, 25)
-    assert any("25 of 300 calls of side b took far longer" in text for text in result.warnings)
-    sides.slower["a"] = sides.slower["b"]
-    assert not any("far longer" in text for text in play().warnings)
+    told = "the mean call of side b takes 17% longer"
+    assert result.reason.startswith(told)
+    assert any(text.startswith(told) for text in result.warnings)
+    sides.slower["b"] = lambda launch, query: 1.2 * stalling(launch, query)
+    assert play().word == "FAIL"
+    sides.slower["a"] = sides.slower["b"] = stalling
+    result = play()
+    assert (result.word, result.stalled) == ("PASS", (25, 25))
+    assert not any("the mean call" in text for text in result.warnings)
+
+
+def test_stalls_of_one_launch_or_a_slow_launch_are_the_machine(sides: FakeSides) -> None:
+    sides.slower["b"] = lambda launch, query: 3.0 if launch == 2 and query % 12 == 0 else 1.0
+    result = play()
+    assert (result.word, result.stalled) == ("PASS", (0, 5))
+    sides.slower["b"] = lambda launch, query: 1.5 if launch == 2 else 1.0
+    result = play()
+    assert result.word == "INCONCLUSIVE"
+    assert not any("the mean call" in text for text in result.warnings)
 
 
 @pytest.mark.parametrize("what", ["fingerprint", "queries"])
@@ -435,3 +468,22 @@ def test_the_self_test_slows_the_queries_that_a_duet_found_slow(sides: FakeSides
     assert isinstance(side.retriever, Mapping)
     assert side.retriever["params"]["queries"] == slowest
     assert Played(Kind("equal")).slowest() == []
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_the_slowest_queries_get_extra_work_only_when_they_are_known(
+    sides: FakeSides, monkeypatch: pytest.MonkeyPatch, known: bool
+) -> None:
+    result: DuetResult = play()
+    found = result if known else replace(result, verdict=Verdict.MISSING, gates=(), launched=())
+    asked: list[Any] = []
+
+    def fake(a: Side, b: Side, *_: Any, **__: Any) -> DuetResult:
+        asked.append(b.retriever)
+        return found
+
+    monkeypatch.setattr(selftest, "duet", fake)
+    kinds = (Kind("equal"), Kind("tail", 0.1, slowest=True))
+    played = selftest.selftest(seconds=0.0, kinds=kinds).played
+    assert [len(one.results) for one in played] == ([1, 1] if known else [2, 0])
+    assert len(asked[1]["params"]["queries"] or ()) == (12 if known else 0)

@@ -11,6 +11,7 @@ a machine does with real extra work is shown by live duets: ``python -m tests.be
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -18,11 +19,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from harness.call_pairs import Pairs, medians
+from harness.call_pairs import Pairs
 from harness.duet.decision import Trial, overall
+from harness.duet.failures import slower_on_average
 from harness.duet.gates import GATES, thetas
 from harness.duet.launch import Measured
 from harness.duet.result import WORDS
+from harness.percentiles import medians
 
 RECORDED = Path(__file__).parent / "recorded"
 QUIET, BUSY = "equal-sides", "busy-host"
@@ -151,6 +154,27 @@ def test_three_per_cent_is_found_beside_a_busy_host_too() -> None:
 def test_a_slower_tail_is_found(record: str) -> None:
     found = verdicts(in_the_slowest_fifth(0.10), 100, seed=4, record=record)
     assert found["FAIL"] >= 0.95
+
+
+def slower_means(record: str, share: float, times: float, replays: int = 200) -> float:
+    """In how many duets of eight launches side b is told to be slower on average, when a random
+    ``share`` of its calls takes so many ``times`` as long."""
+    rng, told = np.random.default_rng(7), 0
+    for _ in range(replays):
+        some = rng.choice(len(launches(record)), 8, replace=False)
+        chosen = []
+        for one in (launches(record)[at] for at in some.tolist()):
+            wall = one.wall_ns[rng.permutation(2)].astype(np.float64)
+            wall[1, rng.random(wall.shape[1]) < share] *= times
+            chosen.append(replace(one, wall_ns=wall.astype(np.int64)))
+        told += bool(slower_on_average(chosen))
+    return told / replays
+
+
+def test_pauses_for_whatever_query_are_told_and_those_of_the_machine_are_not() -> None:
+    for record, found in ((QUIET, 0.95), (BUSY, 0.85)):
+        assert slower_means(record, 0.0, 1.0, replays=1_000) == 0
+        assert slower_means(record, 0.12, 3.0) >= found
 
 
 def test_five_per_cent_is_found() -> None:

@@ -16,7 +16,18 @@ from harness.stats import (
     mean_below_p,
     randomization_p,
     sign_patterns,
+    student_p,
 )
+
+
+def test_students_t_agrees_with_scipy() -> None:
+    values = np.random.default_rng(1).normal(0.03, 0.02, size=6)
+    error = values.std(ddof=1) / np.sqrt(6)
+    theirs = scipy.stats.ttest_1samp(values, 0.01, alternative="greater").pvalue
+    assert student_p(0.01 - values.mean(), error, 5) == pytest.approx(theirs)
+    # All values equal: no more doubt; not a number: no answer.
+    assert student_p(np.array([-0.1, 0.0, 0.1]), 0.0, 5).tolist() == [0.0, 1.0, 1.0]
+    assert np.isnan(student_p(-0.1, float("nan"), 5))
 
 
 def test_the_bootstrap_agrees_with_scipy() -> None:

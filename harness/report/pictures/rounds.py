@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from harness.errors import counted, distinct_names
 from harness.figures import signed
-from harness.percentiles import percentile
+from harness.percentiles import medians, percentile
 from harness.report.pictures.canvas import WIDTH, Canvas, canvas, dashed, marked
 from harness.report.pictures.latency import Calls
 from harness.report.pictures.palette import FILL, INK, SOFT, STYLES
@@ -117,11 +117,7 @@ def _usual(ms: NDArray[np.float64], query: NDArray[np.int32] | None) -> NDArray[
     """For each call the median of its query, or of all calls."""
     if query is None or not len(ms):
         return np.full(len(ms), np.median(ms) if len(ms) else 0.0)
-    _, position, count = np.unique(query, return_inverse=True, return_counts=True)
-    grouped = ms[np.lexsort((ms, position))]
-    starts = np.cumsum(count) - count
-    medians = (grouped[starts + (count - 1) // 2] + grouped[starts + count // 2]) / 2
-    return np.asarray(medians[position])
+    return np.asarray(medians(ms, query)[np.unique(query, return_inverse=True)[1]])
 
 
 def _axes(sheet: Canvas, axes: Axes, drifts: Sequence[_Drift]) -> None:
