@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 _OF_A_CALLER = frozenset(
@@ -25,6 +26,10 @@ _OF_A_CALLER = frozenset(
     }
 )
 """What git sets for a hook: it would point at the repository of the hook, or at its index."""
+
+_CODE = (".py", ".pyi", ".yaml", ".yml", ".toml", ".cfg")
+_WORDS_BEFORE_PATH = {"1": 8, "u": 10, "?": 1}
+"""By the kind of a line of ``git status``, its second format."""
 
 _NO_CODE = (":(exclude)results", ":(exclude,top)*__pycache__*")
 
@@ -61,6 +66,38 @@ def run_git(
         timeout=timeout,
         check=False,
     )
+
+
+def code_state(folder: Path) -> str | None:
+    """A text that is another one once code around ``folder`` was edited, or another commit was
+    checked out; None where git cannot tell.
+
+    Code is what git tracks, and new files whose names end as those of Python, YAML and TOML do: a
+    program may keep its data beside them. What is installed in an environment is none.
+    """
+    words = ("status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--untracked-files=all")
+    try:
+        top = run_git("rev-parse", "--show-toplevel", folder=folder, timeout=30)
+        where = (":/", *_NO_CODE, ":(exclude,top)*site-packages*")
+        done = run_git(*words, "--", *where, folder=folder, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    if top.returncode or done.returncode:
+        return None
+    root, told = Path(top.stdout.removesuffix("\n")), []
+    for line in done.stdout.split("\0"):
+        kind = line[:1]
+        if kind == "#":
+            told += [line] if line.startswith("# branch.oid") else []
+        elif kind in _WORDS_BEFORE_PATH:
+            path = line.split(" ", _WORDS_BEFORE_PATH[kind])[-1]
+            if kind == "?" and not path.endswith(_CODE):
+                continue
+            told.append(line)
+            with suppress(OSError):  # it is gone, and git says so
+                found = (root / path).lstat()
+                told.append(f"{found.st_mtime_ns} {found.st_size}")
+    return "\0".join(told)
 
 
 def changed(folder: Path | None = None, *, besides: Path | None = None) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -23,7 +24,7 @@ from harness.duet.account import (
 from harness.duet.decision import Trial, overall
 from harness.duet.failures import failures, one_sided, slower_on_average, stalled
 from harness.duet.gates import GATES, thetas
-from harness.duet.launch import Measured, Share, measure
+from harness.duet.launch import Measured, Share, leads, measure
 from harness.duet.power import visible
 from harness.duet.process import BrokenSideError, LostError, SideProcess
 from harness.duet.result import DuetResult, GateResult
@@ -74,11 +75,11 @@ class DuetProtocol:
     def __post_init__(self) -> None:
         for name in ("seconds", "queries", "warm_up_s", "most_s", "timeout_s", "threads"):
             value = getattr(self, name)
-            if value is not None and not value > 0:
+            if value is not None and not 0 < value < math.inf:
                 raise ConfigError(
                     f"{name.removesuffix('_s').replace('_', '-')} = {value}",
                     where="the duet's protocol",
-                    accepted="a number above 0",
+                    accepted="a number above 0, and a finite one",
                 )
         for name, limit in self.limits.items():
             if name not in GATES or not limit > 0:
@@ -157,6 +158,7 @@ class _Stage:
         self.lost: list[str] = []
         self.lost_by = [0, 0]
         self.facts: list[Mapping[str, Any]] = [{}, {}]
+        self.told_last = [False, False]  # whether a side said what it loaded while it searched
         self.chosen: list[int] | None = None
         self.answered: set[int] = set()  # by both sides, in every launch
         self.fewest = 0  # queries that were answered in a launch
@@ -195,7 +197,11 @@ class _Stage:
                 both = self._started(stack, number)
                 n_queries = self._ready(both)
                 share = Share(
-                    self.protocol.seconds, self.protocol.warm_up_s, self.chosen, number % 2 == 1
+                    self.protocol.seconds,
+                    self.protocol.warm_up_s,
+                    self.chosen,
+                    # By what was measured: a launch that is lost must not leave its half alone.
+                    leads(self.asked, len(self.measured), self.protocol.seed),
                 )
                 rng = np.random.default_rng([self.protocol.seed, number])
                 with NoiseRecorder() as noise:
@@ -204,7 +210,7 @@ class _Stage:
                 self.lost.append(f"launch {number + 1}: {problem}")
                 self.lost_by[problem.at] += 1
                 return
-            if not self.measured:
+            if not all(self.told_last):
                 self._ask_besides(both)
         self.noise.append(noise.record)
         self._keep(found)
@@ -258,19 +264,29 @@ class _Stage:
 
     def _ask_besides(self, both: Sequence[SideProcess]) -> None:
         """What is no part of the measurement, and cannot spoil it any more: whether both find the
-        same, and what they say of themselves after their searches.
+        same, once, and what they say of themselves after their searches, until both did.
 
         Raises:
             _RefusedError: another code was measured than was asked for.
         """
+        if not self.measured:
+            with self._noted():
+                digests = [np.array(process.digests(self.chosen or ())) for process in both]
+                self.other_rankings = int((digests[0] != digests[1]).sum())
+        for at in (0, 1):
+            if not self.told_last[at]:
+                with self._noted():
+                    self.facts[at] = {**self.facts[at], **both[at].last()}
+                    self.told_last[at] = True
+        self._check_code()
+
+    @contextmanager
+    def _noted(self) -> Iterator[None]:
+        """What cannot be learnt costs no launch."""
         try:
-            digests = [np.array(process.digests(self.chosen or ())) for process in both]
-            self.other_rankings = int((digests[0] != digests[1]).sum())
-            for at in (0, 1):
-                self.facts[at] = {**self.facts[at], **both[at].last()}
+            yield
         except LostError as problem:
             self.notes.append(f"not all is known of the two sides: {problem}")
-        self._check_code()
 
     def _told(self, number: int) -> str:
         if self.trial is not None and self.trial.signs:
@@ -378,6 +394,11 @@ class _Stage:
     def _objections(self) -> str:
         """Why this cannot pass, whatever the times say; "" when it can."""
         told = [one_sided(self.measured), slower_on_average(self.measured)]
+        told += [
+            f"side {'ab'[at]} never said what code its searches loaded"
+            for at in (0, 1)
+            if self.measured and not self.told_last[at]
+        ]
         failed, too_many = failures(self.measured, self.asked)
         if too_many:
             told.append(failed)

@@ -4,6 +4,7 @@ cannot pass because of them."""
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -22,9 +23,13 @@ MOST_FAILED = 0.1
 
 
 def one_sided(launched: Sequence[Measured]) -> str:
-    """Of queries that only one side answers; "" where there are none."""
+    """Of queries that only one side answers, or that fail there more than twice as often as on the
+    other one; "" where there are none."""
     failing = _failing(launched)
-    only = [len(failing[side] - failing[1 - side]) for side in (0, 1)]
+    only = [
+        sum(n > 2 * failing[1 - side][query] for query, n in failing[side].items())
+        for side in (0, 1)
+    ]
     told = [
         f"side {name} fails on {counted(n, 'query')} that the other answers"
         for name, n in zip("ab", only, strict=True)
@@ -43,7 +48,7 @@ def failures(launched: Sequence[Measured], asked: int) -> tuple[str, bool]:
     if not failed:
         return "", False
     calls = sum(one.wall_ns.shape[1] for one in launched)
-    fine = asked - len(set.union(*_failing(launched)))
+    fine = asked - len(set().union(*_failing(launched)))
     told = (
         f"{failed:,} of {counted(calls, 'pair')} of calls failed: both sides always answered "
         f"{fine} of {counted(asked, 'query')}"
@@ -88,9 +93,9 @@ def slower_on_average(launched: Sequence[Measured]) -> str:
     )
 
 
-def _failing(launched: Sequence[Measured]) -> list[set[int]]:
-    """Queries of which a call failed, by side."""
+def _failing(launched: Sequence[Measured]) -> list[Counter[int]]:
+    """How many calls of each query failed, by side."""
     return [
-        {query for one in launched for query in one.query[one.wall_ns[side] < 0].tolist()}
+        Counter(query for one in launched for query in one.query[one.wall_ns[side] < 0].tolist())
         for side in (0, 1)
     ]

@@ -23,6 +23,7 @@ MOST_CALLS = 64
 """Calls of one turn, at most."""
 
 WARM_UP_CALLS = 50
+_WARM_UP_TURN = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +34,13 @@ class Share:
         seconds: of both sides together; one round is made in any case.
         warm_up_s: the warm-up ends after so many seconds, steady or not.
         queries: numbers of the queries, or None for all.
-        flip: who goes first is the other one than without it; for every second launch.
+        lead: for each of these who goes first in the first round, 0 or 1; None = a random half.
     """
 
     seconds: float
     warm_up_s: float = 0.5
     queries: Sequence[int] | None = None
-    flip: bool = False
+    lead: Sequence[int] | NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,26 +93,25 @@ def measure(
 ) -> Measured:
     """Warm both sides up, then give each query to both, one right after the other.
 
-    Either side goes first for half of the queries, and the other one for the same queries in the
-    next round; queries come in a fresh random order in every round.
+    Either side goes first for a random half of the queries, and the other one for the same queries
+    in the next round; queries come in a fresh random order in every round.
 
     Raises:
         LostError: a process died or hung.
     """
     chosen = np.arange(n_queries) if share.queries is None else np.asarray(share.queries)
+    lead = _halves(len(chosen), rng) if share.lead is None else np.asarray(share.lead)
     usual_ns = _warmed_up(processes, chosen, share.warm_up_s, rng)
-    per_turn = int(np.clip(TURN_NS // max(1, usual_ns), 1, MOST_CALLS))
     walls: list[list[array[int]]] = [[], []]
     order: list[NDArray[np.int64]] = []
     rounds: list[int] = []
     firsts: list[int] = []
     begin = time.monotonic()
-    lead = (np.arange(len(chosen)) + share.flip) % 2
     round_ = 0
     while True:
         for process in processes:
             process.rest()
-        for first, turn in _turns(lead ^ (round_ % 2), per_turn, rng):
+        for first, turn in _turns(lead ^ (round_ % 2), usual_ns, rng):
             queries = chosen[turn]
             asked = queries.tolist()
             for side in (first, 1 - first):
@@ -133,16 +133,42 @@ def measure(
     )
 
 
+def leads(n_queries: int, launch: int, seed: int) -> NDArray[np.int64]:
+    """Who goes first for each query in the first round of a launch, 0 or 1: a random half, and in
+    the next launch the other one."""
+    rng = np.random.default_rng([seed, launch // 2, 1])
+    return _halves(n_queries, rng) ^ (launch % 2)
+
+
+def _halves(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    # By chance: queries may lie by turns, short and long ones, or of two languages.
+    return rng.permutation(n) % 2
+
+
 def _turns(
-    lead: NDArray[np.int64], size: int, rng: np.random.Generator
+    lead: NDArray[np.int64], usual_ns: NDArray[np.int64], rng: np.random.Generator
 ) -> Iterator[tuple[int, NDArray[np.int64]]]:
     """Who goes first, and places of the queries of a turn, in random order."""
-    turns = []
-    for first in (0, 1):
-        places = rng.permutation(np.flatnonzero(lead == first))
-        turns += [(first, places[at : at + size]) for at in range(0, len(places), size)]
+    short = usual_ns < TURN_NS
+    usual = np.median(usual_ns[short]) if short.any() else TURN_NS
+    size = int(np.clip(TURN_NS // max(1, usual), 1, MOST_CALLS))
+    turns = [
+        (first, places)
+        for first in (0, 1)
+        for places in _shared(rng.permutation(np.flatnonzero(lead == first)), short, size)
+    ]
     for at in rng.permutation(len(turns)):
         yield turns[at]
+
+
+def _shared(
+    places: NDArray[np.int64], short: NDArray[np.bool_], size: int
+) -> list[NDArray[np.int64]]:
+    """``places`` in turns of ``size`` calls. A deadline is that of one call, so that only those
+    which were seen to be short share one."""
+    together, alone = places[short[places]], places[~short[places]]
+    turns = [together[at : at + size] for at in range(0, len(together), size)]
+    return [*turns, *alone.reshape(-1, 1)]
 
 
 def _warmed_up(
@@ -150,32 +176,28 @@ def _warmed_up(
     chosen: NDArray[np.int64],
     seconds: float,
     rng: np.random.Generator,
-) -> int:
-    """Call both sides until they are steady, or for ``seconds``; nanoseconds of a usual call of
-    the slower one."""
+) -> NDArray[np.int64]:
+    """Call both sides until they are steady, or for ``seconds``, but each query once in any case;
+    nanoseconds of the last call of each on the side that took longer, :data:`TURN_NS` where it
+    failed."""
     states = [SteadyState() for _ in processes]
     begin, calls = time.monotonic(), 0
-    order = rng.permutation(chosen).tolist()
-    usual: list[list[int]] = [[], []]
-    size = 1
-    while True:
-        at = 0
-        while at < len(order):
-            asked = order[at : at + size]
-            for process, state, seen in zip(processes, states, usual, strict=True):
-                for query, wall in zip(asked, process.times(asked), strict=True):
+    usual = np.full(len(chosen), TURN_NS)
+    order = rng.permutation(len(chosen))
+    late = False
+    while not late:
+        seen = calls >= len(order)
+        for turn in _shared(order, usual < TURN_NS, _WARM_UP_TURN):
+            asked = chosen[turn].tolist()
+            walls = np.array([process.times(asked) for process in processes])
+            for state, of_side in zip(states, walls.tolist(), strict=True):
+                for query, wall in zip(asked, of_side, strict=True):
                     state.add(query, wall)
-                    seen.append(wall)
-            at += len(asked)
+            usual[turn] = np.where((walls >= 0).all(axis=0), walls.max(axis=0), TURN_NS)
             calls += len(asked)
-            # A deadline is that of one call: only those known to be short share a turn.
-            short = all(0 <= wall < TURN_NS for seen in usual for wall in seen[-len(asked) :])
-            size = 8 if short else 1
             late = time.monotonic() - begin > seconds
-            if late and calls >= len(order):
+            if late and seen:
                 break
-        steady = all(state.steady for state in states)
-        if late or (steady and calls >= WARM_UP_CALLS):
+        if seen and calls >= WARM_UP_CALLS and all(state.steady for state in states):
             break
-    answered = [[wall for wall in seen if wall >= 0] or [TURN_NS] for seen in usual]
-    return int(max(np.median(seen) for seen in answered))
+    return usual

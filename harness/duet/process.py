@@ -27,6 +27,7 @@ _TURN_S = 0.1
 """What all but one call of a turn may take together: only short calls share one."""
 
 _LAST_S = 60.0
+_LOOK_S = 1.0
 _SLACK_NS = 20_000_000
 _END_S = 2.0
 _LINES = 3
@@ -188,7 +189,7 @@ class SideProcess:
 
     def _line(self, end: float) -> dict[str, Any]:
         while b"\n" not in self._buffer:
-            self._buffer += self._read(1 << 16, end - time.monotonic())
+            self._buffer += self._read(1 << 16, end)
         line, self._buffer = self._buffer.split(b"\n", 1)
         found: dict[str, Any] = json.loads(line)
         return found
@@ -196,18 +197,28 @@ class SideProcess:
     def _numbers(self, n: int) -> array[int]:
         end = time.monotonic() + self.call_s + (_TURN_S if n > 1 else 0)
         while len(self._buffer) < 8 * n:
-            self._buffer += self._read(8 * n - len(self._buffer), end - time.monotonic())
+            self._buffer += self._read(8 * n - len(self._buffer), end)
         found = array("q", self._buffer[: 8 * n])
         self._buffer = self._buffer[8 * n :]
         return found
 
-    def _read(self, size: int, seconds: float) -> bytes:
-        if not select.select([self._answers], [], [], max(0.0, seconds))[0]:
-            raise self._lost("it gave no answer in time", kill=True)
+    def _read(self, size: int, end: float) -> bytes:
+        """What is there of ``size`` bytes, once anything is.
+
+        What it has started may hold the pipe open when it is gone: so it is looked after itself.
+        """
+        while not self._readable(min(_LOOK_S, end - time.monotonic())):
+            if self._process.poll() is not None and not self._readable(0.0):
+                raise self._lost("it ended")
+            if time.monotonic() >= end:
+                raise self._lost("it gave no answer in time", kill=True)
         chunk = os.read(self._answers, size)
         if not chunk:
             raise self._lost("it ended")
         return chunk
+
+    def _readable(self, seconds: float) -> bool:
+        return bool(select.select([self._answers], [], [], max(0.0, seconds))[0])
 
     def _lost(self, what: str, *, kill: bool = False) -> LostError:
         if kill:

@@ -22,7 +22,7 @@ from harness.duet.sides import Place, Side
 from harness.duet.trees import tree_of
 from harness.errors import ConfigError
 from harness.experiment import Reporter
-from harness.git import changed
+from harness.git import changed, code_state
 
 WORKTREE = "WORKTREE"
 """The user's own files as they are now. In capitals only; a branch of this name is still reached as
@@ -114,6 +114,7 @@ def _own_tree(repository: Repository, folder: Path, projects: tuple[Path, ...]) 
         commit=None if changed(folder) else repository.head(),
         tree=root,
         origin=root,
+        state=code_state(folder),
     )
 
 
@@ -176,6 +177,8 @@ def wrong_code(sides: Sequence[Side], facts: Sequence[Mapping[str, Any]]) -> str
         facts: what each process says of itself; ``files`` are those that code was loaded from.
     """
     for side, fact in zip(sides, facts, strict=True):
+        if (state := side.place.state) is not None and state != code_state(side.place.folder):
+            return f"{side.place.label} was not measured: files of it were edited meanwhile"
         for file in fact["files"]:
             if why := _misplaced(side.place, file):
                 return f"{side.place.label} was not measured: {why}"

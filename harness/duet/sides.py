@@ -23,6 +23,7 @@ class Place:
             elsewhere would be measured in its place.
         origin: the user's own tree, which is not to be used in place of ``tree``.
         notes: what to know of it, such as submodules that are missing.
+        state: of a tree that may be edited meanwhile, from :func:`harness.git.code_state`.
     """
 
     label: str
@@ -33,6 +34,7 @@ class Place:
     tree: Path | None = None
     origin: Path | None = None
     notes: tuple[str, ...] = ()
+    state: str | None = None
 
     @classmethod
     def here(cls, label: str = "") -> Place:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 
 from harness.duet import controller, selftest
 from harness.duet.controller import DuetProtocol, duet
-from harness.duet.launch import MOST_CALLS, Measured, Share, measure
+from harness.duet.launch import MOST_CALLS, TURN_NS, Measured, Share, leads, measure
 from harness.duet.record import read_duet, write_duet
 from harness.duet.result import DuetResult
 from harness.duet.selftest import Kind, Played, extra_work
@@ -129,14 +130,45 @@ def test_long_calls_are_alone_in_their_turn_from_the_first_one_on() -> None:
 
 def test_one_round_is_made_in_any_case_and_the_next_launch_turns_it_around() -> None:
     firsts = []
-    for flip in (False, True):
+    for launch in (0, 1):
         fake = FakeSides(n_queries=30)
         processes: Any = [fake(side, {}, hash_seed=1, call_s=1) for side in (A, B)]
-        share = Share(1e-9, 1e-9, flip=flip)
+        share = Share(1e-9, 1e-9, lead=leads(30, launch, 7))
         found = measure(processes, 30, share, np.random.default_rng(0))
         assert found.round.max() == 0
         firsts.append(dict(zip(found.query.tolist(), found.first.tolist(), strict=True)))
     assert all(firsts[0][query] != firsts[1][query] for query in range(30))
+
+
+def test_who_goes_first_does_not_go_by_the_place_of_a_query() -> None:
+    halves = [leads(200, launch, 7) for launch in range(40)]
+    for launch in range(0, 40, 2):
+        assert halves[launch].sum() == 100
+        assert (halves[launch] + halves[launch + 1] == 1).all()
+    even = [int(one[::2].sum()) for one in halves[::2]]
+    assert len(set(even)) > 5
+    assert 40 < min(even) <= max(even) < 60 + 5
+
+
+def test_a_lost_launch_leaves_no_half_alone(sides: FakeSides) -> None:
+    sides.lost["b"] = {1}
+    result = play()
+    first = [
+        dict(zip(one.query.tolist(), one.first.tolist(), strict=True)) for one in result.launched
+    ]
+    for one, other in ((0, 1), (2, 3)):
+        assert all(first[one][query] != first[other][query] for query in range(60))
+
+
+def test_long_calls_among_short_ones_have_their_own_turn() -> None:
+    fake = FakeSides(n_queries=50)
+    fake.slower = {name: lambda _, query: 1.0 if query % 5 == 0 else 1e-3 for name in "ab"}
+    processes: Any = [fake(side, {}, hash_seed=1, call_s=1) for side in (A, B)]
+    found = measure(processes, 50, Share(1e-9, 1e-9), np.random.default_rng(0))
+    assert found.wall_ns[:, found.query % 5 == 0].min() > TURN_NS
+    shared = [asked for _, asked in fake.calls if len(asked) > 1]
+    assert max(map(len, shared)) > 8
+    assert not any(query % 5 == 0 for asked in shared for query in asked)
 
 
 def test_the_order_effect_is_taken_out_of_the_pairs() -> None:
@@ -288,6 +320,8 @@ def test_a_side_that_fails_where_the_other_answers_does_not_pass(sides: FakeSide
     assert result.verdict is Verdict.MISSING
     assert "side b fails on 2 queries that the other answers" in result.reason
     assert result.failed == result.calls * 2 / 60
+    sides.failing_at["a", 0] = {3, 4}  # once on the other side, too
+    assert "side b fails on 2 queries" in play().reason
     sides.slower["b"] = constant(1.2)
     assert play().word == "FAIL"
 
@@ -346,15 +380,28 @@ def test_other_rankings_are_counted(sides: FakeSides) -> None:
     assert "the rankings differ for 60 queries" in markdown(duet_tables(result))
 
 
-@pytest.mark.parametrize("at", ["digests", "last"])
-def test_what_is_asked_after_the_calls_costs_no_launch(sides: FakeSides, at: str) -> None:
-    sides.dies["b"] = at
+def test_rankings_that_cannot_be_had_cost_no_launch(sides: FakeSides) -> None:
+    sides.dies["b"] = "digests"
     result = play()
-    assert result.word == "PASS"
-    assert result.launches == 5
-    assert not result.lost
-    assert (result.other_rankings is None) == (at == "digests")
+    assert (result.word, result.launches, result.lost) == ("PASS", 5, ())
+    assert result.other_rankings is None
     assert "not all is known of the two sides: b: it gave no answer in time" in result.warnings
+
+
+def test_a_side_that_never_says_what_it_loaded_does_not_pass(sides: FakeSides) -> None:
+    sides.dies["b"] = "last"
+    result = play()
+    assert (result.word, result.launches, result.lost) == ("NOT MEASURED", 5, ())
+    assert result.reason == "side b never said what code its searches loaded"
+    sides.slower["b"] = constant(1.2)
+    assert play().word == "FAIL"
+
+
+def test_what_one_side_loaded_is_looked_at_though_the_other_one_died(sides: FakeSides) -> None:
+    sides.dies["b"] = "digests"
+    sides.last["a"] = {"files": ["/late.py"]}
+    result = play(wrong_code=lambda _, facts: " ".join(facts[0]["files"]))
+    assert (result.word, result.reason) == ("NOT MEASURED", "/late.py")
 
 
 def test_rankings_are_compared_for_the_chosen_queries_only(sides: FakeSides) -> None:
@@ -407,7 +454,11 @@ def test_a_limit_on_time_ends_undecided(sides: FakeSides) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"seconds": 0}, {"queries": -1}, {"limits": {"p51": 0.1}}, {"limits": {"p50": 0.0}}]
+    "wrong",
+    [
+        *({"seconds": 0}, {"seconds": math.inf}, {"timeout_s": math.nan}, {"queries": -1}),
+        *({"limits": {"p51": 0.1}}, {"limits": {"p50": 0.0}}),
+    ],
 )
 def test_a_protocol_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):

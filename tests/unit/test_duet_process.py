@@ -23,7 +23,7 @@ from harness.duet.worker import FAILED
 from tests.cli.project import make_project
 
 SIDES = """
-import os, subprocess, sys, time
+import os, signal, subprocess, sys, time
 from own import Overlap
 
 
@@ -65,6 +65,13 @@ class Endless(Overlap):
             file.write(str(child.pid))
         os.replace("children.part", "children")
         time.sleep(600)
+
+
+class Forking(Overlap):
+    def search(self, query, k):
+        if os.fork() == 0:
+            time.sleep(600)
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 class Keyless(Overlap):
@@ -169,6 +176,16 @@ def test_a_killed_process_is_lost(project: Path) -> None:
         os.kill(process._process.pid, signal.SIGKILL)
         with pytest.raises(LostError, match="killed by SIGKILL"):
             process.times([0] * 100)
+
+
+@pytest.mark.slow
+def test_a_process_that_ends_is_not_waited_for_though_its_child_lives(project: Path) -> None:
+    with opened(project, "sides:Forking", call_s=600) as process:
+        process.ready()
+        begin = time.monotonic()
+        with pytest.raises(LostError, match="killed by SIGKILL"):
+            process.times([0])
+        assert time.monotonic() - begin < 60
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ from harness.duet.process import SideProcess
 from harness.duet.revisions import place_of, same_code, wrong_code
 from harness.duet.sides import Place, Side
 from harness.errors import ConfigError
+from harness.git import code_state
 from tests.cli.project import make_project
 from tests.unit.git_project import GitProject
 
@@ -196,6 +197,41 @@ def test_a_repository_without_commits_has_a_tree_only(tmp_path: Path) -> None:
     place = place_of("WORKTREE", project.folder)
     assert place.commit is None
     assert loaded(place) == "first"
+
+
+@pytest.mark.parametrize(
+    ("edited", "told"),
+    [
+        ({"mine/search.py": "NAME = 'other'\n"}, True),
+        ({"mine/새.py": "\n"}, True),
+        ({"results/runs/one.py": "\n"}, False),
+        ({"cache/vectors.npz": "\n"}, False),
+    ],
+)
+def test_a_tree_that_is_edited_meanwhile_is_not_measured(
+    project: GitProject, edited: dict[str, str], told: bool
+) -> None:
+    side = Side("mine", place_of("WORKTREE", project.folder))
+    facts: dict[str, Any] = {"files": [], "config": {}}
+    assert wrong_code([side, side], [facts, facts]) == ""
+    project.write(edited)
+    why = "WORKTREE was not measured: files of it were edited meanwhile"
+    assert wrong_code([side, side], [facts, facts]) == (why if told else "")
+
+
+def test_another_commit_or_another_edit_is_another_state(project: GitProject) -> None:
+    states = [code_state(project.folder)]
+    project.write({"mine/search.py": "NAME = 'three'\n"})
+    states.append(code_state(project.folder))
+    project.write({"mine/search.py": "NAME = 'four'\n"})
+    states.append(code_state(project.folder))
+    project.commit({"mine/search.py": "NAME = 'four'\n"})
+    states.append(code_state(project.folder))
+    assert code_state(project.folder) == states[-1]
+    project.git("checkout", "--quiet", "v1")
+    states.append(code_state(project.folder))
+    assert None not in states
+    assert len(set(states)) == len(states)
 
 
 def test_without_files_of_a_repository_there_is_no_revision(
