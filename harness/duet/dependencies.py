@@ -21,7 +21,21 @@ _FILES = (
 
 _PROJECT_KEYS = ("dependencies", "optional-dependencies", "requires-python", "dynamic")
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^\]]*)\])?")
-_REFERENCE = re.compile(r"^\s*(-[rce]|--(requirement|constraint|editable)|\.|file:)", re.MULTILINE)
+
+# What pip asks an index for. All else may be a path, in one of many spellings (`vendor/core`,
+# `core-1-py3-none-any.whl`, `-f wheels`, `core @ file:...`), or code that has no version (`git+`).
+_BY_NAME = re.compile(
+    r"[a-z0-9][\w.-]*\s*(\[[\w.,\s-]*\])?\s*([(<>=!~][\w.*+!<>=~,()\s-]*)?(;.*)?",
+    re.ASCII | re.IGNORECASE,
+)
+_ARCHIVE = re.compile(r"\.(whl|zip|tar|t[bglx]z)\b", re.IGNORECASE)
+_OPTION_WITHOUT_PATH = re.compile(
+    r"(-i|--index-url|--extra-index-url)[\s=]\s*https?://\S+"
+    r"|--(no-binary|only-binary|trusted-host)[\s=]\s*[^\s/]+"
+    r"|--(no-index|pre|prefer-binary|require-hashes)"
+)
+_COMMENT = re.compile(r"(^|\s+)#.*$", re.MULTILINE)
+_HASH = re.compile(r"\s--hash[\s=]\s*\S+")
 
 
 def fingerprint(tree: Path, projects: Sequence[Path]) -> dict[str, str]:
@@ -69,7 +83,8 @@ class Needs:
         builds: whether only the project itself can tell, so that it has to be built.
         extras: names of optional dependencies that are in ``requirements``, or that the project is
             to be built with.
-        self_contained: whether all that matters is in the files of :func:`fingerprint`.
+        self_contained: whether all that matters is in the files of :func:`fingerprint`: nothing is
+            built, and no path or URL leads to other files.
     """
 
     requirements: tuple[str, ...] = ()
@@ -129,8 +144,23 @@ def needs(project: Path, extras: Sequence[str] | None, own: Path) -> Needs:
         constraints,
         builds,
         tuple(chosen),
-        not builds and not any(_REFERENCE.search(text) for text in (*texts, *requirements)),
+        not builds and all(map(_by_names, (*texts, *requirements))),
     )
+
+
+def _by_names(text: str) -> bool:
+    """Whether lines for pip ask for packages by name and version only, so that whoever has the same
+    lines gets the same."""
+    lines = _COMMENT.sub("", "\n".join(text.splitlines())).replace("\\\n", " ")
+    return all(_is_by_name(_HASH.sub("", line).strip()) for line in lines.split("\n"))
+
+
+def _is_by_name(line: str) -> bool:
+    if not line or _OPTION_WITHOUT_PATH.fullmatch(line):
+        return True
+    wanted = line.partition(";")[0]
+    more_options = re.search(r"\s-", line)
+    return bool(_BY_NAME.fullmatch(line)) and not more_options and not _ARCHIVE.search(wanted)
 
 
 def unknown_extras(project: Path, extras: Iterable[str]) -> tuple[list[str], list[str]]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import zipfile
@@ -47,12 +48,12 @@ def cache(tmp_path: Path) -> Path:
     return tmp_path / "ca che é"
 
 
-def wheel(folder: Path, name: str, version: str) -> None:
-    """A wheel with one module that knows its version."""
-    folder.mkdir(exist_ok=True)
+def wheel(folder: Path, name: str, version: str, *, says: str = "") -> None:
+    """A wheel with one module that knows its version, or says something else."""
+    folder.mkdir(parents=True, exist_ok=True)
     info = f"{name}-{version}.dist-info"
     with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as file:
-        file.writestr(f"{name}.py", f"VERSION = {version!r}\n")
+        file.writestr(f"{name}.py", f"VERSION = {(says or version)!r}\n")
         file.writestr(
             f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
         )
@@ -223,6 +224,62 @@ def test_what_is_built_and_what_is_only_read(
         (tmp_path / name).write_text(text)
     found = needs(tmp_path, None, tmp_path)
     assert (found.builds, found.nothing, found.self_contained) == expected
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("numpy", "Num.py_1[fast, a-b] >= 1.0, != 1.*", "numpy (>=1)", "numpy===1!2+local.3"),
+        *(
+            "numpy<2 ; python_version < '3.12' or os_name == 'nt'  # why: ./x",
+            "",
+            "# -r a",
+        ),
+        *("numpy==1 \\\n    --hash=sha256:ab \\\n    --hash=sha256:cd", "numpy # a \\\nscipy"),
+        *("--index-url https://index.example/simple", "-i=http://a/b", "--only-binary :all:"),
+        *("--pre", "--require-hashes", "package.zipped", "a.b; sys_platform == 'x.zip'"),
+    ],
+)
+def test_packages_asked_for_by_name_are_the_same_in_every_commit(tmp_path: Path, line: str) -> None:
+    (tmp_path / "requirements.txt").write_text(f"scipy\n{line}\n")
+    assert needs(tmp_path, None, tmp_path).self_contained
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("./core", "../core", "vendor/core", "vendor/core[fast]", "/core", "file:core", "~/core"),
+        *("vendor/core-1-py3-none-any.whl", "core-1-py3-none-any.whl", "core-1.TAR.GZ[fast]"),
+        *("core==1.zip", "core-1.tgz ; python_version > '3'", "core @ file:///core", "core@./core"),
+        *("git+https://example.org/core@main", "core @ git+ssh://a/b", "https://a/core.whl"),
+        *("-f wheels", "--find-links=wheels", "-r base.txt", "-rbase.txt", "-c base.txt", "-e ."),
+        *("--index-url ./simple", "-i file:simple", "--extra-index-url simple", "core==${VERSION}"),
+        *("core --config-settings=a=vendor", "core; python_version > '3' --global-option=-I."),
+        *("core \\\n@ file:core", "# a \\\n./core", "vendor\\core"),
+    ],
+)
+def test_what_a_path_or_a_url_leads_to_belongs_to_the_commit(tmp_path: Path, line: str) -> None:
+    (tmp_path / "requirements.txt").write_text(f"scipy\n{line}\n")
+    assert not needs(tmp_path, None, tmp_path).self_contained
+    (tmp_path / "requirements.txt").write_text("scipy\n")
+    (tmp_path / "constraints.txt").write_text(line)
+    assert not needs(tmp_path, None, tmp_path).self_contained
+    (tmp_path / "constraints.txt").unlink()
+    (tmp_path / "pyproject.toml").write_text(f"[project]\ndependencies = [{json.dumps(line)}]\n")
+    assert not needs(tmp_path, None, tmp_path).self_contained
+
+
+@pytest.mark.slow
+def test_two_commits_with_other_files_behind_the_same_words_share_no_environment(
+    project: GitProject, cache: Path
+) -> None:
+    for says in ("first", "second"):
+        wheel(project.folder / "vendor", "tiny_dep", "1.0", says=says)
+        project.commit({"requirements.txt": "vendor/tiny_dep-1.0-py3-none-any.whl\n"})
+    project.write({"requirements.txt": ""})
+    places = [place_of(name, project.folder, cache=cache) for name in ("HEAD~1", "HEAD")]
+    said = [run(place, "import tiny_dep; print(tiny_dep.VERSION)") for place in places]
+    assert said == ["first", "second"]
 
 
 def test_an_extra_that_the_revision_lacks_is_refused(project: GitProject, cache: Path) -> None:
