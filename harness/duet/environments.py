@@ -157,26 +157,33 @@ def python_of(
     return _python(folder), notes
 
 
-def search_path(python: Path) -> list[str]:
+def search_path(python: Path, own_tree: Path) -> list[str]:
     """Where ``python`` looks for modules, with all that the running interpreter sees behind it.
+
+    Of ``PYTHONPATH`` only what lies in the user's tree goes first: it is code of the repository.
+    All else goes behind the packages of an environment, where pip saw it: in front of them it would
+    hide the versions that the revision asks for.
 
     Raises:
         ConfigError: the interpreter does not start.
     """
     if python == Path(sys.executable):
         return list(sys.path)
-    code = "import json, sys; print(json.dumps(sys.path))"
-    done = subprocess.run(
-        [str(python), "-P", "-c", code], capture_output=True, text=True, check=False
+    said = _run(
+        [str(python), "-P", "-c", "import json, sys; print(json.dumps(sys.path))"],
+        "an interpreter does not start",
+        cwd=python.parent,
+        fix="remove the environment's folder, so that it is made again",
     )
-    if done.returncode != 0:
-        raise ConfigError(
-            f"an interpreter does not start: {last_lines(done.stderr)}",
-            where=str(python),
-            fix="remove its folder, so that it is made again",
-        )
-    found: list[str] = json.loads(done.stdout.splitlines()[-1])
-    return [*found, *(entry for entry in sys.path if entry not in found)]
+    found: list[str] = json.loads(said.splitlines()[-1])
+    library = sysconfig.get_path("stdlib")  # PYTHONPATH goes before it
+    ahead = sys.path[: sys.path.index(library)] if library in sys.path else []
+    own = [entry for entry in ahead if _is_code_of(own_tree, Path(entry))]
+    return list(dict.fromkeys([*own, *found, *sys.path]))
+
+
+def _is_code_of(tree: Path, path: Path) -> bool:
+    return not is_installed(path) and tree in (path.resolve(), *path.resolve().parents)
 
 
 def _declaring(projects: Sequence[Path]) -> Path:
@@ -232,7 +239,7 @@ def _underlay(own_tree: Path) -> list[str]:
             continue
         if library in (path, *path.parents) and not among_packages(path):
             continue
-        if not is_installed(path) and own_tree in (path.resolve(), *path.resolve().parents):
+        if _is_code_of(own_tree, path):
             continue
         found.append(str(path.absolute()))
     return list(dict.fromkeys(found))

@@ -97,7 +97,7 @@ def place_of(
         label,
         there,
         python,
-        _search_path(search_path(python), projects, tree.folder, repository.root),
+        _search_path(search_path(python, repository.root), projects, tree.folder, repository.root),
         commit,
         tree.folder,
         repository.root,
@@ -110,7 +110,7 @@ def _own_tree(repository: Repository, folder: Path, projects: tuple[Path, ...]) 
     return Place(
         WORKTREE,
         folder,
-        sys_path=_search_path(search_path(Path(sys.executable)), projects, root, root),
+        sys_path=_search_path(sys.path, projects, root, root),
         commit=None if changed(folder) else repository.head(),
         tree=root,
         origin=root,

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import zipfile
@@ -326,6 +327,33 @@ def test_a_revision_with_other_dependencies_has_an_environment_of_its_own(
     place_of("HEAD", project.folder, cache=cache, reporter=told)
     assert told.environments == 2
     assert run(place, "import tiny_dep; print(tiny_dep.VERSION)") == "1.0"
+
+
+@pytest.mark.slow
+def test_packages_of_an_environment_go_before_those_of_pythonpath(
+    project: GitProject, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheel(tmp_path / "wheels", "tiny_dep", "1.0")
+    extra = tmp_path / "extra"
+    wheel(extra, "tiny_dep", "2.0")
+    with zipfile.ZipFile(extra / "tiny_dep-2.0-py3-none-any.whl") as file:
+        file.extractall(extra)
+    (extra / "besides.py").write_text("")
+    project.commit({"requirements.txt": "tiny-dep<2\n", "lib/tiny_part.py": "NAME = 'first'\n"})
+    project.write({"requirements.txt": ""})
+    # As Python does it, for this process and for those that it starts.
+    path = [str(project.folder / "lib"), str(extra)]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path))
+    monkeypatch.setattr(sys, "path", [*path, *sys.path])
+    place = place_of("HEAD", project.folder, cache=cache)
+    assert run(place, "import tiny_dep; print(tiny_dep.VERSION)") == "1.0"
+    assert run(place, "import besides; print(besides.__file__)") == str(extra / "besides.py")
+    # What lies in the repository is no package but code of the revision.
+    lib = str(place.folder / "lib")
+    packages = str(next(place.python.parents[1].glob("lib/*/site-packages")))
+    assert place.sys_path.index(lib) < place.sys_path.index(packages)
+    own = place_of("WORKTREE", project.folder)
+    assert run(own, "import tiny_dep; print(tiny_dep.VERSION)") == "2.0"
 
 
 @pytest.mark.slow
