@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
@@ -24,7 +24,7 @@ from typing import Any
 from harness.duet.dependencies import Needs, fingerprint, is_distributed, needs, unknown_extras
 from harness.duet.kept import Kept
 from harness.duet.repository import Repository, last_lines
-from harness.duet.trees import Tree, altered
+from harness.duet.trees import Preparation, Tree
 from harness.errors import ConfigError
 from harness.experiment import Reporter, Silent
 from harness.git import git_variables
@@ -43,8 +43,9 @@ class Setup:
 
     Attributes:
         extras: optional dependencies to install; None = those that are installed now.
-        command: for the shell, run once in the folder of the revision in place of the installation;
-            the environment is active, and ``RETRIEVAL_BENCH_TREE`` is the user's own tree.
+        command: for the shell, run in the folder of the revision in place of the installation, once
+            for these files; the environment is active, and ``RETRIEVAL_BENCH_TREE`` is the user's
+            own tree.
 
     Raises:
         ConfigError: both are given.
@@ -100,61 +101,101 @@ def python_of(
     has_harness: bool,
     reporter: Reporter | None = None,
 ) -> tuple[Path, tuple[str, ...]]:
-    """The interpreter of a revision, and what to know of it.
+    """The interpreter of a revision that no command of the user prepared, and what to know of it.
 
     Args:
         has_harness: whether the revision is one of this project.
 
     Raises:
-        ConfigError: the installation or the command of the user failed.
+        ConfigError: the installation failed.
     """
     told = reporter or Silent()
     here = fingerprint(repository.root, revision.own_projects)
     there = fingerprint(revision.tree.folder, revision.projects)
     project = _declaring(revision.projects)
     _check_extras(project, setup, revision.label)
-    if here == there and not setup.command:
+    if here == there:
         return Path(sys.executable), ()
     own = revision.own_projects[0 if project == revision.projects[0] else -1]
-    wanted = Needs() if setup.command else needs(project, setup.extras, own)
+    wanted = needs(project, setup.extras, own)
     locks = [name for name in sorted({*here, *there}) if _is_lock(name)]
     notes = tuple(
         f"{revision.label}: {name} is another one and was not used, since pip cannot read it; "
         "`setup` can install by it"
         for name in locks
-        if here.get(name) != there.get(name) and not setup.command
+        if here.get(name) != there.get(name)
     )
-    if wanted.nothing and not setup.command:
+    if wanted.nothing:
         return Path(sys.executable), notes
-    identity: dict[str, Any] = {
+    identity = _beneath(repository) | {
         "needs": there,
         "extras": wanted.extras,
-        "command": setup.command,
-        "python": [sys.version, sys.executable, sys.prefix],
-        "underlay": _underlay(repository.root),
-        "installed": _distributions(),
         "harness": has_harness,
-        # What is built, or run by the user's command, may depend on any file.
-        "commit": "" if wanted.self_contained and not setup.command else revision.commit,
-        "tree": revision.tree.token if setup.command else "",
+        # What is built, or lies behind a path, may depend on any file.
+        "commit": "" if wanted.self_contained else revision.commit,
     }
     key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:24]
 
     def make(folder: Path) -> dict[str, Any]:
         with told.phase(f"making the environment of {revision.label}: once, may take minutes"):
             _new_environment(folder, repository.root)
-            if setup.command:
-                _run_command(setup.command, folder, project, repository, revision)
-            else:
-                _install(wanted, folder, project, revision.label, has_harness=has_harness)
+            _install(wanted, folder, project, revision.label, has_harness=has_harness)
         return {"revision": revision.label, "commit": revision.commit}
 
-    def whole(folder: Path, _: dict[str, Any]) -> bool:
-        return os.access(_python(folder), os.X_OK)
-
     kept = Kept(cache / "environments", "environments", most=MOST_ENVIRONMENTS, reporter=told)
-    folder, _ = kept.folder(key, make, whole)
+    folder, _ = kept.folder(key, make, lambda folder, _: _starts(folder))
     return _python(folder), notes
+
+
+def prepared_by(
+    command: str,
+    repository: Repository,
+    inside: Path,
+    label: str,
+    projects: Callable[[Path], Sequence[Path]],
+    *,
+    reporter: Reporter | None = None,
+) -> Preparation:
+    """A command of the user, run with an environment beside the files.
+
+    Args:
+        inside: where the user stands, as a path within the repository.
+        projects: of a tree, the folders that say what is needed.
+    """
+    told = reporter or Silent()
+    # The command reads the user's own tree, and in linked ones other things lie; where the user
+    # stands decides which project it is run in.
+    identity = _beneath(repository) | {
+        "command": command,
+        "tree": str(repository.root),
+        "inside": inside.as_posix(),
+    }
+
+    def run(folder: Path) -> None:
+        project = _declaring(projects(folder / "tree"))
+        with told.phase(f"making the environment of {label}: once, may take minutes"):
+            _new_environment(folder, repository.root)
+            _run_command(command, folder, project, repository, label)
+
+    return Preparation(json.dumps(identity, sort_keys=True), run, _starts)
+
+
+def python_beside(tree: Tree) -> Path:
+    """The interpreter that a preparation put beside the files."""
+    return _python(tree.folder.parent)
+
+
+def _beneath(repository: Repository) -> dict[str, Any]:
+    """What an environment is put on."""
+    return {
+        "python": [sys.version, sys.executable, sys.prefix],
+        "underlay": _underlay(repository.root),
+        "installed": _distributions(),
+    }
+
+
+def _starts(folder: Path) -> bool:
+    return os.access(_python(folder), os.X_OK)
 
 
 def search_path(python: Path, own_tree: Path) -> list[str]:
@@ -288,12 +329,12 @@ def _install(wanted: Needs, folder: Path, project: Path, label: str, *, has_harn
 
 
 def _run_command(
-    command: str, folder: Path, project: Path, repository: Repository, revision: Revision
+    command: str, folder: Path, project: Path, repository: Repository, label: str
 ) -> None:
     scripts = _python(folder).parent
     _run(
         command,
-        f"`setup` failed for {revision.label}: {command}",
+        f"`setup` failed for {label}: {command}",
         cwd=project,
         variables={
             "PATH": os.pathsep.join(filter(None, [str(scripts), os.environ.get("PATH")])),
@@ -302,13 +343,6 @@ def _run_command(
         },
         fix="correct the command; it runs in the folder of the revision, see `where`",
     )
-    if found := altered(repository, revision.commit, revision.tree):
-        raise ConfigError(
-            f"`setup` changed files of {revision.label}: {', '.join(found[:3])}",
-            where=str(project),
-            accepted="new files only: what is measured must be the code of the revision",
-            fix="let the command leave the files that git knows as they are",
-        )
 
 
 def _run(

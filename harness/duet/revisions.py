@@ -14,6 +14,8 @@ from harness.duet.environments import (
     Setup,
     among_packages,
     is_installed,
+    prepared_by,
+    python_beside,
     python_of,
     search_path,
 )
@@ -73,35 +75,34 @@ def place_of(
     setup = setup or Setup()
     # Absolute: the processes that use what is kept there stand elsewhere.
     root = root.absolute()
-    tree = tree_of(repository, commit, label, root, builds=setup.command, reporter=reporter)
-    there = tree.folder / inside
-    if not there.is_dir():
-        raise ConfigError(
-            f"{label} has no folder {inside.as_posix()}",
-            where=str(folder),
-            accepted="a folder that is in both revisions",
-            fix=f"call from another folder, such as {repository.root}",
+
+    def projects_of(tree: Path) -> tuple[Path, ...]:
+        return _measurable(repository, tree, inside, label)
+
+    preparation = None
+    if setup.command:
+        preparation = prepared_by(
+            setup.command, repository, inside, label, projects_of, reporter=reporter
         )
-    projects = _projects(tree.folder, there)
-    ours = _is_ours(projects)
-    if ours and not any((p / "harness" / "preparation.py").is_file() for p in projects):
-        raise ConfigError(
-            f"{label} is older than what a duet can measure",
-            accepted="a revision with harness/preparation.py",
+    tree = tree_of(repository, commit, label, root, preparation=preparation, reporter=reporter)
+    projects = projects_of(tree.folder)
+    python, notes = python_beside(tree), tree.notes
+    if preparation is None:
+        checked_out = Revision(label, commit, tree, projects, own_projects)
+        ours = _is_ours(projects)
+        python, more = python_of(
+            checked_out, repository, root, setup, has_harness=ours, reporter=reporter
         )
-    checked_out = Revision(label, commit, tree, projects, own_projects)
-    python, notes = python_of(
-        checked_out, repository, root, setup, has_harness=ours, reporter=reporter
-    )
+        notes += more
     return Place(
         label,
-        there,
+        tree.folder / inside,
         python,
         _search_path(search_path(python, repository.root), projects, tree.folder, repository.root),
         commit,
         tree.folder,
         repository.root,
-        (*tree.notes, *notes),
+        notes,
     )
 
 
@@ -116,6 +117,27 @@ def _own_tree(repository: Repository, folder: Path, projects: tuple[Path, ...]) 
         origin=root,
         state=code_state(folder),
     )
+
+
+def _measurable(repository: Repository, tree: Path, inside: Path, label: str) -> tuple[Path, ...]:
+    """The projects around ``inside`` in the files of a revision, if a duet can measure them."""
+    there = tree / inside
+    if not there.is_dir():
+        raise ConfigError(
+            f"{label} has no folder {inside.as_posix()}",
+            where=str(repository.root / inside),
+            accepted="a folder that is in both revisions",
+            fix=f"call from another folder, such as {repository.root}",
+        )
+    projects = _projects(tree, there)
+    if _is_ours(projects) and not any(
+        (p / "harness" / "preparation.py").is_file() for p in projects
+    ):
+        raise ConfigError(
+            f"{label} is older than what a duet can measure",
+            accepted="a revision with harness/preparation.py",
+        )
+    return projects
 
 
 def _projects(tree: Path, folder: Path) -> tuple[Path, ...]:

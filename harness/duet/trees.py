@@ -11,9 +11,9 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from secrets import token_hex
 from typing import Any
 
 from harness.duet.kept import Kept
@@ -24,6 +24,9 @@ from harness.git import run_git
 
 MOST_TREES = 10
 """So many commits are kept, the most recently used ones."""
+
+MOST_PREPARED = 5
+"""So many that a command of the user prepared: each holds an environment, too."""
 
 _SETTINGS = (
     "core.bare=false",
@@ -46,13 +49,30 @@ class Tree:
 
     Attributes:
         folder: where they are.
-        token: other whenever the folder was made anew.
         notes: what to know of it.
     """
 
     folder: Path
-    token: str
     notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """What the user's command adds to the files of a commit.
+
+    It is run once, in files that nothing was added to before, and what it adds is kept and removed
+    together with them. In files that it prepared before, `mkdir` would fail and `ln -s` would write
+    through the link of the first time, into the user's own folder.
+
+    Attributes:
+        identity: all that it depends on besides the commit.
+        run: gets the folder that the files lie in as ``tree``; may add files there and beside it.
+        whole: whether what it put into such a folder can still be used.
+    """
+
+    identity: str
+    run: Callable[[Path], None]
+    whole: Callable[[Path], bool]
 
 
 def tree_of(
@@ -61,41 +81,58 @@ def tree_of(
     label: str,
     cache: Path,
     *,
-    builds: str = "",
+    preparation: Preparation | None = None,
     reporter: Reporter | None = None,
 ) -> Tree:
     """The files of ``commit``, from the cache or made now.
 
     Args:
         label: what is shown.
-        builds: a command of the user that adds files to the folder, "" for none: then files that
-            git does not know may be in it, and it is a folder of its own.
+        preparation: gives a folder of its own, in which files may be that git does not know.
 
     Raises:
-        ConfigError: git cannot write the files, or the cache cannot be used.
+        ConfigError: git cannot write the files, the cache cannot be used, or the preparation
+            failed or changed files of the commit.
     """
     told = reporter or Silent()
-    kept = Kept(cache / "revisions", "files of revisions", most=MOST_TREES, reporter=told)
-    identity = "\0".join([str(repository.common), commit, builds])
+    if preparation is None:
+        kept = Kept(cache / "revisions", "files of revisions", most=MOST_TREES, reporter=told)
+    else:
+        kept = Kept(cache / "prepared", "prepared revisions", most=MOST_PREPARED, reporter=told)
+    more = preparation.identity if preparation else ""
+    identity = "\0".join([str(repository.common), commit, more])
     key = f"{commit[:12]}-{hashlib.sha256(os.fsencode(identity)).hexdigest()[:12]}"
 
     def make(folder: Path) -> dict[str, Any]:
         with told.phase(f"checking out {label}"):
-            return _check_out(repository, commit, label, folder)
+            about = _check_out(repository, commit, label, folder)
+        if preparation is not None:
+            preparation.run(folder)
+            _check_unchanged(repository, commit, label, folder, about["differences"])
+        return about
 
     def whole(folder: Path, about: dict[str, Any]) -> bool:
         found = _differences(repository, commit, folder)
-        strangers = bool(builds) or not _strangers(repository, folder)
-        return found is not None and found == about.get("differences") and strangers
+        if found is None or found != about.get("differences"):
+            return False
+        return preparation.whole(folder) if preparation else not _strangers(repository, folder)
 
     folder, about = kept.folder(key, make, whole)
-    return Tree(folder / "tree", about["token"], tuple(about["notes"]))
+    return Tree(folder / "tree", tuple(about["notes"]))
 
 
-def altered(repository: Repository, commit: str, tree: Tree) -> list[str]:
-    """Files of the commit that are now others in ``tree``."""
-    folder = tree.folder.parent
-    return _differences(repository, commit, folder) or []
+def _check_unchanged(
+    repository: Repository, commit: str, label: str, folder: Path, before: list[str]
+) -> None:
+    now = _differences(repository, commit, folder)
+    if now != before:
+        others = sorted({*(now or ())} - {*before}) or before
+        raise ConfigError(
+            f"`setup` changed files of {label}: {', '.join(others[:3])}",
+            where=str(folder / "tree"),
+            accepted="new files only: what is measured must be the code of the revision",
+            fix="let the command leave the files that git knows as they are",
+        )
 
 
 def _check_out(repository: Repository, commit: str, label: str, folder: Path) -> dict[str, Any]:
@@ -112,7 +149,6 @@ def _check_out(repository: Repository, commit: str, label: str, folder: Path) ->
     return {
         "repository": str(repository.root).encode("utf-8", "backslashreplace").decode(),
         "commit": commit,
-        "token": token_hex(8),
         # Rules on line ends may make git call a fresh file changed: that is not damage.
         "differences": _differences(repository, commit, folder) or [],
         "notes": _notes(repository, commit, label, folder),

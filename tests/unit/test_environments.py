@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import pytest
 
-from harness.duet import kept
+from harness.duet import environments, kept
 from harness.duet.dependencies import fingerprint, needs
 from harness.duet.environments import Setup
 from harness.duet.revisions import place_of
@@ -432,6 +432,59 @@ def test_a_command_of_the_user_prepares_a_revision_once(project: GitProject, cac
     assert run(place, "import mine; print(mine.V)") == "42"
 
 
+LINKING = 'ln -s "$RETRIEVAL_BENCH_TREE/data" data && mkdir built && cp data/x.txt built'
+
+
+@pytest.mark.slow
+def test_a_command_of_the_user_always_runs_in_fresh_files(
+    project: GitProject, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.commit({".gitignore": "data\n", "mine.py": "", "dos.txt": "one\r\n"})
+    project.commit({".gitattributes": "*.txt text eol=lf\n"})  # changed from the start, for git
+    project.write({"data/y.txt": ""})
+    told = Told()
+
+    def prepared() -> Place:
+        return place_of(
+            "HEAD", project.folder, cache=cache, setup=Setup(command=LINKING), reporter=told
+        )
+
+    with pytest.raises(ConfigError, match="`setup` failed"):
+        prepared()
+    project.write({"data/x.txt": "first"})
+    first = prepared()  # nothing is left of the one that failed
+    assert prepared() == first
+    assert told.environments == 2
+    # Where an interpreter is gone, or stands on other packages, it runs again.
+    first.python.unlink()
+    assert prepared() == first
+    monkeypatch.setattr(environments, "_distributions", lambda: ["other-1.dist-info"])
+    project.write({"data/x.txt": "second"})
+    second = prepared()
+    assert told.environments == 4
+    for place, text in ((first, "first"), (second, "second")):
+        assert (place.folder / "built" / "x.txt").read_text() == text
+    assert {path.name for path in (project.folder / "data").iterdir()} == {"x.txt", "y.txt"}
+
+
+@pytest.mark.slow
+def test_what_a_command_takes_from_one_working_tree_is_not_for_another(
+    project: GitProject, cache: Path, tmp_path: Path
+) -> None:
+    project.commit({"mine.py": "", "part/setup.py": "", "part/inner.py": ""})
+    project.git("worktree", "add", "--quiet", str(tmp_path / "linked"))
+    setup = Setup(command='cp "$RETRIEVAL_BENCH_TREE/data.txt" . && touch made')
+    for folder in (project.folder, tmp_path / "linked"):
+        (folder / "data.txt").write_text(folder.name)
+        place = place_of("HEAD", folder, cache=cache, setup=setup)
+        assert (place.folder / "data.txt").read_text() == folder.name
+    # Nor is what it made for one project of the repository there for another one.
+    inner = place_of("HEAD", project.folder / "part", cache=cache, setup=setup)
+    assert (inner.folder / "made").is_file()
+    assert inner.tree is not None
+    assert not (inner.tree / "made").exists()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "said"),
@@ -447,4 +500,4 @@ def test_a_command_that_fails_or_changes_code_is_refused(
     for _ in range(2):
         with pytest.raises(ConfigError, match=said):
             place_of("HEAD", project.folder, cache=cache, setup=Setup(command=command))
-    assert not [path for path in (cache / "environments").iterdir() if path.is_dir()]
+    assert not [path for path in (cache / "prepared").iterdir() if path.is_dir()]
