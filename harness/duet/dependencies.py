@@ -59,15 +59,15 @@ def fingerprint(tree: Path, projects: Sequence[Path]) -> dict[str, str]:
 
 
 def _about_dependencies(path: Path) -> dict[str, Any]:
-    content = _toml(path)
+    content = read_toml(path)
     if content is None:
         return {"unreadable": _hash(path.read_bytes())}
-    project = _table(content, "project")
-    poetry = _table(_table(content, "tool"), "poetry")
+    project = table_of(content, "project")
+    poetry = table_of(table_of(content, "tool"), "poetry")
     parts = {
         "project": {key: project[key] for key in _PROJECT_KEYS if key in project},
-        "build-system": _table(content, "build-system"),
-        "groups": _table(content, "dependency-groups"),
+        "build-system": table_of(content, "build-system"),
+        "groups": table_of(content, "dependency-groups"),
         "poetry": {k: poetry[k] for k in ("dependencies", "extras", "group") if k in poetry},
     }
     return {name: part for name, part in parts.items() if part}
@@ -109,21 +109,16 @@ def needs(project: Path, extras: Sequence[str] | None, own: Path) -> Needs:
             of the same name, by those of ``own``. Others were not in use either.
         own: the same folder in the user's tree.
     """
-    content = _toml(project / "pyproject.toml") or {}
-    table = _table(content, "project")
+    content = read_toml(project / "pyproject.toml") or {}
+    table = table_of(content, "project")
     dynamic = table.get("dynamic", [])
     # Without [project] it is setup.py, setup.cfg or a build backend that knows.
     builds = bool({"dependencies", "optional-dependencies"} & {*dynamic}) or (
-        not table
-        and (
-            (project / "setup.py").is_file()
-            or _installs(project / "setup.cfg")
-            or bool(_table(content, "build-system"))
-        )
+        not table and is_project(project)
     )
     optional = _optional(table)
     if extras is None:
-        theirs = _optional(_table(_toml(own / "pyproject.toml") or {}, "project"))
+        theirs = _optional(table_of(read_toml(own / "pyproject.toml") or {}, "project"))
         chosen = [
             name
             for name in optional
@@ -166,7 +161,7 @@ def _is_by_name(line: str) -> bool:
 def unknown_extras(project: Path, extras: Iterable[str]) -> tuple[list[str], list[str]]:
     """Of ``extras`` those that ``project`` does not declare, and all that it does declare; none
     are unknown where its files do not tell."""
-    table = _table(_toml(project / "pyproject.toml") or {}, "project")
+    table = table_of(read_toml(project / "pyproject.toml") or {}, "project")
     declared = list(_optional(table))
     if not table or "optional-dependencies" in table.get("dynamic", []):
         return [], declared
@@ -214,7 +209,7 @@ def is_distributed(package: str) -> bool:
 
 
 def _optional(project: Mapping[str, Any]) -> dict[str, list[str]]:
-    table = _table(project, "optional-dependencies")
+    table = table_of(project, "optional-dependencies")
     return {
         _normal(name): [str(one) for one in value]
         for name, value in table.items()
@@ -222,8 +217,19 @@ def _optional(project: Mapping[str, Any]) -> dict[str, list[str]]:
     }
 
 
+def is_project(folder: Path) -> bool:
+    """Whether a folder says how it is installed; many have such files for settings of other tools
+    only."""
+    content = read_toml(folder / "pyproject.toml") or {}
+    return (
+        bool(table_of(content, "project") or table_of(content, "build-system"))
+        or (folder / "setup.py").is_file()
+        or _installs(folder / "setup.cfg")
+    )
+
+
 def _installs(path: Path) -> bool:
-    """Whether a setup.cfg is about installing; many are settings of other tools only."""
+    """Whether a setup.cfg is about installing."""
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     try:
         parser.read(path, encoding="utf-8")
@@ -232,7 +238,7 @@ def _installs(path: Path) -> bool:
     return parser.has_section("options") or parser.has_section("metadata")
 
 
-def _toml(path: Path) -> dict[str, Any] | None:
+def read_toml(path: Path) -> dict[str, Any] | None:
     """Content of a file, None when it is not there or cannot be read."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
@@ -240,7 +246,8 @@ def _toml(path: Path) -> dict[str, Any] | None:
         return None
 
 
-def _table(content: Mapping[str, Any], name: str) -> dict[str, Any]:
+def table_of(content: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """A table in what :func:`read_toml` gave, empty where there is none."""
     found = content.get(name)
     return found if isinstance(found, dict) else {}
 

@@ -81,6 +81,20 @@ class Revision:
     own_projects: tuple[Path, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """The interpreter of a revision.
+
+    Attributes:
+        packages: the environment, when it was made for this commit and no other.
+        notes: what to know of it.
+    """
+
+    python: Path
+    packages: Path | None = None
+    notes: tuple[str, ...] = ()
+
+
 def among_packages(path: Path) -> bool:
     """Whether a path is one of installed packages."""
     return bool(_INSTALLED & {*path.parts})
@@ -100,8 +114,8 @@ def python_of(
     *,
     has_harness: bool,
     reporter: Reporter | None = None,
-) -> tuple[Path, tuple[str, ...]]:
-    """The interpreter of a revision that no command of the user prepared, and what to know of it.
+) -> Interpreter:
+    """The interpreter of a revision that no command of the user prepared.
 
     Args:
         has_harness: whether the revision is one of this project.
@@ -115,7 +129,7 @@ def python_of(
     project = _declaring(revision.projects)
     _check_extras(project, setup, revision.label)
     if here == there:
-        return Path(sys.executable), ()
+        return Interpreter(Path(sys.executable))
     own = revision.own_projects[0 if project == revision.projects[0] else -1]
     wanted = needs(project, setup.extras, own)
     locks = [name for name in sorted({*here, *there}) if _is_lock(name)]
@@ -126,7 +140,7 @@ def python_of(
         if here.get(name) != there.get(name)
     )
     if wanted.nothing:
-        return Path(sys.executable), notes
+        return Interpreter(Path(sys.executable), notes=notes)
     identity = _beneath(repository) | {
         "needs": there,
         "extras": wanted.extras,
@@ -144,7 +158,8 @@ def python_of(
 
     kept = Kept(cache / "environments", "environments", most=MOST_ENVIRONMENTS, reporter=told)
     folder, _ = kept.folder(key, make, lambda folder, _: _starts(folder))
-    return _python(folder), notes
+    packages = None if wanted.self_contained else folder / "env"
+    return Interpreter(_python(folder), packages, notes)
 
 
 def prepared_by(
@@ -180,9 +195,10 @@ def prepared_by(
     return Preparation(json.dumps(identity, sort_keys=True), run, _starts)
 
 
-def python_beside(tree: Tree) -> Path:
+def python_beside(tree: Tree) -> Interpreter:
     """The interpreter that a preparation put beside the files."""
-    return _python(tree.folder.parent)
+    folder = tree.folder.parent
+    return Interpreter(_python(folder), folder / "env")
 
 
 def _beneath(repository: Repository) -> dict[str, Any]:

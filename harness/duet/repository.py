@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,6 +87,26 @@ class Repository:
             if commit:
                 return commit
         raise self._unknown(revision)
+
+    def files(self, commit: str | None, names: Collection[str]) -> list[str]:
+        """Files with one of these names in any folder, as paths from the top; None = of the working
+        tree, with new ones and without those that git ignores.
+
+        Raises:
+            ConfigError: git cannot tell.
+        """
+        if commit is None:
+            words = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        else:
+            words = ["ls-tree", "-r", "-z", "--name-only", "--full-tree", commit]
+        done = run_git(*words, folder=self.root)
+        if done.returncode != 0:
+            raise ConfigError(
+                f"git cannot list the files of {commit or 'the working tree'}: "
+                f"{last_lines(done.stderr)}",
+                where=str(self.root),
+            )
+        return [path for path in done.stdout.split("\0") if path.rpartition("/")[2] in names]
 
     def _one_object(self, name: str) -> str | None:
         """The hash of what git finds under a name."""

@@ -19,6 +19,7 @@ from harness.duet.environments import (
     python_of,
     search_path,
 )
+from harness.duet.projects import package_roots, projects_around
 from harness.duet.repository import Repository
 from harness.duet.sides import Place, Side
 from harness.duet.trees import tree_of
@@ -31,7 +32,6 @@ WORKTREE = "WORKTREE"
 ``refs/heads/WORKTREE``."""
 
 _OWN_PACKAGES = ("harness", "retrievers")
-_PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg")
 
 
 def place_of(
@@ -61,7 +61,7 @@ def place_of(
     folder = (folder or Path.cwd()).resolve()
     repository = Repository.around(folder)
     inside = folder.relative_to(repository.root)
-    own_projects = _projects(repository.root, folder)
+    own_projects = projects_around(repository.root, folder)
     if revision == WORKTREE:
         return _own_tree(repository, folder, own_projects)
     commit = repository.commit(revision)
@@ -86,23 +86,24 @@ def place_of(
         )
     tree = tree_of(repository, commit, label, root, preparation=preparation, reporter=reporter)
     projects = projects_of(tree.folder)
-    python, notes = python_beside(tree), tree.notes
-    if preparation is None:
+    if preparation is not None:
+        found = python_beside(tree)
+    else:
         checked_out = Revision(label, commit, tree, projects, own_projects)
         ours = _is_ours(projects)
-        python, more = python_of(
-            checked_out, repository, root, setup, has_harness=ours, reporter=reporter
-        )
-        notes += more
+        found = python_of(checked_out, repository, root, setup, has_harness=ours, reporter=reporter)
+    entries = search_path(found.python, repository.root)
     return Place(
         label,
         tree.folder / inside,
-        python,
-        _search_path(search_path(python, repository.root), projects, tree.folder, repository.root),
+        found.python,
+        _search_path(entries, projects, tree.folder, repository.root),
         commit,
         tree.folder,
         repository.root,
-        notes,
+        (*tree.notes, *found.notes),
+        roots=package_roots(repository, commit, tree.folder),
+        packages=found.packages,
     )
 
 
@@ -116,6 +117,7 @@ def _own_tree(repository: Repository, folder: Path, projects: tuple[Path, ...]) 
         tree=root,
         origin=root,
         state=code_state(folder),
+        roots=package_roots(repository, None, root),
     )
 
 
@@ -129,7 +131,7 @@ def _measurable(repository: Repository, tree: Path, inside: Path, label: str) ->
             accepted="a folder that is in both revisions",
             fix=f"call from another folder, such as {repository.root}",
         )
-    projects = _projects(tree, there)
+    projects = projects_around(tree, there)
     if _is_ours(projects) and not any(
         (p / "harness" / "preparation.py").is_file() for p in projects
     ):
@@ -138,16 +140,6 @@ def _measurable(repository: Repository, tree: Path, inside: Path, label: str) ->
             accepted="a revision with harness/preparation.py",
         )
     return projects
-
-
-def _projects(tree: Path, folder: Path) -> tuple[Path, ...]:
-    """The project that ``folder`` belongs to, when it is not all of ``tree``; then ``tree``."""
-    for project in (folder, *folder.parents):
-        if project == tree:
-            break
-        if any((project / name).is_file() for name in _PROJECT_FILES):
-            return project, tree
-    return (tree,)
 
 
 def _is_ours(projects: Sequence[Path]) -> bool:
@@ -245,17 +237,33 @@ def _misplaced(place: Place, file: str) -> str:
         return ""
     if place.origin is not None and _lies_in(path, place.origin):
         return f"{path} was loaded, a file of your own tree"
-    name = _top_level(path)
-    roots = [Path(entry) for entry in place.sys_path if _lies_in(Path(entry), place.tree)]
-    if name in _OWN_PACKAGES and not _is_ours(roots):
+    return _other_copy(place, path, place.tree)
+
+
+def _other_copy(place: Place, path: Path, tree: Path) -> str:
+    """Why a file from elsewhere hides code of the revision, "" when there is none."""
+    on_path = [Path(entry) for entry in place.sys_path if _lies_in(Path(entry), tree)]
+    name = _import_path(path, place.sys_path)
+    if name in _OWN_PACKAGES and not _is_ours(on_path):
         return ""
-    for root in roots:
-        if (root / name / "__init__.py").is_file() or (root / f"{name}.py").is_file():
-            return (
-                f"{name} was loaded from {path.parent}, though the revision has its own; "
-                f"uninstall the other one"
-            )
+    module = name.replace("/", ".")
+    said = f"{module} was loaded from {path.parent}, though the revision has its own"
+    if any(_holds(root, name) for root in on_path):
+        return f"{said}; uninstall the other one"
+    # Of a project that is not on the path, a copy has to be installed. What lies in an environment
+    # for this commit alone was installed from it.
+    if place.packages is not None and place.packages.resolve() in path.parents:
+        return ""
+    for root in place.roots:
+        if _holds(root, name):
+            own = place.tree == place.origin
+            fix = "install that one editable" if own else "let `setup` install that one"
+            return f"{said} in {root.relative_to(tree)}; {fix}"
     return ""
+
+
+def _holds(root: Path, name: str) -> bool:
+    return (root / name / "__init__.py").is_file() or (root / f"{name}.py").is_file()
 
 
 def _lies_in(path: Path, tree: Path) -> bool:
@@ -265,9 +273,14 @@ def _lies_in(path: Path, tree: Path) -> bool:
     return tree in (path, *path.parents) and not is_installed(path.relative_to(tree))
 
 
-def _top_level(path: Path) -> str:
-    """The package, or the module, that one imports to get at a file."""
+def _import_path(path: Path, entries: Sequence[str]) -> str:
+    """The package, or the module, that one imports to get at a file; with the namespace that it is
+    in, as in ``acme/search``."""
     folder, name = path.parent, path.name.partition(".")[0]
     while (folder / "__init__.py").is_file():
         folder, name = folder.parent, folder.name
-    return name
+    known = {Path(entry).resolve() for entry in entries}
+    top, whole = folder, name
+    while top not in known and top.name.isidentifier():
+        top, whole = top.parent, f"{top.name}/{whole}"
+    return whole if top in known else name

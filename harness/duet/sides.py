@@ -24,6 +24,9 @@ class Place:
         origin: the user's own tree, which is not to be used in place of ``tree``.
         notes: what to know of it, such as submodules that are missing.
         state: of a tree that may be edited meanwhile, from :func:`harness.git.code_state`.
+        roots: folders in ``tree`` that packages of it lie in, whether they are on the path or not.
+        packages: where the packages lie that were installed for this commit alone, its own ones
+            among them.
     """
 
     label: str
@@ -35,6 +38,8 @@ class Place:
     origin: Path | None = None
     notes: tuple[str, ...] = ()
     state: str | None = None
+    roots: tuple[Path, ...] = ()
+    packages: Path | None = None
 
     @classmethod
     def here(cls, label: str = "") -> Place:

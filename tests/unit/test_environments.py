@@ -15,8 +15,8 @@ import pytest
 from harness.duet import environments, kept
 from harness.duet.dependencies import fingerprint, needs
 from harness.duet.environments import Setup
-from harness.duet.revisions import place_of
-from harness.duet.sides import Place
+from harness.duet.revisions import place_of, wrong_code
+from harness.duet.sides import Place, Side
 from harness.errors import ConfigError
 from tests.unit.git_project import GitProject
 
@@ -281,6 +281,30 @@ def test_two_commits_with_other_files_behind_the_same_words_share_no_environment
     places = [place_of(name, project.folder, cache=cache) for name in ("HEAD~1", "HEAD")]
     said = [run(place, "import tiny_dep; print(tiny_dep.VERSION)") for place in places]
     assert said == ["first", "second"]
+
+
+@pytest.mark.slow
+def test_only_an_environment_of_one_commit_can_hold_code_of_this_commit(
+    project: GitProject, cache: Path, tmp_path: Path
+) -> None:
+    wheel(tmp_path / "wheels", "tiny_dep", "1.0")
+    wheel(project.folder / "dist", "tiny_dep", "1.0")
+    project.write({"libs/tiny/setup.py": "", "libs/tiny/tiny_dep.py": "VERSION = 'own'"})
+    project.commit({"requirements.txt": "dist/tiny_dep-1.0-py3-none-any.whl\n"})
+    project.commit({"requirements.txt": "tiny-dep==1.0\n"})
+    project.write({"requirements.txt": ""})
+    command = Setup(command="python -m pip install --no-deps tiny-dep")
+    said = []
+    for name, setup in (("HEAD~1", None), ("HEAD", None), ("HEAD", command)):
+        place = place_of(name, project.folder, cache=cache, setup=setup)
+        file = run(place, "import tiny_dep; print(tiny_dep.__file__)")
+        side = Side("x", place)
+        said.append(wrong_code([side, side], [{"files": [file], "config": {}}] * 2))
+    assert [text.partition(", though ")[2] for text in said] == [
+        "",
+        "the revision has its own in libs/tiny; let `setup` install that one",
+        "",
+    ]
 
 
 def test_an_extra_that_the_revision_lacks_is_refused(project: GitProject, cache: Path) -> None:

@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -645,9 +646,7 @@ def editable(tmp_path: Path, project: GitProject, how: str) -> Path:
 
 
 def at(place: Place, python: Path) -> Place:
-    return Place(
-        place.label, place.folder, python, place.sys_path, place.commit, place.tree, place.origin
-    )
+    return replace(place, python=python)
 
 
 @pytest.mark.slow
@@ -702,6 +701,83 @@ def test_code_of_the_tree_that_came_from_elsewhere_is_wrong_code(
     assert wrong_code(_sides(*places), fine) == ""
     crossed = wrong_code(_sides(*places), [good[1], good[0]])
     assert "mine was loaded from" in crossed
+
+
+SETTINGS = {
+    "src": {"setup.py": ""},
+    "": {"setup.cfg": "[metadata]\nname = core\n"},
+    "lib": {"setup.py": "setup(packages=find_packages(), package_dir={\n  '': 'lib',\n})"},
+    "code": {"setup.cfg": "[options]\npackage_dir =\n    =code\n"},
+    "python": {
+        "pyproject.toml": "[project]\nname = 'core'\n[tool.maturin]\npython-source = 'python'\n"
+    },
+    "py/x": {
+        "pyproject.toml": "[build-system]\nrequires = []\n"
+        f"[tool.hatch.build]\npackages = ['py/x/core', '/', '../..', 'no', '{'long' * 999}']\n"
+    },
+}
+"""Places that packages of a project lie in, and the files that say so."""
+
+
+@pytest.mark.parametrize("source", SETTINGS)
+def test_an_installed_copy_of_another_project_of_the_revision_is_wrong_code(
+    project: GitProject, cache: Path, tmp_path: Path, source: str
+) -> None:
+    folder = Path("libs/core", source).as_posix()
+    files = {f"libs/core/{name}": text for name, text in SETTINGS[source].items()}
+    project.commit(files | {f"{folder}/core/__init__.py": "", "requirements.txt": "./libs/core"})
+    project.commit({f"{folder}/core/__init__.py": "slower = 1"})
+    project.write({"mine/search.py": ""})
+    places = [place_of(name, project.folder, cache=cache) for name in ("HEAD~1", "HEAD")]
+    copy = tmp_path / "site-packages" / "core" / "__init__.py"
+    copy.parent.mkdir(parents=True)
+    copy.write_text("")
+    facts = [_facts(place.folder / "mine" / "__init__.py", copy) for place in places]
+    said = wrong_code(_sides(*places), facts)
+    assert said == (
+        f"{places[0].label} was not measured: core was loaded from {copy.parent}, though the "
+        f"revision has its own in {folder}; let `setup` install that one"
+    )
+    own = place_of("WORKTREE", project.folder)
+    said = wrong_code(_sides(own, own), [_facts(copy)] * 2)
+    assert said.endswith(f"in {folder}; install that one editable")
+    good = _facts(project.folder / folder / "core" / "__init__.py")
+    assert wrong_code(_sides(own, own), [good] * 2) == ""
+
+
+def test_what_is_no_project_of_the_revision_may_come_from_elsewhere(
+    project: GitProject, cache: Path, tmp_path: Path
+) -> None:
+    project.commit(
+        {
+            "examples/faiss/__init__.py": "",
+            "examples/pyproject.toml": "[tool.ruff]\n[tool.setuptools]\n",
+            "tests/setup.cfg": "[flake8]\n",
+            "tests/yaml.py": "",
+            "pyproject.toml": "[project]\nname = 'a'\n[tool.hatch.build]\nexclude = ['scripts']\n",
+            "scripts/rich.py": "",
+            "libs/acme-core/setup.py": "",
+            "libs/acme-core/src/acme/core/__init__.py": "",
+            "libs/acme-core/src/google/own.py": "",
+        }
+    )
+    packages = tmp_path / "site-packages"
+    places = [
+        replace(place, sys_path=(*place.sys_path, str(packages)))
+        for place in (place_of(name, project.folder, cache=cache) for name in ("HEAD~1", "HEAD"))
+    ]
+    fine = ["faiss/__init__.py", "yaml.py", "rich.py", "acme/other/__init__.py", "google/auth.py"]
+    for name in [*fine, "acme/core/__init__.py"]:
+        (packages / name).parent.mkdir(parents=True, exist_ok=True)
+        (packages / name).write_text("")
+    good = _facts(places[0].folder / "mine" / "__init__.py")
+    third = _facts(*(packages / name for name in fine))
+    assert wrong_code(_sides(*places), [good, third]) == ""
+    # The namespace is shared, and what is in it is not.
+    core = _facts(packages / "acme" / "core" / "__init__.py")
+    assert "acme.core was loaded" in wrong_code(_sides(*places), [good, core])
+    here = _facts(places[1].folder / "mine" / "__init__.py")
+    assert wrong_code(_sides(*places), [core, here]) == ""  # the commit before has none
 
 
 def test_a_copy_installed_within_the_own_tree_is_not_the_own_tree(project: GitProject) -> None:
