@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -274,6 +275,8 @@ def _new_environment(folder: Path, own_tree: Path) -> None:
         cwd=folder,
     )
     python = _python(folder)
+    if pip:
+        _name_pip(python)
     words = [str(python), "-P", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
     packages = Path(_run(words, "an environment cannot be used", cwd=folder).strip())
     lines = [
@@ -284,6 +287,17 @@ def _new_environment(folder: Path, own_tree: Path) -> None:
     ]
     # Python reads these files in an encoding that depends on its version: ASCII is in all of them.
     (packages / "zz_underlay.pth").write_text("\n".join(lines) + "\n", encoding="ascii")
+
+
+def _name_pip(python: Path) -> None:
+    """Let ``pip`` in a command of the user be that of the environment.
+
+    Without it the shell takes the next one on ``PATH``, which installs where the user works."""
+    for name in ("pip", "pip3"):
+        path = python.parent / name
+        text = f'#!/bin/sh\nexec {shlex.quote(str(python))} -m pip "$@"\n'
+        path.write_bytes(os.fsencode(text))
+        path.chmod(0o755)
 
 
 def _underlay(own_tree: Path) -> list[str]:

@@ -460,6 +460,25 @@ LINKING = 'ln -s "$RETRIEVAL_BENCH_TREE/data" data && mkdir built && cp data/x.t
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("pip", ["pip", "pip3"])
+def test_pip_in_a_command_of_the_user_is_that_of_the_environment(
+    project: GitProject, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pip: str
+) -> None:
+    users = tmp_path / "users"
+    users.mkdir()
+    (users / pip).write_text(f"#!/bin/sh\ntouch '{users}/called'\n")
+    (users / pip).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{users}{os.pathsep}{os.environ['PATH']}")
+    wheel(tmp_path / "wheels", "tiny_dep", "1.0")
+    project.commit({"mine.py": ""})
+    setup = Setup(command=f"{pip} install --no-deps tiny-dep")
+    place = place_of("HEAD", project.folder, cache=cache, setup=setup)
+    file = run(place, "import tiny_dep; print(tiny_dep.__file__)")
+    assert Path(file).is_relative_to(place.python.parents[1])
+    assert not (users / "called").exists()
+
+
+@pytest.mark.slow
 def test_a_command_of_the_user_always_runs_in_fresh_files(
     project: GitProject, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
