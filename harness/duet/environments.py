@@ -10,32 +10,35 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shlex
 import shutil
-import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from harness.duet.dependencies import Needs, fingerprint, is_distributed, needs, unknown_extras
+from harness.duet.dependencies import Needs, fingerprint, needs, unknown_extras
 from harness.duet.kept import Kept
-from harness.duet.repository import Repository, last_lines
+from harness.duet.repository import Repository
 from harness.duet.trees import Preparation, Tree
+from harness.duet.venvs import (
+    beneath,
+    is_code_of,
+    new_environment,
+    python_in,
+    run_program,
+    starts,
+)
 from harness.errors import ConfigError
 from harness.experiment import Reporter, Silent
-from harness.git import git_variables
 
 MOST_ENVIRONMENTS = 5
 """So many are kept, the most recently used ones."""
 
 HARNESS = "retrieval-bench"
-_SHOWN_LINES = 10
-_INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,17 +99,6 @@ class Interpreter:
     notes: tuple[str, ...] = ()
 
 
-def among_packages(path: Path) -> bool:
-    """Whether a path is one of installed packages."""
-    return bool(_INSTALLED & {*path.parts})
-
-
-def is_installed(path: Path) -> bool:
-    """Whether a path is one of installed packages or of Python's library, in whatever folder."""
-    library = Path(sysconfig.get_path("stdlib"))
-    return among_packages(path) or library in (path, *path.parents)
-
-
 def python_of(
     revision: Revision,
     repository: Repository,
@@ -142,7 +134,7 @@ def python_of(
     )
     if wanted.nothing:
         return Interpreter(Path(sys.executable), notes=notes)
-    identity = _beneath(repository) | {
+    identity = beneath(repository.root) | {
         "needs": there,
         "extras": wanted.extras,
         "harness": has_harness,
@@ -153,14 +145,14 @@ def python_of(
 
     def make(folder: Path) -> dict[str, Any]:
         with told.phase(f"making the environment of {revision.label}: once, may take minutes"):
-            _new_environment(folder, repository.root)
+            new_environment(folder, repository.root)
             _install(wanted, folder, project, revision.label, has_harness=has_harness)
         return {"revision": revision.label, "commit": revision.commit}
 
     kept = Kept(cache / "environments", "environments", most=MOST_ENVIRONMENTS, reporter=told)
-    folder, _ = kept.folder(key, make, lambda folder, _: _starts(folder))
+    folder, _ = kept.folder(key, make, lambda folder, _: starts(folder))
     packages = None if wanted.self_contained else folder / "env"
-    return Interpreter(_python(folder), packages, notes)
+    return Interpreter(python_in(folder), packages, notes)
 
 
 def prepared_by(
@@ -181,7 +173,7 @@ def prepared_by(
     told = reporter or Silent()
     # The command reads the user's own tree, and in linked ones other things lie; where the user
     # stands decides which project it is run in.
-    identity = _beneath(repository) | {
+    identity = beneath(repository.root) | {
         "command": command,
         "tree": str(repository.root),
         "inside": inside.as_posix(),
@@ -190,29 +182,16 @@ def prepared_by(
     def run(folder: Path) -> None:
         project = _declaring(projects(folder / "tree"))
         with told.phase(f"making the environment of {label}: once, may take minutes"):
-            _new_environment(folder, repository.root)
+            new_environment(folder, repository.root)
             _run_command(command, folder, project, repository, label)
 
-    return Preparation(json.dumps(identity, sort_keys=True), run, _starts)
+    return Preparation(json.dumps(identity, sort_keys=True), run, starts)
 
 
 def python_beside(tree: Tree) -> Interpreter:
     """The interpreter that a preparation put beside the files."""
     folder = tree.folder.parent
-    return Interpreter(_python(folder), folder / "env")
-
-
-def _beneath(repository: Repository) -> dict[str, Any]:
-    """What an environment is put on."""
-    return {
-        "python": [sys.version, sys.executable, sys.prefix],
-        "underlay": _underlay(repository.root),
-        "installed": _distributions(),
-    }
-
-
-def _starts(folder: Path) -> bool:
-    return os.access(_python(folder), os.X_OK)
+    return Interpreter(python_in(folder), folder / "env")
 
 
 def search_path(python: Path, own_tree: Path) -> list[str]:
@@ -227,7 +206,7 @@ def search_path(python: Path, own_tree: Path) -> list[str]:
     """
     if python == Path(sys.executable):
         return list(sys.path)
-    said = _run(
+    said = run_program(
         [str(python), "-P", "-c", "import json, sys; print(json.dumps(sys.path))"],
         "an interpreter does not start",
         cwd=python.parent,
@@ -236,12 +215,8 @@ def search_path(python: Path, own_tree: Path) -> list[str]:
     found: list[str] = json.loads(said.splitlines()[-1])
     library = sysconfig.get_path("stdlib")  # PYTHONPATH goes before it
     ahead = sys.path[: sys.path.index(library)] if library in sys.path else []
-    own = [entry for entry in ahead if _is_code_of(own_tree, Path(entry))]
+    own = [entry for entry in ahead if is_code_of(own_tree, Path(entry))]
     return list(dict.fromkeys([*own, *found, *sys.path]))
-
-
-def _is_code_of(tree: Path, path: Path) -> bool:
-    return not is_installed(path) and tree in (path.resolve(), *path.resolve().parents)
 
 
 def _declaring(projects: Sequence[Path]) -> Path:
@@ -265,69 +240,8 @@ def _is_lock(name: str) -> bool:
     return last.endswith(".lock") or last.startswith(("pylock", "Pipfile"))
 
 
-def _new_environment(folder: Path, own_tree: Path) -> None:
-    """An environment that sees what is installed now behind its own packages."""
-    # The running pip is seen from there, too, and can do it; ensurepip takes some seconds.
-    pip = ["--without-pip"] if is_distributed("pip") else []
-    _run(
-        [sys.executable, "-m", "venv", *pip, str(folder / "env")],
-        "an environment cannot be made",
-        cwd=folder,
-    )
-    python = _python(folder)
-    if pip:
-        _name_pip(python)
-    words = [str(python), "-P", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
-    packages = Path(_run(words, "an environment cannot be used", cwd=folder).strip())
-    lines = [
-        f"import site; site.addsitedir({entry!a})"
-        if among_packages(Path(entry))
-        else f"import sys; sys.path.append({entry!a})"
-        for entry in _underlay(own_tree)
-    ]
-    # Python reads these files in an encoding that depends on its version: ASCII is in all of them.
-    (packages / "zz_underlay.pth").write_text("\n".join(lines) + "\n", encoding="ascii")
-
-
-def _name_pip(python: Path) -> None:
-    """Let ``pip`` in a command of the user be that of the environment.
-
-    Without it the shell takes the next one on ``PATH``, which installs where the user works."""
-    for name in ("pip", "pip3"):
-        path = python.parent / name
-        text = f'#!/bin/sh\nexec {shlex.quote(str(python))} -m pip "$@"\n'
-        path.write_bytes(os.fsencode(text))
-        path.chmod(0o755)
-
-
-def _underlay(own_tree: Path) -> list[str]:
-    """Where the running interpreter has packages, but for the user's own tree."""
-    library = Path(sysconfig.get_path("stdlib"))
-    found = []
-    for entry in sys.path:
-        path = Path(entry)
-        if not entry or not path.is_dir() or path == Path(sys.executable).parent:
-            continue
-        if library in (path, *path.parents) and not among_packages(path):
-            continue
-        if _is_code_of(own_tree, path):
-            continue
-        found.append(str(path.absolute()))
-    return list(dict.fromkeys(found))
-
-
-def _distributions() -> list[str]:
-    """Names and versions of all that is installed, as their folders say it."""
-    return sorted(
-        path.name
-        for entry in sys.path
-        if among_packages(Path(entry))
-        for path in Path(entry).glob("*-info")
-    )
-
-
 def _install(wanted: Needs, folder: Path, project: Path, label: str, *, has_harness: bool) -> None:
-    python = _python(folder)
+    python = python_in(folder)
     requirements = list(wanted.requirements)
     if not has_harness:
         # So that pip keeps to what the harness itself needs, too.
@@ -347,7 +261,7 @@ def _install(wanted: Needs, folder: Path, project: Path, label: str, *, has_harn
         words.append(str(source) + (f"[{','.join(wanted.extras)}]" if wanted.extras else ""))
     pip = [str(python), "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
     try:
-        _run(
+        run_program(
             [*pip, "--no-warn-script-location", *words],
             f"what {label} needs cannot be installed",
             cwd=project,
@@ -361,8 +275,8 @@ def _install(wanted: Needs, folder: Path, project: Path, label: str, *, has_harn
 def _run_command(
     command: str, folder: Path, project: Path, repository: Repository, label: str
 ) -> None:
-    scripts = _python(folder).parent
-    _run(
+    scripts = python_in(folder).parent
+    run_program(
         command,
         f"`setup` failed for {label}: {command}",
         cwd=project,
@@ -373,45 +287,3 @@ def _run_command(
         },
         fix="correct the command; it runs in the folder of the revision, see `where`",
     )
-
-
-def _run(
-    words: Sequence[str] | str,
-    failed: str,
-    *,
-    cwd: Path,
-    variables: Mapping[str, str] | None = None,
-    fix: str = "",
-) -> str:
-    """Run a program, or a command of the shell; what it said on stdout.
-
-    Raises:
-        ConfigError: it failed.
-    """
-    kept = {k: v for k, v in git_variables().items() if k not in ("PYTHONPATH", "PYTHONHOME")}
-    try:
-        done = subprocess.run(
-            words,
-            shell=isinstance(words, str),
-            cwd=cwd,
-            env=kept | dict(variables or {}),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            check=False,
-        )
-    except OSError as problem:
-        raise ConfigError(f"{failed}: {problem.strerror}", where=str(cwd), fix=fix) from None
-    if done.returncode != 0:
-        said = last_lines(done.stdout + done.stderr, _SHOWN_LINES)
-        raise ConfigError(
-            f"{failed} (exit code {done.returncode})" + (f":\n    {said}" if said else ""),
-            where=str(cwd),
-            fix=fix,
-        )
-    return done.stdout
-
-
-def _python(folder: Path) -> Path:
-    return folder / "env" / "bin" / "python"

@@ -12,8 +12,6 @@ from harness.cache import cache_folder
 from harness.duet.environments import (
     Revision,
     Setup,
-    among_packages,
-    is_installed,
     prepared_by,
     python_beside,
     python_of,
@@ -23,6 +21,7 @@ from harness.duet.projects import package_roots, projects_around
 from harness.duet.repository import Repository
 from harness.duet.sides import Place, Side
 from harness.duet.trees import tree_of
+from harness.duet.venvs import among_packages, is_installed
 from harness.errors import ConfigError
 from harness.experiment import Reporter
 from harness.git import changed, code_state

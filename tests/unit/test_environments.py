@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import pytest
 
-from harness.duet import environments, kept
+from harness.duet import kept, venvs
 from harness.duet.dependencies import fingerprint, needs
 from harness.duet.environments import Setup
 from harness.duet.revisions import place_of, wrong_code
@@ -501,7 +501,7 @@ def test_a_command_of_the_user_always_runs_in_fresh_files(
     # Where an interpreter is gone, or stands on other packages, it runs again.
     first.python.unlink()
     assert prepared() == first
-    monkeypatch.setattr(environments, "_distributions", lambda: ["other-1.dist-info"])
+    monkeypatch.setattr(venvs, "_distributions", lambda: ["other-1.dist-info"])
     project.write({"data/x.txt": "second"})
     second = prepared()
     assert told.environments == 4
