@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 from contextlib import closing
 from dataclasses import replace
@@ -206,7 +207,7 @@ def _prepared(options: argparse.Namespace) -> Experiment:
 
     with output_kept_clean():
         return prepared(
-            [options.retriever],
+            [_relative(options.retriever)],
             options.dataset,
             split=options.split,
             k=options.k,
@@ -333,12 +334,21 @@ def _interrupted() -> int:
 
 
 def _relative(retriever: str) -> str:
-    """A file below the folder where the user stands, as it is called from there: in another
-    revision it is another file."""
+    """A file of the repository as it is called from where the user stands: in another revision it
+    is another file."""
+    from harness.duet.repository import Repository
+    from harness.errors import ConfigError
+
     path = Path(retriever)
-    if path.is_absolute() and path.is_relative_to(Path.cwd()):
-        return str(path.relative_to(Path.cwd()))
-    return retriever
+    if not path.is_absolute():
+        return retriever
+    here = Path.cwd()
+    try:
+        top = Repository.around(here).root
+    except ConfigError:
+        top = here
+    real = path.resolve()
+    return os.path.relpath(real, here) if real.is_relative_to(top) else retriever
 
 
 def _command(name: str, options: argparse.Namespace) -> str:

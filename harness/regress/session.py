@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
-from harness.errors import RecordError
+from harness.config import config_hash
+from harness.duet.result import DuetResult
+from harness.errors import ConfigError, RecordError
 from harness.experiment import Experiment
 from harness.measure.protocol import RANKINGS_ONLY, Protocol
 from harness.measure.threads import prepare_environment
@@ -49,12 +51,14 @@ class Code:
     Attributes:
         commit: that holds its files.
         retriever, overrides: as they were given.
+        config: hash of what these made then; None where the baseline does not know it.
         protocol: threads of timed searches, and seconds per call, where its times say so.
     """
 
     commit: str
     retriever: str
     overrides: tuple[str, ...]
+    config: str | None = None
     protocol: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -267,12 +271,33 @@ class Today:
             known = source.protocol if isinstance(source, LatencyBaseline) else {}
             same = {name: known[name] for name in ("threads", "timeout_s") if known.get(name)}
             given = source.retriever
-            make_duet = duet(Code(source.commit, given.given, tuple(given.overrides), same))
+            code = Code(source.commit, given.given, tuple(given.overrides), given.hash, same)
+            make_duet = self._of_its_config(duet(code), code)
         why = of_latency.why_not
         if before is not None or when is When.ALWAYS:
             why = "" if make_duet is not None else _no_revision(source)
         now = None if run is None or before is None else latency_of(run, self.given)
         return latency.judge_latency(before, now, limits, duet=make_duet, when=when, reason=why)
+
+    def _of_its_config(self, duet: Duet, code: Code) -> Duet:
+        """``duet``, of which nothing is taken when side a was not built from the config of the
+        baseline."""
+
+        def checked() -> DuetResult:
+            found = duet()
+            told = found.a.get("config")
+            if code.config is None or not told or _hash_of(told) == code.config:
+                return found
+            raise ConfigError(
+                f"side a was built from another config than the baseline: {_hash_of(told)}",
+                where=code.retriever,
+                accepted=f"the config of then, {code.config}: a file outside of the repository is "
+                "today's on both sides",
+                fix="undo the change of the file; or keep it in the repository, commit it and make "
+                f"the baseline anew: {self.make} --force",
+            )
+
+        return checked
 
     def _about_quality(self, found: QualityResult) -> list[str]:
         verdicts = {gate.verdict for gate in found.gates}
@@ -328,6 +353,12 @@ class Today:
         return (
             f"{problem.fix}: {self.make} --force" if problem.fix.endswith("anew") else problem.fix
         )
+
+
+def _hash_of(config: Mapping[str, Any]) -> str:
+    """Of what a side says that it was built from. Earlier revisions do not tell the hash, which
+    takes the files that legs name."""
+    return str(config.get("hash") or config_hash(config["target"], config["params"]))
 
 
 def _sentence(problem: RecordError) -> str:

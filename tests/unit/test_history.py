@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.config import packaged_configs
+from harness.config import config_hash, packaged_configs
 from harness.errors import RecordError
 from harness.history import Subject, subjects
 from harness.history.files import read_history
@@ -256,6 +256,13 @@ def test_a_run_keeps_what_it_was_told_to_override() -> None:
         assert named.candidates[0].config["overrides"] == told
     with closing(prepare([{"target": "bm25"}], "science-mini")) as inline:
         assert "overrides" not in inline.candidates[0].config
+
+
+def test_a_config_tells_its_hash_before_anything_runs() -> None:
+    """A side of a duet has no manifest: its process tells the config and nothing else."""
+    with closing(prepare(["bm25", "bm25"], "science-mini")) as made:
+        one, same = (candidate.config for candidate in made.candidates)
+    assert one["hash"] == same["hash"] == config_hash(one["target"], one["params"])
 
 
 def test_a_step_of_quality_comes_with_the_comparison(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.cli.regressing import _duet_against
+from harness.cli.regressing import _duet_against, _relative
+from harness.config import config_hash
 from harness.duet.result import DuetResult
 from harness.errors import ConfigError, DataError, RecordError
 from harness.experiment import Candidate, Experiment
@@ -239,7 +240,12 @@ class TestWhoseRevisionTheDuetMeasures:
     OF_QUALITY, OF_LATENCY = "a" * 40, "b" * 40
 
     def asked(
-        self, folder: Path, when: When, times: LatencyBaseline, run: Run | None = None
+        self,
+        folder: Path,
+        when: When,
+        times: LatencyBaseline,
+        run: Run | None = None,
+        played: DuetResult | None = None,
     ) -> tuple[list[Code], Regression]:
         held, codes = today(folder, Policy({}, {"p50": 0.05})), []
         kept = quality({"nDCG@10": [1.0]}, commit=self.OF_QUALITY, metrics_version=METRICS_VERSION)
@@ -247,7 +253,7 @@ class TestWhoseRevisionTheDuetMeasures:
         def duet(code: Code) -> Callable[[], DuetResult]:
             def play() -> DuetResult:
                 codes.append(code)
-                return duet_result(Verdict.EQUIVALENT)
+                return played or duet_result(Verdict.EQUIVALENT)
 
             return play
 
@@ -261,6 +267,38 @@ class TestWhoseRevisionTheDuetMeasures:
         queries = {query: ns // 2 for query, ns in now.queries.items()}
         protocol = Protocol(threads=3, timeout_s=240.0).as_dict()
         return latency([], commit=self.OF_LATENCY, dirty=dirty, queries=queries, protocol=protocol)
+
+    @pytest.mark.parametrize("verdict", list(Verdict))
+    def test_another_config_than_the_baselines_is_no_verdict(
+        self, tmp_path: Path, verdict: Verdict
+    ) -> None:
+        """Of a file outside of the repository both sides have that of today."""
+        run = measured()
+        for told, config in (("c0ffee", verdict), ("facade", Verdict.MISSING)):
+            played = duet_result(verdict, a={"name": "mine", "config": {"hash": told}})
+            _, found = self.asked(tmp_path, When.SUSPICION, self.times(run), run, played)
+            assert found.latency is not None
+            assert found.latency.verdict is config
+        assert found.latency is not None
+        assert "side a was built from another config" in found.latency.reason
+        assert "make the baseline anew: MAKE --force" in found.latency.reason
+        assert found.advice == ()
+
+    def test_earlier_revisions_tell_the_config_and_no_hash(self, tmp_path: Path) -> None:
+        run = measured()
+        params = {"legs": ["bm25", {"target": "bm25"}], "depth": 3}
+        legs = {"target": "hybrid", "params": params}
+        for hash_, verdict in (
+            (config_hash("hybrid", params), Verdict.EQUIVALENT),
+            ("c0ffee", Verdict.MISSING),
+        ):
+            times = self.times(run)
+            facts = times.retriever.model_copy(update={"hash": hash_})
+            times = times.model_copy(update={"retriever": facts})
+            played = duet_result(Verdict.EQUIVALENT, a={"name": "mine", "config": legs})
+            _, found = self.asked(tmp_path, When.SUSPICION, times, run, played)
+            assert found.latency is not None
+            assert found.latency.verdict is verdict
 
     @pytest.mark.parametrize("when", [When.SUSPICION, When.ALWAYS])
     def test_that_of_the_times(self, tmp_path: Path, when: When) -> None:
@@ -299,6 +337,41 @@ def test_a_commit_that_is_gone_is_told_with_the_way_out(
     assert caught.value.given == "the commit that the baseline was made of is not here: 3f2a1c9000"
     assert "a squash or a rebase" in caught.value.accepted
     assert caught.value.fix == "make the baseline anew: MAKE --force"
+
+
+class TestWhatAPathMeans:
+    """In the checkout of another revision, where an absolute one is today's file."""
+
+    @pytest.fixture
+    def project(self, tmp_path: Path) -> GitProject:
+        made = GitProject(tmp_path / "real")
+        made.write({"mine.yaml": "", "sub/other.py": ""})
+        (tmp_path / "link").symlink_to(tmp_path / "real")
+        (tmp_path / "outside.yaml").write_text("", encoding="utf-8")
+        return made
+
+    @pytest.mark.parametrize("way", ["real", "link"])
+    def test_of_the_repository_it_starts_where_the_user_stands(
+        self, project: GitProject, monkeypatch: pytest.MonkeyPatch, way: str
+    ) -> None:
+        top = project.folder.parent / way
+        monkeypatch.chdir(top / "sub")
+        assert _relative(str(top / "mine.yaml")) == "../mine.yaml"
+        assert _relative(f"{top}/sub/other.py:Mine") == "other.py:Mine"
+
+    def test_all_else_stays_as_it_was_given(
+        self, project: GitProject, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        outside = str(project.folder.parent / "outside.yaml")
+        monkeypatch.chdir(project.folder)
+        for given in (outside, "mine.yaml", "../real/mine.yaml", "bm25", "module:Class"):
+            assert _relative(given) == given
+
+    def test_without_a_repository_the_folder_of_the_user_counts(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        assert _relative(str(tmp_path / "mine.yaml")) == "mine.yaml"
 
 
 class TestStoring:
