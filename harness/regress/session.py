@@ -215,6 +215,11 @@ class Today:
         hashes = {one.retriever.hash for one in (of_quality, of_latency) if one is not None}
         if hashes - {run.manifest["retriever"]["hash"]}:
             yield "the settings of the retriever are not those of the baseline"
+        if of_latency is not None and of_latency.mean is None:
+            yield (
+                "the stored times have no mean of all calls, so that pauses now and then start no "
+                f"duet: make the baseline anew: {self.make} --force"
+            )
         was = {} if of_latency is None else of_latency.packages
         now = run.manifest["environment"]["packages"]
         other = [
@@ -339,10 +344,10 @@ class Today:
 
     def _outdated(self, found: LatencyResult) -> list[str]:
         """Of stored times that are far above those of today."""
-        gates = [gate.gate for gate in found.gates if gate.outdated]
-        if not gates:
+        outdated = [figure.gate for figure in found.figures if figure.outdated]
+        if not outdated:
             return []
-        why = f"the stored times of {', '.join(gates)} are far above those of today"
+        why = f"the stored times of {', '.join(outdated)} are far above those of today"
         return [f"make the baseline anew, {why}: {self.make} --force"]
 
     def _data(self) -> dict[str, Any]:

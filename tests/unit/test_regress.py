@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import replace
@@ -133,6 +134,29 @@ class TestWhatIsThere:
         assert "unreadable baseline: not JSON" in found.why_not
         assert found.remedy == "take the file from git again, or make it anew: MAKE --force"
 
+    def test_a_file_of_before_means_were_kept_is_read_and_says_so(self, tmp_path: Path) -> None:
+        """Pauses start no duet there."""
+        run = measured()
+        now = latency_of(run, GIVEN)
+        assert now is not None
+        text = files.to_text(now)
+        old = {k: v for k, v in json.loads(text).items() if k not in ("mean", files.CHECKSUM)}
+        held = today(tmp_path, Policy({}, {"p50": 0.05}))
+        held.places.latency.parent.mkdir(parents=True)
+        old[files.CHECKSUM] = files._checksum(old)
+        held.places.latency.write_text(json.dumps(old), encoding="utf-8")
+        read = held.places.read_latency()
+        assert read == now.model_copy(update={"mean": None})
+        for kept, told in ((read, True), (now, False)):
+            found = held.judged(
+                run,
+                Held(None),
+                Held(kept),
+                duet=lambda _: lambda: duet_result(Verdict.WORSE),
+                when=When.NEVER,
+            )
+            assert any("no mean of all calls" in note for note in found.notes) is told
+
 
 class TestHowItIsMeasured:
     def test_as_the_baseline_was(self, tmp_path: Path) -> None:
@@ -209,6 +233,16 @@ class TestOfARun:
             expected = np.median(timings.wall_ns[timings.query == number])
             assert median == pytest.approx(expected, abs=0.5)
         assert found.call["p50"]["value"] == run.summary["latency_ms"]["p50"]["value"]
+
+    def test_the_mean_is_that_of_all_answered_calls(self) -> None:
+        """Every twentieth one pauses: the median of no query tells."""
+        run = measured()
+        wall, failed = run.timings.wall_ns, run.timings.failed
+        wall[::20] += 80_000_000
+        failed[1] = True
+        found = latency_of(run, GIVEN)
+        assert found is not None
+        assert found.mean == pytest.approx(wall[~failed].mean() / 1e6)
 
     def test_a_failed_call_took_longer_than_any_other(self) -> None:
         run = measured()
