@@ -22,7 +22,7 @@ from harness.cli.console import (
     show,
 )
 from harness.cli.environments import add_environments, setup_of
-from harness.cli.measuring import add_dataset, add_retriever, answered
+from harness.cli.measuring import add_dataset, add_retriever
 
 if TYPE_CHECKING:
     from harness.duet.result import DuetResult
@@ -251,15 +251,20 @@ def _kept(run: Run) -> str | None:
 def _stored(today: Today, run: Run, options: argparse.Namespace, *, force: bool) -> int:
     """Write the baseline and show what it changes."""
     from harness.regress.baseline import latency_of, quality_of
+    from harness.regress.quality import why_failing
     from harness.regress.storing import store
     from harness.report.regress_tables import baseline_tables
 
     if run.summary["status"] == "partial":
         return _interrupted()
-    if not answered(run):
-        say("retrieval-bench: no evaluated query was answered: there is nothing to keep")
-        return NOT_JUDGED
     quality, latency = quality_of(run, today.given), latency_of(run, today.given)
+    if why := why_failing(quality):
+        say(
+            f"retrieval-bench: {why}: there is nothing to keep, since nothing could be judged by it"
+        )
+        for warning in run.summary["warnings"]:
+            say(f"  warning: {warning}")
+        return NOT_JUDGED
     stored = store(today.places, quality, latency, force=force)
     document = {
         "schema_version": 1,

@@ -41,6 +41,8 @@ NO_TIMES: Mapping[str, Any] = {"profile": RANKINGS_ONLY, "rounds": 1, "warm_up_s
 """Where no time can be judged."""
 
 
+ALWAYS_FAILING = "see why queries fail, then make the baseline anew"
+
 FAILING = "see why queries fail that were answered before; where that is as it should be: --accept"
 
 
@@ -308,6 +310,8 @@ class Today:
         verdicts = {gate.verdict for gate in found.gates}
         if found.unanswered:
             return [FAILING]
+        if found.failing:
+            return [f"{ALWAYS_FAILING}: {self.make} --force"]
         if Verdict.MISSING in verdicts:
             return [f"make the baseline anew, with all metrics of the policy: {self.make} --force"]
         if not verdicts & {Verdict.WORSE, Verdict.UNDECIDED}:

@@ -191,6 +191,19 @@ class TestBaseline:
         assert baseline(run, "--force", "--set", "turn=all") == 0
         assert json.loads(of_latency(project).read_text())["revision"]["dirty"] is False
 
+    def test_where_most_queries_fail_there_is_nothing_to_keep(
+        self, project: Path, run: Command
+    ) -> None:
+        """Such a baseline would pass whatever is measured against it."""
+        assert baseline(run, "--set", "fail_on=apples") == 3
+        assert "13 of 16 judged queries failed: there is nothing to keep" in run.err
+        assert "warning: 13 queries failed: RuntimeError" in run.err
+        assert regress(run, "--accept", "--set", "fail_on=apples") == 3
+        assert not of_quality(project).exists()
+        assert baseline(run, "--set", "fail_on=whales") == 0
+        assert regress(run, "--set", "fail_on=whales") == 0
+        assert "rankings identical, 16 judged queries, 1 of them failed then and now" in run.out
+
     @pytest.mark.slow
     def test_nothing_answered_is_nothing_to_keep(self, project: Path, run: Command) -> None:
         assert baseline(run, "--set", "fail_on=''") == 0

@@ -31,6 +31,8 @@ from harness.regress.policy import Policy, Undecided
 from harness.regress.quality import QualityGate, QualityResult
 from harness.regress.session import PROTOCOL, Code, Held, Today
 from harness.regress.storing import check_free, store
+from harness.report import render
+from harness.report.regress_tables import regress_tables
 from harness.run import Run
 from harness.types import Dataset, Query, Verdict
 from retrievers.callable import CallableRetriever
@@ -156,6 +158,23 @@ class TestWhatIsThere:
                 when=When.NEVER,
             )
             assert any("no mean of all calls" in note for note in found.notes) is told
+
+    def test_where_most_queries_fail_it_says_so_and_what_to_do(self, tmp_path: Path) -> None:
+        """Not that the rankings are identical, and no more."""
+        run = measured()
+        failed = replace(run, status=("TimeoutError: late",) * len(run.status))
+        some = replace(failed, status=("ok", *failed.status[1:]))
+        held = today(tmp_path, Policy({NDCG: 0.01}, {}))
+        kept = Held(quality_of(some, GIVEN))
+        found = held.judged(
+            some, kept, Held(None), duet=lambda _: lambda: duet_result(Verdict.WORSE),
+            when=When.NEVER,
+        )  # fmt: skip
+        told = render.plain(regress_tables(found))
+        assert found.code == 3
+        assert "rankings identical, 40 judged queries, 39 of them failed then and now" in told
+        assert "nDCG@10: 39 of 40 judged queries failed" in told
+        assert found.advice == ("see why queries fail, then make the baseline anew: MAKE --force",)
 
 
 class TestHowItIsMeasured:
