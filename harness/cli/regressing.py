@@ -112,8 +112,7 @@ def _baseline(options: argparse.Namespace) -> int:
     given = {name: value for name, value in asked.items() if value is not None}
     today = _today(options)
     with closing(today.experiment):
-        if not options.force:
-            check_free(today.places)
+        check_free(today.places, force=options.force)
         today.measure_metrics(None, options.metrics)
         today.measure_as(None, times=True, **given)
         run = _run(today.experiment)
@@ -125,6 +124,7 @@ def _baseline(options: argparse.Namespace) -> int:
 def _regress(options: argparse.Namespace) -> int:
     from harness.errors import ConfigError
     from harness.regress.latency import When
+    from harness.regress.storing import check_free
     from harness.report.regress_tables import regress_tables
 
     when = When(options.duet)
@@ -136,6 +136,8 @@ def _regress(options: argparse.Namespace) -> int:
         )
     today = _today(options)
     with closing(today.experiment):
+        if options.accept:
+            check_free(today.places, force=True)
         of_quality, of_latency = today.quality(), today.latency()
         judged = bool(today.policy.quality) and of_quality.usable is not None
         timed = bool(today.policy.latency) and of_latency.usable is not None

@@ -37,6 +37,10 @@ class NoBaselineError(RecordError):
     """There is no such file."""
 
 
+class OtherBaselineError(RecordError):
+    """It is the baseline of another retriever or dataset, whose names make the same file name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Places:
     """Where the baselines of one retriever on one dataset are.
@@ -96,7 +100,7 @@ class Places:
     def _checked(self, found: Kind, path: Path) -> Kind:
         names = (found.retriever.name, found.dataset.name)
         if names != (self.retriever, self.dataset):
-            raise RecordError(
+            raise OtherBaselineError(
                 f"the baseline of {names[0]!r} on {names[1]!r}",
                 where=str(path),
                 accepted=f"that of {self.retriever!r} on {self.dataset!r}",

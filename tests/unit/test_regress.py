@@ -434,10 +434,10 @@ class TestStoring:
     def test_it_is_refused_only_where_something_would_change(self, tmp_path: Path) -> None:
         one, other = quality({"RR": [1.0]}), quality({"RR": [0.5]}, ["other"])
         here, there = self.places(tmp_path), self.places(tmp_path, "another")
-        check_free(here)
+        check_free(here, force=False)
         assert store(here, one, latency([1]), force=False).kept == ()
         with pytest.raises(RecordError, match="has a baseline"):
-            check_free(here)
+            check_free(here, force=False)
         added = store(there, one, latency([1], fingerprint="another"), force=False)
         assert added.written == (str(there.latency),)
         with pytest.raises(RecordError, match="it would change"):
@@ -462,6 +462,30 @@ class TestStoring:
                 store(self.places(tmp_path), found, None, force=False)
             assert where in caught.value.where
         assert list(tmp_path.iterdir()) == []
+
+    def test_the_baseline_of_another_is_never_replaced(self, tmp_path: Path) -> None:
+        """`mine-tiny` on `x` and `mine` on `tiny-x` share a file name."""
+        at = self.places(tmp_path)
+        kept: tuple[tuple[Path, Any], ...] = (
+            (at.quality, quality({"RR": [1.0]})),
+            (at.latency, latency([1])),
+        )
+        for path, own in kept:
+            names = {
+                "retriever": own.retriever.model_copy(update={"name": "mine-tiny"}),
+                "dataset": own.dataset.model_copy(update={"name": "x"}),
+            }
+            files.write([(path, own.model_copy(update=names))])
+            before = path.read_bytes()
+            for force in (False, True):
+                with pytest.raises(RecordError, match="baseline of 'mine-tiny' on 'x'") as said:
+                    check_free(at, force=force)
+                assert said.value.where == str(path)
+                assert "--baselines" in said.value.fix
+                with pytest.raises(RecordError, match="baseline of 'mine-tiny' on 'x'"):
+                    store(at, quality({"RR": [0.0]}), latency([2]), force=force)
+            assert path.read_bytes() == before
+            path.unlink()
 
     def test_rounding_is_no_change(self, tmp_path: Path) -> None:
         store(self.places(tmp_path), quality({"RR": [0.3]}), None, force=False)
