@@ -133,11 +133,15 @@ class Today:
         return Held(found, why, f"make the baseline anew: {self.make} --force" if why else "")
 
     def measure_as(self, before: LatencyBaseline | None, *, times: bool, **given: Any) -> None:
-        """Measure as ``before`` was, or as ``given``; without ``times`` only for the rankings."""
-        if not times:
-            protocol = Protocol(**NO_TIMES)
+        """Measure as ``before`` was, or as ``given``; without ``times`` only for the rankings,
+        with as many threads and seconds per call."""
+        known = None if before is None else protocol_of(before)
+        if times:
+            protocol = known or Protocol(**PROTOCOL)
         else:
-            protocol = Protocol(**PROTOCOL) if before is None else protocol_of(before)
+            protocol = Protocol(**NO_TIMES)
+            if known is not None:
+                protocol = replace(protocol, threads=known.threads, timeout_s=known.timeout_s)
         protocol = replace(protocol, **given)
         prepare_environment(protocol.threads)
         self.experiment.protocol = protocol

@@ -19,7 +19,7 @@ from harness.duet.result import DuetResult
 from harness.errors import ConfigError, DataError, RecordError
 from harness.experiment import Candidate, Experiment
 from harness.measure.environment import git_revision
-from harness.measure.protocol import Protocol
+from harness.measure.protocol import RANKINGS_ONLY, Protocol
 from harness.metrics import METRICS_VERSION, default_metrics, parse_metric
 from harness.regress import files
 from harness.regress.baseline import FAILED, Given, LatencyBaseline, latency_of, quality_of
@@ -188,6 +188,15 @@ class TestHowItIsMeasured:
         held = today(tmp_path)
         held.measure_as(None, times=False)
         assert held.experiment.protocol.rounds == 1
+
+    def test_rankings_only_takes_threads_and_time_out_of_the_baseline(self, tmp_path: Path) -> None:
+        """Its slow queries would fail."""
+        held = today(tmp_path)
+        protocol = Protocol(profile="baseline", min_calls=77, threads=2, timeout_s=240.0)
+        held.measure_as(latency([1], protocol=protocol.as_dict()), times=False)
+        found = held.experiment.protocol
+        assert (found.threads, found.timeout_s, found.rounds) == (2, 240.0, 1)
+        assert found.profile == RANKINGS_ONLY
 
     def test_metrics_of_policy_and_baseline(self, tmp_path: Path) -> None:
         held = today(tmp_path, Policy({parse_metric("P@3"): 0.01}, {}))
