@@ -12,7 +12,14 @@ from harness.errors import ConfigError, RecordError
 from harness.experiment import Experiment
 from harness.measure.protocol import RANKINGS_ONLY, Protocol
 from harness.measure.threads import prepare_environment
-from harness.metrics import METRICS_VERSION, conventions, default_metrics, parse_metrics
+from harness.metrics import (
+    METRICS_VERSION,
+    Metric,
+    conventions,
+    default_metrics,
+    parse_metric,
+    parse_metrics,
+)
 from harness.regress import latency, quality
 from harness.regress.baseline import (
     Given,
@@ -147,10 +154,15 @@ class Today:
         self.experiment.protocol = protocol
 
     def measure_metrics(self, before: QualityBaseline | None, more: Sequence[str] = ()) -> None:
-        """Those of the policy and of the baseline, the usual ones, and ``more``."""
+        """Those of the policy, of the baseline as far as they are known here, the usual ones, and
+        ``more``.
+
+        Raises:
+            ConfigError: one of ``more`` is no metric.
+        """
         k = self.experiment.k
-        names = [] if before is None or before.k != k else list(before.metrics)
-        wanted = (*default_metrics(k), *self.policy.quality, *parse_metrics([*names, *more]))
+        kept = () if before is None or before.k != k else _parsed(before)[0]
+        wanted = (*default_metrics(k), *self.policy.quality, *kept, *parse_metrics(more))
         self.experiment.metrics = tuple(dict.fromkeys(wanted))
 
     def longer(self, run: Run) -> Protocol | None:
@@ -226,6 +238,8 @@ class Today:
                 "the stored times have no mean of all calls, so that pauses now and then start no "
                 f"duet: make the baseline anew: {self.make} --force"
             )
+        if of_quality is not None and (unknown := _parsed(of_quality)[1]):
+            yield f"metrics of the baseline that are not known here: {', '.join(unknown)}"
         was = {} if of_latency is None else of_latency.packages
         now = run.manifest["environment"]["packages"]
         other = [
@@ -372,6 +386,17 @@ def _hash_of(config: Mapping[str, Any]) -> str:
     """Of what a side says that it was built from. Earlier revisions do not tell the hash, which
     takes the files that legs name."""
     return str(config.get("hash") or config_hash(config["target"], config["params"]))
+
+
+def _parsed(baseline: QualityBaseline) -> tuple[list[Metric], list[str]]:
+    """Its metrics, and the names that mean none here: of another version, or of a plug-in."""
+    known, unknown = [], []
+    for name in baseline.metrics:
+        try:
+            known.append(parse_metric(name))
+        except ConfigError:
+            unknown.append(name)
+    return known, unknown
 
 
 def _sentence(problem: RecordError) -> str:

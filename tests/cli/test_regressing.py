@@ -283,6 +283,21 @@ class TestQuality:
         assert regress(run) == 3
         assert run.out.startswith("NOT MEASURED")
 
+    def test_a_baseline_of_another_version_is_no_bad_input(
+        self, project: Path, run: Command
+    ) -> None:
+        assert baseline(run) == 0
+        at = Places(project / "results/baselines", "mine", "data", "")
+        kept = at.read_quality()
+        other = {"metrics_version": 99, "metrics": {**kept.metrics, "Novelty@3": 0.5}}
+        write([(at.quality, kept.model_copy(update=other))])
+        policy(project, BOTH)
+        assert regress(run, "--duet", "never") == 3
+        assert "quality: the baseline has metrics version 99, now it is 1" in run.out
+        assert "do: make the baseline anew: retrieval-bench baseline" in run.out
+        assert regress(run, "--accept") == 0
+        assert re.search(r"Novelty@3 +0.5000 +-", run.out)
+
     @pytest.mark.slow
     def test_other_data_is_never_a_pass(self, project: Path, run: Command) -> None:
         baseline(run)

@@ -206,6 +206,21 @@ class TestHowItIsMeasured:
         held.measure_metrics(quality({"P@70": [1.0]}, k=100))
         assert parse_metric("P@70") not in held.experiment.metrics
 
+    def test_names_that_mean_no_metric_here_are_left_out_and_told(self, tmp_path: Path) -> None:
+        """Of another version, or of a plug-in that is not installed."""
+        held = today(tmp_path, Policy({NDCG: 0.01}, {}))
+        run = measured()
+        kept = quality({"P@7": [1.0], "Novelty@3": [0.5]}, metrics_version=METRICS_VERSION)
+        held.measure_metrics(kept)
+        assert "P@7" in {str(metric) for metric in held.experiment.metrics}
+        found = held.judged(
+            run, Held(kept), Held(None), duet=lambda _: lambda: duet_result(Verdict.WORSE),
+            when=When.NEVER,
+        )  # fmt: skip
+        assert "metrics of the baseline that are not known here: Novelty@3" in found.notes
+        with pytest.raises(ConfigError, match="Novelty"):
+            held.measure_metrics(kept, ["Novelty@3"])
+
     def test_short_calls_are_repeated_until_they_fill_some_seconds(self, tmp_path: Path) -> None:
         held = today(tmp_path)
         held.measure_as(None, times=True)
