@@ -99,7 +99,8 @@ class Places:
 
     def _checked(self, found: Kind, path: Path) -> Kind:
         names = (found.retriever.name, found.dataset.name)
-        if names != (self.retriever, self.dataset):
+        asked = (self.retriever, self.dataset)
+        if any(_composed(a) != _composed(b) for a, b in zip(names, asked, strict=True)):
             raise OtherBaselineError(
                 f"the baseline of {names[0]!r} on {names[1]!r}",
                 where=str(path),
@@ -206,10 +207,15 @@ def _damaged(path: Path, how: str) -> RecordError:
 
 def _safe(name: str) -> str:
     """``name`` as a part of a file name; what had to be changed is told apart by a hash."""
-    made = slug(name)
-    if made == unicodedata.normalize("NFC", name):
+    made, name = slug(name), _composed(name)
+    if made == name:
         return made
     return f"{made}-{hashlib.sha256(name.encode(errors='surrogatepass')).hexdigest()[:6]}"
+
+
+def _composed(name: str) -> str:
+    """A name from a file system that takes letters apart is the same name."""
+    return unicodedata.normalize("NFC", name)
 
 
 def _cannot_write(path: Path, problem: OSError, replaced: Sequence[Path]) -> RecordError:

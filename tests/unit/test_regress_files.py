@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,20 @@ def test_another_name_in_the_file_is_refused(tmp_path: Path) -> None:
     files.write([(at.quality, quality(VALUES))])
     with pytest.raises(RecordError, match="the baseline of 'mine' on 'tiny'"):
         at.read_quality()
+
+
+@pytest.mark.parametrize("name", ["하이브리드", "modèle de Zoé"])
+def test_a_name_is_the_same_in_either_form_of_unicode(tmp_path: Path, name: str) -> None:
+    apart, together = (unicodedata.normalize(form, name) for form in ("NFD", "NFC"))
+    assert apart != together
+    for one, other in ((apart, together), (together, apart)):
+        at = places(tmp_path, one, one)
+        facts: dict[str, Any] = {
+            "retriever": {**quality(VALUES).retriever.model_dump(), "name": one},
+            "dataset": {**quality(VALUES).dataset.model_dump(), "name": one},
+        }
+        files.write([(at.quality, quality(VALUES, **facts))])
+        assert places(tmp_path, other, other).read_quality().retriever.name == one
 
 
 def test_none_there_says_so(tmp_path: Path) -> None:
