@@ -408,11 +408,20 @@ class TestLatency:
     def test_an_interrupted_duet_is_an_interruption(
         self, project: Path, run: Command, duet: Any
     ) -> None:
-        policy(project, LATENCY)
+        policy(project, BOTH)
         committed(project)
         baseline(run)
         duet(duet_result(Verdict.EQUIVALENT, interrupted=True))
-        assert regress(run, "--duet", "always") == 130
+        assert regress(run, "--duet", "always", "--format", "json") == 130
+        document = json.loads(run.out)
+        assert document["exit_code"] == 130
+        assert document["quality"]["gates"][0]["verdict"] == "PASS"
+        assert run.err.endswith("retrieval-bench: interrupted: latency was not judged\n")
+        assert regress(run, "--duet", "always", "--set", "turn=all") == 1
+        assert "latency was not judged" in run.err
+        duet(duet_result(Verdict.WORSE, interrupted=True))
+        assert regress(run, "--duet", "always") == 1
+        assert "not judged" not in run.err
 
     @pytest.mark.slow
     def test_another_machine_says_so_and_judges_quality(self, project: Path, run: Command) -> None:
