@@ -316,12 +316,20 @@ def _duet_against(code: Code, today: Today, options: argparse.Namespace) -> Duet
 
 def _check_there(commit: str, make: str) -> None:
     """Raises:
-    ConfigError: the repository does not have the commit of the baseline.
+    ConfigError: no repository that git can read, or it does not have the commit of the baseline.
     """
     from harness.duet.repository import Repository
     from harness.errors import ConfigError
 
-    repository = Repository.around(Path.cwd())
+    try:
+        repository = Repository.around(Path.cwd())
+    except ConfigError as problem:
+        raise ConfigError(
+            f"no commit {commit[:10]} of the baseline: {problem.given}",
+            where=problem.where,
+            accepted="the repository of the baseline, which git can read",
+            fix="go there, or let git read it; or judge by the stored times alone: --duet never",
+        ) from None
     fix = f"make the baseline anew: {make} --force"
     try:
         repository.commit(commit)

@@ -10,6 +10,7 @@ from harness.config import config_hash
 from harness.duet.result import DuetResult
 from harness.errors import ConfigError, RecordError
 from harness.experiment import Experiment
+from harness.git import why_no_commit
 from harness.measure.protocol import RANKINGS_ONLY, Protocol
 from harness.measure.threads import prepare_environment
 from harness.metrics import (
@@ -255,7 +256,7 @@ class Today:
         told = []
         revision = self.given.revision
         if revision is None:
-            told.append("outside of a git repository: a duet against this baseline is impossible")
+            told.append(f"{why_no_commit()}: a duet against this baseline is impossible")
         elif revision["dirty"]:
             told.append(
                 "files are new or differ from the last commit, so that no duet against this "
@@ -428,5 +429,8 @@ def _no_revision(source: QualityBaseline | LatencyBaseline | None) -> str:
     if source is None:
         return "no baseline that names a revision"
     if source.revision is None:
-        return "the baseline was made outside of a git repository, and names no revision"
+        return (
+            "the baseline names no revision: it was made outside of a git repository, or in one "
+            "without a commit or that git could not read"
+        )
     return "the baseline was made of files that no commit holds, and names no revision"

@@ -416,6 +416,37 @@ def test_a_commit_that_is_gone_is_told_with_the_way_out(
     assert caught.value.fix == "make the baseline anew: MAKE --force"
 
 
+@pytest.mark.parametrize("broken", [False, True])
+def test_a_repository_that_is_not_there_is_told_with_options_that_regress_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if broken:
+        GitProject(tmp_path).commit({"a.py": ""})
+        (tmp_path / ".git" / "config").write_text("[", encoding="utf-8")
+    duet = _duet_against(Code(COMMIT, "mine.yaml", ()), today(tmp_path), Namespace())
+    with pytest.raises(ConfigError) as caught:
+        duet()
+    assert ("bad config" in caught.value.given) is broken
+    assert ("outside of a git repository" in caught.value.given) is not broken
+    assert "--a and --b" not in caught.value.render()
+    assert "--duet never" in caught.value.fix
+
+
+def test_a_baseline_that_git_refuses_to_name_a_commit_of_shows_its_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    held = today(tmp_path, revision=None)
+    (told,) = held.notes(latency([1]))
+    assert told.startswith("outside of a git repository: a duet against this")
+    GitProject(tmp_path).commit({"a.py": ""})
+    (tmp_path / ".git" / "config").write_text("[", encoding="utf-8")
+    (told,) = held.notes(latency([1]))
+    assert told.startswith("git refuses to read the repository (")
+    assert "bad config" in told
+
+
 class TestWhatAPathMeans:
     """In the checkout of another revision, where an absolute one is today's file."""
 
