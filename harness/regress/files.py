@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -121,9 +122,10 @@ def write(baselines: Sequence[tuple[Path, QualityBaseline | LatencyBaseline]]) -
     try:
         for path, baseline in baselines:
             path.parent.mkdir(parents=True, exist_ok=True)
-            part = path.with_name(f".{os.getpid()}.part")
+            # Processes in containers may share a folder and a number.
+            part = path.with_name(f".{token_hex(8)}.part")
             waiting.append((part, path))
-            with part.open("w", encoding="utf-8", errors="surrogatepass", newline="\n") as file:
+            with part.open("x", encoding="utf-8", errors="surrogatepass", newline="\n") as file:
                 file.write(to_text(baseline))
                 file.flush()
                 os.fsync(file.fileno())

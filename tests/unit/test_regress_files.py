@@ -183,6 +183,29 @@ def edited(path: Path, **change: Any) -> None:
     path.write_text(json.dumps(content | change), encoding="utf-8")
 
 
+def test_two_processes_of_one_number_do_not_share_a_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in two containers with one folder."""
+    monkeypatch.setattr(os, "getpid", lambda: 7)
+    at, other = places(tmp_path), places(tmp_path, "other")
+    theirs: dict[str, Any] = {
+        "retriever": {**quality(VALUES).retriever.model_dump(), "name": "other"}
+    }
+    fsync = os.fsync
+
+    def meanwhile(descriptor: int) -> None:
+        monkeypatch.setattr(os, "fsync", fsync)
+        files.write([(other.quality, quality(VALUES, **theirs))])
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", meanwhile)
+    files.write([(at.quality, quality(VALUES))])
+    assert at.read_quality().retriever.name == "mine"
+    assert other.read_quality().retriever.name == "other"
+    assert not list(tmp_path.rglob("*.part"))
+
+
 class TestFailingDisk:
     def test_a_full_disk_leaves_both_old_files(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
