@@ -326,6 +326,7 @@ class Experiment:
             "environment": surroundings,
             "noise": measurement.noise,
             "session": self.session,
+            "beside": sorted(c.name for c in self.candidates if c is not candidate),
         }
         return Run(
             secrets.redact_summary(summary),
