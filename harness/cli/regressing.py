@@ -26,9 +26,10 @@ from harness.cli.measuring import add_dataset, add_retriever
 if TYPE_CHECKING:
     from harness.duet.result import DuetResult
     from harness.experiment import Experiment
+    from harness.regress.code import Code
     from harness.regress.latency import Duet
     from harness.regress.policy import Policy
-    from harness.regress.session import Code, Today
+    from harness.regress.session import Today
     from harness.run import Run
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from harness.config import config_hash
-from harness.duet.result import DuetResult
 from harness.errors import ConfigError, RecordError
 from harness.experiment import Experiment
 from harness.git import why_no_commit
@@ -30,6 +28,7 @@ from harness.regress.baseline import (
     protocol_of,
     quality_of,
 )
+from harness.regress.code import Code, code_of, why_no_code, with_its_config
 from harness.regress.files import NoBaselineError, Places
 from harness.regress.gate import Regression
 from harness.regress.latency import Duet, LatencyResult, When
@@ -52,24 +51,6 @@ NO_TIMES: Mapping[str, Any] = {"profile": RANKINGS_ONLY, "rounds": 1, "warm_up_s
 ALWAYS_FAILING = "see why queries fail, then make the baseline anew"
 
 FAILING = "see why queries fail that were answered before; where that is as it should be: --accept"
-
-
-@dataclass(frozen=True, slots=True)
-class Code:
-    """What the baseline was made of, to be measured again.
-
-    Attributes:
-        commit: that holds its files.
-        retriever, overrides: as they were given.
-        config: hash of what these made then; None where the baseline does not know it.
-        protocol: threads of timed searches, and seconds per call, where its times say so.
-    """
-
-    commit: str
-    retriever: str
-    overrides: tuple[str, ...]
-    config: str | None = None
-    protocol: Mapping[str, Any] = field(default_factory=dict)
 
 
 Kind = TypeVar("Kind", QualityBaseline, LatencyBaseline)
@@ -293,37 +274,13 @@ class Today:
     ) -> LatencyResult:
         limits, before = self.policy.latency, of_latency.usable
         make_duet = None
-        if source is not None and source.commit is not None:
-            known = source.protocol if isinstance(source, LatencyBaseline) else {}
-            same = {name: known[name] for name in ("threads", "timeout_s") if known.get(name)}
-            given = source.retriever
-            code = Code(source.commit, given.given, tuple(given.overrides), given.hash, same)
-            make_duet = self._of_its_config(duet(code), code)
+        if (code := code_of(source)) is not None:
+            make_duet = with_its_config(duet(code), code, self.make)
         why = of_latency.why_not
         if before is not None or when is When.ALWAYS:
-            why = "" if make_duet is not None else _no_revision(source)
+            why = "" if make_duet is not None else why_no_code(source)
         now = None if run is None or before is None else latency_of(run, self.given)
         return latency.judge_latency(before, now, limits, duet=make_duet, when=when, reason=why)
-
-    def _of_its_config(self, duet: Duet, code: Code) -> Duet:
-        """``duet``, of which nothing is taken when side a was not built from the config of the
-        baseline."""
-
-        def checked() -> DuetResult:
-            found = duet()
-            told = found.a.get("config")
-            if code.config is None or not told or _hash_of(told) == code.config:
-                return found
-            raise ConfigError(
-                f"side a was built from another config than the baseline: {_hash_of(told)}",
-                where=code.retriever,
-                accepted=f"the config of then, {code.config}: a file outside of the repository is "
-                "today's on both sides",
-                fix="undo the change of the file; or keep it in the repository, commit it and make "
-                f"the baseline anew: {self.make} --force",
-            )
-
-        return checked
 
     def _about_quality(self, found: QualityResult) -> list[str]:
         verdicts = {gate.verdict for gate in found.gates}
@@ -383,12 +340,6 @@ class Today:
         )
 
 
-def _hash_of(config: Mapping[str, Any]) -> str:
-    """Of what a side says that it was built from. Earlier revisions do not tell the hash, which
-    takes the files that legs name."""
-    return str(config.get("hash") or config_hash(config["target"], config["params"]))
-
-
 def _parsed(baseline: QualityBaseline) -> tuple[list[Metric], list[str]]:
     """Its metrics, and the names that mean none here: of another version, or of a plug-in."""
     known, unknown = [], []
@@ -423,14 +374,3 @@ def _source(
         return of_latency.usable
     there = [one for one in (of_latency.there, of_quality.there) if one is not None]
     return next((one for one in there if one.commit), there[0] if there else None)
-
-
-def _no_revision(source: QualityBaseline | LatencyBaseline | None) -> str:
-    if source is None:
-        return "no baseline that names a revision"
-    if source.revision is None:
-        return (
-            "the baseline names no revision: it was made outside of a git repository, or in one "
-            "without a commit or that git could not read"
-        )
-    return "the baseline was made of files that no commit holds, and names no revision"

@@ -24,12 +24,13 @@ from harness.metrics import METRICS_VERSION, default_metrics, parse_metric
 from harness.regress import files
 from harness.regress.baseline import FAILED, Given, LatencyBaseline, latency_of, quality_of
 from harness.regress.changes import latency_changes, quality_changes
+from harness.regress.code import Code
 from harness.regress.files import Places
 from harness.regress.gate import Regression
 from harness.regress.latency import LatencyResult, When
 from harness.regress.policy import Policy, Undecided
 from harness.regress.quality import QualityGate, QualityResult
-from harness.regress.session import PROTOCOL, Code, Held, Today
+from harness.regress.session import PROTOCOL, Held, Today
 from harness.regress.storing import check_free, store
 from harness.report import render
 from harness.report.regress_tables import regress_tables
