@@ -127,11 +127,7 @@ def build_retriever(spec: str | Mapping[str, Any], *, base: Path | None = None) 
 
 
 def config_hash(target: str, params: Mapping[str, Any]) -> str:
-    """Of the target and the parameters, with the configs that legs name in their place.
-
-    Raises:
-        ConfigError: a leg names no config.
-    """
+    """Of the target and the parameters, with the configs that legs name in their place."""
     text = json.dumps(_resolved(target, params), sort_keys=True, default=str)
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
@@ -145,7 +141,10 @@ def _resolved(target: str, params: Mapping[str, Any]) -> dict[str, Any]:
 
 def _resolved_leg(leg: Any) -> Any:
     if isinstance(leg, str):
-        config = load_retriever_config(leg)
+        try:
+            config = load_retriever_config(leg)
+        except ConfigError:  # a retriever of one's own may mean something else by the word
+            return leg
         return _resolved(config.target, config.params)
     if isinstance(leg, Mapping):
         return _resolved(str(leg.get("target")), leg.get("params", {}))
