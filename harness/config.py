@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -122,6 +124,36 @@ def build_retriever(spec: str | Mapping[str, Any], *, base: Path | None = None) 
     return (
         inline_config(spec).model_copy(update={"source": base / "inline" if base else None}).build()
     )
+
+
+def config_hash(target: str, params: Mapping[str, Any]) -> str:
+    """Of the target and the parameters, with the configs that legs name in their place."""
+    text = json.dumps(_resolved(target, params), sort_keys=True, default=str)
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]
+
+
+def _resolved(target: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    settings = dict(params)
+    if isinstance(settings.get("legs"), list):
+        settings["legs"] = [_resolved_leg(leg) for leg in settings["legs"]]
+    return {"target": target, "params": settings}
+
+
+def _resolved_leg(leg: Any) -> Any:
+    if isinstance(leg, str):
+        try:
+            config = load_retriever_config(leg)
+        except ConfigError:  # a retriever of one's own may mean something else by the word
+            return leg
+        return _resolved(config.target, config.params)
+    if isinstance(leg, Mapping):
+        return _resolved(str(leg.get("target")), leg.get("params", {}))
+    return path_of(type(leg))
+
+
+def path_of(kind: type) -> str:
+    """``module:Class``, as a config would name it."""
+    return f"{kind.__module__}:{kind.__qualname__}"
 
 
 def read_yaml(path: Path) -> dict[str, Any]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import signal
 import threading
 import time
@@ -17,7 +15,6 @@ from typing import Any
 from typing import Protocol as Interface
 
 from harness import plugins, secrets
-from harness.config import load_retriever_config
 from harness.errors import ContractError, HarnessError, RecordError, counted
 from harness.evaluation import JUDGED_AT, evaluate
 from harness.measure import runner
@@ -317,8 +314,8 @@ class Experiment:
         manifest = {
             "retriever": {
                 "name": candidate.name,
+                "hash": None,  # an object does not say what it was built from
                 **candidate.config,
-                "hash": _hash(candidate.config),
                 "facts": dict(facts),
             },
             "dataset": {**summary["dataset"], "source": self.source},
@@ -329,6 +326,7 @@ class Experiment:
             "environment": surroundings,
             "noise": measurement.noise,
             "session": self.session,
+            "beside": sorted(c.name for c in self.candidates if c is not candidate),
         }
         return Run(
             secrets.redact_summary(summary),
@@ -450,33 +448,3 @@ def _foreign_ids(doc_ids: Sequence[str], data: Dataset) -> list[str]:
             )
         ]
     return []
-
-
-def _hash(config: Mapping[str, Any]) -> str | None:
-    """Of the target and the parameters, with the configs that legs name in their place; None for an
-    object, which does not say what it was built from."""
-    if "params" not in config:
-        return None
-    text = json.dumps(_resolved(config["target"], config["params"]), sort_keys=True, default=str)
-    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]
-
-
-def _resolved(target: str, params: Mapping[str, Any]) -> dict[str, Any]:
-    settings = dict(params)
-    if isinstance(settings.get("legs"), list):
-        settings["legs"] = [_resolved_leg(leg) for leg in settings["legs"]]
-    return {"target": target, "params": settings}
-
-
-def _resolved_leg(leg: Any) -> Any:
-    if isinstance(leg, str):
-        config = load_retriever_config(leg)
-        return _resolved(config.target, config.params)
-    if isinstance(leg, Mapping):
-        return _resolved(str(leg.get("target")), leg.get("params", {}))
-    return path_of(type(leg))
-
-
-def path_of(kind: type) -> str:
-    """``module:Class``, as a config would name it."""
-    return f"{kind.__module__}:{kind.__qualname__}"

@@ -100,6 +100,22 @@ def code_state(folder: Path) -> str | None:
     return "\0".join(told)
 
 
+def why_no_commit(folder: Path | None = None) -> str:
+    """Why no commit is known of the working tree around ``folder``, in words; those of git where it
+    refuses to read a repository."""
+    try:
+        done = run_git("rev-parse", "--git-dir", folder=folder, timeout=10)
+    except subprocess.TimeoutExpired:
+        return "git does not answer"
+    except OSError:
+        return "there is no command `git`"
+    if done.returncode == 0:
+        return "the repository has no commit yet"
+    if "not a git repository" in done.stderr:
+        return "outside of a git repository"
+    return f"git refuses to read the repository ({' '.join(done.stderr.split())})"
+
+
 def changed(folder: Path | None = None, *, besides: Path | None = None) -> bool:
     """Whether files of the working tree around ``folder`` are others than those of its commit, new
     ones included; also where git cannot tell.

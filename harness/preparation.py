@@ -8,10 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from harness import plugins
-from harness.config import RetrieverConfig, inline_config, load_retriever_config
+from harness.config import (
+    RetrieverConfig,
+    config_hash,
+    inline_config,
+    load_retriever_config,
+    path_of,
+)
 from harness.data import found_at, load_dataset
 from harness.errors import ConfigError, DataError, HarnessError
-from harness.experiment import Candidate, Experiment, close_all, path_of
+from harness.experiment import Candidate, Experiment, close_all
 from harness.measure.protocol import Protocol, plan
 from harness.measure.threads import prepare_environment
 from harness.metrics import Metric, default_metrics, parse_metrics
@@ -130,13 +136,15 @@ def _candidate(given: Any, overrides: Sequence[str]) -> Candidate:
     elif isinstance(given, Mapping):
         given = inline_config(given, overrides)
     if isinstance(given, RetrieverConfig):
+        built = given.build()
         config = {
             "target": given.target,
             "params": given.params,
             "source": str(given.source) if given.source else None,
             **called,
+            "hash": config_hash(given.target, given.params),
         }
-        return Candidate(given.name, given.build(), config)
+        return Candidate(given.name, built, config)
     if overrides:
         raise ConfigError(
             f"overrides for a {type(given).__name__} object",

@@ -177,7 +177,7 @@ def _draw(options: argparse.Namespace, chosen: Sequence[Subject]) -> list[str]:
     Raises:
         HarnessError: it was asked for by name, and cannot be made.
     """
-    from harness.errors import ConfigError, MissingDependencyError
+    from harness.errors import ConfigError, HarnessError
     from harness.report.history_picture import history_picture
     from harness.report.page.file import check_place, write_page
 
@@ -192,14 +192,14 @@ def _draw(options: argparse.Namespace, chosen: Sequence[Subject]) -> list[str]:
             )
         return []
     path = options.out or DEFAULT
-    check_place(path, "picture")
     try:
-        picture = history_picture(chosen[0])
-    except MissingDependencyError as problem:
+        check_place(path, "picture")
+        write_page(path, history_picture(chosen[0]), "picture")
+    except HarnessError as problem:
         if options.out is not None:
             raise
-        return [f"no picture: {problem.given}; {problem.fix}"]
-    write_page(path, picture, "picture")
+        where = f" ({problem.where})" if problem.where else ""
+        return [f"no picture: {problem.given}{where}; {problem.fix}"]
     return [f"picture: {path}"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 from contextlib import closing
 from dataclasses import replace
@@ -13,7 +14,6 @@ from harness.cli.console import (
     INTERRUPTED,
     NOT_JUDGED,
     OK,
-    REGRESSION,
     add_format,
     output_kept_clean,
     reporter,
@@ -21,14 +21,15 @@ from harness.cli.console import (
     show,
 )
 from harness.cli.environments import add_environments, setup_of
-from harness.cli.measuring import add_dataset, add_retriever, answered
+from harness.cli.measuring import add_dataset, add_retriever
 
 if TYPE_CHECKING:
     from harness.duet.result import DuetResult
     from harness.experiment import Experiment
+    from harness.regress.code import Code
     from harness.regress.latency import Duet
     from harness.regress.policy import Policy
-    from harness.regress.session import Code, Today
+    from harness.regress.session import Today
     from harness.run import Run
 
 
@@ -111,8 +112,7 @@ def _baseline(options: argparse.Namespace) -> int:
     given = {name: value for name, value in asked.items() if value is not None}
     today = _today(options)
     with closing(today.experiment):
-        if not options.force:
-            check_free(today.places)
+        check_free(today.places, force=options.force)
         today.measure_metrics(None, options.metrics)
         today.measure_as(None, times=True, **given)
         run = _run(today.experiment)
@@ -124,6 +124,7 @@ def _baseline(options: argparse.Namespace) -> int:
 def _regress(options: argparse.Namespace) -> int:
     from harness.errors import ConfigError
     from harness.regress.latency import When
+    from harness.regress.storing import check_free
     from harness.report.regress_tables import regress_tables
 
     when = When(options.duet)
@@ -135,6 +136,8 @@ def _regress(options: argparse.Namespace) -> int:
         )
     today = _today(options)
     with closing(today.experiment):
+        if options.accept:
+            check_free(today.places, force=True)
         of_quality, of_latency = today.quality(), today.latency()
         judged = bool(today.policy.quality) and of_quality.usable is not None
         timed = bool(today.policy.latency) and of_latency.usable is not None
@@ -160,8 +163,8 @@ def _regress(options: argparse.Namespace) -> int:
     )
     found = replace(found, run=kept)
     show(options, found.as_dict(), lambda: regress_tables(found))
-    if found.interrupted and found.code != REGRESSION:
-        return _interrupted()
+    if found.interrupted:
+        say("retrieval-bench: interrupted: latency was not judged")
     return found.code
 
 
@@ -206,7 +209,7 @@ def _prepared(options: argparse.Namespace) -> Experiment:
 
     with output_kept_clean():
         return prepared(
-            [options.retriever],
+            [_relative(options.retriever)],
             options.dataset,
             split=options.split,
             k=options.k,
@@ -250,15 +253,20 @@ def _kept(run: Run) -> str | None:
 def _stored(today: Today, run: Run, options: argparse.Namespace, *, force: bool) -> int:
     """Write the baseline and show what it changes."""
     from harness.regress.baseline import latency_of, quality_of
+    from harness.regress.quality import why_failing
     from harness.regress.storing import store
     from harness.report.regress_tables import baseline_tables
 
     if run.summary["status"] == "partial":
         return _interrupted()
-    if not answered(run):
-        say("retrieval-bench: no evaluated query was answered: there is nothing to keep")
-        return NOT_JUDGED
     quality, latency = quality_of(run, today.given), latency_of(run, today.given)
+    if why := why_failing(quality):
+        say(
+            f"retrieval-bench: {why}: there is nothing to keep, since nothing could be judged by it"
+        )
+        for warning in run.summary["warnings"]:
+            say(f"  warning: {warning}")
+        return NOT_JUDGED
     stored = store(today.places, quality, latency, force=force)
     document = {
         "schema_version": 1,
@@ -309,12 +317,20 @@ def _duet_against(code: Code, today: Today, options: argparse.Namespace) -> Duet
 
 def _check_there(commit: str, make: str) -> None:
     """Raises:
-    ConfigError: the repository does not have the commit of the baseline.
+    ConfigError: no repository that git can read, or it does not have the commit of the baseline.
     """
     from harness.duet.repository import Repository
     from harness.errors import ConfigError
 
-    repository = Repository.around(Path.cwd())
+    try:
+        repository = Repository.around(Path.cwd())
+    except ConfigError as problem:
+        raise ConfigError(
+            f"no commit {commit[:10]} of the baseline: {problem.given}",
+            where=problem.where,
+            accepted="the repository of the baseline, which git can read",
+            fix="go there, or let git read it; or judge by the stored times alone: --duet never",
+        ) from None
     fix = f"make the baseline anew: {make} --force"
     try:
         repository.commit(commit)
@@ -333,12 +349,21 @@ def _interrupted() -> int:
 
 
 def _relative(retriever: str) -> str:
-    """A file below the folder where the user stands, as it is called from there: in another
-    revision it is another file."""
+    """A file of the repository as it is called from where the user stands: in another revision it
+    is another file."""
+    from harness.duet.repository import Repository
+    from harness.errors import ConfigError
+
     path = Path(retriever)
-    if path.is_absolute() and path.is_relative_to(Path.cwd()):
-        return str(path.relative_to(Path.cwd()))
-    return retriever
+    if not path.is_absolute():
+        return retriever
+    here = Path.cwd()
+    try:
+        top = Repository.around(here).root
+    except ConfigError:
+        top = here
+    real = path.resolve()
+    return os.path.relpath(real, here) if real.is_relative_to(top) else retriever
 
 
 def _command(name: str, options: argparse.Namespace) -> str:

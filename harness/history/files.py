@@ -116,7 +116,8 @@ def _records(folders: Sequence[Path]) -> Iterator[Path]:
 
 def _beside(runs: Sequence[SavedRun]) -> list[SavedRun]:
     """``runs``, which know now with whom they took turns: a call beside an encoder's, whose data
-    fill the caches, takes another time than one alone."""
+    fill the caches, takes another time than one alone. Older runs do not tell: theirs are those of
+    the session that lie here."""
     mates: dict[Any, list[SavedRun]] = {}
     for run in runs:
         mates.setdefault((run.session, run.same_quality.get("fingerprint")), []).append(run)
@@ -127,7 +128,7 @@ def _beside(runs: Sequence[SavedRun]) -> list[SavedRun]:
         present = mates[run.session, run.same_quality.get("fingerprint")]
         return sorted(other.retriever for other in present if other.id != run.id)
 
-    return [replace(r, same_latency={**r.same_latency, "beside": others(r)}) for r in runs]
+    return [replace(r, same_latency={"beside": others(r), **r.same_latency}) for r in runs]
 
 
 def _run(folder: Path) -> SavedRun:
@@ -180,6 +181,7 @@ def _run(folder: Path) -> SavedRun:
             "machine": str(machine["fingerprint"]),
             "threads": int(environment["threads"]),
             "protocol": {key: value for key, value in protocol.items() if key not in _REPORTED},
+            **({"beside": sorted(manifest["beside"])} if "beside" in manifest else {}),
         },
         machine=_machine(machine),
         timed=timed,

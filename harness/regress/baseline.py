@@ -129,6 +129,7 @@ class LatencyBaseline(_Baseline):
         packages: versions.
         call: percentile over all calls -> value and 95 % interval in ms, None with a reason where
             it cannot be said.
+        mean: of all answered calls in ms; None in files of before it was kept.
         queries: id -> median nanoseconds of its calls; one that failed is not in it.
         warnings: what made the times less than they should be.
     """
@@ -138,6 +139,7 @@ class LatencyBaseline(_Baseline):
     protocol: dict[str, Any]
     packages: dict[str, str]
     call: dict[str, dict[str, Any]]
+    mean: float | None = None
     queries: dict[str, int]
     warnings: list[str]
 
@@ -194,6 +196,7 @@ def latency_of(run: Run, given: Given) -> LatencyBaseline | None:
             for name, entry in sorted(report.items())
             if isinstance(entry, Mapping) and "gates" in entry
         },
+        mean=float(timings.wall_ns[~timings.failed].mean()) / 1e6,
         queries=dict(sorted(zip(ids, typical.round().astype(int).tolist(), strict=True))),
         warnings=[str(one) for one in run.summary["warnings"]],
     )

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -35,6 +36,10 @@ Kind = TypeVar("Kind", QualityBaseline, LatencyBaseline)
 
 class NoBaselineError(RecordError):
     """There is no such file."""
+
+
+class OtherBaselineError(RecordError):
+    """It is the baseline of another retriever or dataset, whose names make the same file name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +100,9 @@ class Places:
 
     def _checked(self, found: Kind, path: Path) -> Kind:
         names = (found.retriever.name, found.dataset.name)
-        if names != (self.retriever, self.dataset):
-            raise RecordError(
+        asked = (self.retriever, self.dataset)
+        if any(_composed(a) != _composed(b) for a, b in zip(names, asked, strict=True)):
+            raise OtherBaselineError(
                 f"the baseline of {names[0]!r} on {names[1]!r}",
                 where=str(path),
                 accepted=f"that of {self.retriever!r} on {self.dataset!r}",
@@ -116,9 +122,10 @@ def write(baselines: Sequence[tuple[Path, QualityBaseline | LatencyBaseline]]) -
     try:
         for path, baseline in baselines:
             path.parent.mkdir(parents=True, exist_ok=True)
-            part = path.with_name(f".{os.getpid()}.part")
+            # Processes in containers may share a folder and a number.
+            part = path.with_name(f".{token_hex(8)}.part")
             waiting.append((part, path))
-            with part.open("w", encoding="utf-8", errors="surrogatepass", newline="\n") as file:
+            with part.open("x", encoding="utf-8", errors="surrogatepass", newline="\n") as file:
                 file.write(to_text(baseline))
                 file.flush()
                 os.fsync(file.fileno())
@@ -202,10 +209,15 @@ def _damaged(path: Path, how: str) -> RecordError:
 
 def _safe(name: str) -> str:
     """``name`` as a part of a file name; what had to be changed is told apart by a hash."""
-    made = slug(name)
-    if made == unicodedata.normalize("NFC", name):
+    made, name = slug(name), _composed(name)
+    if made == name:
         return made
     return f"{made}-{hashlib.sha256(name.encode(errors='surrogatepass')).hexdigest()[:6]}"
+
+
+def _composed(name: str) -> str:
+    """A name from a file system that takes letters apart is the same name."""
+    return unicodedata.normalize("NFC", name)
 
 
 def _cannot_write(path: Path, problem: OSError, replaced: Sequence[Path]) -> RecordError:

@@ -64,17 +64,20 @@ class Regression:
 
     @property
     def interrupted(self) -> bool:
-        """The user stopped the duet: what it found so far is no verdict."""
-        duet = self.latency.duet if self.latency else None
-        return duet is not None and duet.interrupted
+        """The user stopped the duet before it showed anything: latency was not judged."""
+        if self.latency is None or self.latency.duet is None:
+            return False
+        return self.latency.duet.interrupted and self.latency.verdict is not Verdict.WORSE
 
     @property
     def code(self) -> int:
-        """0 fine, 1 a regression, 3 could not judge."""
+        """0 fine, 1 a regression, 3 could not judge, 130 interrupted."""
         if not self.verdicts:
             return 3
         codes = {_code(verdict, self.policy.undecided) for verdict in self.verdicts}
-        return 1 if 1 in codes else max(codes)
+        if 1 in codes:
+            return 1
+        return 130 if self.interrupted else max(codes)
 
     def as_dict(self) -> dict[str, Any]:
         """The document of ``regress --format json``."""

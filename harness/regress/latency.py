@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from harness.call_pairs import Pairs
+from harness.duet.failures import MEAN_DELTA
 from harness.duet.gates import GATES, thetas
 from harness.duet.result import WORDS, DuetResult
 from harness.errors import HarnessError, counted
@@ -92,6 +93,9 @@ class LatencyResult:
     """Latency against the baseline.
 
     Attributes:
+        mean: stored mean of all calls beside that of now: who pauses now and then shows in no gate.
+            It is no gate, and has a limit only to say where a duet starts; None where it is not
+            known.
         unsupported: gates of the policy that so few queries cannot be judged by, and why.
         duet: what it found; None where there was none.
         broken: a duet was to be made and could not be.
@@ -102,15 +106,21 @@ class LatencyResult:
     verdict: Verdict
     gates: tuple[LatencyGate, ...]
     reason: str
+    mean: LatencyGate | None = None
     unsupported: tuple[str, ...] = ()
     duet: DuetResult | None = None
     broken: bool = False
     unanswered: int = 0
 
     @property
+    def figures(self) -> tuple[LatencyGate, ...]:
+        """All that stored times are held against those of now by."""
+        return (*self.gates, *([self.mean] if self.mean else []))
+
+    @property
     def suspicious(self) -> bool:
-        """Whether the stored time of any gate does not clear it."""
-        return any(gate.suspicious for gate in self.gates)
+        """Whether any stored time does not clear it."""
+        return any(figure.suspicious for figure in self.figures)
 
     def as_dict(self) -> dict[str, Any]:
         """``latency`` of ``regress --format json``."""
@@ -118,6 +128,9 @@ class LatencyResult:
             "verdict": WORDS[self.verdict],
             "reason": self.reason,
             "gates": [gate.as_dict() for gate in self.gates],
+            "mean": None
+            if self.mean is None
+            else {"stored": self.mean.stored, "starts_at": self.mean.starts_at},
             "unsupported": list(self.unsupported),
             "unanswered": self.unanswered,
             "duet": None if self.duet is None else self.duet.as_dict(),
@@ -194,8 +207,9 @@ def _with_unanswered(found: LatencyResult, n: int) -> LatencyResult:
 
 def _suspected(looked: LatencyResult, duet: Duet | None, when: When, reason: str) -> LatencyResult:
     """What becomes of stored times that look slower."""
-    suspicious = [gate for gate in looked.gates if gate.suspicious]
-    signs = ", ".join(f"{gate.gate} {_percent(gate.stored)}" for gate in suspicious)
+    signs = ", ".join(
+        f"{figure.gate} {_percent(figure.stored)}" for figure in looked.figures if figure.suspicious
+    )
     told = f"against the stored times: {signs}"
     if when is When.NEVER:
         gates = tuple(
@@ -227,16 +241,26 @@ def _looked_at(
     if not gates:
         why = f"too few queries: {'; '.join(unsupported)}"
         return replace(not_measured(limits, why), unsupported=tuple(unsupported))
+    found = LatencyResult(
+        Verdict.EQUIVALENT, tuple(gates), "", _mean(before, now, limits), tuple(unsupported)
+    )
     shown = ", ".join(
-        f"{gate.gate} {_percent(gate.stored)} (a duet starts at {_percent(1 + gate.starts_at)})"
-        for gate in gates
+        f"{figure.gate} {_percent(figure.stored)} "
+        f"(a duet starts at {_percent(1 + figure.starts_at)})"
+        for figure in found.figures
     )
-    return LatencyResult(
-        Verdict.EQUIVALENT,
-        tuple(gates),
-        f"no sign of it getting slower: {shown}",
-        tuple(unsupported),
-    )
+    return replace(found, reason=f"no sign of it getting slower: {shown}")
+
+
+def _mean(
+    before: LatencyBaseline, now: LatencyBaseline, limits: Mapping[str, float]
+) -> LatencyGate | None:
+    """Of all calls. A duet that it starts objects to no less than :data:`MEAN_DELTA`, and it moves
+    with every pause of the machine: the widest limit is its own. Of other queries it is another."""
+    if not before.mean or now.mean is None or set(before.queries) != set(now.queries):
+        return None
+    limit = max([MEAN_DELTA / SHARE, *limits.values()])
+    return LatencyGate("mean", Verdict.EQUIVALENT, limit, now.mean / before.mean)
 
 
 def _pairs(before: list[int], now: list[int]) -> Pairs:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.duet.failures import MOST_FAILED
 from harness.duet.result import WORDS
 from harness.errors import counted
 from harness.metrics import Metric
@@ -115,6 +116,8 @@ class QualityResult:
         n: evaluated queries.
         changed: queries with another ranking, largest drop first.
         unanswered: queries that were answered in the baseline and failed now.
+        failed: evaluated queries that failed now.
+        failing: why those that were answered do not stand for all; empty where they do.
     """
 
     gates: tuple[QualityGate, ...]
@@ -122,6 +125,8 @@ class QualityResult:
     changed: tuple[ChangedQuery, ...] = ()
     reason: str = ""
     unanswered: int = 0
+    failed: int = 0
+    failing: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """``quality`` of ``regress --format json``."""
@@ -130,7 +135,8 @@ class QualityResult:
             "n": self.n,
             "changed": [query.as_dict() for query in self.changed],
             "unanswered": self.unanswered,
-            "reason": self.reason,
+            "failed": self.failed,
+            "reason": self.reason or self.failing,
         }
 
 
@@ -172,9 +178,12 @@ def judge_quality(
     if set(before.queries) != set(now.queries) or before.evaluated != now.evaluated:
         return not_measured(limits, "other queries were finished", Verdict.NOT_COMPARABLE)
     unanswered = sum(FAILED == now.ranking(q) != before.ranking(q) for q in now.queries)
-    if not now.evaluated or all(now.ranking(query) == FAILED for query in now.evaluated):
+    failed, failing = _failed(now), why_failing(now)
+    if failed == len(now.evaluated):
         nothing = not_measured(limits, "no evaluated query was answered")
-        return replace(nothing, unanswered=unanswered)
+        return replace(nothing, unanswered=unanswered, failed=failed, failing=failing)
+    if not failing and (then := why_failing(before)):
+        failing = f"in the baseline {then}"
     changed = _changed(before, now)
     missing = {m: why for m in limits if (why := _why_missing(str(m), before, now))}
     known = [m for m in limits if m not in missing]
@@ -191,16 +200,33 @@ def judge_quality(
             gates.append(
                 QualityGate(name, Verdict.EQUIVALENT, limit, *same, 0.0, reason="same rankings")
             )
+    why = failing
     if unanswered:
         # Whether its values would have fallen is not known, also where they were 0 before.
         why = f"{counted(unanswered, 'query')} that had an answer failed"
+    if why:
         gates = [
             gate
             if gate.verdict in (Verdict.WORSE, Verdict.MISSING)
             else replace(gate, verdict=Verdict.MISSING, queries_needed=None, reason=why)
             for gate in gates
         ]
-    return QualityResult(tuple(gates), len(now.evaluated), tuple(changed), unanswered=unanswered)
+    return QualityResult(
+        tuple(gates), len(now.evaluated), tuple(changed), "", unanswered, failed, failing
+    )
+
+
+def why_failing(of: QualityBaseline) -> str:
+    """Why the evaluated queries that were answered do not stand for all; empty where they do. Two
+    measurements in which the same queries fail have identical rankings."""
+    if not of.evaluated:
+        return "no query is judged"
+    n, failed = len(of.evaluated), _failed(of)
+    return f"{failed} of {counted(n, 'judged query')} failed" if failed > MOST_FAILED * n else ""
+
+
+def _failed(of: QualityBaseline) -> int:
+    return sum(of.ranking(query) == FAILED for query in of.evaluated)
 
 
 def _why_missing(name: str, before: QualityBaseline, now: QualityBaseline) -> str:

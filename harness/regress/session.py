@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from harness.errors import RecordError
+from harness.errors import ConfigError, RecordError
 from harness.experiment import Experiment
+from harness.git import why_no_commit
 from harness.measure.protocol import RANKINGS_ONLY, Protocol
 from harness.measure.threads import prepare_environment
-from harness.metrics import METRICS_VERSION, conventions, default_metrics, parse_metrics
+from harness.metrics import (
+    METRICS_VERSION,
+    Metric,
+    conventions,
+    default_metrics,
+    parse_metric,
+    parse_metrics,
+)
 from harness.regress import latency, quality
 from harness.regress.baseline import (
     Given,
@@ -20,6 +28,7 @@ from harness.regress.baseline import (
     protocol_of,
     quality_of,
 )
+from harness.regress.code import Code, code_of, why_no_code, with_its_config
 from harness.regress.files import NoBaselineError, Places
 from harness.regress.gate import Regression
 from harness.regress.latency import Duet, LatencyResult, When
@@ -39,23 +48,9 @@ NO_TIMES: Mapping[str, Any] = {"profile": RANKINGS_ONLY, "rounds": 1, "warm_up_s
 """Where no time can be judged."""
 
 
+ALWAYS_FAILING = "see why queries fail, then make the baseline anew"
+
 FAILING = "see why queries fail that were answered before; where that is as it should be: --accept"
-
-
-@dataclass(frozen=True, slots=True)
-class Code:
-    """What the baseline was made of, to be measured again.
-
-    Attributes:
-        commit: that holds its files.
-        retriever, overrides: as they were given.
-        protocol: threads of timed searches, and seconds per call, where its times say so.
-    """
-
-    commit: str
-    retriever: str
-    overrides: tuple[str, ...]
-    protocol: Mapping[str, Any] = field(default_factory=dict)
 
 
 Kind = TypeVar("Kind", QualityBaseline, LatencyBaseline)
@@ -127,20 +122,29 @@ class Today:
         return Held(found, why, f"make the baseline anew: {self.make} --force" if why else "")
 
     def measure_as(self, before: LatencyBaseline | None, *, times: bool, **given: Any) -> None:
-        """Measure as ``before`` was, or as ``given``; without ``times`` only for the rankings."""
-        if not times:
-            protocol = Protocol(**NO_TIMES)
+        """Measure as ``before`` was, or as ``given``; without ``times`` only for the rankings,
+        with as many threads and seconds per call."""
+        known = None if before is None else protocol_of(before)
+        if times:
+            protocol = known or Protocol(**PROTOCOL)
         else:
-            protocol = Protocol(**PROTOCOL) if before is None else protocol_of(before)
+            protocol = Protocol(**NO_TIMES)
+            if known is not None:
+                protocol = replace(protocol, threads=known.threads, timeout_s=known.timeout_s)
         protocol = replace(protocol, **given)
         prepare_environment(protocol.threads)
         self.experiment.protocol = protocol
 
     def measure_metrics(self, before: QualityBaseline | None, more: Sequence[str] = ()) -> None:
-        """Those of the policy and of the baseline, the usual ones, and ``more``."""
+        """Those of the policy, of the baseline as far as they are known here, the usual ones, and
+        ``more``.
+
+        Raises:
+            ConfigError: one of ``more`` is no metric.
+        """
         k = self.experiment.k
-        names = [] if before is None or before.k != k else list(before.metrics)
-        wanted = (*default_metrics(k), *self.policy.quality, *parse_metrics([*names, *more]))
+        kept = () if before is None or before.k != k else _parsed(before)[0]
+        wanted = (*default_metrics(k), *self.policy.quality, *kept, *parse_metrics(more))
         self.experiment.metrics = tuple(dict.fromkeys(wanted))
 
     def longer(self, run: Run) -> Protocol | None:
@@ -211,6 +215,13 @@ class Today:
         hashes = {one.retriever.hash for one in (of_quality, of_latency) if one is not None}
         if hashes - {run.manifest["retriever"]["hash"]}:
             yield "the settings of the retriever are not those of the baseline"
+        if of_latency is not None and of_latency.mean is None:
+            yield (
+                "the stored times have no mean of all calls, so that pauses now and then start no "
+                f"duet: make the baseline anew: {self.make} --force"
+            )
+        if of_quality is not None and (unknown := _parsed(of_quality)[1]):
+            yield f"metrics of the baseline that are not known here: {', '.join(unknown)}"
         was = {} if of_latency is None else of_latency.packages
         now = run.manifest["environment"]["packages"]
         other = [
@@ -226,7 +237,7 @@ class Today:
         told = []
         revision = self.given.revision
         if revision is None:
-            told.append("outside of a git repository: a duet against this baseline is impossible")
+            told.append(f"{why_no_commit()}: a duet against this baseline is impossible")
         elif revision["dirty"]:
             told.append(
                 "files are new or differ from the last commit, so that no duet against this "
@@ -263,14 +274,11 @@ class Today:
     ) -> LatencyResult:
         limits, before = self.policy.latency, of_latency.usable
         make_duet = None
-        if source is not None and source.commit is not None:
-            known = source.protocol if isinstance(source, LatencyBaseline) else {}
-            same = {name: known[name] for name in ("threads", "timeout_s") if known.get(name)}
-            given = source.retriever
-            make_duet = duet(Code(source.commit, given.given, tuple(given.overrides), same))
+        if (code := code_of(source)) is not None:
+            make_duet = with_its_config(duet(code), code, self.make)
         why = of_latency.why_not
         if before is not None or when is When.ALWAYS:
-            why = "" if make_duet is not None else _no_revision(source)
+            why = "" if make_duet is not None else why_no_code(source)
         now = None if run is None or before is None else latency_of(run, self.given)
         return latency.judge_latency(before, now, limits, duet=make_duet, when=when, reason=why)
 
@@ -278,6 +286,8 @@ class Today:
         verdicts = {gate.verdict for gate in found.gates}
         if found.unanswered:
             return [FAILING]
+        if found.failing:
+            return [f"{ALWAYS_FAILING}: {self.make} --force"]
         if Verdict.MISSING in verdicts:
             return [f"make the baseline anew, with all metrics of the policy: {self.make} --force"]
         if not verdicts & {Verdict.WORSE, Verdict.UNDECIDED}:
@@ -314,10 +324,10 @@ class Today:
 
     def _outdated(self, found: LatencyResult) -> list[str]:
         """Of stored times that are far above those of today."""
-        gates = [gate.gate for gate in found.gates if gate.outdated]
-        if not gates:
+        outdated = [figure.gate for figure in found.figures if figure.outdated]
+        if not outdated:
             return []
-        why = f"the stored times of {', '.join(gates)} are far above those of today"
+        why = f"the stored times of {', '.join(outdated)} are far above those of today"
         return [f"make the baseline anew, {why}: {self.make} --force"]
 
     def _data(self) -> dict[str, Any]:
@@ -328,6 +338,17 @@ class Today:
         return (
             f"{problem.fix}: {self.make} --force" if problem.fix.endswith("anew") else problem.fix
         )
+
+
+def _parsed(baseline: QualityBaseline) -> tuple[list[Metric], list[str]]:
+    """Its metrics, and the names that mean none here: of another version, or of a plug-in."""
+    known, unknown = [], []
+    for name in baseline.metrics:
+        try:
+            known.append(parse_metric(name))
+        except ConfigError:
+            unknown.append(name)
+    return known, unknown
 
 
 def _sentence(problem: RecordError) -> str:
@@ -353,11 +374,3 @@ def _source(
         return of_latency.usable
     there = [one for one in (of_latency.there, of_quality.there) if one is not None]
     return next((one for one in there if one.commit), there[0] if there else None)
-
-
-def _no_revision(source: QualityBaseline | LatencyBaseline | None) -> str:
-    if source is None:
-        return "no baseline that names a revision"
-    if source.revision is None:
-        return "the baseline was made outside of a git repository, and names no revision"
-    return "the baseline was made of files that no commit holds, and names no revision"

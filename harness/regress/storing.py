@@ -10,7 +10,7 @@ from harness.errors import DataError, RecordError, counted
 from harness.regress import files
 from harness.regress.baseline import LatencyBaseline, QualityBaseline
 from harness.regress.changes import Change, latency_changes, quality_changes
-from harness.regress.files import NoBaselineError, Places
+from harness.regress.files import NoBaselineError, OtherBaselineError, Places
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +36,18 @@ class Stored:
         }
 
 
-def check_free(places: Places) -> None:
+def check_free(places: Places, *, force: bool) -> None:
     """Refuse what could only end in an overwritten baseline, before anything is measured.
 
+    Args:
+        force: their own baseline may be replaced.
+
     Raises:
-        RecordError: both files are there.
+        RecordError: both files are there, or one of another retriever or dataset.
     """
-    if places.quality.exists() and places.latency.exists():
+    for read in (places.read_quality, places.read_latency):
+        _old(read)
+    if not force and places.quality.exists() and places.latency.exists():
         raise RecordError(
             f"{places.retriever} has a baseline on {places.dataset}",
             where=f"{places.quality}, {places.latency}",
@@ -60,7 +65,7 @@ def store(
     times and nothing else.
 
     Args:
-        force: replace what is there.
+        force: replace what is there, unless it is of another retriever or dataset.
 
     Raises:
         DataError: a value is no number.
@@ -110,9 +115,15 @@ def _check_numbers(quality: QualityBaseline) -> None:
 
 
 def _old(read: Any) -> tuple[Any, bool]:
-    """The baseline where it can be read, and whether there is a file at all."""
+    """The baseline where it can be read, and whether there is a file at all.
+
+    Raises:
+        OtherBaselineError: nobody asked to replace that one.
+    """
     try:
         return read(), True
+    except OtherBaselineError:
+        raise
     except NoBaselineError:
         return None, False
     except RecordError:

@@ -146,7 +146,10 @@ def _quality_reasons(found: QualityResult) -> list[str]:
     if found.reason:
         return [f"quality: {found.reason}"]
     if not found.changed:
-        return [f"quality: rankings identical, {counted(found.n, 'judged query')}"]
+        judged = counted(found.n, "judged query")
+        some = f", {found.failed} of them failed then and now" if found.failed else ""
+        missing = [f"{g.metric}: {g.reason}" for g in found.gates if g.verdict is Verdict.MISSING]
+        return [f"quality: rankings identical, {judged}{some}", *missing]
     told = []
     for gate in found.gates:
         figures = []

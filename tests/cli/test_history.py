@@ -213,6 +213,14 @@ def test_a_file_of_the_action_without_entries_is_no_success(
     assert run.err
 
 
+def test_a_picture_that_nobody_asked_for_costs_no_table(project: Path, run: Command) -> None:
+    PICTURE.mkdir(parents=True)
+    assert run("history", "--retriever", "bm25") == 0
+    assert "bm25 on tiny: 4 runs" in run.out
+    assert f"no picture: the picture would replace a folder ({PICTURE})" in run.out
+    assert run("history", "--retriever", "bm25", "--out", str(PICTURE)) == 2
+
+
 def test_without_matplotlib_there_is_a_table_and_a_word(
     project: Path, run: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

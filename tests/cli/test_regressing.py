@@ -191,6 +191,19 @@ class TestBaseline:
         assert baseline(run, "--force", "--set", "turn=all") == 0
         assert json.loads(of_latency(project).read_text())["revision"]["dirty"] is False
 
+    def test_where_most_queries_fail_there_is_nothing_to_keep(
+        self, project: Path, run: Command
+    ) -> None:
+        """Such a baseline would pass whatever is measured against it."""
+        assert baseline(run, "--set", "fail_on=apples") == 3
+        assert "13 of 16 judged queries failed: there is nothing to keep" in run.err
+        assert "warning: 13 queries failed: RuntimeError" in run.err
+        assert regress(run, "--accept", "--set", "fail_on=apples") == 3
+        assert not of_quality(project).exists()
+        assert baseline(run, "--set", "fail_on=whales") == 0
+        assert regress(run, "--set", "fail_on=whales") == 0
+        assert "rankings identical, 16 judged queries, 1 of them failed then and now" in run.out
+
     @pytest.mark.slow
     def test_nothing_answered_is_nothing_to_keep(self, project: Path, run: Command) -> None:
         assert baseline(run, "--set", "fail_on=''") == 0
@@ -269,6 +282,21 @@ class TestQuality:
         of_quality(project).write_text(content, encoding="utf-8")
         assert regress(run) == 3
         assert run.out.startswith("NOT MEASURED")
+
+    def test_a_baseline_of_another_version_is_no_bad_input(
+        self, project: Path, run: Command
+    ) -> None:
+        assert baseline(run) == 0
+        at = Places(project / "results/baselines", "mine", "data", "")
+        kept = at.read_quality()
+        other = {"metrics_version": 99, "metrics": {**kept.metrics, "Novelty@3": 0.5}}
+        write([(at.quality, kept.model_copy(update=other))])
+        policy(project, BOTH)
+        assert regress(run, "--duet", "never") == 3
+        assert "quality: the baseline has metrics version 99, now it is 1" in run.out
+        assert "do: make the baseline anew: retrieval-bench baseline" in run.out
+        assert regress(run, "--accept") == 0
+        assert re.search(r"Novelty@3 +0.5000 +-", run.out)
 
     @pytest.mark.slow
     def test_other_data_is_never_a_pass(self, project: Path, run: Command) -> None:
@@ -380,11 +408,20 @@ class TestLatency:
     def test_an_interrupted_duet_is_an_interruption(
         self, project: Path, run: Command, duet: Any
     ) -> None:
-        policy(project, LATENCY)
+        policy(project, BOTH)
         committed(project)
         baseline(run)
         duet(duet_result(Verdict.EQUIVALENT, interrupted=True))
-        assert regress(run, "--duet", "always") == 130
+        assert regress(run, "--duet", "always", "--format", "json") == 130
+        document = json.loads(run.out)
+        assert document["exit_code"] == 130
+        assert document["quality"]["gates"][0]["verdict"] == "PASS"
+        assert run.err.endswith("retrieval-bench: interrupted: latency was not judged\n")
+        assert regress(run, "--duet", "always", "--set", "turn=all") == 1
+        assert "latency was not judged" in run.err
+        duet(duet_result(Verdict.WORSE, interrupted=True))
+        assert regress(run, "--duet", "always") == 1
+        assert "not judged" not in run.err
 
     @pytest.mark.slow
     def test_another_machine_says_so_and_judges_quality(self, project: Path, run: Command) -> None:
@@ -426,7 +463,7 @@ class TestLatency:
         policy(project, BOTH)
         baseline(run)
         assert regress(run, "--duet", "always") == 3
-        assert "the baseline was made outside of a git repository" in run.out
+        assert "the baseline names no revision: it was made outside of a git repository" in run.out
 
     @pytest.mark.slow
     def test_other_versions_are_told(self, project: Path, run: Command) -> None:

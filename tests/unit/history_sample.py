@@ -17,7 +17,7 @@ def save_run(root: Path, day: int, **other: Any) -> Path:
     Args:
         other: ``commit`` (a number of :data:`COMMITS`, or None), ``dirty``, ``config``, ``params``,
             ``p50``, ``mean``, ``retriever``, ``dataset``, ``fingerprint``, ``k``, ``machine``,
-            ``protocol``, ``session``, ``status``, ``run_id``, ``source``,
+            ``protocol``, ``session``, ``beside``, ``status``, ``run_id``, ``source``,
             ``overrides``, ``threads``, ``data`` (where the dataset was found).
     """
     get = other.get
@@ -70,6 +70,8 @@ def save_run(root: Path, day: int, **other: Any) -> Path:
         },
         "session": get("session", f"session-{run_id}"),
     }
+    if "beside" in other:
+        manifest["beside"] = other["beside"]
     return _save(root / run_id, {"summary.json": summary, "manifest.json": manifest})
 
 

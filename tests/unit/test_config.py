@@ -11,6 +11,7 @@ from harness import plugins, secrets
 from harness.config import (
     RetrieverConfig,
     build_retriever,
+    config_hash,
     inline_config,
     load_retriever_config,
     read_yaml,
@@ -173,6 +174,24 @@ def test_parameters_are_checked_all_at_once_and_accepted_ones_named() -> None:
     assert "'size' is missing" in text
     assert "'label'" in text
     assert "fusion, label, size" in text
+
+
+def test_the_hash_of_a_config_has_the_configs_that_legs_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "configs/retrievers").mkdir(parents=True)
+    leg = tmp_path / "configs/retrievers/leg.yaml"
+    hashes = []
+    for k1 in (1, 1, 2):
+        leg.write_text(f"{{target: bm25, params: {{k1: {k1}}}}}", encoding="utf-8")
+        hashes.append(config_hash("hybrid", {"legs": ["leg", {"target": "bm25"}]}))
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+def test_a_parameter_called_legs_may_mean_something_else() -> None:
+    one, other = (config_hash("m:Mine", {"legs": [name, "body"]}) for name in ("title", "text"))
+    assert one != other
 
 
 def test_an_inline_retriever_is_built() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from harness.git import why_no_commit
 from harness.measure.environment import environment, git_revision, packages, peak_rss_bytes
 from harness.measure.threads import numpy_blas, search_threads
 from tests.unit.fake_system import V1, allowed, lay_out
@@ -67,6 +68,19 @@ def test_only_installed_packages_have_a_version() -> None:
 
 def test_a_folder_without_a_repository_has_no_revision(tmp_path: Path) -> None:
     assert git_revision(tmp_path) is None
+
+
+def test_why_there_is_no_revision_is_told_in_words_of_git(tmp_path: Path) -> None:
+    """A repository of somebody else is none that is not there."""
+    assert why_no_commit(tmp_path) == "outside of a git repository"
+    project = GitProject(tmp_path)
+    assert why_no_commit(tmp_path) == "the repository has no commit yet"
+    project.commit({"a.py": ""})
+    (tmp_path / ".git" / "config").write_text("[", encoding="utf-8")
+    assert git_revision(tmp_path) is None
+    why = why_no_commit(tmp_path)
+    assert why.startswith("git refuses to read the repository (")
+    assert "bad config" in why
 
 
 def test_changed_files_are_told(tmp_path: Path) -> None:

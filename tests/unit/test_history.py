@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from harness.config import packaged_configs
+from harness.config import config_hash, packaged_configs
 from harness.errors import RecordError
 from harness.history import Subject, subjects
 from harness.history.files import read_history
-from harness.measure.protocol import RANKINGS_ONLY
+from harness.measure.protocol import RANKINGS_ONLY, Protocol
 from harness.preparation import prepare
 from harness.report import render
 from harness.report.github_benchmark import benchmark_entries
@@ -73,6 +73,28 @@ def test_times_beside_another_retriever_are_on_a_line_of_their_own(tmp_path: Pat
     bm25 = next(one for one in subjects(found.runs, []) if one.retriever == "bm25")
     assert on_lines(bm25) == ["A1", "A2"]
     assert bm25.latency_lines[1].same["beside"] == ["dense"]
+
+
+def test_a_line_does_not_depend_on_the_folders_that_are_given(tmp_path: Path) -> None:
+    """Its mates may lie elsewhere: a run says who they were."""
+    save_run(tmp_path / "one", 1, beside=[])
+    save_run(tmp_path / "one", 2, session="together", beside=["dense", "a"])
+    save_run(tmp_path / "more", 3, session="together", retriever="dense", beside=["a", "bm25"])
+    ids = set()
+    for folders in (["one"], ["one", "more"]):
+        found = read_history([tmp_path / name for name in folders])
+        bm25 = next(one for one in subjects(found.runs, []) if one.retriever == "bm25")
+        assert on_lines(bm25) == ["A1", "A2"]
+        assert bm25.latency_lines[1].same["beside"] == ["a", "dense"]
+        ids.add(bm25.latency_lines[1].id)
+    assert len(ids) == 1
+
+
+def test_a_run_says_with_whom_it_took_turns() -> None:
+    protocol = Protocol(rounds=1, warm_up_s=0.0)
+    made = prepare(["bm25", "bm25", "bm25s"], "science-mini", protocol=protocol, save=False)
+    told = [run.manifest["beside"] for run in made.run(save=False)]
+    assert told == [["bm25", "bm25s"], ["bm25", "bm25s"], ["bm25", "bm25"]]
 
 
 def test_the_id_of_a_line_is_that_of_what_its_runs_share(tmp_path: Path) -> None:
@@ -256,6 +278,13 @@ def test_a_run_keeps_what_it_was_told_to_override() -> None:
         assert named.candidates[0].config["overrides"] == told
     with closing(prepare([{"target": "bm25"}], "science-mini")) as inline:
         assert "overrides" not in inline.candidates[0].config
+
+
+def test_a_config_tells_its_hash_before_anything_runs() -> None:
+    """A side of a duet has no manifest: its process tells the config and nothing else."""
+    with closing(prepare(["bm25", "bm25"], "science-mini")) as made:
+        one, same = (candidate.config for candidate in made.candidates)
+    assert one["hash"] == same["hash"] == config_hash(one["target"], one["params"])
 
 
 def test_a_step_of_quality_comes_with_the_comparison(tmp_path: Path) -> None:

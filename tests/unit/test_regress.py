@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,23 +13,27 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.cli.regressing import _duet_against
+from harness.cli.regressing import _duet_against, _relative
+from harness.config import config_hash
 from harness.duet.result import DuetResult
 from harness.errors import ConfigError, DataError, RecordError
 from harness.experiment import Candidate, Experiment
 from harness.measure.environment import git_revision
-from harness.measure.protocol import Protocol
+from harness.measure.protocol import RANKINGS_ONLY, Protocol
 from harness.metrics import METRICS_VERSION, default_metrics, parse_metric
 from harness.regress import files
 from harness.regress.baseline import FAILED, Given, LatencyBaseline, latency_of, quality_of
 from harness.regress.changes import latency_changes, quality_changes
+from harness.regress.code import Code
 from harness.regress.files import Places
 from harness.regress.gate import Regression
 from harness.regress.latency import LatencyResult, When
 from harness.regress.policy import Policy, Undecided
 from harness.regress.quality import QualityGate, QualityResult
-from harness.regress.session import PROTOCOL, Code, Held, Today
+from harness.regress.session import PROTOCOL, Held, Today
 from harness.regress.storing import check_free, store
+from harness.report import render
+from harness.report.regress_tables import regress_tables
 from harness.run import Run
 from harness.types import Dataset, Query, Verdict
 from retrievers.callable import CallableRetriever
@@ -132,6 +137,46 @@ class TestWhatIsThere:
         assert "unreadable baseline: not JSON" in found.why_not
         assert found.remedy == "take the file from git again, or make it anew: MAKE --force"
 
+    def test_a_file_of_before_means_were_kept_is_read_and_says_so(self, tmp_path: Path) -> None:
+        """Pauses start no duet there."""
+        run = measured()
+        now = latency_of(run, GIVEN)
+        assert now is not None
+        text = files.to_text(now)
+        old = {k: v for k, v in json.loads(text).items() if k not in ("mean", files.CHECKSUM)}
+        held = today(tmp_path, Policy({}, {"p50": 0.05}))
+        held.places.latency.parent.mkdir(parents=True)
+        old[files.CHECKSUM] = files._checksum(old)
+        held.places.latency.write_text(json.dumps(old), encoding="utf-8")
+        read = held.places.read_latency()
+        assert read == now.model_copy(update={"mean": None})
+        for kept, told in ((read, True), (now, False)):
+            found = held.judged(
+                run,
+                Held(None),
+                Held(kept),
+                duet=lambda _: lambda: duet_result(Verdict.WORSE),
+                when=When.NEVER,
+            )
+            assert any("no mean of all calls" in note for note in found.notes) is told
+
+    def test_where_most_queries_fail_it_says_so_and_what_to_do(self, tmp_path: Path) -> None:
+        """Not that the rankings are identical, and no more."""
+        run = measured()
+        failed = replace(run, status=("TimeoutError: late",) * len(run.status))
+        some = replace(failed, status=("ok", *failed.status[1:]))
+        held = today(tmp_path, Policy({NDCG: 0.01}, {}))
+        kept = Held(quality_of(some, GIVEN))
+        found = held.judged(
+            some, kept, Held(None), duet=lambda _: lambda: duet_result(Verdict.WORSE),
+            when=When.NEVER,
+        )  # fmt: skip
+        told = render.plain(regress_tables(found))
+        assert found.code == 3
+        assert "rankings identical, 40 judged queries, 39 of them failed then and now" in told
+        assert "nDCG@10: 39 of 40 judged queries failed" in told
+        assert found.advice == ("see why queries fail, then make the baseline anew: MAKE --force",)
+
 
 class TestHowItIsMeasured:
     def test_as_the_baseline_was(self, tmp_path: Path) -> None:
@@ -145,6 +190,15 @@ class TestHowItIsMeasured:
         held.measure_as(None, times=False)
         assert held.experiment.protocol.rounds == 1
 
+    def test_rankings_only_takes_threads_and_time_out_of_the_baseline(self, tmp_path: Path) -> None:
+        """Its slow queries would fail."""
+        held = today(tmp_path)
+        protocol = Protocol(profile="baseline", min_calls=77, threads=2, timeout_s=240.0)
+        held.measure_as(latency([1], protocol=protocol.as_dict()), times=False)
+        found = held.experiment.protocol
+        assert (found.threads, found.timeout_s, found.rounds) == (2, 240.0, 1)
+        assert found.profile == RANKINGS_ONLY
+
     def test_metrics_of_policy_and_baseline(self, tmp_path: Path) -> None:
         held = today(tmp_path, Policy({parse_metric("P@3"): 0.01}, {}))
         held.measure_metrics(quality({"P@7": [1.0]}), ["R@2"])
@@ -152,6 +206,21 @@ class TestHowItIsMeasured:
         assert {"P@3", "P@7", "R@2", "nDCG@10"} <= names
         held.measure_metrics(quality({"P@70": [1.0]}, k=100))
         assert parse_metric("P@70") not in held.experiment.metrics
+
+    def test_names_that_mean_no_metric_here_are_left_out_and_told(self, tmp_path: Path) -> None:
+        """Of another version, or of a plug-in that is not installed."""
+        held = today(tmp_path, Policy({NDCG: 0.01}, {}))
+        run = measured()
+        kept = quality({"P@7": [1.0], "Novelty@3": [0.5]}, metrics_version=METRICS_VERSION)
+        held.measure_metrics(kept)
+        assert "P@7" in {str(metric) for metric in held.experiment.metrics}
+        found = held.judged(
+            run, Held(kept), Held(None), duet=lambda _: lambda: duet_result(Verdict.WORSE),
+            when=When.NEVER,
+        )  # fmt: skip
+        assert "metrics of the baseline that are not known here: Novelty@3" in found.notes
+        with pytest.raises(ConfigError, match="Novelty"):
+            held.measure_metrics(kept, ["Novelty@3"])
 
     def test_short_calls_are_repeated_until_they_fill_some_seconds(self, tmp_path: Path) -> None:
         held = today(tmp_path)
@@ -209,6 +278,16 @@ class TestOfARun:
             assert median == pytest.approx(expected, abs=0.5)
         assert found.call["p50"]["value"] == run.summary["latency_ms"]["p50"]["value"]
 
+    def test_the_mean_is_that_of_all_answered_calls(self) -> None:
+        """Every twentieth one pauses: the median of no query tells."""
+        run = measured()
+        wall, failed = run.timings.wall_ns, run.timings.failed
+        wall[::20] += 80_000_000
+        failed[1] = True
+        found = latency_of(run, GIVEN)
+        assert found is not None
+        assert found.mean == pytest.approx(wall[~failed].mean() / 1e6)
+
     def test_a_failed_call_took_longer_than_any_other(self) -> None:
         run = measured()
         timings, some = run.timings, run.timings.query[0]
@@ -239,7 +318,12 @@ class TestWhoseRevisionTheDuetMeasures:
     OF_QUALITY, OF_LATENCY = "a" * 40, "b" * 40
 
     def asked(
-        self, folder: Path, when: When, times: LatencyBaseline, run: Run | None = None
+        self,
+        folder: Path,
+        when: When,
+        times: LatencyBaseline,
+        run: Run | None = None,
+        played: DuetResult | None = None,
     ) -> tuple[list[Code], Regression]:
         held, codes = today(folder, Policy({}, {"p50": 0.05})), []
         kept = quality({"nDCG@10": [1.0]}, commit=self.OF_QUALITY, metrics_version=METRICS_VERSION)
@@ -247,7 +331,7 @@ class TestWhoseRevisionTheDuetMeasures:
         def duet(code: Code) -> Callable[[], DuetResult]:
             def play() -> DuetResult:
                 codes.append(code)
-                return duet_result(Verdict.EQUIVALENT)
+                return played or duet_result(Verdict.EQUIVALENT)
 
             return play
 
@@ -261,6 +345,38 @@ class TestWhoseRevisionTheDuetMeasures:
         queries = {query: ns // 2 for query, ns in now.queries.items()}
         protocol = Protocol(threads=3, timeout_s=240.0).as_dict()
         return latency([], commit=self.OF_LATENCY, dirty=dirty, queries=queries, protocol=protocol)
+
+    @pytest.mark.parametrize("verdict", list(Verdict))
+    def test_another_config_than_the_baselines_is_no_verdict(
+        self, tmp_path: Path, verdict: Verdict
+    ) -> None:
+        """Of a file outside of the repository both sides have that of today."""
+        run = measured()
+        for told, config in (("c0ffee", verdict), ("facade", Verdict.MISSING)):
+            played = duet_result(verdict, a={"name": "mine", "config": {"hash": told}})
+            _, found = self.asked(tmp_path, When.SUSPICION, self.times(run), run, played)
+            assert found.latency is not None
+            assert found.latency.verdict is config
+        assert found.latency is not None
+        assert "side a was built from another config" in found.latency.reason
+        assert "make the baseline anew: MAKE --force" in found.latency.reason
+        assert found.advice == ()
+
+    def test_earlier_revisions_tell_the_config_and_no_hash(self, tmp_path: Path) -> None:
+        run = measured()
+        params = {"legs": ["bm25", {"target": "bm25"}], "depth": 3}
+        legs = {"target": "hybrid", "params": params}
+        for hash_, verdict in (
+            (config_hash("hybrid", params), Verdict.EQUIVALENT),
+            ("c0ffee", Verdict.MISSING),
+        ):
+            times = self.times(run)
+            facts = times.retriever.model_copy(update={"hash": hash_})
+            times = times.model_copy(update={"retriever": facts})
+            played = duet_result(Verdict.EQUIVALENT, a={"name": "mine", "config": legs})
+            _, found = self.asked(tmp_path, When.SUSPICION, times, run, played)
+            assert found.latency is not None
+            assert found.latency.verdict is verdict
 
     @pytest.mark.parametrize("when", [When.SUSPICION, When.ALWAYS])
     def test_that_of_the_times(self, tmp_path: Path, when: When) -> None:
@@ -301,6 +417,72 @@ def test_a_commit_that_is_gone_is_told_with_the_way_out(
     assert caught.value.fix == "make the baseline anew: MAKE --force"
 
 
+@pytest.mark.parametrize("broken", [False, True])
+def test_a_repository_that_is_not_there_is_told_with_options_that_regress_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if broken:
+        GitProject(tmp_path).commit({"a.py": ""})
+        (tmp_path / ".git" / "config").write_text("[", encoding="utf-8")
+    duet = _duet_against(Code(COMMIT, "mine.yaml", ()), today(tmp_path), Namespace())
+    with pytest.raises(ConfigError) as caught:
+        duet()
+    assert ("bad config" in caught.value.given) is broken
+    assert ("outside of a git repository" in caught.value.given) is not broken
+    assert "--a and --b" not in caught.value.render()
+    assert "--duet never" in caught.value.fix
+
+
+def test_a_baseline_that_git_refuses_to_name_a_commit_of_shows_its_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    held = today(tmp_path, revision=None)
+    (told,) = held.notes(latency([1]))
+    assert told.startswith("outside of a git repository: a duet against this")
+    GitProject(tmp_path).commit({"a.py": ""})
+    (tmp_path / ".git" / "config").write_text("[", encoding="utf-8")
+    (told,) = held.notes(latency([1]))
+    assert told.startswith("git refuses to read the repository (")
+    assert "bad config" in told
+
+
+class TestWhatAPathMeans:
+    """In the checkout of another revision, where an absolute one is today's file."""
+
+    @pytest.fixture
+    def project(self, tmp_path: Path) -> GitProject:
+        made = GitProject(tmp_path / "real")
+        made.write({"mine.yaml": "", "sub/other.py": ""})
+        (tmp_path / "link").symlink_to(tmp_path / "real")
+        (tmp_path / "outside.yaml").write_text("", encoding="utf-8")
+        return made
+
+    @pytest.mark.parametrize("way", ["real", "link"])
+    def test_of_the_repository_it_starts_where_the_user_stands(
+        self, project: GitProject, monkeypatch: pytest.MonkeyPatch, way: str
+    ) -> None:
+        top = project.folder.parent / way
+        monkeypatch.chdir(top / "sub")
+        assert _relative(str(top / "mine.yaml")) == "../mine.yaml"
+        assert _relative(f"{top}/sub/other.py:Mine") == "other.py:Mine"
+
+    def test_all_else_stays_as_it_was_given(
+        self, project: GitProject, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        outside = str(project.folder.parent / "outside.yaml")
+        monkeypatch.chdir(project.folder)
+        for given in (outside, "mine.yaml", "../real/mine.yaml", "bm25", "module:Class"):
+            assert _relative(given) == given
+
+    def test_without_a_repository_the_folder_of_the_user_counts(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        assert _relative(str(tmp_path / "mine.yaml")) == "mine.yaml"
+
+
 class TestStoring:
     def places(self, folder: Path, machine: str = MACHINE) -> Places:
         return Places(folder, "mine", "tiny", machine)
@@ -308,10 +490,10 @@ class TestStoring:
     def test_it_is_refused_only_where_something_would_change(self, tmp_path: Path) -> None:
         one, other = quality({"RR": [1.0]}), quality({"RR": [0.5]}, ["other"])
         here, there = self.places(tmp_path), self.places(tmp_path, "another")
-        check_free(here)
+        check_free(here, force=False)
         assert store(here, one, latency([1]), force=False).kept == ()
         with pytest.raises(RecordError, match="has a baseline"):
-            check_free(here)
+            check_free(here, force=False)
         added = store(there, one, latency([1], fingerprint="another"), force=False)
         assert added.written == (str(there.latency),)
         with pytest.raises(RecordError, match="it would change"):
@@ -336,6 +518,30 @@ class TestStoring:
                 store(self.places(tmp_path), found, None, force=False)
             assert where in caught.value.where
         assert list(tmp_path.iterdir()) == []
+
+    def test_the_baseline_of_another_is_never_replaced(self, tmp_path: Path) -> None:
+        """`mine-tiny` on `x` and `mine` on `tiny-x` share a file name."""
+        at = self.places(tmp_path)
+        kept: tuple[tuple[Path, Any], ...] = (
+            (at.quality, quality({"RR": [1.0]})),
+            (at.latency, latency([1])),
+        )
+        for path, own in kept:
+            names = {
+                "retriever": own.retriever.model_copy(update={"name": "mine-tiny"}),
+                "dataset": own.dataset.model_copy(update={"name": "x"}),
+            }
+            files.write([(path, own.model_copy(update=names))])
+            before = path.read_bytes()
+            for force in (False, True):
+                with pytest.raises(RecordError, match="baseline of 'mine-tiny' on 'x'") as said:
+                    check_free(at, force=force)
+                assert said.value.where == str(path)
+                assert "--baselines" in said.value.fix
+                with pytest.raises(RecordError, match="baseline of 'mine-tiny' on 'x'"):
+                    store(at, quality({"RR": [0.0]}), latency([2]), force=force)
+            assert path.read_bytes() == before
+            path.unlink()
 
     def test_rounding_is_no_change(self, tmp_path: Path) -> None:
         store(self.places(tmp_path), quality({"RR": [0.3]}), None, force=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,20 @@ def test_another_name_in_the_file_is_refused(tmp_path: Path) -> None:
     files.write([(at.quality, quality(VALUES))])
     with pytest.raises(RecordError, match="the baseline of 'mine' on 'tiny'"):
         at.read_quality()
+
+
+@pytest.mark.parametrize("name", ["하이브리드", "modèle de Zoé"])
+def test_a_name_is_the_same_in_either_form_of_unicode(tmp_path: Path, name: str) -> None:
+    apart, together = (unicodedata.normalize(form, name) for form in ("NFD", "NFC"))
+    assert apart != together
+    for one, other in ((apart, together), (together, apart)):
+        at = places(tmp_path, one, one)
+        facts: dict[str, Any] = {
+            "retriever": {**quality(VALUES).retriever.model_dump(), "name": one},
+            "dataset": {**quality(VALUES).dataset.model_dump(), "name": one},
+        }
+        files.write([(at.quality, quality(VALUES, **facts))])
+        assert places(tmp_path, other, other).read_quality().retriever.name == one
 
 
 def test_none_there_says_so(tmp_path: Path) -> None:
@@ -166,6 +181,29 @@ def test_a_file_with_a_right_checksum_and_wrong_fields_is_refused(tmp_path: Path
 def edited(path: Path, **change: Any) -> None:
     content = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps(content | change), encoding="utf-8")
+
+
+def test_two_processes_of_one_number_do_not_share_a_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in two containers with one folder."""
+    monkeypatch.setattr(os, "getpid", lambda: 7)
+    at, other = places(tmp_path), places(tmp_path, "other")
+    theirs: dict[str, Any] = {
+        "retriever": {**quality(VALUES).retriever.model_dump(), "name": "other"}
+    }
+    fsync = os.fsync
+
+    def meanwhile(descriptor: int) -> None:
+        monkeypatch.setattr(os, "fsync", fsync)
+        files.write([(other.quality, quality(VALUES, **theirs))])
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", meanwhile)
+    files.write([(at.quality, quality(VALUES))])
+    assert at.read_quality().retriever.name == "mine"
+    assert other.read_quality().retriever.name == "other"
+    assert not list(tmp_path.rglob("*.part"))
 
 
 class TestFailingDisk:

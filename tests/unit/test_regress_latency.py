@@ -85,6 +85,36 @@ def test_a_slow_tail_alone_starts_a_duet() -> None:
     assert duet.played == 1
 
 
+@pytest.mark.parametrize(
+    ("ratio", "limit", "played"),
+    [
+        *((1.0, 0.06, 0), (1.029, 0.06, 0), (1.031, 0.06, 1), (2.0, 0.06, 1), (0.9, 0.06, 1)),
+        *((1.09, 0.3, 0), (1.11, 0.3, 1), (0.9, 0.3, 0)),
+    ],
+)
+def test_pauses_that_show_in_no_query_start_a_duet(ratio: float, limit: float, played: int) -> None:
+    """Every median stays where it was; a duet objects to a mean from 3 % on."""
+    before, duet = stored(MEDIANS), FakeDuet(duet_result(Verdict.WORSE))
+    assert before.mean is not None
+    now = before.model_copy(update={"mean": ratio * before.mean})
+    found = judge_latency(before, now, {"p50": limit}, duet=duet)
+    assert duet.played == played
+    assert found.verdict is (Verdict.WORSE if played else Verdict.EQUIVALENT)
+    assert found.mean is not None
+    assert found.as_dict()["mean"]["stored"] == pytest.approx(ratio)
+    if played:
+        assert found.reason.startswith("against the stored times: mean ")
+        never = judge_latency(before, now, {"p50": limit}, duet=None, when=When.NEVER)
+        assert never.verdict is Verdict.UNDECIDED
+
+
+def test_stored_times_without_a_mean_are_held_against_those_of_now() -> None:
+    before = stored(MEDIANS).model_copy(update={"mean": None})
+    found = judge_latency(before, stored(MEDIANS), LIMITS, duet=None)
+    assert (found.verdict, found.mean) == (Verdict.EQUIVALENT, None)
+    assert found.as_dict()["mean"] is None
+
+
 @pytest.mark.parametrize("verdict", list(Verdict))
 def test_the_verdict_is_that_of_the_duet(verdict: Verdict) -> None:
     found = looked(1.5, FakeDuet(duet_result(verdict, 1.07)))

@@ -16,6 +16,7 @@ from tests.unit.baselines import DATASET, quality
 
 NDCG, RR = parse_metric("nDCG@10"), parse_metric("RR@10")
 LIMIT = {NDCG: 0.01}
+PASSES = {Verdict.BETTER, Verdict.EQUIVALENT}
 N = 400
 START = np.full(N, 0.5)
 
@@ -176,10 +177,20 @@ def test_a_query_that_fails_now_is_no_pass(values: list[float]) -> None:
     assert [gate.verdict for gate in found.gates] == [Verdict.MISSING] * 2
     assert {gate.reason for gate in found.gates} == {"1 query that had an answer failed"}
     assert found.unanswered == 1
-    failed_before = judge_quality(new, new, {NDCG: 0.01})
-    assert failed_before.gates[0].verdict is Verdict.EQUIVALENT
-    back = judge_quality(new, old, {RR: 0.01})
-    assert (back.gates[0].verdict, back.unanswered) == (Verdict.EQUIVALENT, 0)
+
+
+@pytest.mark.parametrize(("failed", "verdict"), [(6, Verdict.EQUIVALENT), (7, Verdict.MISSING)])
+def test_queries_that_always_fail_pass_up_to_a_tenth(failed: int, verdict: Verdict) -> None:
+    """Where the same ones fail, all rankings are identical."""
+    answers = [FAILED] * failed + ["same"] * (60 - failed)
+    kept = quality({"nDCG@10": [0.0] * failed + [1.0] * (60 - failed)}, answers)
+    all_answered = quality({"nDCG@10": [1.0] * 60})
+    for before, now, n in ((kept, kept, failed), (kept, all_answered, 0)):
+        found = judge_quality(before, now, LIMIT)
+        passed = Verdict.EQUIVALENT if before is now else Verdict.BETTER
+        assert found.gates[0].verdict is (passed if verdict in PASSES else verdict)
+        assert (found.failed, found.unanswered) == (n, 0)
+        assert (f"{failed} of 60 judged queries failed" in found.failing) is (failed > 6)
 
 
 def test_failing_queries_still_fail_a_gate() -> None:
@@ -197,6 +208,8 @@ def test_nothing_answered_is_nothing_measured() -> None:
     found = judge_quality(old, quality({"nDCG@10": [0.0] * 20}, [FAILED] * 20), LIMIT)
     assert found.gates[0].verdict is Verdict.MISSING
     assert found.reason == "no evaluated query was answered"
+    again = quality({"nDCG@10": [0.0] * 20}, [FAILED] * 20)
+    assert judge_quality(again, again, LIMIT).failing == "20 of 20 judged queries failed"
 
 
 def test_other_queries_are_not_compared() -> None:
