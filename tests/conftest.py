@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,10 @@ from hypothesis import settings
 
 # Other tools compile for minutes what they then run for seconds; their figures are the same.
 os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
+
+# A shell lets what it starts in the background ignore Ctrl-C, and so would every process of a test.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("gate", max_examples=25)  # of `make check`
 settings.register_profile("all", max_examples=50)
