@@ -68,23 +68,22 @@ def run_git(
     )
 
 
-def code_state(folder: Path) -> str | None:
-    """A text that is another one once code around ``folder`` was edited, or another commit was
-    checked out; None where git cannot tell.
+def code_state(root: Path) -> str | None:
+    """A text that is another one once code in the working tree at ``root`` was edited, or another
+    commit was checked out; None where git cannot tell.
 
     Code is what git tracks, and new files whose names end as those of Python, YAML and TOML do: a
     program may keep its data beside them. What is installed in an environment is none.
     """
     words = ("status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--untracked-files=all")
+    where = (":/", *_NO_CODE, ":(exclude,top)*site-packages*")
     try:
-        top = run_git("rev-parse", "--show-toplevel", folder=folder, timeout=30)
-        where = (":/", *_NO_CODE, ":(exclude,top)*site-packages*")
-        done = run_git(*words, "--", *where, folder=folder, timeout=30)
+        done = run_git(*words, "--", *where, folder=root, timeout=30)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    if top.returncode or done.returncode:
+    if done.returncode:
         return None
-    root, told = Path(top.stdout.removesuffix("\n")), []
+    told = []
     for line in done.stdout.split("\0"):
         kind = line[:1]
         if kind == "#":

@@ -9,11 +9,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from harness.duet.decision import ALPHA
+from harness.duet.decision import ALPHA, Judged
 from harness.duet.launch import Measured
 from harness.errors import counted
 from harness.latency import stalls
-from harness.stats import student_p
 
 MEAN_DELTA = 0.03
 """Side b does not pass when the mean of its calls is shown to be longer by more than this."""
@@ -84,11 +83,11 @@ def slower_on_average(launched: Sequence[Measured]) -> str:
             logs.append(math.log(max(b, 1) / max(a, 1)))
     if len(logs) < 2:
         return ""
-    mean, error = float(np.mean(logs)), float(np.std(logs, ddof=1)) / math.sqrt(len(logs))
-    if student_p(math.log1p(MEAN_DELTA) - mean, error, len(logs) - 1) >= ALPHA:
+    seen = Judged.of(logs, MEAN_DELTA, MEAN_DELTA)
+    if seen.p_worse >= ALPHA:
         return ""
     return (
-        f"the mean call of side b takes {math.expm1(mean):.0%} longer: `bench` tells its slow "
+        f"the mean call of side b takes {math.expm1(seen.mean):.0%} longer: `bench` tells its slow "
         "calls from its usual ones"
     )
 

@@ -115,7 +115,7 @@ def _own_tree(repository: Repository, folder: Path, projects: tuple[Path, ...]) 
         commit=None if changed(folder) else repository.head(),
         tree=root,
         origin=root,
-        state=code_state(folder),
+        state=code_state(root),
         roots=package_roots(repository, None, root),
     )
 
@@ -190,8 +190,9 @@ def wrong_code(sides: Sequence[Side], facts: Sequence[Mapping[str, Any]]) -> str
         facts: what each process says of itself; ``files`` are those that code was loaded from.
     """
     for side, fact in zip(sides, facts, strict=True):
-        if (state := side.place.state) is not None and state != code_state(side.place.folder):
-            return f"{side.place.label} was not measured: files of it were edited meanwhile"
+        place = side.place
+        if place.tree and place.state is not None and place.state != code_state(place.tree):
+            return f"{place.label} was not measured: files of it were edited meanwhile"
         for file in fact["files"]:
             if why := _misplaced(side.place, file):
                 return f"{side.place.label} was not measured: {why}"
