@@ -147,7 +147,7 @@ def test_who_goes_first_does_not_go_by_the_place_of_a_query() -> None:
         assert (halves[launch] + halves[launch + 1] == 1).all()
     even = [int(one[::2].sum()) for one in halves[::2]]
     assert len(set(even)) > 5
-    assert 40 < min(even) <= max(even) < 60 + 5
+    assert all(40 < n < 65 for n in even)  # of 50; by place it would be 0 or 100
 
 
 def test_a_lost_launch_leaves_no_half_alone(sides: FakeSides) -> None:

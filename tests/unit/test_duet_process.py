@@ -179,21 +179,20 @@ def test_a_killed_process_is_lost(project: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_process_that_ends_is_not_waited_for_though_its_child_lives(project: Path) -> None:
-    with opened(project, "sides:Forking", call_s=600) as process:
+@pytest.mark.parametrize(
+    ("name", "call_s", "told"),
+    [
+        pytest.param("sides:Hanging", 0.3, "no answer in time", id="hangs"),
+        pytest.param("sides:Forking", 600, "killed by SIGKILL", id="ends while its child lives"),
+    ],
+)
+def test_a_process_is_waited_for_no_longer_than_it_may_take(
+    project: Path, name: str, call_s: float, told: str
+) -> None:
+    with opened(project, name, call_s=call_s) as process:
         process.ready()
         begin = time.monotonic()
-        with pytest.raises(LostError, match="killed by SIGKILL"):
-            process.times([0])
-        assert time.monotonic() - begin < 60
-
-
-@pytest.mark.slow
-def test_a_process_that_hangs_is_killed_after_its_time(project: Path) -> None:
-    with opened(project, "sides:Hanging", call_s=0.3) as process:
-        process.ready()
-        begin = time.monotonic()
-        with pytest.raises(LostError, match="no answer in time"):
+        with pytest.raises(LostError, match=told):
             process.times([0])
         assert time.monotonic() - begin < 30
 
