@@ -379,7 +379,7 @@ class _Stage:
             other_rankings=self.other_rankings,
             median_ns=median_calls(self.measured),
             reason=reason,
-            warnings=tuple(self._warnings()),
+            warnings=tuple(self._warnings(reason)),
             environment=environment(self.protocol.threads) | surroundings(self.facts[0]),
             others=share_of_the_cores(self.noise, "others"),
             stolen=share_of_the_cores(self.noise, "stolen"),
@@ -410,10 +410,10 @@ class _Stage:
             told += [f"{gate.gate} {gate.reason}" for gate in self.unjudged]
         return "; ".join(filter(None, told))
 
-    def _warnings(self) -> list[str]:
-        told = [one_sided(self.measured), slower_on_average(self.measured)]
-        told.append(failures(self.measured, self.asked)[0])
-        told = [*filter(None, told), *self.notes]
+    def _warnings(self, reason: str) -> list[str]:
+        """What else to know, beside ``reason``."""
+        told = [one_sided(self.measured), failures(self.measured, self.asked)[0]]
+        told = [*(text for text in told if text and text not in reason), *self.notes]
         told += [note for side in self.sides for note in side.place.notes]
         told += [f"lost: {one}" for one in self.lost]
         told += dict.fromkeys(text for facts in self.facts for text in facts.get("complaints", ()))

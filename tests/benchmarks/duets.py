@@ -3,6 +3,7 @@
 Every duet measures the probe (a matrix product) on both sides; on side b, the kinds other than
 ``equal`` do more work in each call. One line of JSON for each duet goes to ``--json``, behind what
 is there already, so that a long series can be made in parts; ``--summary`` prints what it holds.
+``--keep`` saves each duet, so that what a change of the rules would do to it can be looked at.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from rich.console import Console
 from harness.duet.controller import DuetProtocol, duet
 from harness.duet.gates import SLOWEST
 from harness.duet.probe import Probe
+from harness.duet.record import write_duet
 from harness.duet.result import DuetResult
 from harness.duet.selftest import Kind, extra_work
 from harness.report import render
@@ -59,6 +61,8 @@ def _play(asked: argparse.Namespace, dataset: Path) -> None:
     for number in range(asked.n):
         seed = asked.seed + number
         result = duet(a, b, dataset, protocol=DuetProtocol(seed=seed))
+        if asked.keep:
+            write_duet(result, asked.keep / f"{asked.kind}-{seed}")
         line = json.dumps(_line(result, asked, seed))
         with asked.json.open("a", encoding="utf-8") as file:
             file.write(line + "\n")
@@ -172,6 +176,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--beside", metavar="TEXT", help="what else runs, for the record")
     parser.add_argument("--seed", type=int, default=1, help="of the first duet")
     parser.add_argument("--json", type=Path, required=True, metavar="FILE")
+    parser.add_argument(
+        "--keep", type=Path, metavar="FOLDER", help="save every duet there, with all its times"
+    )
     parser.add_argument("--summary", action="store_true", help="only sum up what the file holds")
     return parser
 
