@@ -34,6 +34,7 @@ from harness.experiment import Reporter, Silent
 from harness.launch_merge import hash_seed
 from harness.measure.environment import environment
 from harness.measure.noise import NoiseRecorder
+from harness.measure.proc import cpus_of_one_node
 from harness.stats import SEED
 from harness.types import Verdict
 
@@ -202,6 +203,7 @@ class _Stage:
                     self.chosen,
                     # By what was measured: a launch that is lost must not leave its half alone.
                     leads(self.asked, len(self.measured), self.protocol.seed),
+                    _core(number),
                 )
                 rng = np.random.default_rng([self.protocol.seed, number])
                 with NoiseRecorder() as noise:
@@ -383,6 +385,7 @@ class _Stage:
             environment=environment(self.protocol.threads) | surroundings(self.facts[0]),
             others=share_of_the_cores(self.noise, "others"),
             stolen=share_of_the_cores(self.noise, "stolen"),
+            one_core=sum(one.core is not None for one in self.measured),
             launched=tuple(self.measured),
             query_ids=tuple(self.facts[0].get("queries", ())),
         )
@@ -422,6 +425,12 @@ class _Stage:
         if self.chosen is not None and len(self.chosen) < all_queries:
             told.append(f"{len(self.chosen)} of {all_queries:,} queries were asked, chosen by seed")
         return told
+
+
+def _core(number: int) -> int | None:
+    """Of those that there are, by turns; None where there is no choice, or no way to make it."""
+    cores = sorted(cpus_of_one_node(Path("/")))
+    return cores[number % len(cores)] if len(cores) > 1 else None
 
 
 def _measured(

@@ -28,10 +28,15 @@ ALPHA = 0.01
 """Level of "slower than delta", and of "within the limit": each one-sided."""
 
 LEANS = 0.05
-"""A figure with a smaller p of "no slower than delta" is a sign: it never passes as it stands."""
+"""A figure with a smaller p of "slower by no more than delta" is a sign: it never passes as it
+stands."""
 
-SEARCH, CONFIRM = (5, 8, 12, 18, 24), (6, 9, 13, 18)
-"""After how many launches each part looks."""
+EARLY: Mapping[int, float] = {3: 0.01, 4: 0.02}
+"""Launches after which the first part only looks for what is much slower, and the p that a figure
+must be below: so few clear nothing."""
+
+SEARCH, CONFIRM = (5, 8, 12, 18, 24), (4, 6, 9, 13, 18)
+"""After how many launches each part looks for a verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +90,6 @@ class Trial(Generic[Launch]):
 
     limits: Mapping[str, float]
     thetas: Callable[[str, Sequence[Launch]], Sequence[float]]
-    search: Sequence[int] = SEARCH
-    confirm: Sequence[int] = CONFIRM
     first: list[Launch] = field(default_factory=list)
     again: list[Launch] = field(default_factory=list)
     signs: tuple[str, ...] = ()
@@ -99,30 +102,31 @@ class Trial(Generic[Launch]):
             raise ValueError("the trial is over")
         part = self.again if self.signs else self.first
         part.append(launch)
-        if self.signs and len(part) in self.confirm:
+        if self.signs and len(part) in CONFIRM:
             self._look_again()
-        elif not self.signs and len(part) in self.search:
+        elif not self.signs and len(part) in (*EARLY, *SEARCH):
             self._look()
 
     def _look(self) -> None:
         """The first part: nothing to see, a sign, or not sure yet."""
-        seen = self._seen(self.first)
-        self.signs = tuple(name for name, one in seen.items() if one.p_worse < LEANS)
-        if self.signs:
+        seen, n = self._seen(self.first), len(self.first)
+        if min(one.p_worse for one in seen.values()) < EARLY.get(n, LEANS):
+            self.signs = tuple(name for name, one in seen.items() if one.p_worse < LEANS)
+        if self.signs or n in EARLY:
             return
-        level = ALPHA / len(self.search)
+        level = ALPHA / len(SEARCH)
         if all(one.p_beyond_limit < level for one in seen.values()):
             self._end({name: _passed(one, GATES[name]) for name, one in seen.items()})
-        elif len(self.first) == self.search[-1]:
+        elif n == SEARCH[-1]:
             self._end({n: _at_last(one, GATES[n], level) for n, one in seen.items()})
 
     def _look_again(self) -> None:
         """The second part: confirmed, cleared, or not sure yet."""
         seen = self._seen(self.again)
-        level = ALPHA / len(self.confirm)
+        level = ALPHA / len(CONFIRM)
         corrected = holm(np.array([seen[name].p_worse for name in self.signs]))
         shown = [n for n, p in zip(self.signs, corrected.tolist(), strict=True) if p < level]
-        last = len(self.again) == self.confirm[-1]
+        last = len(self.again) == CONFIRM[-1]
         cleared = all(_within(one, level) for one in seen.values())
         if not (shown or cleared or last):
             return

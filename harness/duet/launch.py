@@ -22,6 +22,9 @@ machine change between the two sides: decision record 0033."""
 MOST_CALLS = 64
 """Calls of one turn, at most."""
 
+_SETTLING = 4
+"""Calls of either side that are not measured, once they keep to one core."""
+
 WARM_UP_CALLS = 50
 _WARM_UP_TURN = 8
 
@@ -35,12 +38,15 @@ class Share:
         warm_up_s: the warm-up ends after so many seconds, steady or not.
         queries: numbers of the queries, or None for all.
         lead: for each of these who goes first in the first round, 0 or 1; None = a random half.
+        core: both sides search on this one, if a search is the work of one thread on both; None =
+            wherever the system has them run.
     """
 
     seconds: float
     warm_up_s: float = 0.5
     queries: Sequence[int] | None = None
     lead: Sequence[int] | NDArray[np.int64] | None = None
+    core: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,7 @@ class Measured:
         query, round: int32 (calls): of each pair of calls.
         first: int8 (calls), which side had its turn first: 0 or 1.
         seconds: of measuring.
+        core: that both sides searched on; None where they were not kept to one.
     """
 
     wall_ns: NDArray[np.int64]
@@ -59,6 +66,7 @@ class Measured:
     round: NDArray[np.int32]
     first: NDArray[np.int8]
     seconds: float
+    core: int | None = None
 
     def pairs(self, launch: int) -> Pairs:
         """As :func:`harness.call_pairs.log_ratios` gives them, without the order effect: whoever
@@ -102,6 +110,7 @@ def measure(
     chosen = np.arange(n_queries) if share.queries is None else np.asarray(share.queries)
     lead = _halves(len(chosen), rng) if share.lead is None else np.asarray(share.lead)
     usual_ns = _warmed_up(processes, chosen, share.warm_up_s, rng)
+    core = share.core if _on_one_core(processes, share.core, chosen[:_SETTLING].tolist()) else None
     walls: list[list[array[int]]] = [[], []]
     order: list[NDArray[np.int64]] = []
     rounds: list[int] = []
@@ -130,7 +139,29 @@ def measure(
         np.array(rounds, dtype=np.int32),
         np.array(firsts, dtype=np.int8),
         seconds=time.monotonic() - begin,
+        core=core,
     )
+
+
+def _on_one_core(
+    processes: Sequence[SideProcess], core: int | None, settling: Sequence[int]
+) -> bool:
+    """Have both sides search on ``core``, where that changes nothing but who is disturbed: not when
+    a search is spread over threads.
+
+    The system leaves each process on the core that it was on. What else runs on one of two then
+    happens to one of the sides, for the whole of a launch: decision record 0037.
+    """
+    if core is None or not all(process.one_threaded() for process in processes):
+        return False
+    if not all(process.keep_to(core) for process in processes):
+        for process in processes:
+            process.keep_to(None)
+        return False
+    for query in settling:
+        for process in processes:
+            process.times([query])
+    return True
 
 
 def leads(n_queries: int, launch: int, seed: int) -> NDArray[np.int64]:

@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.duet.decision import ALPHA, CONFIRM, LEANS, SEARCH
+from harness.duet.decision import ALPHA, CONFIRM, EARLY, LEANS, SEARCH
 from harness.stats import student_p
 
 FOUND = 0.9
@@ -48,10 +48,12 @@ def fails(thetas: NDArray[np.float64], delta: float, limit: float) -> NDArray[np
     n = len(thetas)
     first, again = thetas[:, : SEARCH[-1]], thetas[:, SEARCH[-1] :]
     going, sign = np.ones(n, dtype=bool), np.zeros(n, dtype=bool)
-    for look in SEARCH:
+    for look in (*EARLY, *SEARCH):
         worse, beyond = _tests(first[:, :look], delta, limit)
-        sign |= going & (worse < LEANS)
-        going &= ~sign & (beyond >= ALPHA / len(SEARCH))
+        sign |= going & (worse < EARLY.get(look, LEANS))
+        going &= ~sign
+        if look in SEARCH:
+            going &= beyond >= ALPHA / len(SEARCH)
     going, failed = sign, np.zeros(n, dtype=bool)
     for look in CONFIRM:
         worse, beyond = _tests(again[:, :look], delta, limit)

@@ -26,6 +26,9 @@ START_S = 1800.0
 _TURN_S = 0.1
 """What all but one call of a turn may take together: only short calls share one."""
 
+_BESIDES = 0.05
+"""Share of the processor's time that other threads may take of a search that uses one."""
+
 _LAST_S = 60.0
 _LOOK_S = 1.0
 _SLACK_NS = 20_000_000
@@ -146,6 +149,26 @@ class SideProcess:
         """Let it collect its garbage now."""
         self._send(_NUMBER.pack(worker.REST))
         self._numbers(1)
+
+    def one_threaded(self) -> bool:
+        """Whether its searches so far were the work of one thread.
+
+        Raises:
+            LostError: it ended.
+        """
+        self._send(_NUMBER.pack(worker.CPU))
+        own, others = self._numbers(2)
+        return others <= _BESIDES * (own + others)
+
+    def keep_to(self, core: int | None) -> bool:
+        """Search on this core only, None: on any; whether the system lets it. Threads that it has
+        already go where they like.
+
+        Raises:
+            LostError: it ended.
+        """
+        self._send(_NUMBER.pack(worker.CORE) + _NUMBER.pack(worker.ANY if core is None else core))
+        return self._numbers(1)[0] != worker.FAILED
 
     def digests(self, queries: Sequence[int]) -> list[int]:
         """One number for each query, equal where the ranking is.

@@ -88,6 +88,7 @@ class DuetResult:
             None where there are too few to say.
         others, stolen: shares of the cores' time that other processes took, and other guests of the
             host; None where it is not known.
+        one_core: launches in which both sides searched on the same core.
         launched: all times, for the record.
         query_ids: of all queries of the dataset, in the order of the numbers in ``launched``.
     """
@@ -113,6 +114,7 @@ class DuetResult:
     stalled: tuple[int, int] | None = None
     others: float | None = None
     stolen: float | None = None
+    one_core: int = 0
     launched: tuple[Measured, ...] = field(default=(), repr=False, compare=False)
     query_ids: tuple[str, ...] = field(default=(), repr=False)
 
@@ -132,6 +134,7 @@ class DuetResult:
             "dataset": dict(self.dataset),
             "gates": [gate.as_dict() for gate in self.gates],
             "launches": self.launches,
+            "one_core": self.one_core,
             "lost": list(self.lost),
             "measured_s": self.measured_s,
             "total_s": self.total_s,

@@ -9,8 +9,10 @@ It is told what to build by one line of JSON on stdin. Its answers go to the pip
 its argument: lines of JSON until it is ready, or why it cannot be. After that both carry whole
 numbers of 8 bytes: how many calls, their queries; back come the nanoseconds of each call,
 ``FAILED`` for one that raised. In place of a number of calls ``REST`` collects garbage and is
-answered by 0, ``DIGEST`` and a query by a number that is equal where the ranking is, ``LAST`` by a
-line of JSON, which is the last answer; ``END`` ends.
+answered by 0, ``DIGEST`` and a query by a number that is equal where the ranking is, ``CPU`` by the
+processor's time of the thread that searches and of all others since it was ready, ``CORE`` and a
+core (``ANY``: all that there are) by 0, once that thread keeps to it, ``LAST`` by a line of JSON,
+which is the last answer; ``END`` ends.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import gc
 import hashlib
 import json
 import os
+import resource
 import select
 import signal
 import struct
@@ -28,10 +31,11 @@ import time
 import traceback
 from array import array
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, BinaryIO
 
-FAILED = -1
-REST, DIGEST, LAST, END = -1, -2, -3, -4
+FAILED = ANY = -1
+REST, DIGEST, LAST, END, CPU, CORE = -1, -2, -3, -4, -5, -6
 
 _NUMBER = struct.Struct("=q")
 
@@ -39,6 +43,7 @@ _NUMBER = struct.Struct("=q")
 def main() -> int:
     """Build what the first line says, then answer until told to end; gives the exit code."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    _take_small_pages()
     told, answers = sys.stdin.buffer, os.fdopen(int(sys.argv[1]), "wb", buffering=0)
     os.set_inheritable(answers.fileno(), False)
     spec = json.loads(told.readline())
@@ -67,6 +72,17 @@ def _answer(side: _Side, told: BinaryIO, answers: BinaryIO) -> None:
     if environment is not None:  # by now it is known whether a library came late, and resisted
         last = {"files": _files(), "environment": environment, "complaints": complaints}
         _say(answers, last)
+
+
+def _take_small_pages() -> None:
+    """Keep Linux from giving this process huge pages: whether it gets them, and where they lie, is
+    a matter of chance that makes equal processes differ by several per cent."""
+    if sys.platform == "linux":
+        import ctypes
+
+        disable_huge_pages = 41  # PR_SET_THP_DISABLE
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(disable_huge_pages, 1, 0, 0, 0)
 
 
 def _end_with_parent() -> None:
@@ -137,6 +153,7 @@ class _Side:
 
     def answer(self, told: BinaryIO, answers: BinaryIO) -> int:
         """Do what comes in until :data:`LAST` or :data:`END`, and give that."""
+        begin = _cpu_ns()
         while True:
             (n,) = _NUMBER.unpack(_exactly(told, 8))
             if n in (LAST, END):
@@ -147,6 +164,12 @@ class _Side:
             elif n == DIGEST:
                 (number,) = _NUMBER.unpack(_exactly(told, 8))
                 answers.write(_NUMBER.pack(self._digest(number)))
+            elif n == CPU:
+                spent = (now - then for now, then in zip(_cpu_ns(), begin, strict=True))
+                answers.write(array("q", spent).tobytes())
+            elif n == CORE:
+                (core,) = _NUMBER.unpack(_exactly(told, 8))
+                answers.write(_NUMBER.pack(_keep_to(core)))
             else:
                 numbers = array("q", _exactly(told, 8 * n))
                 answers.write(self._times(numbers).tobytes())
@@ -174,6 +197,25 @@ class _Side:
         except Exception as problem:
             text = f"failed\n{type(problem).__name__}"
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "big")
+
+
+def _cpu_ns() -> tuple[int, int]:
+    """Processor's time of this thread, and of all others and processes that it waited for."""
+    own, children = time.thread_time_ns(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    theirs = int((children.ru_utime + children.ru_stime) * 1e9)
+    return own, time.process_time_ns() - own + theirs
+
+
+_CORES = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
+
+
+def _keep_to(core: int) -> int:
+    """Let this thread, and those that it starts from now on, run on ``core`` only."""
+    try:
+        os.sched_setaffinity(0, _CORES if core == ANY else {core})
+    except OSError:
+        return FAILED
+    return 0
 
 
 def _files() -> list[str]:

@@ -59,3 +59,12 @@ def cpu_list(text: str | None) -> frozenset[int] | None:
 def usable_cpus(root: Path) -> frozenset[int] | None:
     """Cores that this process may run on; None where the system does not tell."""
     return cpu_list(read_table(root / "proc/self/status").get("Cpus_allowed_list"))
+
+
+def cpus_of_one_node(root: Path) -> frozenset[int]:
+    """Cores that this process may run on, if memory is as near to one as to another; none where
+    they belong to several nodes of memory, or the system does not tell."""
+    usable = usable_cpus(root) or frozenset()
+    lists = (root / "sys/devices/system/node").glob("node[0-9]*/cpulist")
+    nodes = [node & usable for file in lists if (node := cpu_list(read_text(file)))]
+    return usable if sum(map(bool, nodes)) <= 1 else frozenset()

@@ -51,6 +51,12 @@ def _measured(result: DuetResult) -> list[str]:
         f"{result.measured_s:.1f} s of measuring in {result.total_s:.0f} s"
     )
     told = [done]
+    if result.one_core:
+        told.append(
+            f"both sides searched on the same core in {counted(result.one_core, 'launch')}"
+            if result.one_core < result.launches
+            else "both sides searched on the same core"
+        )
     if result.median_ns is not None:
         a, b = (ns / 1e6 for ns in result.median_ns)
         told.append(f"a call takes {a:.3g} ms on side a, {b:.3g} ms on side b (median)")

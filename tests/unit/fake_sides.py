@@ -23,6 +23,8 @@ class FakeSides:
         lost: name of the retriever -> numbers of the launches in which it dies.
         dies: name of the retriever -> "digests" or "last": at what it dies.
         failing: query numbers at which a retriever raises.
+        threaded: retrievers that search with several threads.
+        unkept: those that the system keeps to no core; ``cores``: what was tried.
     """
 
     def __init__(self, n_queries: int = 60, noise: float = 0.02, seed: int = 1) -> None:
@@ -42,6 +44,9 @@ class FakeSides:
         self.digest_of: dict[str, int] = {}
         self.calls: list[tuple[str, list[int]]] = []
         self.opened: list[tuple[str, int]] = []
+        self.threaded: set[str] = set()
+        self.unkept: set[str] = set()
+        self.cores: list[tuple[str, int | None]] = []
         self.open = 0
         self.interrupt_after: int | None = None
 
@@ -102,6 +107,13 @@ class _FakeProcess:
 
     def rest(self) -> None:
         return
+
+    def one_threaded(self) -> bool:
+        return self.name not in self.sides.threaded
+
+    def keep_to(self, core: int | None) -> bool:
+        self.sides.cores.append((self.name, core))
+        return self.name not in self.sides.unkept
 
     def digests(self, queries: Sequence[int]) -> list[int]:
         self._may_die("digests")

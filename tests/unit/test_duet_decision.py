@@ -85,9 +85,27 @@ def test_a_slow_down_fails_only_after_new_launches_showed_it_again() -> None:
     assert p50.ratio == pytest.approx(math.exp(np.mean([one["p50"] for one in trial.again])))
 
 
+def test_much_slower_is_seen_after_three_launches_and_shown_again_by_four() -> None:
+    trial = played(0.20, np.random.default_rng(13))
+    assert (len(trial.first), len(trial.again)) == (3, 4)
+    assert overall(trial.results()) is Verdict.WORSE
+
+
+def test_few_launches_pass_nothing_and_take_more_than_leaning_for_a_sign() -> None:
+    trial = Trial({"p50": 0.05}, by_name)
+    for value in (0.015, 0.018, 0.02, 0.019):  # p of .017 after three and .0025 after four
+        assert not trial.signs
+        trial.add({"p50": value})
+    assert trial.signs == ("p50",)
+    trial = Trial({"p50": 0.05}, by_name)
+    for _ in range(4):
+        trial.add({"p50": 0.0})
+    assert not trial.over
+
+
 def test_a_sign_that_is_gone_in_new_launches_does_not_fail() -> None:
     trial = played(0.10, np.random.default_rng(3), later=0.0)
-    assert set(trial.signs) == set(LIMITS)
+    assert "p50" in trial.signs
     assert overall(trial.results()) is Verdict.EQUIVALENT
     assert "not confirmed" in trial.results()[0].reason
 
@@ -95,8 +113,8 @@ def test_a_sign_that_is_gone_in_new_launches_does_not_fail() -> None:
 def test_a_slow_tail_alone_is_found() -> None:
     trial = played(0.0, np.random.default_rng(4), slow_fifth=0.10)
     verdicts = {r.gate: r.verdict for r in trial.results()}
-    assert verdicts["slowest-fifth"] is Verdict.WORSE
-    assert verdicts["p50"] is Verdict.EQUIVALENT
+    assert verdicts.pop("slowest-fifth") is Verdict.WORSE
+    assert Verdict.WORSE not in verdicts.values()
 
 
 def test_what_cannot_be_decided_ends_undecided_after_the_last_look() -> None:
@@ -156,7 +174,7 @@ def test_a_trial_that_is_over_takes_nothing_more() -> None:
 
 def test_a_figure_that_still_leans_at_the_last_look_does_not_pass() -> None:
     trial = Trial({"p50": 0.05}, by_name)
-    for value in (0.06, 0.061, 0.059, 0.06, 0.062):
+    for value in (0.06, 0.061, 0.059):
         trial.add({"p50": value})
     for launch in range(CONFIRM[-1]):
         trial.add({"p50": 0.026 + (0.026 if launch % 2 else -0.026)})

@@ -23,7 +23,7 @@ from harness.duet.worker import FAILED
 from tests.cli.project import make_project
 
 SIDES = """
-import os, signal, subprocess, sys, time
+import os, signal, subprocess, sys, threading, time
 from own import Overlap
 
 
@@ -65,6 +65,21 @@ class Endless(Overlap):
             file.write(str(child.pid))
         os.replace("children.part", "children")
         time.sleep(600)
+
+
+class Threaded(Overlap):
+    def search(self, query, k):
+        found = []
+        thread = threading.Thread(target=lambda: found.append(self.slowly(query, k)))
+        thread.start()
+        thread.join()
+        return found[0]
+
+    def slowly(self, query, k):
+        done = time.thread_time() + 0.002
+        while time.thread_time() < done:
+            pass
+        return super().search(query, k)
 
 
 class Forking(Overlap):
@@ -150,6 +165,40 @@ def test_it_builds_times_and_ends(project: Path) -> None:
         assert last["environment"]["threads"] == 1
         assert {"packages", "thread_pools"} <= last["environment"].keys()
         assert last["complaints"] == []
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the system keeps to no core")
+def test_it_keeps_to_a_core_as_it_is_told(project: Path) -> None:
+    everywhere = os.sched_getaffinity(0)
+    with opened(project, "sides:Chatty") as process:
+        n, pid = len(process.ready()["queries"]), process._process.pid
+        assert process.keep_to(min(everywhere))
+        assert os.sched_getaffinity(pid) == {min(everywhere)}
+        process.times(range(n))
+        assert process.keep_to(None)
+        assert os.sched_getaffinity(pid) == everywhere
+        assert not process.keep_to(100_000)
+        assert os.sched_getaffinity(pid) == everywhere
+        assert len(process.times(range(n))) == n
+
+
+def test_it_knows_whether_a_search_is_the_work_of_one_thread(project: Path) -> None:
+    for name, one in (("Chatty", True), ("Threaded", False)):
+        with opened(project, f"sides:{name}") as process:
+            n = len(process.ready()["queries"])
+            for _ in range(5):
+                process.times(range(n))
+            assert process.one_threaded() is one
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="huge pages are those of Linux")
+def test_it_takes_no_huge_pages(project: Path) -> None:
+    with opened(project, "sides:Chatty") as process:
+        process.ready()
+        status = Path(f"/proc/{process._process.pid}/status").read_text(encoding="utf-8")
+        if "THP_enabled" not in status:
+            pytest.skip("this kernel does not tell")
+        assert "THP_enabled:\t0" in status
 
 
 @pytest.mark.slow

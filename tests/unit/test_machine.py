@@ -10,7 +10,7 @@ import pytest
 
 from harness.measure.cgroup import ControlGroup
 from harness.measure.machine import FINGERPRINTED, fingerprint, machine
-from harness.measure.proc import cpu_list
+from harness.measure.proc import cpu_list, cpus_of_one_node
 from tests.unit.fake_system import CPUINFO, MOUNT_V2, V1, V2, allowed, frequency, lay_out
 
 LINUX = {
@@ -212,3 +212,24 @@ def test_a_balloon_of_some_megabytes_is_the_same_machine(tmp_path: Path) -> None
     less = {"proc/meminfo": "MemTotal:        4190000 kB"}
     known = [machine(lay_out(tmp_path, LINUX, files))["fingerprint"] for files in ({}, less)]
     assert known[0] == known[1]
+
+
+NODES = {
+    "sys/devices/system/node/node0/cpulist": "0-3",
+    "sys/devices/system/node/node1/cpulist": "4-7",
+    "sys/devices/system/node/node2/cpulist": "",  # memory alone
+}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "mine", "cores"),
+    [(NODES, "1-3", {1, 2, 3}), (NODES, "2-5", set()), ({}, "0,2", {0, 2})],
+)
+def test_cores_of_one_node_of_memory(
+    tmp_path: Path, nodes: dict[str, str], mine: str, cores: set[int]
+) -> None:
+    assert cpus_of_one_node(lay_out(tmp_path, nodes, allowed(mine))) == cores
+
+
+def test_where_the_system_tells_no_cores_there_are_none_of_one_node(tmp_path: Path) -> None:
+    assert cpus_of_one_node(tmp_path) == frozenset()
