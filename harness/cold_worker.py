@@ -299,15 +299,16 @@ def _told(problem: BaseException, step: str) -> dict[str, Any]:
     """An error as the parent can raise it again."""
     import traceback
 
-    from harness import plugins, secrets
+    from harness import secrets
     from harness.errors import HarnessError
+    from harness.foreign import innermost, message_of
 
     told: dict[str, Any] = {
         "kind": type(problem).__name__,
         "step": step,
         "traceback": "".join(traceback.format_exception(problem)),
-        "given": f"{type(problem).__name__}: {problem}",
-        "where": plugins.innermost(problem),
+        "given": message_of(problem),
+        "where": innermost(problem),
         "notes": list(getattr(problem, "__notes__", ())),
     }
     if isinstance(problem, HarnessError):
@@ -316,6 +317,16 @@ def _told(problem: BaseException, step: str) -> dict[str, Any]:
         told["faults"] = list(getattr(problem, "faults", ()))
     redacted: dict[str, Any] = secrets.redact(told)
     return redacted | {"harness": isinstance(problem, HarnessError)}
+
+
+def _redacted(_kind: Any, problem: BaseException, _trace: Any) -> None:
+    """Print what nobody caught, without secrets; loaded when needed: imports are timed here."""
+    import traceback
+
+    from harness import secrets
+
+    if sys.stderr is not None:
+        sys.stderr.write(secrets.redact("".join(traceback.format_exception(problem))))
 
 
 def _private_stdout() -> Any:
@@ -341,6 +352,7 @@ def main() -> int:
 
     spec = json.loads(sys.stdin.buffer.read())
     sys.path[:] = spec["path"]
+    sys.excepthook = _redacted
     tell({"started_ns": STARTED_NS})
     if sys.stderr is not None:
         import faulthandler

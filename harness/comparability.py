@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from harness.errors import distinct_names
 from harness.metrics import Metric
 from harness.run import Run
@@ -80,3 +83,27 @@ def judged_gap(names: Sequence[str], runs: Sequence[Run]) -> tuple[str, ...]:
                 "without a judgement count as not relevant, so the difference may be the judges'"
             )
     return tuple(warnings)
+
+
+def nothing_can_differ(runs: Sequence[Run], metric: Metric) -> str:
+    """Why all rankings get the same value of ``metric``; empty where they can differ in it."""
+    for run in runs:
+        data = run.summary["dataset"]
+        counted = len(run.evaluation.query_ids)
+        if counted and data.get("n_without_relevant") == counted:
+            return "nothing could be compared: no evaluated query has a relevant document"
+        depth, documents = run.summary.get("k", 0), data.get("n_documents", 0)
+        if metric not in run.evaluation.metrics:
+            return ""
+        whole = 0 < documents <= min(depth, metric.cut or depth)
+        if whole and metric.name in _BY_PRESENCE and np.ptp(_all_values(runs, metric)) == 0:
+            return f"nothing could be compared: {metric} looks at all {documents:,} documents"
+    return ""
+
+
+_BY_PRESENCE = ("R", "Success")
+"""Metrics that do not ask at which rank a document stands."""
+
+
+def _all_values(runs: Sequence[Run], metric: Metric) -> NDArray[np.float64]:
+    return np.concatenate([run.evaluation.values(metric) for run in runs])

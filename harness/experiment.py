@@ -14,9 +14,11 @@ from secrets import token_hex
 from typing import Any
 from typing import Protocol as Interface
 
-from harness import plugins, secrets
+from harness import secrets
 from harness.errors import ContractError, HarnessError, RecordError, counted
 from harness.evaluation import JUDGED_AT, evaluate
+from harness.figures import visible
+from harness.foreign import WorkingFolder, foreign_code, innermost, message_of
 from harness.measure import runner
 from harness.measure.disturbances import disturbances
 from harness.measure.environment import environment, peak_rss_bytes
@@ -25,7 +27,7 @@ from harness.measure.steady import WINDOW, WINDOWS
 from harness.measure.threads import search_threads
 from harness.measure.tutorial import TutorialLatency, tutorial_latency
 from harness.metrics import Metric
-from harness.records import write_run
+from harness.records import DEFAULT_ROOT, write_run
 from harness.retriever import Retriever
 from harness.run import Run, pack_rankings
 from harness.scripts import ScriptSample, main_scripts, script_profile
@@ -101,6 +103,10 @@ class Experiment:
     out: Path | None
     source: str | None = None
     """Where the dataset was found, a name or a path; None for an object."""
+    root: Path = DEFAULT_ROOT
+    """Where runs are saved without ``out``."""
+    folder: WorkingFolder = field(default_factory=WorkingFolder)
+    """Where this process and the retrievers stand."""
     session: str = field(default_factory=lambda: token_hex(8))
     """Shared by runs that were measured together."""
     elsewhere: Callable[[Reporter | None], list[Run]] | None = None
@@ -121,7 +127,10 @@ class Experiment:
             runs = self.elsewhere(reporter)
             with _interrupts_deferred():
                 return self._saved(runs) if save else runs
-        reporter = reporter or Silent()
+        with self.folder.lent():
+            return self._measured(reporter or Silent(), save=save)
+
+    def _measured(self, reporter: Reporter, *, save: bool) -> list[Run]:
         try:
             for candidate in self.candidates:
                 self._index(candidate, reporter)
@@ -149,7 +158,7 @@ class Experiment:
                 ]
                 return self._saved(runs) if save else runs
         finally:
-            self.close()
+            close_all(self.candidates)
 
     def ask(self, reporter: Reporter | None = None) -> Asked:
         """Index and search with the first retriever; nothing is evaluated or saved.
@@ -157,7 +166,10 @@ class Experiment:
         Raises:
             KeyboardInterrupt: the user stopped it; half of the answers are of no use here.
         """
-        reporter = reporter or Silent()
+        with self.folder.lent():
+            return self._asked(reporter or Silent())
+
+    def _asked(self, reporter: Reporter) -> Asked:
         candidate = self.candidates[0]
         try:
             self._index(candidate, reporter)
@@ -191,37 +203,47 @@ class Experiment:
                 tuple(secrets.redact(warning) for warning in warnings),
             )
         finally:
-            self.close()
+            close_all(self.candidates)
 
     def tutorial(self, reporter: Reporter | None = None) -> TutorialLatency:
         """The first retriever, timed as the usual notebook does; nothing is evaluated or saved."""
         reporter = reporter or Silent()
         candidate = self.candidates[0]
-        try:
-            self._index(candidate, reporter)
-            with (
-                search_threads(self.protocol.threads),
-                reporter.phase(f"searching with {candidate.name}"),
-            ):
-                search = candidate.retriever.search
-                return tutorial_latency(lambda query: search(query, self.k), self.queries)
-        finally:
-            self.close()
+        with self.folder.lent():
+            try:
+                self._index(candidate, reporter)
+                with (
+                    search_threads(self.protocol.threads),
+                    reporter.phase(f"searching with {candidate.name}"),
+                ):
+                    search = candidate.retriever.search
+                    return tutorial_latency(lambda query: search(query, self.k), self.queries)
+            finally:
+                close_all(self.candidates)
 
     def _saved(self, runs: Sequence[Run]) -> list[Run]:
         try:
-            return [write_run(run, self.out) for run in runs]
+            return [write_run(run, self.out, self.root) for run in runs]
         except RecordError as problem:
             problem.runs = runs
             raise
 
     def close(self) -> None:
         """Close every retriever; one that fails to close is told as a warning."""
-        close_all(self.candidates)
+        with self.folder.lent():
+            close_all(self.candidates)
 
     def _index(self, candidate: Candidate, reporter: Reporter) -> None:
         retriever, documents = candidate.retriever, self.dataset.documents
-        try:
+
+        def failed(problem: BaseException) -> ContractError:
+            return ContractError(
+                f"indexing failed with {message_of(problem)}",
+                where=f"retriever {candidate.name!r}, {innermost(problem)}",
+                fix="correct the retriever or its parameters; --debug shows the traceback",
+            )
+
+        with foreign_code(failed):
             retriever.use_k(self.k)
             if _is_external(candidate) or documents is None:
                 return
@@ -230,14 +252,6 @@ class Experiment:
                 start = time.perf_counter()
                 retriever.use_language(self.dataset.language)
                 retriever.index(documents)
-        except (HarnessError, KeyboardInterrupt):
-            raise
-        except BaseException as problem:  # also SystemExit: it must not decide our exit code
-            raise ContractError(
-                f"indexing failed with {type(problem).__name__}: {problem}",
-                where=f"retriever {candidate.name!r}, {plugins.innermost(problem)}",
-                fix="correct the retriever or its parameters; --debug shows the traceback",
-            ) from problem
         candidate.index = {
             "seconds": time.perf_counter() - start,
             "peak_rss_bytes": peak_rss_bytes(),
@@ -389,7 +403,7 @@ def _deep(k: int, data: Dataset) -> list[str]:
 
 
 def _without_relevant(data: Dataset) -> list[str]:
-    n = sum(max(data.qrels[q.id].values(), default=0) < 1 for q in data.evaluated)
+    n = len(data.without_relevant)
     if not n:
         return []
     return [f"{counted(n, 'evaluated query')} with no relevant document: 0 whatever is returned"]
@@ -400,21 +414,25 @@ def _asked(
 ) -> Any:
     """What the retriever says of itself. It is asked after the measurement, which a mistake in the
     answer must not cost: that becomes a sentence in ``told``."""
+
+    def failed(problem: BaseException) -> ContractError:
+        return ContractError(f"{question}() of {candidate.name} failed with {message_of(problem)}")
+
     try:
-        return getattr(candidate.retriever, question)(*arguments)
-    except Exception as problem:
-        told.append(f"{question}() of {candidate.name} failed with {problem!r}")
+        with foreign_code(failed):
+            return getattr(candidate.retriever, question)(*arguments)
+    except HarnessError as problem:
+        told.append(problem.given)
         return otherwise
 
 
 def close_all(candidates: Sequence[Candidate]) -> None:
     """Close every retriever, whatever the others do."""
     for candidate in candidates:
-        try:
-            candidate.retriever.close()
-        except Exception as problem:
-            message = f"close() of retriever {candidate.name!r} failed with {problem!r}"
-            python_warnings.warn(secrets.redact(message), RuntimeWarning, stacklevel=2)
+        told: list[str] = []
+        _asked(candidate, "close", told, None)
+        for message in told:
+            python_warnings.warn(visible(secrets.redact(message)), RuntimeWarning, stacklevel=2)
 
 
 @contextmanager

@@ -1,8 +1,9 @@
-"""How figures are written: with the digits that are worth printing."""
+"""How figures and texts are written: with the digits that are worth it, and so that they show."""
 
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
@@ -63,3 +64,16 @@ def interval_text(ends: Sequence[float] | None) -> str:
 def interval_of(ends: Sequence[float] | None, form: Any) -> str:
     """An interval, each end as ``form`` writes it; empty where there is none."""
     return "" if ends is None else f"[{form(ends[0])}, {form(ends[1])}]"
+
+
+def visible(text: str, keep: str = "") -> str:
+    """``text`` with control characters, but those in ``keep``, and lone surrogates as backslash
+    escapes: printed, it cannot move the cursor of a terminal."""
+    if text.isprintable():
+        return text
+    return "".join(
+        c.encode("unicode_escape").decode()
+        if c not in keep and unicodedata.category(c) in ("Cc", "Cs")
+        else c
+        for c in text
+    )

@@ -34,11 +34,12 @@ from harness.run import Run
 BOARD = struct.Struct("=4q")
 """The shared file: number of the phase, signs of life in it, calls done, calls planned."""
 
-INTERRUPTED = 130
+INTERRUPTED, DIED = 130, 70
 
 
 def main(spec: Mapping[str, Any]) -> int:
     """Measure what ``spec`` says and write the answer; gives the exit code."""
+    secrets.redact_tracebacks()
     channel = os.dup(1)  # not inherited by what a retriever starts
     os.dup2(2, 1)
     for stream in (sys.stdout, sys.stderr):
@@ -54,6 +55,9 @@ def main(spec: Mapping[str, Any]) -> int:
         answer = {"error": described(problem)}
     except KeyboardInterrupt:
         return INTERRUPTED
+    except BaseException as problem:  # told by this launch's last words
+        sys.stderr.write(secrets.redact("".join(traceback.format_exception(problem))))
+        return DIED
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # what was measured is handed over in any case
     target = Path(spec["answer"])
     unfinished = target.with_suffix(".part")

@@ -29,6 +29,7 @@ from typing import Any
 from harness import secrets
 from harness.errors import ConfigError, ContractError
 from harness.experiment import Reporter, Silent, Task
+from harness.foreign import how_ended
 from harness.launch_merge import Launch, Resummarize, hash_seed, merge
 from harness.launch_worker import BOARD, rebuilt
 from harness.measure.protocol import Protocol
@@ -288,7 +289,7 @@ class _Watch:
             return killed
         if self.interrupts.n:
             return f"{self.name} was interrupted before it could hand over anything"
-        return f"{self.name} died: {_how(code)} {self._busy()}{self._last_words()}"
+        return f"{self.name} died: {how_ended(code)} {self._busy()}{self._last_words()}"
 
     def _read_pipes(
         self,
@@ -390,16 +391,6 @@ def _kill_group(process: subprocess.Popen[bytes]) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-
-
-def _how(code: int) -> str:
-    if code >= 0:
-        return f"exit code {code}"
-    try:
-        name = signal.Signals(-code).name
-    except ValueError:
-        name = f"signal {-code}"
-    return f"killed by {name}" + (", perhaps for lack of memory," if name == "SIGKILL" else "")
 
 
 def _cannot_send(what: str, given: Any, accepted: str) -> ConfigError:

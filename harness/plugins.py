@@ -19,12 +19,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Literal
 
 from harness.errors import ConfigError, HarnessError, PluginError, near_names
+from harness.foreign import foreign_code, innermost, message_of
 from harness.retriever import Retriever
 
 Kind = Literal["retriever", "metric", "dataset", "reader"]
@@ -194,16 +195,18 @@ def construct(
         raise PluginError(f"{target!r} is no class and no function", where=where)
     checked = _checked_params(factory, dict(params), target, where)
     outer = _base.set(base or config_folder())
-    try:
-        made = factory(**checked)
-    except HarnessError:
-        raise
-    except (Exception, SystemExit) as problem:
-        raise ConfigError(
-            f"building retriever {target!r} failed with {type(problem).__name__}: {problem}",
-            where=", ".join(filter(None, [where, innermost(problem)])),
+
+    def unbuildable(problem: BaseException) -> HarnessError:
+        place = innermost(problem)
+        return ConfigError(
+            f"building retriever {target!r} failed with {message_of(problem)}",
+            where=", ".join(filter(None, [where, "" if place.startswith(__file__) else place])),
             fix="correct the retriever or its parameters; --debug shows the traceback",
-        ) from problem
+        )
+
+    try:
+        with foreign_code(unbuildable):
+            made = factory(**checked)
     finally:
         _base.reset(outer)
     if not isinstance(made, Retriever):
@@ -215,16 +218,6 @@ def construct(
             f"{target}}}`; for a function use `target: callable`",
         )
     return made
-
-
-def innermost(problem: BaseException) -> str:
-    """``file:line`` where ``problem`` was raised, empty when that is in this module."""
-    trace = problem.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    if trace is None or trace.tb_frame.f_code.co_filename == __file__:
-        return ""
-    return f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
 
 
 def _checked_params(
@@ -344,8 +337,12 @@ def _registered(kind: Kind) -> dict[str, EntryPoint]:
 def _load_module(name: str, base: Path | None) -> Any:
     _make_importable(base)
     try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as problem:
+        with foreign_code(partial(_unimportable, name)):
+            return importlib.import_module(name)
+    except PluginError as raised:
+        problem = raised.__cause__
+        if not isinstance(problem, ModuleNotFoundError):
+            raise
         package = name.partition(".")[0]
         own = package in ("harness", "retrievers") and problem.name == name
         raise PluginError(
@@ -358,12 +355,10 @@ def _load_module(name: str, base: Path | None) -> Any:
                 else "install it, or name the file: ./path/to/file.py:attribute"
             ),
         ) from problem
-    except HarnessError:
-        raise
-    except (Exception, SystemExit) as problem:
-        raise PluginError(
-            f"importing {name!r} failed with {type(problem).__name__}: {problem}"
-        ) from problem
+
+
+def _unimportable(name: str, problem: BaseException) -> PluginError:
+    return PluginError(f"importing {name!r} failed with {message_of(problem)}")
 
 
 def _refuse_namesake(module: Any, name: str, attribute: str, base: Path | None) -> None:
@@ -406,12 +401,9 @@ def _load_file(name: str, base: Path | None) -> Any:
     _make_importable(base)
     sys.modules[module_name] = module
     try:
-        spec.loader.exec_module(module)
-    except BaseException as problem:
+        with foreign_code(partial(_unimportable, str(path))):
+            spec.loader.exec_module(module)
+    except BaseException:
         del sys.modules[module_name]  # half made
-        if isinstance(problem, HarnessError) or not isinstance(problem, Exception | SystemExit):
-            raise
-        raise PluginError(
-            f"importing {path} failed with {type(problem).__name__}: {problem}"
-        ) from problem
+        raise
     return module

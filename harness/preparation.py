@@ -18,10 +18,11 @@ from harness.config import (
 from harness.data import found_at, load_dataset
 from harness.errors import ConfigError, DataError, HarnessError
 from harness.experiment import Candidate, Experiment, close_all
+from harness.foreign import WorkingFolder
 from harness.measure.protocol import Protocol, plan
 from harness.measure.threads import prepare_environment
 from harness.metrics import Metric, default_metrics, parse_metrics
-from harness.records import check_destination
+from harness.records import DEFAULT_ROOT, check_destination
 from harness.retriever import Retriever, require_k
 from harness.types import Dataset, Query
 from harness.units import UnitRetriever
@@ -55,8 +56,9 @@ def prepare(
     problems = Problems()
     metrics = [metrics] if isinstance(metrics, str) else metrics
     candidates: list[Candidate] = []
+    folder, root = WorkingFolder(), DEFAULT_ROOT.absolute()
     for given in retrievers:
-        with problems.kept():
+        with problems.kept(), folder.lent(anew=True):
             candidates.append(_candidate(given, overrides))
     data: Dataset | None = None
     with problems.kept():
@@ -98,7 +100,18 @@ def prepare(
         for candidate in candidates:
             candidate.retriever = UnitRetriever(candidate.retriever, data.unit_of)
     source = None if isinstance(dataset, Dataset) else found_at(dataset)
-    return Experiment(candidates, data, queries, k, chosen, protocol or Protocol(), out, source)
+    return Experiment(
+        candidates,
+        data,
+        queries,
+        k,
+        chosen,
+        protocol or Protocol(),
+        None if out is None else out.absolute(),
+        source,
+        root=root,
+        folder=folder,
+    )
 
 
 class Problems:

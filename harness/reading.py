@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +24,7 @@ from harness import plugins, secrets
 from harness.data.answers import Answer, Span
 from harness.data.faults import shown
 from harness.errors import ConfigError, ContractError, HarnessError, PluginError, near_names
+from harness.foreign import end_if_forked, foreign_code, innermost, message_of
 from harness.types import EMPTY, Document, Query
 
 OK = "ok"
@@ -185,16 +187,16 @@ def _made(target: str, params: Mapping[str, Any]) -> Reader:
             where="--reader-set",
             accepted=near_names(unknown[0], {parameter.name for parameter in takes}),
         )
-    try:
-        made = named(**params)
-    except HarnessError:
-        raise
-    except Exception as problem:
-        raise ConfigError(
-            f"building the reader {target} failed with {type(problem).__name__}: {problem}",
-            where=plugins.innermost(problem),
+
+    def unbuildable(problem: BaseException) -> ConfigError:
+        return ConfigError(
+            f"building the reader {target} failed with {message_of(problem)}",
+            where=innermost(problem),
             fix="correct the reader or its parameters",
-        ) from problem
+        )
+
+    with foreign_code(unbuildable):
+        made = named(**params)
     if not isinstance(made, Reader):
         raise PluginError(
             f"{target} gave {type(made).__name__}",
@@ -255,7 +257,7 @@ def read_all(
     answers: dict[str, tuple[Answer, ...]] = {}
     wall = np.zeros(len(questions), dtype=np.int64)
     status: list[str] = []
-    first = True
+    first, process = True, os.getpid()
     try:
         for at, (question, found) in enumerate(zip(questions, documents, strict=True)):
             for _ in range(2 if first else 1):
@@ -268,8 +270,12 @@ def read_all(
                     )
                     problem.args = (problem.render(),)
                     raise
-                except Exception as problem:
-                    given, failure = (), f"{type(problem).__name__}: {problem}"
+                except KeyboardInterrupt:
+                    raise
+                except BaseException as problem:  # also SystemExit: it must not end the reading
+                    end_if_forked(process)
+                    given, failure = (), message_of(problem)
+                end_if_forked(process)
                 wall[at] = clock() - start
             first = False
             status.append(secrets.redact(failure))

@@ -69,6 +69,14 @@ def _of_group(group: DatasetComparison, margin: float) -> Recommendation:
         )
     best = view.best()
     taken = view.fastest_of_the_best(best)
+    if failures := view.resting_on_failures():
+        return Recommendation(
+            group.dataset,
+            None,
+            f"No recommendation on {group.dataset}: what tells these systems apart rests on "
+            "queries that failed.",
+            (*failures, "Find out why they failed, and measure again."),
+        )
     reasons = [
         *view.doubts(taken),
         *view.cost(taken, best),
@@ -164,6 +172,14 @@ class _View:
             return f"its {value} is lower than the highest ({there}), {less}"
         equal = f"is equivalent to the highest ({there}; within {self.margin:g})"
         return f"its {value} {equal}, and it is {times} faster"
+
+    def resting_on_failures(self) -> list[str]:
+        """Pairs that only their failed queries tell apart, a sentence each."""
+        found = [delta for delta in self.pairs.values() if delta.rests_on_failures]
+        lines = [f"{delta.b} against {delta.a}: {delta.reason}." for delta in found[:_NAMED]]
+        if len(found) > _NAMED:
+            lines.append(f"The same holds for {counted(len(found) - _NAMED, 'more pair')}.")
+        return lines
 
     def doubts(self, taken: str) -> list[str]:
         """What speaks against the choice whatever its mean is."""

@@ -29,6 +29,7 @@ import numpy as np
 from harness import secrets, trec
 from harness.errors import ConfigError, DataError, RecordError
 from harness.evaluation import Evaluation, Mean
+from harness.figures import visible
 from harness.measure.runner import NOT_RUN, OK, Timings
 from harness.metrics import parse_metrics
 from harness.run import Rankings, Run
@@ -74,7 +75,7 @@ def check_destination(out: Path | None, root: Path = DEFAULT_ROOT, record: str =
         what = None if out is None else _taken(target)
         if what is None:
             existing = out is not None and target.is_dir()
-            _probe(target if existing or out is None else target.parent)
+            probe(target if existing or out is None else target.parent)
     except OSError as problem:
         raise cannot_write(root if out is None else out, problem, record) from None
     if what is not None:
@@ -87,20 +88,20 @@ def check_destination(out: Path | None, root: Path = DEFAULT_ROOT, record: str =
         )
 
 
-def write_run(run: Run, out: Path | None = None) -> Run:
+def write_run(run: Run, out: Path | None = None, root: Path = DEFAULT_ROOT) -> Run:
     """Save ``run`` as one folder, complete or not at all; gives it as :func:`read_run` would.
 
     A ranking that cannot be written as TREC text costs ``run.trec``, not the run: a warning in the
     summary says so.
 
     Args:
-        out: exactly this folder; None = a new one under ``results/runs``, named after time,
-            retriever, dataset and a hash of the content.
+        out: exactly this folder; None = a new one under ``root``, named after time, retriever,
+            dataset and a hash of the content.
 
     Raises:
         RecordError: nothing was written; disk full, read-only, or the folder is taken.
     """
-    check_destination(out)
+    check_destination(out, root)
     created = datetime.now(UTC)
     run_id = "-".join(
         (
@@ -110,7 +111,7 @@ def write_run(run: Run, out: Path | None = None) -> Run:
             _content_hash(run),
         )
     )
-    shown = out.absolute() if out is not None else (DEFAULT_ROOT / run_id).absolute()
+    shown = (root / run_id if out is None else out).absolute()
     manifest = secrets.redact_manifest(
         {"run_id": run_id, "created": created.isoformat(timespec="seconds"), **run.manifest}
     )
@@ -243,17 +244,16 @@ def _taken(target: Path) -> str | None:
     return "is a file" if os.path.lexists(target) else None
 
 
-def _probe(folder: Path) -> None:
-    """Try to write into ``folder``, and take away again whatever that created."""
+def probe(folder: Path) -> None:
+    """Try to write into ``folder``, or to make it; nothing of that stays, and nothing is made that
+    another process might be about to use."""
     folder = folder.absolute()
-    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    trial = Path(tempfile.mkdtemp(prefix=".probe-", dir=there))
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(tempfile.mkdtemp(prefix=".probe-", dir=folder))
+        (trial / folder.relative_to(there)).mkdir(parents=True, exist_ok=True)
     finally:
-        for path in missing:
-            with suppress(OSError):  # somebody else may have put something there
-                path.rmdir()
+        shutil.rmtree(trial, ignore_errors=True)
 
 
 @contextmanager
@@ -300,10 +300,10 @@ def _write_arrays(folder: Path, run: Run) -> None:
         "doc_ids": np.array(rankings.doc_ids, dtype=np.str_),
         "ranking": rankings.ranking,
         "scores": rankings.scores,
-        **{f"leg_ranks:{_visible(leg)}": ranks for leg, ranks in rankings.leg_ranks.items()},
-        **{f"leg_scores:{_visible(leg)}": scores for leg, scores in rankings.leg_scores.items()},
-        **{f"leg_lists:{_visible(leg)}": lists for leg, lists in rankings.leg_lists.items()},
-        **{f"leg_list_scores:{_visible(leg)}": s for leg, s in rankings.leg_list_scores.items()},
+        **{f"leg_ranks:{visible(leg)}": ranks for leg, ranks in rankings.leg_ranks.items()},
+        **{f"leg_scores:{visible(leg)}": scores for leg, scores in rankings.leg_scores.items()},
+        **{f"leg_lists:{visible(leg)}": lists for leg, lists in rankings.leg_lists.items()},
+        **{f"leg_list_scores:{visible(leg)}": s for leg, s in rankings.leg_list_scores.items()},
     }
     np.savez_compressed(folder / RANKINGS, **arrays)
     calls: dict[str, Any] = {
@@ -314,7 +314,7 @@ def _write_arrays(folder: Path, run: Run) -> None:
         "query": timings.query,
         "failed": timings.failed,
         "first_ns": timings.first_ns,
-        **{f"stage:{_visible(stage)}": values for stage, values in timings.stages.items()},
+        **{f"stage:{visible(stage)}": values for stage, values in timings.stages.items()},
     }
     np.savez_compressed(folder / TIMINGS, **calls)
 
@@ -326,7 +326,7 @@ def _write_per_query(path: Path, run: Run, status: Sequence[str]) -> None:
         rows.writerow(("query_id", "status", "metric", "value"))
         for query_id, told in zip(run.rankings.query_ids, status, strict=True):
             at = evaluated.get(query_id)
-            shown = _visible(query_id)
+            shown = visible(query_id)
             if at is None:
                 rows.writerow((shown, told, "", ""))
                 continue
@@ -358,17 +358,17 @@ def _read_per_query(
     per_query = np.array(
         [[row[name] for name in names] for row in values.values()], dtype=np.float64
     ).reshape(len(values), len(names))
-    original = {_visible(query_id): query_id for query_id in query_ids}
+    original = {visible(query_id): query_id for query_id in query_ids}
     evaluated = tuple(original[shown] for shown in values)
     judged = summary.get("judged", {})
     evaluation = Evaluation(evaluated, parse_metrics(names), per_query, means, judged)
-    return tuple(status[shown] for shown in map(_visible, query_ids)), evaluation
+    return tuple(status[shown] for shown in map(visible, query_ids)), evaluation
 
 
 def _status_texts(status: Sequence[str]) -> tuple[str, ...]:
     """``status`` as it is written: no secret, one line, not too long."""
     return tuple(
-        one if one in (OK, NOT_RUN) else _cut(_visible(redacted))
+        one if one in (OK, NOT_RUN) else _cut(visible(redacted))
         for one, redacted in zip(status, secrets.redact(status), strict=True)
     )
 
@@ -376,21 +376,11 @@ def _status_texts(status: Sequence[str]) -> tuple[str, ...]:
 def _visible_summary(summary: Mapping[str, Any]) -> dict[str, Any]:
     """``summary`` whose sentences cannot move the cursor of a terminal they are printed on."""
     free = {
-        name: [_visible(str(text)) for text in summary[name]]
+        name: [visible(str(text)) for text in summary[name]]
         for name in secrets.FREE_TEXTS
         if name in summary
     }
     return {**summary, **free}
-
-
-def _visible(text: str) -> str:
-    """``text`` with control characters and lone surrogates as backslash escapes."""
-    if text.isprintable():
-        return text
-    return "".join(
-        c.encode("unicode_escape").decode() if unicodedata.category(c) in ("Cc", "Cs") else c
-        for c in text
-    )
 
 
 def _cut(text: str) -> str:

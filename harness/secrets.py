@@ -10,6 +10,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
+import threading
+import traceback
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
@@ -94,6 +97,25 @@ def redact_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
             key: item if key in _IDENTIFIERS else redact(item) for key, item in retriever.items()
         }
     return redacted
+
+
+def redact_tracebacks() -> None:
+    """Let this process print no traceback with a secret in it, from whatever thread or destructor.
+
+    For processes of our own: it sets the hooks of the interpreter.
+    """
+
+    def show(problem: BaseException | None, heading: str = "") -> None:
+        if problem is not None and sys.stderr is not None:
+            sys.stderr.write(redact(heading + "".join(traceback.format_exception(problem))))
+
+    sys.excepthook = lambda _kind, problem, _trace: show(problem)
+    threading.excepthook = lambda raised: show(
+        raised.exc_value, f"in thread {raised.thread.name if raised.thread else '?'}: "
+    )
+    sys.unraisablehook = lambda raised: show(
+        raised.exc_value, f"{raised.err_msg or 'ignored'}: {raised.object!r}: "
+    )
 
 
 def filled() -> list[str]:

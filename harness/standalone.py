@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from harness import plugins, secrets
-from harness.errors import ConfigError, ContractError, counted, near_names
+from harness.errors import ConfigError, ContractError, HarnessError, counted, near_names
+from harness.foreign import foreign_code, message_of
 from harness.types import Query
 
 LAST = "last"
@@ -100,9 +101,10 @@ def _rewritten(queries: Sequence[Query], function: Rewriter) -> Standalone:
     failed: dict[str, str] = {}
     for query in queries:
         try:
-            text = function(_turns(query))
-        except Exception as problem:
-            failed[query.id] = f"{type(problem).__name__}: {problem}"
+            with foreign_code(lambda problem: ContractError(message_of(problem))):
+                text = function(_turns(query))
+        except HarnessError as problem:
+            failed[query.id] = problem.given
             text = query.text
         if text is not None and not isinstance(text, str):
             raise ContractError(

@@ -52,6 +52,7 @@ def summarize(
             "n_documents": dataset.n_documents,
             "n_queries": len(dataset.evaluated),
             "n_unanswerable": len(dataset.unanswerable),
+            "n_without_relevant": len(dataset.without_relevant),
             "n_not_run": len(dataset.queries) - len(queries),
         },
         "k": k,

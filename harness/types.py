@@ -178,6 +178,11 @@ class Dataset:
         return tuple(q for q in self.queries if q.answerable and q.id in self.qrels)
 
     @property
+    def without_relevant(self) -> tuple[Query, ...]:
+        """Evaluated queries with no relevant document: every metric is 0, whatever is returned."""
+        return tuple(q for q in self.evaluated if max(self.qrels[q.id].values(), default=0) < 1)
+
+    @property
     def unanswerable(self) -> tuple[Query, ...]:
         """Queries that say that no document answers them: run, and reported apart."""
         return tuple(q for q in self.queries if not q.answerable)

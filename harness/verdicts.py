@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.comparability import not_comparable
+from harness.answered import Answered, answered_queries, tests_on_answered
+from harness.comparability import not_comparable, nothing_can_differ
 from harness.errors import counted
 from harness.metrics import Metric
 from harness.paired import PairedTests, paired_tests
@@ -52,7 +53,11 @@ class Delta:
         queries_needed: further queries, at least 1, with which a difference of this size and
             spread would be decided with 80 % power; only for an undecided one.
         needed_for: what these queries would show: "a difference" or "equivalence".
-        reason: why there is no difference: not comparable, or nothing to compare.
+        answered: the same on the queries that both answered; None where neither failed on any.
+        rests_on_failures: what would be decided over all queries is not on those that both
+            answered, and so is undecided.
+        reason: why there is no difference: not comparable, or nothing to compare; or why the
+            verdict rests on failures.
     """
 
     metric: str
@@ -74,6 +79,8 @@ class Delta:
     tests: dict[str, tuple[float, float]] = field(default_factory=dict)
     queries_needed: int | None = None
     needed_for: str = ""
+    answered: Answered | None = None
+    rests_on_failures: bool = False
     reason: str = ""
 
     @property
@@ -106,6 +113,9 @@ class Delta:
             row |= {f"p_{name}": p, f"p_{name}_adjusted": adjusted}
         if self.needed_for:
             row["needed_for"] = self.needed_for
+        if self.answered is not None:
+            row["answered"] = self.answered.as_dict()
+            row["rests_on_failures"] = self.rests_on_failures
         return row | ({"reason": self.reason} if self.reason else {})
 
 
@@ -134,6 +144,8 @@ class PairJudge:
     Args:
         values: of each system (queries, metrics) as the metrics give them; paired row by row.
         refusal: which pairs cannot be tested.
+        answered: of each system (queries,), whether it answered; None = all of them did.
+        fixed: metrics on which nothing can differ -> why.
     """
 
     def __init__(
@@ -143,11 +155,16 @@ class PairJudge:
         metrics: Sequence[Metric],
         values: Sequence[NDArray[np.float64]],
         refusal: Refusal | None = None,
+        *,
+        answered: Sequence[NDArray[np.bool_]] | None = None,
+        fixed: Mapping[Metric, str] | None = None,
     ) -> None:
         self._dataset, self._names, self._metrics = dataset, names, metrics
         self._values = [_additive(one, metrics) for one in values]
         self._resampled: dict[int, dict[int, NDArray[np.float64]]] = {}
         self._refusal = refusal or (lambda i, j: (Verdict.UNDECIDED, ""))
+        self._answered = answered or [np.ones(len(one), dtype=bool) for one in values]
+        self._fixed = fixed or {}
 
     @classmethod
     def of_runs(
@@ -168,7 +185,15 @@ class PairJudge:
                         return Verdict.MISSING, f"{metric} has no value on {counted(n, 'query')}"
             return Verdict.UNDECIDED, ""
 
-        return cls(dataset, names, metrics, [_by_id(run, metrics) for run in runs], refusal)
+        return cls(
+            dataset,
+            names,
+            metrics,
+            [_by_id(run, metrics) for run in runs],
+            refusal,
+            answered=[answered_queries(run) for run in runs],
+            fixed={m: why for m in metrics if (why := nothing_can_differ(runs, m))},
+        )
 
     def judged(self, pairs: Sequence[Pair], rules: Rules) -> list[Delta]:
         """Every pair on every metric, in the order of ``pairs``."""
@@ -195,7 +220,106 @@ class PairJudge:
                     for at, metric in enumerate(self._metrics)
                 ]
             start += len(block)
-        return [delta for pair in pairs for delta in deltas[pair]]
+        self._look_again(deltas, blocks, tested, rules)
+        return [self._varying(delta) for pair in pairs for delta in deltas[pair]]
+
+    def _varying(self, delta: Delta) -> Delta:
+        """``delta``, without figures where nothing can differ."""
+        why = next((why for m, why in self._fixed.items() if str(m) == delta.metric), "")
+        if not why or delta.difference is None:
+            return delta
+        return Delta(
+            delta.metric, delta.a, delta.b, Verdict.MISSING, delta.dataset, n=delta.n, reason=why
+        )
+
+    def _look_again(
+        self,
+        deltas: dict[Pair, list[Delta]],
+        blocks: Sequence[list[Pair]],
+        tested: Sequence[tuple[list[Pair], PairedTests]],
+        rules: Rules,
+    ) -> None:
+        """Hold each verdict against what the queries say that both answered."""
+        again: dict[Pair, PairedTests | None] = {
+            (i, j): tests_on_answered(
+                [self._values[i], self._values[j]],
+                [self._answered[i], self._answered[j]],
+                margin=rules.margin,
+                resamples=rules.resamples,
+            )
+            for block in blocks
+            for i, j in block
+            if not (self._answered[i].all() and self._answered[j].all())
+        }
+        if not again:
+            return
+        # Holm looks at all pairs as before; those with failures bring their other p.
+        corrected = _Corrected.of([_with_rows(block, found, again) for block, found in tested])
+        row = 0
+        for block in blocks:
+            for pair in block:
+                if pair in again:
+                    deltas[pair] = [
+                        self._second_look(pair, delta, again[pair], corrected, (row, at))
+                        for at, delta in enumerate(deltas[pair])
+                    ]
+                row += 1
+
+    def _second_look(
+        self,
+        pair: Pair,
+        delta: Delta,
+        found: PairedTests | None,
+        corrected: _Corrected,
+        at: tuple[int, int],
+    ) -> Delta:
+        failed_a, failed_b = (int(np.count_nonzero(~self._answered[side])) for side in pair)
+        answered = Answered(0, failed_a, failed_b)
+        if found is not None:
+            answered = self._on_answered(pair, found, corrected, at, answered)
+        # More queries would show how often it fails.
+        delta = replace(delta, answered=answered, queries_needed=None, needed_for="")
+        if delta.verdict in (Verdict.UNDECIDED, answered.verdict):
+            return delta
+        return replace(
+            delta,
+            verdict=Verdict.UNDECIDED,
+            within_margin=False,
+            rests_on_failures=True,
+            reason=answered.reason(delta.a, delta.b),
+        )
+
+    def _on_answered(
+        self,
+        pair: Pair,
+        found: PairedTests,
+        corrected: _Corrected,
+        at: tuple[int, int],
+        answered: Answered,
+    ) -> Answered:
+        metric = self._metrics[at[1]]
+        difference, ends = float(found.difference[0, at[1]]), found.ci95[0, at[1]]
+        if metric.geometric:
+            both = self._answered[pair[0]] & self._answered[pair[1]]
+            a, b = (metric.from_additive(self._values[side][both, at[1]].mean()) for side in pair)
+            difference, ends = float(b - a), np.full(2, np.nan)
+        seen = Delta(
+            str(metric),
+            "",
+            "",
+            Verdict.UNDECIDED,
+            difference=difference,
+            p_adjusted=float(corrected.p[at]),
+            within_margin=not metric.geometric and bool(corrected.equivalence[at] < QUALITY_ALPHA),
+        )
+        return replace(
+            answered,
+            n=found.n,
+            difference=difference,
+            ci95=None if np.isnan(ends[0]) else (float(ends[0]), float(ends[1])),
+            p_adjusted=seen.p_adjusted,
+            verdict=_decided(seen, Needed(None, None), geometric=metric.geometric).verdict,
+        )
 
     def _untested(self, i: int, j: int) -> list[Delta]:
         verdict, reason = self._refusal(i, j)
@@ -330,6 +454,19 @@ class _Corrected:
             self.equivalence_level[start:end],
             {name: p[start:end] for name, p in self.tests.items()},
         )
+
+
+def _with_rows(
+    block: Sequence[Pair], found: PairedTests, again: Mapping[Pair, PairedTests | None]
+) -> PairedTests:
+    """``found`` with the p-values of the pairs in ``again``; 1 where nothing was answered."""
+    p, equivalence = found.p.copy(), found.p_equivalence.copy()
+    for row, pair in enumerate(block):
+        if pair in again:
+            other = again[pair]
+            p[row] = 1.0 if other is None else other.p[0]
+            equivalence[row] = 1.0 if other is None else other.p_equivalence[0]
+    return replace(found, p=p, p_equivalence=equivalence, extra={})
 
 
 def _corrected(

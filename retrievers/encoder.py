@@ -193,7 +193,10 @@ class Encoder:
             # A download is worth a bar; reading weights that are here takes a moment.
             with no_progress_bar() if local_files_only else nullcontext():
                 return SentenceTransformer(
-                    what, device=self._device, local_files_only=local_files_only
+                    what,
+                    device=self._device,
+                    local_files_only=local_files_only,
+                    trust_remote_code=False,
                 )
         except Exception as problem:  # each library below raises errors of its own
             raise ModelError(

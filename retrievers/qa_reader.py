@@ -288,12 +288,14 @@ def _load(name: str) -> tuple[Any, Any, Path | None]:
 def _open(name: str, *, local: bool) -> tuple[Any, Any]:
     from transformers import AutoModelForQuestionAnswering, AutoTokenizer
 
+    # Left open, code that comes with a model is asked about on stdin.
+    given = {"local_files_only": local, "trust_remote_code": False}
     try:
         # A download is worth a bar; reading weights that are here takes a moment.
         with no_progress_bar() if local else nullcontext():
-            tokenizer = AutoTokenizer.from_pretrained(name, local_files_only=local)
+            tokenizer = AutoTokenizer.from_pretrained(name, **given)
             model, loaded = AutoModelForQuestionAnswering.from_pretrained(
-                name, local_files_only=local, output_loading_info=True
+                name, output_loading_info=True, **given
             )
     except Exception as problem:  # each library below raises errors of its own
         raise _refused(name, in_short(problem)) from problem

@@ -2,8 +2,9 @@
 
 Nothing heavy is imported before a command runs, so that ``--help`` answers at once.
 
-Exit codes: 0 fine; 1 a regression or a missed published number; 2 bad input; 3 could not judge;
-70 a bug of ours; 130 interrupted (what was finished is saved, marked as partial).
+Exit codes: 0 done, and nothing got worse; 1 a regression or a missed published number, and nothing
+else; 2 bad input; 3 measured, but undecided; 4 nothing could be measured; 70 a bug of ours; 130
+interrupted (what was finished is saved, marked as partial).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 from harness.cli.answering import add_qa, add_submit
 from harness.cli.benching import add_bench
 from harness.cli.comparing import add_compare
-from harness.cli.console import BAD_INPUT, BUG, INTERRUPTED, say
+from harness.cli.console import BAD_INPUT, BUG, INTERRUPTED, NOT_MEASURED, say
 from harness.cli.dueting import add_duet
 from harness.cli.explaining import add_diff
 from harness.cli.fetching import add_fetch
@@ -33,8 +34,15 @@ from harness.cli.tuning import add_tune
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; gives the exit code."""
-    options = parser().parse_args(arguments)
+    """Run one command in this process; gives the exit code.
+
+    The console command is :func:`harness.cli.guard.main`, which does this in a child process.
+    """
+    return run(parser().parse_args(arguments))
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command that ``options`` name; gives the exit code, whatever is raised."""
     if sys.stdout is None:  # closed by the caller
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
@@ -54,10 +62,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as problem:
         _tell(problem, "this is a bug of retrieval-bench, please report it", traceback=True)
         return BUG
+    except BaseException as problem:  # of foreign code: ours raises none of that kind
+        from harness.foreign import message_of
+
+        _tell(problem, f"error: loaded code raised {message_of(problem)}", traceback=options.debug)
+        return NOT_MEASURED
     return code
 
 
-def _tell(problem: Exception, what: str, *, traceback: bool) -> None:
+def _tell(problem: BaseException, what: str, *, traceback: bool) -> None:
     import traceback as tracebacks
 
     from harness import secrets
@@ -78,8 +91,8 @@ def parser() -> argparse.ArgumentParser:
     whole = argparse.ArgumentParser(
         prog="retrieval-bench",
         description="Measure retrievers side by side: ranking quality and latency.",
-        epilog="exit codes: 0 fine, 1 regression, 2 bad input, 3 could not judge, 70 a bug, "
-        "130 interrupted",
+        epilog="exit codes: 0 done and nothing got worse, 1 regression or missed published number, "
+        "2 bad input, 3 undecided, 4 nothing could be measured, 70 a bug, 130 interrupted",
     )
     whole.add_argument("--version", action="version", version=f"retrieval-bench {__version__}")
     commands = whole.add_subparsers(title="commands", metavar="COMMAND", required=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.cli.console import (
     INTERRUPTED,
-    NOT_JUDGED,
+    NOT_MEASURED,
     OK,
     add_format,
     output_kept_clean,
@@ -77,17 +77,18 @@ def _searched_once(options: argparse.Namespace, *, every_query: bool = False) ->
 
 def _submit(options: argparse.Namespace) -> int:
     from harness.cli.scoring import read_ids
+    from harness.foreign import WorkingFolder
     from harness.report.submission_tables import submission_tables
     from harness.result_file import check_new_file
     from harness.standalone import load_rule
     from harness.submission import read_threshold, submit
 
     threshold = read_threshold(options.threshold)
-    rule = load_rule(options.messages)
     dev_ids = None if options.dev is None else read_ids(options.dev)
     if options.out is not None:
         check_new_file(options.out)
-    with output_kept_clean(), reporter() as told:
+    with WorkingFolder().lent(), output_kept_clean(), reporter() as told:
+        rule = load_rule(options.messages)
         experiment = _searched_once(options, every_query=True)
         made = submit(
             experiment, messages=rule, threshold=threshold, dev_ids=dev_ids, reporter=told
@@ -98,7 +99,7 @@ def _submit(options: argparse.Namespace) -> int:
     show(options, {**made.as_dict(), "out": out}, lambda: submission_tables(made, out))
     if made.counts.failed == made.counts.lines:
         say("retrieval-bench: every search failed: the submission holds empty lists only")
-        return NOT_JUDGED
+        return NOT_MEASURED
     return OK
 
 
@@ -131,6 +132,7 @@ def add_qa(commands: Any) -> None:
 def _qa(options: argparse.Namespace) -> int:
     from harness.config import inline_config
     from harness.errors import ConfigError
+    from harness.foreign import WorkingFolder
     from harness.question_answering import answer_questions
     from harness.reading import ReadingInterrupted, reader_from
     from harness.report.qa_tables import qa_tables
@@ -142,7 +144,7 @@ def _qa(options: argparse.Namespace) -> int:
     reader = None
     if options.out is not None:
         check_new_file(options.out)
-    with output_kept_clean(), reporter() as told:
+    with WorkingFolder().lent(), output_kept_clean(), reporter() as told:
         if options.reader is not None:
             params = inline_config({"target": options.reader}, options.reader_set).params
             reader = reader_from(options.reader, params)
@@ -159,7 +161,7 @@ def _qa(options: argparse.Namespace) -> int:
     n = len(experiment.queries)
     if n in result.failed:
         say("retrieval-bench: nothing could be judged: every search or every reading failed")
-        return NOT_JUDGED
+        return NOT_MEASURED
     return OK
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.cli.console import INTERRUPTED, NOT_JUDGED, OK, output_kept_clean, reporter, show
+from harness.cli.console import INTERRUPTED, NOT_MEASURED, OK, output_kept_clean, reporter, show
 from harness.cli.measuring import (
     add_measuring,
     add_retriever,
@@ -135,7 +135,7 @@ def _tutorial(experiment: Any, options: argparse.Namespace) -> int:
     name, data = experiment.candidates[0].name, experiment.dataset.name
     document = {"retriever": name, "dataset": data, "k": options.k, "latency_ms": found.as_dict()}
     show(options, document, lambda: [tutorial_table(name, data, options.k, found)])
-    return OK if found.n else NOT_JUDGED
+    return OK if found.n else NOT_MEASURED
 
 
 def _cold(options: argparse.Namespace, run: Run) -> Any:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.cli.console import NOT_JUDGED, OK, output_kept_clean, say, show
+from harness.cli.console import NOT_MEASURED, OK, output_kept_clean, say, show
 from harness.cli.measuring import add_measuring, draw, dry_run, exit_code, measured, protocol_of
 
 if TYPE_CHECKING:
@@ -131,8 +131,9 @@ def judged(comparison: Comparison) -> int:
 
     unjudged = {Verdict.NOT_COMPARABLE, Verdict.MISSING}
     if all(delta.verdict in unjudged for delta in comparison.deltas):
-        say("retrieval-bench: none of these runs can be compared with another")
-        return NOT_JUDGED
+        why = "; ".join(dict.fromkeys(delta.reason for delta in comparison.deltas if delta.reason))
+        say(f"retrieval-bench: none of these runs can be compared with another: {why}")
+        return NOT_MEASURED
     return OK
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from harness.report.table import Table
 
-OK, REGRESSION, BAD_INPUT, NOT_JUDGED, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
+OK, REGRESSION, BAD_INPUT, UNDECIDED, NOT_MEASURED, BUG, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
 """Exit codes, each with one meaning; see :mod:`harness.cli`."""
 
 FORMATS = ("table", "json", "markdown", "latex", "csv")
@@ -101,10 +101,12 @@ def output_kept_clean() -> Iterator[None]:
 
 def say(text: str) -> None:
     """Tell the user something that is no result."""
+    from harness.figures import visible
+
     if sys.stderr is None:  # closed by the caller
         return
     with suppress(OSError):  # nobody reads it
-        sys.stderr.write(text + "\n")
+        sys.stderr.write(visible(text, keep="\n\t") + "\n")
         sys.stderr.flush()
 
 

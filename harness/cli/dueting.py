@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from harness.cli.console import (
     INTERRUPTED,
-    NOT_JUDGED,
+    NOT_MEASURED,
     OK,
     REGRESSION,
+    UNDECIDED,
     add_format,
     output_kept_clean,
     reporter,
@@ -119,14 +120,14 @@ def _duet(options: argparse.Namespace) -> int:
 
 
 def exit_code(result: DuetResult) -> int:
-    """Of a duet: 0, 1 or 3 as its verdict says, 130 when it was interrupted undecided."""
+    """Of a duet: 0, 1, 3 or 4 as its verdict says, 130 when it was interrupted undecided."""
     word = result.word
     if word == "FAIL":
         return REGRESSION
     if result.interrupted:
         say("retrieval-bench: interrupted before it was decided")
         return INTERRUPTED
-    return OK if word == "PASS" else NOT_JUDGED
+    return {"PASS": OK, "INCONCLUSIVE": UNDECIDED}.get(word, NOT_MEASURED)
 
 
 def _protocol(options: argparse.Namespace) -> DuetProtocol:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.cli.console import NOT_JUDGED, OK, add_format, how_many, say, show
+from harness.cli.console import NOT_MEASURED, OK, add_format, how_many, say, show
 
 if TYPE_CHECKING:
     from harness.diff import Explanation
@@ -90,7 +90,7 @@ def _diff(options: argparse.Namespace) -> int:
     )
     if not explanation.query_ids:
         say("retrieval-bench: nothing could be judged: no query was evaluated")
-        return NOT_JUDGED
+        return NOT_MEASURED
     return OK
 
 

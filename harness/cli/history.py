@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.cli.console import NOT_JUDGED, OK, add_format, how_many, put, say, show
+from harness.cli.console import NOT_MEASURED, OK, add_format, how_many, put, say, show
 
 if TYPE_CHECKING:
     from harness.history import Subject
@@ -93,7 +93,7 @@ def _history(options: argparse.Namespace) -> int:
         show(options, document, lambda: history_tables(chosen, found, notes))
     if not chosen:
         _say_nothing_there(options, found)
-        return NOT_JUDGED
+        return NOT_MEASURED
     return OK
 
 
@@ -219,7 +219,7 @@ def _benchmark(options: argparse.Namespace, chosen: Sequence[Subject], found: Fo
         say(f"retrieval-bench: the newest run has no {options.what} to show")
     else:
         _say_nothing_there(options, found)
-    return NOT_JUDGED
+    return NOT_MEASURED
 
 
 def _say_nothing_there(options: argparse.Namespace, found: Found) -> None:

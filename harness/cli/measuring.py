@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.cli.console import (
     INTERRUPTED,
-    NOT_JUDGED,
+    NOT_MEASURED,
     OK,
     add_format,
     output_kept_clean,
@@ -85,8 +85,15 @@ def _plan(experiment: Any) -> dict[str, Any]:
         "warm_up_seconds_at_most": experiment.protocol.warm_up_s,
         "calls_at_least": calls.total * calls.launches * len(names),
         "calls_at_most": None if most is None else most * calls.launches * len(names),
+        "not_checked": [*map(_not_asked, experiment.candidates), "where the run would be saved"],
         "warnings": list(experiment.dataset.warnings),
     }
+
+
+def _not_asked(candidate: Any) -> str:
+    if candidate.retriever.capabilities.external:
+        return f"{candidate.name} was built, not asked: whether it answers"
+    return f"{candidate.name} was built, and has indexed nothing: whether it can"
 
 
 def exit_code(runs: Sequence[Run]) -> int:
@@ -97,7 +104,7 @@ def exit_code(runs: Sequence[Run]) -> int:
     unjudged = [run for run in runs if not answered(run)]
     for run in unjudged:
         say(f"retrieval-bench: nothing could be judged of {run.name}: no evaluated query answered")
-    return NOT_JUDGED if unjudged else OK
+    return NOT_MEASURED if unjudged else OK
 
 
 def answered(run: Run) -> bool:

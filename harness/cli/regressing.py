@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.cli.console import (
     INTERRUPTED,
-    NOT_JUDGED,
+    NOT_MEASURED,
     OK,
     add_format,
     output_kept_clean,
@@ -252,6 +252,7 @@ def _kept(run: Run) -> str | None:
 
 def _stored(today: Today, run: Run, options: argparse.Namespace, *, force: bool) -> int:
     """Write the baseline and show what it changes."""
+    from harness.comparability import nothing_can_differ
     from harness.regress.baseline import latency_of, quality_of
     from harness.regress.quality import why_failing
     from harness.regress.storing import store
@@ -260,13 +261,14 @@ def _stored(today: Today, run: Run, options: argparse.Namespace, *, force: bool)
     if run.summary["status"] == "partial":
         return _interrupted()
     quality, latency = quality_of(run, today.given), latency_of(run, today.given)
-    if why := why_failing(quality):
+    fixed = [nothing_can_differ([run], metric) for metric in run.evaluation.metrics]
+    if why := why_failing(quality) or (fixed[0] if fixed and all(fixed) else ""):
         say(
             f"retrieval-bench: {why}: there is nothing to keep, since nothing could be judged by it"
         )
         for warning in run.summary["warnings"]:
             say(f"  warning: {warning}")
-        return NOT_JUDGED
+        return NOT_MEASURED
     stored = store(today.places, quality, latency, force=force)
     document = {
         "schema_version": 1,

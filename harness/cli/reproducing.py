@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from harness.cli.console import (
-    NOT_JUDGED,
+    NOT_MEASURED,
     OK,
     REGRESSION,
     add_format,
@@ -66,5 +66,5 @@ def _reproduce(options: argparse.Namespace) -> int:
             f"{DATA_FOLDER}=path/to/data"
         )
         say(f"retrieval-bench: nothing could be measured: {why}")
-        return NOT_JUDGED
+        return NOT_MEASURED
     return OK

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.cli.console import NOT_JUDGED, OK, add_format, say, show
+from harness.cli.console import NOT_MEASURED, OK, add_format, say, show
 
 if TYPE_CHECKING:
     from harness.scorecard import Truth
@@ -135,10 +135,10 @@ def _evaluate(options: argparse.Namespace) -> int:
     )
     if not card.matched:
         say("retrieval-bench: nothing could be judged: the judgements know no query of the run")
-        return NOT_JUDGED
+        return NOT_MEASURED
     if not card.scored.counts.evaluated and card.abstention is None:
         say("retrieval-bench: nothing could be judged: no query counts")
-        return NOT_JUDGED
+        return NOT_MEASURED
     return OK
 
 
@@ -158,7 +158,7 @@ def _audit(options: argparse.Namespace) -> int:
     show(options, result.as_dict(), lambda: audit_tables(result))
     if all(cell.mean is None for row in result.rows for cell in row.cells):
         say("retrieval-bench: nothing could be judged under any convention")
-        return NOT_JUDGED
+        return NOT_MEASURED
     return OK
 
 
@@ -192,7 +192,7 @@ def _reader(options: argparse.Namespace) -> int:
     )
     if not result.counts.counted:
         say("retrieval-bench: nothing could be judged: no question counts")
-        return NOT_JUDGED
+        return NOT_MEASURED
     return OK
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from harness.cli.console import (
     INTERRUPTED,
-    NOT_JUDGED,
+    NOT_MEASURED,
     OK,
-    REGRESSION,
+    UNDECIDED,
     add_format,
     output_kept_clean,
     reporter,
@@ -58,8 +58,10 @@ def _selftest(options: argparse.Namespace) -> int:
     if found.interrupted:
         return INTERRUPTED
     if found.false_alarms or found.missed:
-        return REGRESSION
+        say("retrieval-bench: the duet failed its check on this machine: trust none of it there")
+        return UNDECIDED
     if found.unable:
         say(f"retrieval-bench: {found.unable}: this machine is too busy to judge")
-        return NOT_JUDGED
+        measured = any(result.launched for one in found.played for result in one.results)
+        return UNDECIDED if measured else NOT_MEASURED
     return OK

@@ -70,6 +70,7 @@ def add_tune(commands: Any) -> None:
 
 def _tune(options: argparse.Namespace) -> int:
     from harness.errors import ConfigError
+    from harness.foreign import WorkingFolder
     from harness.report.tuning_tables import tuning_tables
     from harness.tuning.config_file import write_config
     from harness.tuning.tune import Asked, tuned
@@ -84,7 +85,7 @@ def _tune(options: argparse.Namespace) -> int:
     names = ("k", "metric", "folds", "repeats", "seed", "sample", "margin")
     given = {name: getattr(options, name) for name in names}
     asked = Asked(**{name: value for name, value in given.items() if value is not None})
-    with output_kept_clean(), reporter() as told:
+    with WorkingFolder().lent(), output_kept_clean(), reporter() as told:
         found = tuned(
             options.retriever,
             options.dataset,

@@ -21,7 +21,8 @@ from harness.data.config import (
 from harness.data.faults import Faults, reporting
 from harness.data.irds import PREFIX, is_irds, load_irds
 from harness.data.source import Files, Found, Source
-from harness.errors import ConfigError, HarnessError, PluginError, near_names
+from harness.errors import ConfigError, PluginError, near_names
+from harness.foreign import foreign_code, message_of
 from harness.types import Dataset
 
 
@@ -145,15 +146,15 @@ def _from_plugin(target: str, split: str) -> Dataset:
     function = plugins.resolve("dataset", target)
     if not callable(function):
         raise PluginError(f"dataset {target!r} is no function", accepted="a function of the split")
-    try:
-        made = function(split)
-    except HarnessError:
-        raise
-    except Exception as problem:
-        raise PluginError(
-            f"dataset {target!r} failed with {type(problem).__name__}: {problem}",
+
+    def failed(problem: BaseException) -> PluginError:
+        return PluginError(
+            f"dataset {target!r} failed with {message_of(problem)}",
             accepted="a function called as function(split) that gives a Dataset",
-        ) from problem
+        )
+
+    with foreign_code(failed):
+        made = function(split)
     if not isinstance(made, Dataset):
         raise PluginError(
             f"dataset {target!r} gave {type(made).__name__}",

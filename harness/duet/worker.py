@@ -52,13 +52,14 @@ def main() -> int:
         side = _Side(spec)
         _say(answers, _filled())
         side.index()
-    except Exception as problem:
+    except BaseException as problem:  # also SystemExit: whoever asked wants an answer
         _say(answers, _described(problem) | _filled())
         return 1
     try:
         _answer(side, told, answers)
     finally:
-        side.retriever.close()
+        with suppress(BaseException):  # what it measured is handed over
+            side.retriever.close()
     return 0
 
 
@@ -183,7 +184,7 @@ class _Side:
                 start = clock()
                 search(query, k)
                 stop = clock()
-            except Exception:
+            except BaseException:  # also SystemExit: it must not end the measurement
                 times[at] = FAILED
             else:
                 times[at] = stop - start
@@ -194,7 +195,7 @@ class _Side:
         try:
             found = self.retriever.search(self.queries[number], self.k)
             text = "\n".join(str(doc_id) for doc_id in getattr(found, "doc_ids", found))
-        except Exception as problem:
+        except BaseException as problem:
             text = f"failed\n{type(problem).__name__}"
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "big")
 
@@ -234,7 +235,7 @@ def _files() -> list[str]:
     return sorted({*tops.values(), *(f for top in parts.keys() - tops.keys() for f in parts[top])})
 
 
-def _described(problem: Exception) -> dict[str, Any]:
+def _described(problem: BaseException) -> dict[str, Any]:
     """An error in words, without secrets."""
     known = type(problem).__module__ == "harness.errors"
     text = str(problem) if known else "".join(traceback.format_exception_only(problem)).strip()

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.errors import ContractError, HarnessError
+from harness.foreign import end_if_forked, message_of
 from harness.measure.clock import clock_warnings
 from harness.measure.deadline import Deadline, QueryTimeoutError, deadline
 from harness.measure.noise import NoiseRecorder
@@ -298,14 +299,13 @@ class _Recorder:
             except BaseException as problem:  # also SystemExit: it must not end the measurement
                 stop = clock()
                 timer.disarm()
-                if os.getpid() != self.pid:
-                    raise  # a process that the retriever forked has no business here
                 notes = getattr(problem, "__notes__", ())
-                failure = "; ".join([f"{type(problem).__name__}: {problem}", *notes])
+                failure = "; ".join([message_of(problem), *notes])
         except QueryTimeoutError:  # also when it comes while another exception is handled
             stop = clock()
             timer.disarm()
             failure = timer.complaint
+        end_if_forked(self.pid)
         elapsed = 0 if start is None or stop is None else stop - start
         if failure is None and timer.exceeded(elapsed):
             failure = timer.complaint

@@ -71,9 +71,9 @@ class Regression:
 
     @property
     def code(self) -> int:
-        """0 fine, 1 a regression, 3 could not judge, 130 interrupted."""
+        """0 fine, 1 a regression, 3 undecided, 4 not measured, 130 interrupted."""
         if not self.verdicts:
-            return 3
+            return 4
         codes = {_code(verdict, self.policy.undecided) for verdict in self.verdicts}
         if 1 in codes:
             return 1
@@ -107,4 +107,4 @@ def _code(verdict: Verdict, undecided: Undecided) -> int:
         return 1
     if verdict is Verdict.UNDECIDED:
         return {Undecided.PASS: 0, Undecided.FAIL: 1, Undecided.INCONCLUSIVE: 3}[undecided]
-    return 0 if verdict in (Verdict.EQUIVALENT, Verdict.BETTER) else 3
+    return 0 if verdict in (Verdict.EQUIVALENT, Verdict.BETTER) else 4

@@ -12,7 +12,7 @@ could be in question. Otherwise the paired test decides; decision record 0035 sa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -172,9 +172,16 @@ def incomparable(
 
 
 def judge_quality(
-    before: QualityBaseline, now: QualityBaseline, limits: Mapping[Metric, float]
+    before: QualityBaseline,
+    now: QualityBaseline,
+    limits: Mapping[Metric, float],
+    fixed: Mapping[Metric, str] | None = None,
 ) -> QualityResult:
-    """Every metric of ``limits`` on the queries of both, which :func:`incomparable` finds equal."""
+    """Every metric of ``limits`` on the queries of both, which :func:`incomparable` finds equal.
+
+    Args:
+        fixed: metrics on which no two rankings could differ -> why.
+    """
     if set(before.queries) != set(now.queries) or before.evaluated != now.evaluated:
         return not_measured(limits, "other queries were finished", Verdict.NOT_COMPARABLE)
     unanswered = sum(FAILED == now.ranking(q) != before.ranking(q) for q in now.queries)
@@ -185,7 +192,8 @@ def judge_quality(
     if not failing and (then := why_failing(before)):
         failing = f"in the baseline {then}"
     changed = _changed(before, now)
-    missing = {m: why for m in limits if (why := _why_missing(str(m), before, now))}
+    cannot = {m: _why_missing(str(m), before, now) or (fixed or {}).get(m, "") for m in limits}
+    missing = {metric: why for metric, why in cannot.items() if why}
     known = [m for m in limits if m not in missing]
     tested = _tested(before, now, {m: limits[m] for m in known}) if changed else {}
     gates = []
@@ -205,9 +213,11 @@ def judge_quality(
         # Whether its values would have fallen is not known, also where they were 0 before.
         why = f"{counted(unanswered, 'query')} that had an answer failed"
     if why:
+        worse = _worse_where_answered(before, now, {m: limits[m] for m in known})
         gates = [
             gate
-            if gate.verdict in (Verdict.WORSE, Verdict.MISSING)
+            if gate.verdict is Verdict.MISSING
+            or (gate.verdict is Verdict.WORSE and gate.metric in worse)
             else replace(gate, verdict=Verdict.MISSING, queries_needed=None, reason=why)
             for gate in gates
         ]
@@ -253,17 +263,29 @@ def _changed(before: QualityBaseline, now: QualityBaseline) -> list[ChangedQuery
     return sorted(found, key=lambda one: (-one.largest_drop, one.query_id))
 
 
-def _tested(
+def _worse_where_answered(
     before: QualityBaseline, now: QualityBaseline, limits: Mapping[Metric, float]
+) -> set[str]:
+    """Metrics that are worse also without the queries that failed: a drop that only these make says
+    nothing of the rankings."""
+    answered = [q for q in now.evaluated if FAILED not in (before.ranking(q), now.ranking(q))]
+    found = _tested(before, now, limits, answered) if answered else {}
+    return {name for name, gate in found.items() if gate.verdict is Verdict.WORSE}
+
+
+def _tested(
+    before: QualityBaseline,
+    now: QualityBaseline,
+    limits: Mapping[Metric, float],
+    queries: Sequence[str] | None = None,
 ) -> dict[str, QualityGate]:
+    """The paired test of each metric on ``queries``; None = on all that are evaluated."""
     if not limits:
         return {}
     names = [str(metric) for metric in limits]
+    queries = now.evaluated if queries is None else queries
     values = np.stack(
-        [
-            np.column_stack([one.values(name, now.evaluated) for name in names])
-            for one in (before, now)
-        ]
+        [np.column_stack([one.values(name, queries) for name in names]) for one in (before, now)]
     )
     found = paired_tests(values, [(0, 1)])
     p = holm(found.p[0])

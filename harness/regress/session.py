@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
+from harness.comparability import nothing_can_differ
 from harness.errors import ConfigError, RecordError
 from harness.experiment import Experiment
 from harness.git import why_no_commit
@@ -182,7 +183,8 @@ class Today:
                 advice.append(of_quality.remedy)
             else:
                 now = quality_of(run, self.given)
-                quality_result = quality.judge_quality(before, now, policy.quality)
+                fixed = {m: why for m in policy.quality if (why := nothing_can_differ([run], m))}
+                quality_result = quality.judge_quality(before, now, policy.quality, fixed)
                 advice += self._about_quality(quality_result)
         if policy.latency:
             source = _source(of_quality, of_latency, when)

@@ -8,11 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from harness.answered import Answered
 from harness.comparison import Board, Comparison, DatasetComparison
 from harness.errors import counted
 from harness.figures import (
     interval_of,
     ms_text,
+    p_text,
     quality_text,
     seconds_text,
     short_ms,
@@ -243,6 +245,11 @@ def differences_table(comparison: Comparison, group: DatasetComparison, metric: 
             f"equivalent, small: shown to differ by less than {comparison.margin:g} (two one-sided "
             "tests, Holm)"
         )
+    if any(delta.answered is not None for delta in shown):
+        notes.append(
+            "both answered: the same without the queries that failed on either side; where that "
+            "changes the verdict, the verdict rests on failures and is undecided"
+        )
     if any(delta.queries_needed is not None for delta in shown):
         notes.append("~n more: queries that would decide it with 80 % power")
     if len(shown) < len(deltas):
@@ -263,9 +270,12 @@ def wide_differences_table(
     """As :func:`differences_table`, a row for each pair and a column for each figure; all pairs."""
     deltas = group.of(metric)
     tests = sorted({name for delta in deltas for name in delta.tests})
+    failed = any(delta.answered is not None for delta in deltas)
     columns = [
         "pair", "difference", "low", "high", "d", "won", "tied", "lost", "p (Holm)",
-        *(f"p {name} (Holm)" for name in tests), "verdict", "more queries",
+        *(f"p {name} (Holm)" for name in tests),
+        *(("both answered", "difference there", "low there", "high there") if failed else ()),
+        "verdict", "more queries",
     ]  # fmt: skip
     explained = differences_table(comparison, group, metric)
     notes = [
@@ -274,17 +284,22 @@ def wide_differences_table(
             "interval; the verdict speaks of the first"
         ),
         "d: mean difference over the standard deviation; won, tied, lost: queries",
-        *(n for n in explained.notes if n.startswith(("p:", "equivalent"))),
+        *(n for n in explained.notes if n.startswith(("p:", "equivalent", "both answered"))),
         "more queries: so many more would decide it with 80 % power",
     ]
-    rows = [_wide_row(delta, tests) for delta in deltas]
+    rows = [_wide_row(delta, tests, failed=failed) for delta in deltas]
     return Table(explained.title, columns, rows, (), notes, words=(0, len(columns) - 2))
 
 
-def _wide_row(delta: Delta, tests: Sequence[str]) -> list[str]:
+def _wide_row(delta: Delta, tests: Sequence[str], *, failed: bool) -> list[str]:
     cells = DifferenceCells.of(delta, tests, nothing="")
     low, high = map(signed, delta.ci95) if delta.ci95 else ("", "")
     verdict = delta.verdict.value + (", small" if delta.small else "")
+    there = ["", "", "", ""] if failed else []
+    if (answered := delta.answered) is not None:
+        ends = map(signed, answered.ci95) if answered.ci95 else ("", "")
+        difference = "" if answered.difference is None else signed(answered.difference)
+        there = [f"{answered.n:,}", difference, *ends]
     return [
         f"{delta.b} - {delta.a}",
         cells.difference,
@@ -294,7 +309,8 @@ def _wide_row(delta: Delta, tests: Sequence[str]) -> list[str]:
         *cells.counts,
         cells.p,
         *cells.tests,
-        f"{verdict} ({delta.reason})" if delta.difference is None else verdict,
+        *there,
+        f"{verdict} ({delta.reason})" if delta.reason else verdict,
         "" if delta.queries_needed is None else f"{delta.queries_needed:,}",
     ]
 
@@ -308,11 +324,13 @@ def _difference_rows(delta: Delta, tests: Sequence[str], split: bool) -> list[li
     below = ""
     if delta.difference is None:
         below = f"({delta.reason})"
+    elif delta.rests_on_failures:
+        below = "rests on failures"
     elif delta.queries_needed is not None:
         below = f"~{delta.queries_needed:,} more"
     elif delta.small:
         below = "small"
-    return [
+    rows = [
         [pair[0], cells.difference, cells.effect, cells.p, *more[0], delta.verdict.value],
         [
             pair[1],
@@ -322,6 +340,21 @@ def _difference_rows(delta: Delta, tests: Sequence[str], split: bool) -> list[li
             *more[1],
             below,
         ],
+    ]
+    if delta.answered is not None:
+        rows += _answered_rows(delta.answered, len(more[0]))
+    return rows
+
+
+def _answered_rows(found: Answered, tests: int) -> list[list[str]]:
+    """The same difference on the queries that both answered."""
+    blank = [""] * tests
+    p = "-" if found.p_adjusted is None else p_text(found.p_adjusted)
+    difference = "-" if found.difference is None else signed(found.difference)
+    interval = interval_of(found.ci95, lambda value: f"{value:+.3f}")
+    return [
+        [" both answered", difference, "", p, *blank, found.verdict.value],
+        [f" {counted(found.n, 'query')}", interval, "", "", *blank, ""],
     ]
 
 

@@ -156,7 +156,8 @@ def plan_table(document: Mapping[str, Any]) -> Table:
             *at_most,
         ],
         notes=[
-            "every part was built and checked; indexing starts with a real run",
+            "checked: configs with their parameters, the dataset; every retriever was built",
+            *(f"not checked: {what}" for what in document["not_checked"]),
             *([until] if most is None else []),
             *(f"warning: {warning}" for warning in document["warnings"]),
         ],

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness import plugins
 from harness.config import RetrieverConfig, inline_config
 from harness.errors import ConfigError, ContractError, HarnessError, counted
 from harness.experiment import Reporter
+from harness.foreign import foreign_code, innermost, message_of
 from harness.measure.protocol import Protocol
 from harness.measure.threads import search_threads
 from harness.metrics import Judgements, Metric, judge
@@ -275,22 +275,23 @@ def _corpus(retriever: Retriever, data: Dataset) -> _Corpus:
 @contextmanager
 def _told(where: str) -> Iterator[None]:
     """What fails inside is told with its place; nothing that a retriever does ends the process."""
+
+    def unanswered(problem: BaseException) -> ContractError:
+        return ContractError(
+            message_of(problem),
+            where=", ".join(filter(None, [where, innermost(problem)])),
+            accepted="an answer to every query: a setting that fails cannot be judged",
+            fix="correct the retriever or the grid; --debug shows the traceback",
+        )
+
     try:
-        yield
+        with foreign_code(unanswered):
+            yield
     except HarnessError as problem:
         if where not in problem.where:
             problem.where = "; ".join(part for part in (where, problem.where) if part)
             problem.args = (problem.render(),)
         raise
-    except KeyboardInterrupt:
-        raise
-    except BaseException as problem:
-        raise ContractError(
-            f"{type(problem).__name__}: {problem}",
-            where=", ".join(filter(None, [where, plugins.innermost(problem)])),
-            accepted="an answer to every query: a setting that fails cannot be judged",
-            fix="correct the retriever or the grid; --debug shows the traceback",
-        ) from problem
 
 
 def _cannot_be_built(

@@ -13,6 +13,7 @@ from harness.config import RetrieverConfig, inline_config, load_retriever_config
 from harness.data import load_dataset
 from harness.errors import ConfigError, DataError, counted
 from harness.experiment import Reporter, Silent
+from harness.foreign import WorkingFolder
 from harness.measure.protocol import Protocol
 from harness.measure.threads import prepare_environment
 from harness.metrics import Metric, default_metrics, parse_metric
@@ -73,17 +74,18 @@ def tune(
     """
     asked = Asked(k, metric, folds, repeats, seed, sample, margin)
     destination = None if out is None else Path(out)
-    found = tuned(
-        retriever,
-        dataset,
-        asked,
-        split=split,
-        dev=dev,
-        grid=grid,
-        overrides=overrides,
-        out=destination,
-        reporter=reporter,
-    )
+    with WorkingFolder().lent():
+        found = tuned(
+            retriever,
+            dataset,
+            asked,
+            split=split,
+            dev=dev,
+            grid=grid,
+            overrides=overrides,
+            out=destination,
+            reporter=reporter,
+        )
     if destination is not None:
         write_config(destination, found)
     return found
@@ -247,6 +249,13 @@ class _Queries:
         """
         data = dataset if isinstance(dataset, Dataset) else load_dataset(dataset, split)
         held_out = _by_id(data.evaluated)
+        if held_out and len(data.without_relevant) == len(held_out):
+            raise DataError(
+                f"nothing can be compared in split {data.split!r}: no evaluated query has a "
+                "relevant document",
+                accepted="judgements of which some are 1 or more",
+                fix="choose another --split, or judge some documents as relevant",
+            )
         if dev is None:
             n = len({_group(query) for query in held_out})
             if n < folds:

@@ -225,7 +225,7 @@ class TestSubmit:
         (project / "own.yaml").write_text(
             "name: own\ntarget: callable\nparams: {function: own.py:nothing}\n", encoding="utf-8"
         )
-        assert run("submit", "--retriever", "own.yaml", "--threshold", "none") == 3
+        assert run("submit", "--retriever", "own.yaml", "--threshold", "none") == 4
         assert "empty: the search FAILED" in run.out
         assert "every search failed" in run.err
 

@@ -98,7 +98,16 @@ class TestBench:
         assert code == 0
         document = json.loads(run.out)
         assert document["measured_calls"] + document["warm_up_calls_at_most"] == 30
+        assert document["not_checked"][0].startswith("own was built, and has indexed nothing")
         assert nothing_written(project)
+
+    def test_a_dry_run_says_that_a_service_was_not_asked(self, project: Path, run: Command) -> None:
+        code = run(
+            *("bench", "--retriever", "callable", "--dataset", "data", "--dry-run"),
+            *("--set", "function=own:answer"),
+        )
+        assert code == 0
+        assert "not checked: callable was built, not asked: whether it answers" in run.out
 
     def test_max_calls_is_kept(self, project: Path, run: Command) -> None:
         (project / "counting.py").write_text(
@@ -139,7 +148,7 @@ class TestBench:
         )
         for name in [n for n in sys.modules if n.startswith("_harness_file_")]:
             del sys.modules[name]
-        assert run("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK) == 3
+        assert run("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK) == 4
         assert "nothing could be judged" in run.err
 
 
@@ -171,9 +180,9 @@ class TestCompare:
         with (project / "data/corpus.jsonl").open("a", encoding="utf-8") as file:
             file.write('{"_id": "d9", "text": "new"}\n')
         run("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK, "--out", "two")
-        assert run("compare", "one", "two") == 3
+        assert run("compare", "one", "two") == 4
         assert "NOT COMPARABLE: these runs are on 2 datasets or splits" in run.out
-        assert run("compare", "one", "two", "--format", "json") == 3
+        assert run("compare", "one", "two", "--format", "json") == 4
         rows = json.loads(run.out)["comparisons"]
         assert {row["verdict"] for row in rows} == {"not comparable"}
         assert rows[0]["reason"] == "different dataset fingerprint"
@@ -402,7 +411,7 @@ class TestRetrieversThatMisbehave:
     @pytest.mark.slow
     def test_one_that_leaves_the_process_does_not_decide_the_exit_code(self, project: Path) -> None:
         code, _, err = self.bench("Leaving")
-        assert code == 3
+        assert code == 4
         assert "nothing could be judged" in err
         code, _, err = self.bench("LeavingEarly")
         assert code == 2
@@ -412,8 +421,8 @@ class TestRetrieversThatMisbehave:
     def test_a_mistake_after_the_measurement_does_not_cost_it(self, project: Path) -> None:
         code, out, err = self.bench("Unfriendly")
         assert code == 0, err
-        assert "health() of Unfriendly failed with RuntimeError('no health today')" in out
-        assert "close() of retriever 'Unfriendly' failed" in err
+        assert "health() of Unfriendly failed with RuntimeError: no health today" in out
+        assert "close() of Unfriendly failed" in err
         assert (only_run(project) / "summary.json").exists()
 
     @pytest.mark.slow

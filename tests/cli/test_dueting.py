@@ -54,12 +54,15 @@ def test_a_slower_side_ends_with_one(sides: FakeSides, run: Command) -> None:
     assert json.loads(Path("here/duet.json").read_text(encoding="utf-8"))["verdict"] == "FAIL"
 
 
-def test_what_is_not_decided_or_not_measured_ends_with_three(
+def test_not_decided_ends_with_three_and_not_measured_with_four(
     sides: FakeSides, run: Command
 ) -> None:
-    assert run(*A_AND_B, "--most", "1e-9") == 3
-    sides.facts["b"] = {"fingerprint": "other"}
+    sides.layout = 0.5  # nothing can be seen in this
     assert run(*A_AND_B) == 3
+    assert "INCONCLUSIVE" in run.out
+    assert run(*A_AND_B, "--most", "1e-9") == 4
+    sides.facts["b"] = {"fingerprint": "other"}
+    assert run(*A_AND_B) == 4
     assert "NOT MEASURED" in run.out
     assert "other fingerprint" in run.out
 
@@ -114,7 +117,7 @@ def test_only_the_limits_that_were_asked_for_are_judged(sides: FakeSides, run: C
 
 
 def test_a_limit_that_cannot_be_judged_is_no_pass(sides: FakeSides, run: Command) -> None:
-    assert run(*A_AND_B, "--limit", "p50=3%", "p95=8%") == 3
+    assert run(*A_AND_B, "--limit", "p50=3%", "p95=8%") == 4
     assert "p95 takes 200 queries, here 60" in run.out
     sides.slower["b"] = lambda launch, query: 1.2
     assert run(*A_AND_B, "--limit", "p50=3%", "p95=8%") == 1
@@ -164,7 +167,7 @@ def test_a_revision_outside_of_a_repository_is_told(sides: FakeSides, run: Comma
 @pytest.mark.slow
 def test_real_processes_of_the_users_own_retriever(project: Path, run: Command) -> None:
     words = ("--dataset", "data", "--seconds", "0.01", "--limit", "p50=5000%")
-    assert run("duet", "--a", "own.yaml", "--b", "own.py:Foreign", *words) == 3
+    assert run("duet", "--a", "own.yaml", "--b", "own.py:Foreign", *words) == 4
     assert "takes 10 queries, here 4" in run.out
 
 
@@ -221,8 +224,9 @@ def test_selftest_with_a_false_alarm_is_red(
     sides: FakeSides, run: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("harness.duet.controller.overall", lambda gates: Verdict.WORSE)
-    assert run("selftest", "--dataset", "data", "--time", "0.1") == 1
+    assert run("selftest", "--dataset", "data", "--time", "0.1") == 3
     assert "false alarms: 1 of 1" in run.out
+    assert "failed its check" in run.err
 
 
 def test_selftest_refuses_no_time(run: Command) -> None:
@@ -232,7 +236,7 @@ def test_selftest_refuses_no_time(run: Command) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 def test_selftest_that_finds_nothing_is_red(sides: FakeSides, run: Command) -> None:
-    assert run("selftest", "--dataset", "data", "--time", "0.1") == 1
+    assert run("selftest", "--dataset", "data", "--time", "0.1") == 3
     assert "missed: 1 of 1 duets with extra work beyond the limit" in run.out
 
 

@@ -88,7 +88,7 @@ def test_a_retriever_is_found_by_its_file_and_its_duets_by_the_name_in_it(
         assert "mine on tiny: 1 duet\n" in run.out
     assert run("history", "--retriever", "mine", "--no-pictures") == 0
     assert "mine on tiny: 2 runs" in run.out
-    assert run("history", "--retriever", "elsewhere/other.yaml", "--no-pictures") == 3
+    assert run("history", "--retriever", "elsewhere/other.yaml", "--no-pictures") == 4
 
 
 @pytest.mark.parametrize("given", ["my/tiny", "./my/../my/tiny", "tiny"])
@@ -99,7 +99,7 @@ def test_a_dataset_is_found_by_its_folder(project: Path, run: Command, given: st
     assert f"bm25 on tiny: {6 if given == 'tiny' else 2} runs" in run.out
     assert "bm25 on tiny: 1 duet" in run.out
     assert "duet --retriever bm25 --dataset my/tiny --rev-a" in run.out
-    assert run("history", "--dataset", "my/other", "--no-pictures") == 3
+    assert run("history", "--dataset", "my/other", "--no-pictures") == 4
 
 
 def test_duets_alone_are_found_by_the_folder_of_their_dataset(project: Path, run: Command) -> None:
@@ -189,15 +189,15 @@ def test_what_cannot_be_done_is_bad_input(
 
 def test_nothing_to_show_is_told_with_the_command_that_helps(project: Path, run: Command) -> None:
     (Path("results/runs") / "odd").mkdir()
-    assert run("history", "--retriever", "bm52", "--dataset", "tiny") == 3
+    assert run("history", "--retriever", "bm52", "--dataset", "tiny") == 4
     assert run.out == ""
     assert "no saved run of retriever 'bm52' and dataset 'tiny'" in run.err
     assert "there are: bm25 on tiny, 검색 on 다른" in run.err
     assert "retrieval-bench bench --retriever bm52 --dataset tiny" in run.err
     assert f"left out: {Path('results/runs/odd')}" in run.err
-    assert run("history", "--retriever", "bm52", "--format", "json") == 3
+    assert run("history", "--retriever", "bm52", "--format", "json") == 4
     assert json.loads(run.out)["subjects"] == []
-    assert run("history", "--retriever", "my own", "--dataset", "two words") == 3
+    assert run("history", "--retriever", "my own", "--dataset", "two words") == 4
     assert "bench --retriever 'my own' --dataset 'two words'" in run.err
 
 
@@ -208,7 +208,7 @@ def test_a_file_of_the_action_without_entries_is_no_success(
     monkeypatch.chdir(tmp_path)
     save_run(Path("results/runs"), 1, **other)
     form = ("--format", "github-action-benchmark", "--what", "latency")
-    assert run("history", *form) == 3
+    assert run("history", *form) == 4
     assert json.loads(run.out) == []
     assert run.err
 

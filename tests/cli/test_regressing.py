@@ -195,10 +195,10 @@ class TestBaseline:
         self, project: Path, run: Command
     ) -> None:
         """Such a baseline would pass whatever is measured against it."""
-        assert baseline(run, "--set", "fail_on=apples") == 3
+        assert baseline(run, "--set", "fail_on=apples") == 4
         assert "13 of 16 judged queries failed: there is nothing to keep" in run.err
         assert "warning: 13 queries failed: RuntimeError" in run.err
-        assert regress(run, "--accept", "--set", "fail_on=apples") == 3
+        assert regress(run, "--accept", "--set", "fail_on=apples") == 4
         assert not of_quality(project).exists()
         assert baseline(run, "--set", "fail_on=whales") == 0
         assert regress(run, "--set", "fail_on=whales") == 0
@@ -214,7 +214,7 @@ class TestBaseline:
             "query-id\tcorpus-id\tscore\nq1\td1\t1\nq2\td1\t1\n", encoding="utf-8"
         )
         before = of_quality(project).read_bytes()
-        assert baseline(run, "--force", "--set", "fail_on=red") == 3
+        assert baseline(run, "--force", "--set", "fail_on=red") == 4
         assert "there is nothing to keep" in run.err
         assert of_quality(project).read_bytes() == before
 
@@ -270,7 +270,7 @@ class TestQuality:
     def test_no_baseline_is_told_before_anything_is_measured(
         self, project: Path, run: Command
     ) -> None:
-        assert regress(run, "--set", "turn=stop") == 3
+        assert regress(run, "--set", "turn=stop") == 4
         assert run.out.startswith("NOT MEASURED: mine on data")
         command = "retrieval-bench baseline --retriever mine.yaml --dataset data --set turn=stop"
         assert f"do: make one: {command}" in run.out
@@ -280,7 +280,7 @@ class TestQuality:
     def test_a_broken_file_is_never_a_pass(self, project: Path, run: Command, content: str) -> None:
         baseline(run)
         of_quality(project).write_text(content, encoding="utf-8")
-        assert regress(run) == 3
+        assert regress(run) == 4
         assert run.out.startswith("NOT MEASURED")
 
     def test_a_baseline_of_another_version_is_no_bad_input(
@@ -292,7 +292,7 @@ class TestQuality:
         other = {"metrics_version": 99, "metrics": {**kept.metrics, "Novelty@3": 0.5}}
         write([(at.quality, kept.model_copy(update=other))])
         policy(project, BOTH)
-        assert regress(run, "--duet", "never") == 3
+        assert regress(run, "--duet", "never") == 4
         assert "quality: the baseline has metrics version 99, now it is 1" in run.out
         assert "do: make the baseline anew: retrieval-bench baseline" in run.out
         assert regress(run, "--accept") == 0
@@ -303,14 +303,14 @@ class TestQuality:
         baseline(run)
         with (project / "data/qrels/test.tsv").open("a", encoding="utf-8") as file:
             file.write("n00\td2\t1\n")
-        assert regress(run) == 3
+        assert regress(run) == 4
         assert "of another dataset fingerprint: its content has changed" in run.out
-        assert regress(run, "--k", "11") == 3
+        assert regress(run, "--k", "11") == 4
 
     @pytest.mark.slow
     def test_failing_queries_are_no_pass(self, project: Path, run: Command) -> None:
         baseline(run)
-        assert regress(run, "--set", "fail_on=apples") == 1
+        assert regress(run, "--set", "fail_on=apples") == 4
         assert "1.0000 -> 0.0000 (failed)" in run.out
         assert "13 queries failed" in run.out
         assert "do: see why queries fail that were answered before" in run.out
@@ -389,7 +389,7 @@ class TestLatency:
     @pytest.mark.slow
     @pytest.mark.parametrize(
         ("verdict", "code"),
-        [(Verdict.EQUIVALENT, 0), (Verdict.WORSE, 1), (Verdict.UNDECIDED, 3), (Verdict.MISSING, 3)],
+        [(Verdict.EQUIVALENT, 0), (Verdict.WORSE, 1), (Verdict.UNDECIDED, 3), (Verdict.MISSING, 4)],
     )
     def test_the_duet_decides(
         self, project: Path, run: Command, duet: Any, verdict: Verdict, code: int
@@ -428,7 +428,7 @@ class TestLatency:
         policy(project, BOTH)
         baseline(run)
         of_latency(project).parent.rename(project / "results/baselines/000000000000")
-        assert regress(run) == 3
+        assert regress(run) == 4
         assert "only of 000000000000: times of another machine say nothing here" in run.out
         assert "quality: rankings identical" in run.out
         assert "or measure both revisions here: --duet always" in run.out
@@ -455,14 +455,14 @@ class TestLatency:
         policy(project, BOTH)
         baseline(run)
         of_latency(project).write_text(content, encoding="utf-8")
-        assert regress(run) == 3
+        assert regress(run) == 4
         assert "quality: rankings identical" in run.out
 
     @pytest.mark.slow
     def test_no_revision_is_told(self, project: Path, run: Command) -> None:
         policy(project, BOTH)
         baseline(run)
-        assert regress(run, "--duet", "always") == 3
+        assert regress(run, "--duet", "always") == 4
         assert "the baseline names no revision: it was made outside of a git repository" in run.out
 
     @pytest.mark.slow
@@ -510,7 +510,7 @@ class TestLatency:
     def test_too_few_queries_are_no_pass(self, project: Path, run: Command) -> None:
         policy(project, "limits: {p95: 10%}\n")
         baseline(run)
-        assert regress(run) == 3
+        assert regress(run) == 4
         assert "p95: 16 queries, it takes 200" in run.out
         assert "do: measure on more queries" in run.out
 

@@ -181,6 +181,6 @@ def test_runs_that_cannot_be_compared_make_a_page_and_exit_3(
     if not (project / "other").exists():
         assert run("bench", "--retriever", "bm25", "--dataset", "data", *QUICK, "--k", "20",
                    "--out", "other") == 0  # fmt: skip
-    assert run("report", "r-bm25", "other") == 3
+    assert run("report", "r-bm25", "other") == 4
     assert "none of these runs can be compared" in run.err
     assert "nothing there can be compared" in (project / "results" / "report.html").read_text()

@@ -45,17 +45,17 @@ def test_the_exit_code_says_whether_a_number_was_missed(
     assert f"values: 1 {status}" in out
 
 
-def test_nothing_measured_exits_with_3_and_says_what_to_set(
+def test_nothing_measured_exits_with_4_and_says_what_to_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name = paper(tmp_path, 0.5)
     (tmp_path / "records.jsonl").unlink()
-    assert main(["reproduce", "--paper", name]) == 3
+    assert main(["reproduce", "--paper", name]) == 4
     captured = capsys.readouterr()
     assert "values: 1 NOT MEASURED" in captured.out
     assert f"nothing could be measured: the data are not in {tmp_path}" in captured.err
     monkeypatch.delenv("BENCH_DATA")
-    assert main(["reproduce", "--paper", name]) == 3
+    assert main(["reproduce", "--paper", name]) == 4
     captured = capsys.readouterr()
     assert "records.jsonl" in captured.out
     assert "BENCH_DATA=path/to/data" in captured.err
@@ -78,7 +78,7 @@ def test_without_data_every_file_is_listed_with_what_it_wants(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("BENCH_DATA")
-    assert main(["reproduce"]) == 3
+    assert main(["reproduce"]) == 4
     out = capsys.readouterr().out
     for wanted in ("scifact", "beir/scifact", "trec-eval", "fusion", "mala2025"):
         assert wanted in out

@@ -357,10 +357,10 @@ class TestEvaluate:
     def test_nothing_to_judge_is_neither_right_nor_wrong(self, project: Path, run: Command) -> None:
         (project / "alien.trec").write_text("zz Q0 d1 1 1 t\n", encoding="utf-8")
         arguments = ("evaluate", "--run", "alien.trec", "--qrels", "qrels.txt")
-        assert run(*arguments, "--convention", "mala2025", "--format", "json") == 3
+        assert run(*arguments, "--convention", "mala2025", "--format", "json") == 4
         assert json.loads(run.out)["metrics"]["AP(norm=hits)@3"]["mean"] is None
         assert "nothing could be judged" in run.err
-        assert run(*arguments) == 3  # zeros that say nothing of the run
+        assert run(*arguments) == 4  # zeros that say nothing of the run
 
     @pytest.mark.slow
     def test_the_same_command_prints_the_same_bytes_in_another_process(
@@ -444,7 +444,7 @@ class TestAudit:
     def test_nothing_that_any_convention_can_judge(self, systems: Path, run: Command) -> None:
         (systems / "alien.json").write_text('{"zz": ["d1"]}', encoding="utf-8")
         arguments = ("audit", "alien.json", "--qrels", "qrels.txt")
-        assert run(*arguments, "--conventions", "mala2025", "scienceqa") == 3
+        assert run(*arguments, "--conventions", "mala2025", "scienceqa") == 4
         assert "nothing could be judged under any convention" in run.err
         assert "alien: 4 of 4 judged queries not in the run" in run.out
         assert run(*arguments) == 0
@@ -589,7 +589,7 @@ class TestReader:
             *("reader", "--gold", "gold.json", "--predictions", "spans.jsonl"),
             *("--denominator", "retrieved", "--run", "nothing.json"),
         )
-        assert code == 3
+        assert code == 4
         assert "not defined: 0 questions" in run.out
         assert "nothing could be judged" in run.err
 

@@ -97,7 +97,7 @@ def test_open_and_unmeasured() -> None:
         "make one here: retrieval-bench baseline --retriever 하이브리드",
         warnings=("2 queries failed: TimeoutError",),
     )
-    assert both.code == 3
+    assert both.code == 4
     golden("regress_open.txt", render.plain(regress_tables(both)))
     golden("regress_open.md", render.markdown(regress_tables(both)))
 

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 FLOORS = [
     {"errors", "figures", "types", "__init__", "scripts", "cache", "git"},
-    {"secrets", "retriever", "ranking", "stats", "percentiles", "latency", "stages"},
+    {"secrets", "foreign", "retriever", "ranking", "stats", "percentiles", "latency", "stages"},
     {"plugins", "units"},
     {"config"},
     {"data", "metrics", "measure"},
@@ -32,7 +32,8 @@ FLOORS = [
     },
     {"power"},
     {"paired"},
-    {"comparability", "verdicts"},
+    {"answered", "comparability"},
+    {"verdicts"},
     {"call_pairs", "latency_ratio"},
     {"diff"},
     {"run_files", "records", "comparison", "recommendation", "run_data"},

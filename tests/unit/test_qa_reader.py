@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import json
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,7 @@ from harness.data.answers import Answer
 from harness.errors import ConfigError, ModelError
 from harness.reading import Reader, read_all, reader_from
 from harness.types import Document, Query
+from retrievers.dense import Dense
 from retrievers.qa_reader import HuggingFaceReader, _spans, _Window
 from tests.unit.tiny_encoder import one_thread
 from tests.unit.tiny_reader import build_tiny_reader
@@ -228,6 +232,22 @@ class TestLoading:
     def test_an_empty_folder_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(ModelError, match="cannot be used for questions"):
             HuggingFaceReader(str(tmp_path))
+
+    @pytest.mark.parametrize(
+        "load", [HuggingFaceReader, lambda folder: Dense(model=folder).prepare()]
+    )
+    def test_code_that_comes_with_a_model_is_not_run_and_not_asked_about(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, load: Callable[[str], object]
+    ) -> None:
+        (tmp_path / "own.py").write_text(f"open({str(tmp_path / 'was run')!r}, 'w')\n")
+        names = ("AutoConfig", "AutoModel", "AutoModelForQuestionAnswering")
+        own = {"model_type": "own", "auto_map": {name: f"own.{name}" for name in names}}
+        (tmp_path / "config.json").write_text(json.dumps(own), encoding="utf-8")
+        monkeypatch.setattr("sys.stdin", io.StringIO("y\n" * 10))
+        with pytest.raises(ModelError):
+            load(str(tmp_path))
+        assert not (tmp_path / "was run").exists()
+        assert sys.stdin.read() == "y\n" * 10
 
     @pytest.mark.parametrize(
         ("params", "says"),

@@ -68,7 +68,7 @@ def test_exit_codes(pair: tuple[Verdict | None, Verdict | None], undecided: Unde
     if Verdict.WORSE in kinds or (Verdict.UNDECIDED in kinds and undecided is Undecided.FAIL):
         expected = 1
     elif not kinds or kinds & {Verdict.MISSING, Verdict.NOT_COMPARABLE}:
-        expected = 3
+        expected = 4
     elif Verdict.UNDECIDED in kinds:
         expected = 0 if undecided is Undecided.PASS else 3
     else:
@@ -172,7 +172,7 @@ class TestWhatIsThere:
             when=When.NEVER,
         )  # fmt: skip
         told = render.plain(regress_tables(found))
-        assert found.code == 3
+        assert found.code == 4
         assert "rankings identical, 40 judged queries, 39 of them failed then and now" in told
         assert "nDCG@10: 39 of 40 judged queries failed" in told
         assert found.advice == ("see why queries fail, then make the baseline anew: MAKE --force",)

@@ -193,14 +193,32 @@ def test_queries_that_always_fail_pass_up_to_a_tenth(failed: int, verdict: Verdi
         assert (f"{failed} of 60 judged queries failed" in found.failing) is (failed > 6)
 
 
-def test_failing_queries_still_fail_a_gate() -> None:
+def test_a_drop_that_only_failed_queries_make_is_not_measured() -> None:
     old, new = [1.0] * 20 + [0.0] * 5, [0.0] * 20 + [0.0] * 5
     found = judge_quality(
         quality({"nDCG@10": old}),
         quality({"nDCG@10": new}, [FAILED] * 20 + ["same"] * 5),
         LIMIT,
     )
-    assert (found.gates[0].verdict, found.unanswered) == (Verdict.WORSE, 20)
+    assert (found.gates[0].verdict, found.unanswered) == (Verdict.MISSING, 20)
+    assert found.gates[0].reason == "20 queries that had an answer failed"
+
+
+def test_failed_queries_hide_no_drop_of_the_others() -> None:
+    old, new = [1.0] * 40, [0.0] * 40
+    found = judge_quality(
+        quality({"nDCG@10": old}),
+        quality({"nDCG@10": new}, [FAILED] * 3 + ["other"] * 37),
+        LIMIT,
+    )
+    assert (found.gates[0].verdict, found.unanswered) == (Verdict.WORSE, 3)
+
+
+def test_a_metric_on_which_nothing_can_differ_is_not_measured() -> None:
+    (metric,) = LIMIT
+    same = quality({"nDCG@10": [0.0] * 20})
+    found = judge_quality(same, same, LIMIT, {metric: "nothing could be compared"})
+    assert found.gates[0].verdict is Verdict.MISSING
 
 
 def test_nothing_answered_is_nothing_measured() -> None:

@@ -192,6 +192,13 @@ def test_too_few_queries_for_the_folds() -> None:
         tune(NOTED, dataset(n_queries=3), grid={"boost": [1]})
 
 
+def test_without_a_relevant_document_there_is_nothing_to_tune_on() -> None:
+    data = dataset()
+    qrels = {query: dict.fromkeys(row, 0) for query, row in data.qrels.items()}
+    with pytest.raises(DataError, match="no evaluated query has a relevant document"):
+        tune(NOTED, replace(data, qrels=qrels), grid={"boost": [1]})
+
+
 def test_a_dev_split_needs_queries_of_its_own_and_the_same_documents() -> None:
     data = dataset()
     with pytest.raises(DataError, match="0 queries to choose on"):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 
 from harness.errors import RecordError
+from harness.records import probe
 
 _NAMES = {"report": "report.html", "picture": "history.svg"}
 
@@ -25,17 +25,10 @@ def check_place(path: Path, what: str = "report") -> None:
             accepted="a file, which is overwritten when it is there",
             fix=f"name a file, such as {path / _NAMES.get(what, what)}",
         )
-    missing = [folder for folder in path.absolute().parents if not folder.exists()]
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path.parent):
-            pass
+        probe(path.parent)
     except OSError as problem:
         raise _cannot_write(path, problem, what) from None
-    finally:
-        for folder in missing:
-            with suppress(OSError):  # somebody else may have put something there
-                folder.rmdir()
 
 
 def write_page(path: Path, text: str, what: str = "report") -> None:

@@ -1,0 +1,243 @@
+"""The console command: no exit code lies, whatever a retriever does to its process."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.project import make_project
+
+BAD = """
+import asyncio, os, signal, sys, threading, time
+from harness import Retriever
+
+
+class PanicError(BaseException):
+    pass
+
+
+def act(how):
+    secret = os.environ.get("MY_API_KEY", "")
+    if how == "os_exit":
+        os._exit(0)
+    if how == "sys_exit":
+        raise SystemExit(0)
+    if how == "cancelled":
+        raise asyncio.CancelledError(f"token {secret}")
+    if how == "panic":
+        raise PanicError(f"token {secret}")
+    if how == "segv":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if how == "fork":
+        os.fork()
+    if how == "chdir":
+        os.chdir("/")
+    if how == "wait":
+        print("waiting", file=sys.stderr, flush=True)
+        time.sleep(60)
+    if how == "stubborn":
+        print("waiting", file=sys.stderr, flush=True)
+        while True:
+            try:
+                time.sleep(60)
+            except BaseException:
+                pass
+    if how == "thread":
+        def fail():
+            raise RuntimeError(f"token {secret}")
+        thread = threading.Thread(target=fail)
+        thread.start()
+        thread.join()
+
+
+class Bad(Retriever):
+    def __init__(self, how="", where="search"):
+        self.how, self.where = how, where
+        self.at("init")
+
+    def at(self, where):
+        if where == self.where:
+            act(self.how)
+
+    def index(self, documents):
+        self.at("index")
+        self.ids = sorted(document.id for document in documents)
+
+    def search(self, query, k):
+        self.at("search")
+        return [(doc_id, 1.0) for doc_id in self.ids][:k]
+
+    def close(self):
+        self.at("close")
+"""
+
+QUICK = ("--dataset", "data", "--profile", "smoke", "--warm-up", "0", "--timeout", "5",
+         "--no-pictures")  # fmt: skip
+NOT_SO_LONG = 60
+
+
+@pytest.fixture
+def bad(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(make_project(tmp_path))
+    (tmp_path / "bad.py").write_text(BAD, encoding="utf-8")
+    return tmp_path
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "harness", *arguments]
+
+
+def started(*arguments: str, **more: Any) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more
+    )
+
+
+def ended(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(*arguments),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=NOT_SO_LONG,
+        env=os.environ | environment,
+    )
+
+
+def bench(how: str, where: str = "search", *more: str, **env: str) -> Any:
+    retriever = ("--retriever", "bad.py:Bad", "--set", f"how={how}", f"where={where}")
+    return ended("bench", *retriever, *QUICK, *more, **env)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["init", "index", "search", "close"])
+@pytest.mark.parametrize("how", ["os_exit", "segv"])
+def test_a_process_that_was_ended_is_no_success(bad: Path, how: str, where: str) -> None:
+    done = bench(how, where)
+    assert done.returncode == 4
+    assert "ended before its work was done" in done.stderr
+    assert ("exit code 0" if how == "os_exit" else "killed by SIGSEGV") in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("compare", "--retrievers", "bad.py:Bad", "bm25"),
+        ("baseline", "--retriever", "bad.py:Bad"),
+        ("regress", "--retriever", "bad.py:Bad"),
+        ("submit", "--retriever", "bad.py:Bad"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_no_command_passes_where_a_retriever_ends_the_process(
+    bad: Path, words: tuple[str, ...]
+) -> None:
+    source = bad / "bad.py"
+    source.write_text(BAD.replace('how=""', 'how="os_exit"').replace('"search"', '"init"', 1))
+    done = ended(*words, "--dataset", "data")
+    assert done.returncode == 4, done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["sys_exit", "cancelled", "panic", "fork"])
+def test_what_close_raises_costs_no_result(bad: Path, how: str) -> None:
+    done = bench(how, "close", "--format", "json", "--out", "kept")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["run_id"]
+    assert (bad / "kept" / "summary.json").is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["init", "index", "close"])
+@pytest.mark.parametrize("how", ["cancelled", "panic", "thread"])
+def test_no_traceback_shows_a_secret(bad: Path, how: str, where: str) -> None:
+    secret = "s3cret-and-long-enough"
+    done = bench(how, where, "--debug", MY_API_KEY=secret)
+    assert done.returncode == (0 if how == "thread" or where == "close" else 2)
+    assert secret not in done.stdout + done.stderr
+    assert "${MY_API_KEY}" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_module_that_raises_no_exception_when_imported_is_bad_input(bad: Path) -> None:
+    (bad / "broken.py").write_text("import asyncio\nraise asyncio.CancelledError('gone')\n")
+    done = ended("bench", "--retriever", "broken.py:X", *QUICK)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["init", "index", "search", "close"])
+def test_a_retriever_that_changes_the_folder_takes_no_run_with_it(bad: Path, where: str) -> None:
+    done = bench("chdir", where)
+    assert done.returncode == 0, done.stderr
+    assert len(list((bad / "results" / "runs").glob("*/summary.json"))) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("whole_group", [False, True])
+def test_ctrl_c_counts_once(bad: Path, *, whole_group: bool) -> None:
+    words = ("--retriever", "bad.py:Bad", "--set", "how=wait", *QUICK[:-3], "--no-pictures")
+    process = started("bench", *words, "--timeout", "60", start_new_session=True)
+    assert process.stderr is not None
+    assert process.stderr.readline() == "waiting\n"
+    if whole_group:
+        os.killpg(process.pid, signal.SIGINT)
+    else:
+        process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=NOT_SO_LONG)
+    assert process.returncode == 130
+    assert "interrupted" in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.slow
+def test_the_third_ctrl_c_kills_what_answers_none(bad: Path) -> None:
+    words = ("--retriever", "bad.py:Bad", "--set", "how=stubborn", *QUICK)
+    process = started("bench", *words)
+    assert process.stderr is not None
+    assert process.stderr.readline() == "waiting\n"
+    for _ in range(3):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+    _, err = process.communicate(timeout=NOT_SO_LONG)
+    assert process.returncode == 130
+    assert "nothing was saved" in err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_nothing_goes_on_when_the_command_is_ended(bad: Path, number: signal.Signals) -> None:
+    words = ("--retriever", "bad.py:Bad", "--set", "how=wait", *QUICK[:-3], "--no-pictures")
+    process = started("bench", *words, "--timeout", "60")
+    assert process.stderr is not None
+    assert process.stderr.readline() == "waiting\n"
+    process.send_signal(number)
+    process.communicate(timeout=NOT_SO_LONG)  # the child holds the pipes, too
+    assert process.returncode == -number
+
+
+@pytest.mark.slow
+def test_runs_that_start_at_once_in_a_fresh_folder_are_all_kept(bad: Path) -> None:
+    running = [started("bench", "--retriever", "bm25", *QUICK) for _ in range(6)]
+    for process in running:
+        _, err = process.communicate(timeout=NOT_SO_LONG)
+        assert process.returncode == 0, err
+    assert len(list((bad / "results" / "runs").iterdir())) == len(running)
+
+
+def test_bad_usage_and_help_need_no_child() -> None:
+    done = ended("bench", "--nonsense")
+    assert done.returncode == 2
+    assert ended("--help").returncode == 0

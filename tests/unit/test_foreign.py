@@ -1,0 +1,115 @@
+"""What leaves code that is not ours becomes an error with a remedy."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.errors import ConfigError, ContractError
+from harness.foreign import WorkingFolder, foreign_code, how_ended, innermost, message_of
+
+
+class PanicError(BaseException):
+    """Stands for a panic of a Rust extension."""
+
+
+class UnprintableError(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no text")
+
+
+RAISED = (
+    RuntimeError("boom"),
+    SystemExit(0),
+    GeneratorExit(),
+    StopIteration(3),
+    asyncio.CancelledError("gone"),
+    PanicError("panicked"),
+    UnprintableError(),
+    MemoryError(),
+)
+
+
+@pytest.mark.parametrize("problem", RAISED, ids=lambda one: type(one).__name__)
+def test_whatever_leaves_is_translated_and_keeps_its_cause(problem: BaseException) -> None:
+    with (
+        pytest.raises(ContractError) as raised,
+        foreign_code(lambda one: ContractError(f"failed with {message_of(one)}")),
+    ):
+        raise problem
+    assert type(problem).__name__ in raised.value.given
+    assert raised.value.__cause__ is problem
+
+
+def test_errors_of_ours_and_ctrl_c_pass() -> None:
+    for problem in (ConfigError("k = 0"), KeyboardInterrupt()):
+        with (
+            pytest.raises(type(problem)) as raised,
+            foreign_code(lambda one: ContractError("translated")),
+        ):
+            raise problem
+        assert raised.value is problem
+
+
+def test_a_long_message_is_cut_and_says_how_long_it_was() -> None:
+    text = message_of(RuntimeError("x" * 50_000_000))
+    assert len(text) < 3_000
+    assert text.endswith("(50,000,000 characters)")
+
+
+def test_where_it_was_raised() -> None:
+    with pytest.raises(RuntimeError) as raised:
+        raise RuntimeError("here")
+    assert innermost(raised.value).startswith(__file__)
+    assert innermost(RuntimeError("never raised")) == ""
+
+
+def test_a_fork_that_returns_ends_and_the_parent_goes_on() -> None:
+    code = (
+        "import os\n"
+        "from harness.foreign import foreign_code\n"
+        "with foreign_code(lambda problem: RuntimeError()):\n"
+        "    if os.fork():\n"
+        "        os.wait()\n"
+        "print('once', flush=True)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "once\n"
+
+
+def test_each_side_stands_in_its_own_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "theirs").mkdir()
+    monkeypatch.chdir(tmp_path)
+    folder = WorkingFolder()
+    with folder.lent():
+        os.chdir("theirs")
+    assert Path.cwd() == tmp_path
+    with folder.lent():
+        assert Path.cwd() == tmp_path / "theirs"
+    with folder.lent(anew=True):
+        assert Path.cwd() == tmp_path
+
+
+def test_a_folder_that_is_gone_stops_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = WorkingFolder()
+    with folder.lent():
+        Path("gone").mkdir()
+        os.chdir("gone")
+        (tmp_path / "gone").rmdir()
+    assert Path.cwd() == tmp_path
+
+
+def test_how_a_process_ended() -> None:
+    assert how_ended(0) == "exit code 0"
+    assert how_ended(-11) == "killed by SIGSEGV"
+    assert "lack of memory" in how_ended(-9)
