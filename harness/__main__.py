@@ -2,6 +2,6 @@
 
 import sys
 
-from harness.cli.guard import main
+from harness.cli import command
 
-sys.exit(main())
+sys.exit(command())

@@ -36,9 +36,17 @@ from harness.cli.tuning import add_tune
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command in this process; gives the exit code.
 
-    The console command is :func:`harness.cli.guard.main`, which does this in a child process.
+    For tests and for embedding: the console command is :func:`command`.
     """
     return run(parser().parse_args(arguments))
+
+
+def command(arguments: Sequence[str] | None = None) -> int:
+    """Run one command in a child process, which cannot lie about it; gives the exit code."""
+    options = parser().parse_args(arguments)
+    from harness.cli.guard import guarded
+
+    return guarded(options)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -16,11 +16,10 @@ import signal
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from types import FrameType
 
-from harness.cli import parser, run
+from harness.cli import run
 from harness.cli.console import INTERRUPTED, NOT_MEASURED, say
 from harness.foreign import how_ended
 
@@ -39,9 +38,8 @@ _PASSED_ON = tuple(
 )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command in a child process; gives the exit code."""
-    options = parser().parse_args(arguments)
+def guarded(options: Namespace) -> int:
+    """Run the command that ``options`` name in a child process; gives the exit code."""
     if not hasattr(os, "fork"):
         return run(options)
     for stream in (sys.stdout, sys.stderr):
