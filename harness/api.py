@@ -11,10 +11,10 @@ from harness.comparison import Comparison, compare_runs
 from harness.data import load_dataset
 from harness.errors import ConfigError
 from harness.evaluation import Evaluation
-from harness.experiment import Reporter
 from harness.measure.protocol import Protocol
 from harness.metrics import conventions
 from harness.power import MARGIN
+from harness.progress import Reporter
 from harness.recommendation import Recommendation, recommend
 from harness.records import read_run
 from harness.report import render, tables

@@ -109,9 +109,14 @@ def distinct_names(names: Sequence[str]) -> list[str]:
     return distinct
 
 
+def close_names(given: str, known: Iterable[str]) -> list[str]:
+    """Up to three names that are spelled nearly as ``given``."""
+    return difflib.get_close_matches(given, sorted(known), n=3, cutoff=0.5)
+
+
 def near_names(given: str, known: Iterable[str]) -> str:
     """A phrase that offers close names and then the whole list, for ``accepted``."""
     names = sorted(known)
-    close = difflib.get_close_matches(given, names, n=3, cutoff=0.5)
+    close = close_names(given, names)
     everything = ", ".join(names) if names else "there are none"
     return f"did you mean {' or '.join(close)}? all: {everything}" if close else everything

@@ -7,12 +7,11 @@ import threading
 import time
 import warnings as python_warnings
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
-from typing import Protocol as Interface
 
 from harness import secrets
 from harness.errors import ContractError, HarnessError, RecordError, counted
@@ -27,6 +26,7 @@ from harness.measure.steady import WINDOW, WINDOWS
 from harness.measure.threads import search_threads
 from harness.measure.tutorial import TutorialLatency, tutorial_latency
 from harness.metrics import Metric
+from harness.progress import Phase, Reporter, Silent, Step
 from harness.records import DEFAULT_ROOT, write_run
 from harness.retriever import Retriever
 from harness.run import Run, pack_rankings
@@ -40,24 +40,6 @@ REMEMBERED = 5.0
 
 _EXAMPLES = 3
 """Messages of one kind of failure that are shown."""
-
-Task = Callable[[int, int], None]
-"""Told (done, total) of a phase that takes long."""
-
-
-class Reporter(Interface):
-    """Shows how far a run is; the command line has one, tests and notebooks need none."""
-
-    def phase(self, name: str) -> Any:
-        """A context that gives a :data:`Task` for the phase ``name``."""
-
-
-class Silent:
-    """A :class:`Reporter` that shows nothing."""
-
-    def phase(self, name: str) -> Any:
-        """Nothing is shown."""
-        return nullcontext(lambda done, total: None)
 
 
 @dataclass(slots=True)
@@ -142,7 +124,7 @@ class Experiment:
             with search_threads(self.protocol.threads) as complaints:
                 surroundings = environment(self.protocol.threads)
                 names = ", ".join(c.name for c in self.candidates)
-                with reporter.phase(f"searching with {names}") as task:
+                with reporter.phase(Phase(Step.SEARCHING, names)) as task:
                     measurements = runner.measure(
                         systems, self.queries, self.k, self.protocol, progress=task
                     )
@@ -179,7 +161,7 @@ class Experiment:
             )
             with (
                 search_threads(self.protocol.threads) as complaints,
-                reporter.phase(f"searching with {candidate.name}") as task,
+                reporter.phase(Phase(Step.SEARCHING, candidate.name)) as task,
             ):
                 (found,) = runner.measure(
                     [system], self.queries, self.k, self.protocol, progress=task
@@ -214,7 +196,7 @@ class Experiment:
                 self._index(candidate, reporter)
                 with (
                     search_threads(self.protocol.threads),
-                    reporter.phase(f"searching with {candidate.name}"),
+                    reporter.phase(Phase(Step.SEARCHING, candidate.name)),
                 ):
                     search = candidate.retriever.search
                     return tutorial_latency(lambda query: search(query, self.k), self.queries)
@@ -247,7 +229,7 @@ class Experiment:
             retriever.use_k(self.k)
             if _is_external(candidate) or documents is None:
                 return
-            with reporter.phase(f"indexing {candidate.name}") as task:
+            with reporter.phase(Phase(Step.INDEXING, candidate.name)) as task:
                 retriever.progress = task
                 start = time.perf_counter()
                 retriever.use_language(self.dataset.language)

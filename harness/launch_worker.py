@@ -25,9 +25,9 @@ from typing import Any
 
 from harness import errors, secrets
 from harness.errors import DataError, HarnessError
-from harness.experiment import Task
 from harness.measure.protocol import Protocol
 from harness.preparation import prepare
+from harness.progress import Phase, Task
 from harness.records import to_json
 from harness.run import Run
 
@@ -76,15 +76,15 @@ class Pulse:
         self._phase = self._beats = 0
 
     @contextmanager
-    def phase(self, name: str) -> Iterator[Task]:
+    def phase(self, phase: Phase) -> Iterator[Task]:
         """Told when it begins and when it ends."""
         self._phase += 1
         self._beat(0, 0)
-        self._say({"phase": name, "number": self._phase})
+        self._say({"step": phase.step, "about": phase.about, "number": self._phase})
         try:
             yield self._beat
         finally:
-            self._say({"phase": None})
+            self._say({"step": None})
 
     def _beat(self, done: int, total: int) -> None:
         if os.getppid() != self._parent:

@@ -28,11 +28,11 @@ from typing import Any
 
 from harness import secrets
 from harness.errors import ConfigError, ContractError
-from harness.experiment import Reporter, Silent, Task
 from harness.foreign import how_ended
 from harness.launch_merge import Launch, Resummarize, hash_seed, merge
 from harness.launch_worker import BOARD, rebuilt
 from harness.measure.protocol import Protocol
+from harness.progress import Phase, Reporter, Silent, Step, Task
 from harness.run import Run
 
 SILENCE_S = 30.0
@@ -214,7 +214,7 @@ class _Watch:
         self.patience = None if timeout is None else timeout * len(spec.retrievers) + SILENCE_S
         self.reporter = reporter
         self.interrupts = interrupts
-        self.phase = ""
+        self.phase: Phase | None = None
         self.phase_number = self.done = self.total = 0
         self.task: Task = lambda done, total: None
         self.shown = ExitStack()
@@ -264,7 +264,7 @@ class _Watch:
                 self._read_pipes(process, selector, _TICK_S)
                 now = time.monotonic()
                 state = self._look(board)
-                if state != beats or not self.phase.startswith("searching"):
+                if state != beats or self.phase is None or self.phase.step is not Step.SEARCHING:
                     beats, last_sign = state, now
                 if self.interrupts.n > passed_on:
                     passed_on = self.interrupts.n
@@ -328,12 +328,13 @@ class _Watch:
             with suppress(ValueError, TypeError, KeyError):  # printed before stdout was put aside
                 message = json.loads(line)
                 self.shown.close()
-                self.phase = message["phase"] or ""
+                self.phase = None
                 self.done = self.total = 0
-                if self.phase:
+                if message["step"] is not None:
+                    self.phase = Phase(Step(message["step"]), message["about"])
                     self.phase_number = message["number"]
-                    name = f"{self.name}: {self.phase}" if self.several else self.phase
-                    self.task = self.shown.enter_context(self.reporter.phase(name))
+                    shown = replace(self.phase, within=self.name) if self.several else self.phase
+                    self.task = self.shown.enter_context(self.reporter.phase(shown))
 
     def _look(self, board: mmap.mmap) -> int:
         """The signs of life so far; progress is shown on the way."""
@@ -347,7 +348,7 @@ class _Watch:
         if not self.phase:
             return "before or after searching" if self.phase_number else "while it started"
         position = f" (call {self.done + 1:,} of {self.total:,})" if self.total else ""
-        return f"while {self.phase}{position}"
+        return f"while {self.phase.text}{position}"
 
     def _stack(self, process: subprocess.Popen[bytes], selector: selectors.BaseSelector) -> str:
         """Where a launch that hangs is, in words; its handler needs no lock of Python's."""

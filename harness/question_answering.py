@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 from harness.data.answers import Answer, GoldQuestion, Predictions
 from harness.data.questions import Questions, documents_of, questions_of
 from harness.errors import ConfigError, counted
-from harness.experiment import Asked, Experiment, Reporter, Silent
+from harness.experiment import Asked, Experiment
 from harness.measure.runner import OK
 from harness.metrics import Judgements
 from harness.metrics.conventions import convention
 from harness.percentiles import percentile
+from harness.progress import Phase, Reporter, Silent, Step
 from harness.reader import DENOMINATORS, ReaderResult, score_reader
 from harness.reading import Reader, Readings, read_all
 from harness.result_file import write_lines
@@ -179,7 +180,7 @@ def answer_questions(
         told: list[str] = []
         if isinstance(reader, Reader):
             found, told = _documents(experiment, rankings)
-            with reporter.phase(f"reading with {name or 'the reader'}") as task:
+            with reporter.phase(Phase(Step.READING, name or "the reader")) as task:
                 readings = read_all(reader, queries, found, n, progress=task)
             told += _failures(queries, readings.status)
         facts = reader.describe() if isinstance(reader, Reader) else {}

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from harness.errors import ConfigError, counted
-from harness.experiment import Experiment, Reporter
+from harness.experiment import Experiment
 from harness.measure.runner import OK
 from harness.metrics.thresholds import AbstentionReport, abstention_report
+from harness.progress import Reporter
 from harness.result_file import write_lines
 from harness.scorecard import Truth
 from harness.standalone import LAST, Rewriter, standalone_queries

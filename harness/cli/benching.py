@@ -141,9 +141,14 @@ def _tutorial(experiment: Any, options: argparse.Namespace) -> int:
 def _cold(options: argparse.Namespace, run: Run) -> Any:
     """The start from nothing, in fresh processes; kept in the folder of the run."""
     from harness.cold import cold_start
+    from harness.progress import Phase, Step
     from harness.records import COLD, add_files, to_json
 
-    with output_kept_clean(), reporter() as told, told.phase("starting from cold") as task:
+    with (
+        output_kept_clean(),
+        reporter() as told,
+        told.phase(Phase(Step.STARTING_COLD)) as task,
+    ):
         start = cold_start(
             options.retriever,
             options.dataset,

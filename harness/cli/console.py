@@ -113,7 +113,7 @@ def say(text: str) -> None:
 @contextmanager
 def reporter() -> Iterator[Any]:
     """Progress bars on stderr when it is a terminal, nothing otherwise."""
-    from harness.experiment import Silent
+    from harness.progress import Silent
 
     if sys.stderr is None or not sys.stderr.isatty():
         yield Silent()

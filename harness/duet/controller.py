@@ -30,11 +30,11 @@ from harness.duet.process import BrokenSideError, LostError, SideProcess
 from harness.duet.result import DuetResult, GateResult
 from harness.duet.sides import Side
 from harness.errors import ConfigError, counted
-from harness.experiment import Reporter, Silent
 from harness.launch_merge import hash_seed
 from harness.measure.environment import environment
 from harness.measure.noise import NoiseRecorder
 from harness.measure.proc import cpus_of_one_node
+from harness.progress import Phase, Reporter, Silent, Step
 from harness.stats import SEED
 from harness.types import Verdict
 
@@ -193,7 +193,7 @@ class _Stage:
     def _launch(self) -> None:
         """One more pair of processes; a launch that is lost leaves its reason only."""
         number = len(self.measured) + len(self.lost)
-        with ExitStack() as stack, self.reporter.phase(self._told(number)):
+        with ExitStack() as stack, self.reporter.phase(self._phase(number)):
             try:
                 both = self._started(stack, number)
                 n_queries = self._ready(both)
@@ -290,10 +290,11 @@ class _Stage:
         except LostError as problem:
             self.notes.append(f"not all is known of the two sides: {problem}")
 
-    def _told(self, number: int) -> str:
+    def _phase(self, number: int) -> Phase:
         if self.trial is not None and self.trial.signs:
-            return f"launch {number + 1}: does {', '.join(self.trial.signs)} show it again?"
-        return f"launch {number + 1}: side by side"
+            about = f"{number + 1}: does {', '.join(self.trial.signs)}"
+            return Phase(Step.CONFIRMING_LAUNCH, about)
+        return Phase(Step.DUET_LAUNCH, str(number + 1))
 
     def _checked(self) -> int:
         """The number of queries.

@@ -33,7 +33,7 @@ from harness.duet.venvs import (
     starts,
 )
 from harness.errors import ConfigError
-from harness.experiment import Reporter, Silent
+from harness.progress import Phase, Reporter, Silent, Step
 
 MOST_ENVIRONMENTS = 5
 """So many are kept, the most recently used ones."""
@@ -144,7 +144,7 @@ def python_of(
     key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:24]
 
     def make(folder: Path) -> dict[str, Any]:
-        with told.phase(f"making the environment of {revision.label}: once, may take minutes"):
+        with told.phase(Phase(Step.MAKING_ENVIRONMENT, revision.label)):
             new_environment(folder, repository.root)
             _install(wanted, folder, project, revision.label, has_harness=has_harness)
         return {"revision": revision.label, "commit": revision.commit}
@@ -181,7 +181,7 @@ def prepared_by(
 
     def run(folder: Path) -> None:
         project = _declaring(projects(folder / "tree"))
-        with told.phase(f"making the environment of {label}: once, may take minutes"):
+        with told.phase(Phase(Step.MAKING_ENVIRONMENT, label)):
             new_environment(folder, repository.root)
             _run_command(command, folder, project, repository, label)
 

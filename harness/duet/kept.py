@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from harness.errors import ConfigError
-from harness.experiment import Reporter, Silent
+from harness.progress import Phase, Reporter, Silent, Step
 
 _ABOUT = "about.json"
 _STORE_LOCK = ".lock"
@@ -117,7 +117,7 @@ class Kept:
     def _store_lock(self) -> Iterator[None]:
         with (self.root / _STORE_LOCK).open("a", encoding="utf-8") as file:
             if not _locked(file, fcntl.LOCK_EX | fcntl.LOCK_NB):
-                with self.reporter.phase(f"another process makes {self.what}: waiting for it"):
+                with self.reporter.phase(Phase(Step.WAITING, self.what)):
                     fcntl.flock(file, fcntl.LOCK_EX)
             yield
 

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import ConfigError, near_names
+from harness.errors import ConfigError, close_names, near_names
 from harness.git import run_git
 
 _SHOWN_NAMES = 10
@@ -129,8 +129,9 @@ class Repository:
         elif len(names) <= _SHOWN_NAMES:
             known = near_names(revision, names)
         else:
-            known = near_names(revision, names).partition(" all: ")[0]
-            if not known.startswith("did you mean"):
+            near = close_names(revision, names)
+            known = f"did you mean {' or '.join(near)}?"
+            if not near:
                 known = ", ".join(names[:_SHOWN_NAMES]) + f" and {len(names) - _SHOWN_NAMES} more"
         return ConfigError(
             f"unknown revision {revision!r}",

@@ -23,8 +23,8 @@ from harness.duet.sides import Place, Side
 from harness.duet.trees import tree_of
 from harness.duet.venvs import among_packages, is_installed
 from harness.errors import ConfigError
-from harness.experiment import Reporter
 from harness.git import changed, code_state
+from harness.progress import Reporter
 
 WORKTREE = "WORKTREE"
 """The user's own files as they are now. In capitals only; a branch of this name is still reached as

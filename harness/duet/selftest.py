@@ -17,7 +17,7 @@ from harness.duet.gates import GATES, slow_queries, thetas
 from harness.duet.power import FOUND
 from harness.duet.result import WORDS, DuetResult
 from harness.duet.sides import Place, Side
-from harness.experiment import Reporter
+from harness.progress import Reporter
 from harness.stats import SEED
 from harness.types import Verdict
 

@@ -19,8 +19,8 @@ from typing import Any
 from harness.duet.kept import Kept
 from harness.duet.repository import Repository, last_lines
 from harness.errors import ConfigError, counted
-from harness.experiment import Reporter, Silent
 from harness.git import run_git
+from harness.progress import Phase, Reporter, Silent, Step
 
 MOST_TREES = 10
 """So many commits are kept, the most recently used ones."""
@@ -104,7 +104,7 @@ def tree_of(
     key = f"{commit[:12]}-{hashlib.sha256(os.fsencode(identity)).hexdigest()[:12]}"
 
     def make(folder: Path) -> dict[str, Any]:
-        with told.phase(f"checking out {label}"):
+        with told.phase(Phase(Step.CHECKING_OUT, label)):
             about = _check_out(repository, commit, label, folder)
         if preparation is not None:
             preparation.run(folder)

@@ -38,6 +38,10 @@ class NoBaselineError(RecordError):
     """There is no such file."""
 
 
+class DamagedBaselineError(RecordError):
+    """It cannot be read, and making it anew mends that."""
+
+
 class OtherBaselineError(RecordError):
     """It is the baseline of another retriever or dataset, whose names make the same file name."""
 
@@ -199,8 +203,8 @@ def _read(path: Path, kind: type[Kind]) -> Kind:
         raise _damaged(path, "; ".join(describe_faults(problem))) from None
 
 
-def _damaged(path: Path, how: str) -> RecordError:
-    return RecordError(
+def _damaged(path: Path, how: str) -> DamagedBaselineError:
+    return DamagedBaselineError(
         f"unreadable baseline: {how}",
         where=str(path),
         fix="take the file from git again, or make it anew",

@@ -30,7 +30,7 @@ from harness.regress.baseline import (
     quality_of,
 )
 from harness.regress.code import Code, code_of, why_no_code, with_its_config
-from harness.regress.files import NoBaselineError, Places
+from harness.regress.files import DamagedBaselineError, NoBaselineError, Places
 from harness.regress.gate import Regression
 from harness.regress.latency import Duet, LatencyResult, When
 from harness.regress.policy import Policy
@@ -337,9 +337,8 @@ class Today:
         return {"split": data.split, "fingerprint": data.fingerprint, "k": self.experiment.k}
 
     def _anew(self, problem: RecordError) -> str:
-        return (
-            f"{problem.fix}: {self.make} --force" if problem.fix.endswith("anew") else problem.fix
-        )
+        makeable = isinstance(problem, DamagedBaselineError)
+        return f"{problem.fix}: {self.make} --force" if makeable else problem.fix
 
 
 def _parsed(baseline: QualityBaseline) -> tuple[list[Metric], list[str]]:

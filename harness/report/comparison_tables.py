@@ -37,7 +37,7 @@ from harness.report.run_facts import (
     unsupported,
 )
 from harness.report.slice_tables import slice_tables
-from harness.report.table import Marked, Table
+from harness.report.table import Marked, Note, NoteKind, Table, kind_of
 from harness.run import Run
 from harness.slices import Slicing
 from harness.stats import EXACT_ROWS
@@ -94,10 +94,12 @@ def systems_tables(comparison: Comparison, group: DatasetComparison) -> list[Tab
         tables = [shown.side_by_side()]
     else:
         tables = [shown.ranked(), *shown.metrics_of_many()]
-    notes = [*_comparison_notes(group), *(f"warning: {text}" for text in group.warnings)]
+    warnings = (Note(f"warning: {text}", NoteKind.WARNING) for text in group.warnings)
+    notes = [*_comparison_notes(group), *warnings]
     if any(group.beaten(metric)[name] for metric in group.metrics for name in group.names):
         what = meaning(len(comparison.names))
-        notes.insert(0, f"{what} (p < .05, with Holm over the pairs of each metric by itself)")
+        how = "(p < .05, with Holm over the pairs of each metric by itself)"
+        notes.insert(0, Note(f"{what} {how}", NoteKind.LEGEND))
     tables[-1] = replace(tables[-1], notes=[*tables[-1].notes, *notes])
     return tables
 
@@ -221,10 +223,6 @@ def differences_table(comparison: Comparison, group: DatasetComparison, metric: 
     tests = sorted({name for delta in deltas for name in delta.tests})
     split = any(len(delta.a) + len(delta.b) > LONGEST_PAIR for delta in shown)
     rows = [row for delta in shown for row in _difference_rows(delta, tests, split)]
-    tested = [delta for delta in deltas if delta.p is not None]
-    exact = bool(tested) and max(delta.n for delta in tested) <= EXACT_ROWS
-    how = "all sign patterns" if exact else f"{group.resamples:,} resamples"
-    family = "the pair" if len(tested) == 1 else f"the {len(tested):,} pairs"
     notes = [
         (
             "difference: the first named minus the second, below it the 95 % bootstrap interval; "
@@ -232,6 +230,39 @@ def differences_table(comparison: Comparison, group: DatasetComparison, metric: 
         ),
         "d: mean difference over the standard deviation, below it the queries won/tied/lost",
     ]
+    notes += _test_notes(comparison, group, deltas, shown, tests)
+    if any(delta.queries_needed is not None for delta in shown):
+        notes.append("~n more: queries that would decide it with 80 % power")
+    if len(shown) < len(deltas):
+        text = f"{len(deltas) - len(shown):,} more pairs: --format json has all"
+        notes.append(Note(text, NoteKind.MORE))
+    return Table(
+        f"Paired differences in {metric} on {group.dataset}",
+        ["", "difference", "d, W/T/L", "p (Holm)", *[", ".join(tests)][: len(tests)], "verdict"],
+        rows,
+        (),
+        notes,
+        words=(0, 5 if tests else 4),
+    )
+
+
+def _test_notes(
+    comparison: Comparison,
+    group: DatasetComparison,
+    deltas: Sequence[Delta],
+    shown: Sequence[Delta],
+    tests: Sequence[str] = (),
+) -> list[str]:
+    """How the pairs of one metric were tested, and what the verdicts of those ``shown`` mean.
+
+    Args:
+        tests: further ones that stand in one cell.
+    """
+    tested = [delta for delta in deltas if delta.p is not None]
+    exact = bool(tested) and max(delta.n for delta in tested) <= EXACT_ROWS
+    how = "all sign patterns" if exact else f"{group.resamples:,} resamples"
+    family = "the pair" if len(tested) == 1 else f"the {len(tested):,} pairs"
+    notes = []
     if tested:
         notes.append(
             f"p: paired randomisation test ({how}), Holm over {family} of this metric and dataset"
@@ -250,18 +281,7 @@ def differences_table(comparison: Comparison, group: DatasetComparison, metric: 
             "both answered: the same without the queries that failed on either side; where that "
             "changes the verdict, the verdict rests on failures and is undecided"
         )
-    if any(delta.queries_needed is not None for delta in shown):
-        notes.append("~n more: queries that would decide it with 80 % power")
-    if len(shown) < len(deltas):
-        notes.append(f"{len(deltas) - len(shown):,} more pairs: --format json has all")
-    return Table(
-        f"Paired differences in {metric} on {group.dataset}",
-        ["", "difference", "d, W/T/L", "p (Holm)", *[", ".join(tests)][: len(tests)], "verdict"],
-        rows,
-        (),
-        notes,
-        words=(0, 5 if tests else 4),
-    )
+    return notes
 
 
 def wide_differences_table(
@@ -284,7 +304,7 @@ def wide_differences_table(
             "interval; the verdict speaks of the first"
         ),
         "d: mean difference over the standard deviation; won, tied, lost: queries",
-        *(n for n in explained.notes if n.startswith(("p:", "equivalent", "both answered"))),
+        *_test_notes(comparison, group, deltas, deltas),
         "more queries: so many more would decide it with 80 % power",
     ]
     rows = [_wide_row(delta, tests, failed=failed) for delta in deltas]
@@ -457,7 +477,9 @@ def _comparison_notes(group: DatasetComparison) -> list[str]:
     }
     if len(data) > 1:
         what = "datasets or splits"
-        return [f"NOT COMPARABLE: these runs are on {len(data)} {what}: {', '.join(data.values())}"]
+        named = ", ".join(data.values())
+        text = f"NOT COMPARABLE: these runs are on {len(data)} {what}: {named}"
+        return [Note(text, NoteKind.WARNING)]
     notes = [
         "quality: mean over queries, percentile-bootstrap interval; latency: all measured calls",
         *_said(measured_on, pairs),
@@ -474,16 +496,21 @@ def _comparison_notes(group: DatasetComparison) -> list[str]:
         *notes,
         *_said(lambda run: unsupported(run.summary), pairs),
         *_said(lambda run: run.summary.get("health", ()), pairs, "health"),
-        *_said(lambda run: shown_warnings(run.summary), pairs, "warning"),
+        *_said(_warnings_of, pairs, "warning"),
     ]
+
+
+def _warnings_of(run: Run) -> list[str]:
+    return [Note(text, NoteKind.WARNING) for text in shown_warnings(run.summary)]
 
 
 def _how_timed(runs: Sequence[Run]) -> str:
     different = timed_differently(runs)
     if different:
-        return f"times: {different}, NOT COMPARABLE"
+        return Note(f"times: {different}, NOT COMPARABLE", NoteKind.WARNING)
     if not timed_together(runs):
-        return "times: measured at different times, a difference may be the machine's"
+        text = "times: measured at different times, a difference may be the machine's"
+        return Note(text, NoteKind.WARNING)
     return "times: measured together, alternating query by query"
 
 
@@ -495,10 +522,11 @@ def _said(
     for name, run in pairs:
         for sentence in dict.fromkeys(sentences_of(run)):
             speakers.setdefault(sentence, []).append(name)
-    notes = []
+    notes: list[str] = []
     for sentence, names in speakers.items():
         start, who = label, "" if len(names) == len(pairs) else ", ".join(names)
         if who:
             start = f"{label} ({who})" if label else who
-        notes.append(f"{start}: {sentence}" if start else sentence)
+        text = f"{start}: {sentence}" if start else sentence
+        notes.append(Note(text, kind_of(sentence)))
     return notes

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from harness.figures import interval_of
 from harness.latency_ratio import LIMIT, TAIL, TYPICAL, LatencyDelta
 from harness.percentiles import FEWEST_LAUNCHES
-from harness.report.table import Table
+from harness.report.table import Note, NoteKind, Table
 from harness.types import Verdict
 
 LATENCY_PAIRS = 6
@@ -134,4 +134,4 @@ def _reasons(shown: Sequence[LatencyDelta]) -> list[str]:
 
 def _more(deltas: Sequence[LatencyDelta], shown: Sequence[LatencyDelta]) -> list[str]:
     more = len({(d.a, d.b) for d in deltas}) - len({(d.a, d.b) for d in shown})
-    return [f"{more:,} more pairs: --format json has all"] if more else []
+    return [Note(f"{more:,} more pairs: --format json has all", NoteKind.MORE)] if more else []

@@ -18,6 +18,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from harness.progress import Phase
+
 _SECONDS_BETWEEN = 0.1
 
 
@@ -49,9 +51,9 @@ class Bars:
         self._progress.stop()
 
     @contextmanager
-    def phase(self, name: str) -> Iterator[Callable[[int, int], None]]:
+    def phase(self, phase: Phase) -> Iterator[Callable[[int, int], None]]:
         """A bar for one phase; gone when the phase ends."""
-        task = self._progress.add_task(name, total=None)
+        task = self._progress.add_task(phase.text, total=None)
         self._progress.refresh()
         drawn = time.monotonic()
 

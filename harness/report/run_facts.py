@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from harness.errors import counted
+from harness.report.table import Note, NoteKind
 from harness.run import Run
 
 _LEVEL = re.compile(r"p[\d.]+")
@@ -45,10 +46,11 @@ def measured_on(run: Run) -> list[str]:
             f"data: {corpus}; queries: {data.get('n_queries', 0):,} evaluated, "
             f"{data.get('n_unanswerable', 0):,} need no search{not_run}"
         ),
-        (
+        Note(
             f"calls: {_launches(latency)}{counted(latency.get('rounds', 0), 'round')} "
             f"after a warm-up of {latency.get('warm_up_calls', 0):,} ({_steady(latency)}), "
-            f"{counted(environment.get('threads', 1), 'thread')} while searching"
+            f"{counted(environment.get('threads', 1), 'thread')} while searching",
+            NoteKind.WARNING if latency.get("steady_after") is None else NoteKind.METHOD,
         ),
         (
             f"machine: {machine.get('processor', 'unknown')}, "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,39 @@ class Table:
     def with_notes(self, notes: Iterable[str]) -> Table:
         """The same table with ``notes`` below its own."""
         return replace(self, notes=[*self.notes, *notes])
+
+
+class NoteKind(StrEnum):
+    """What a note is for; a plain text says how something was measured."""
+
+    METHOD = "method"
+    LEGEND = "legend"
+    WARNING = "warning"
+    MORE = "more"
+
+
+class Note(str):
+    """A note that is more than a method.
+
+    Attributes:
+        kind: LEGEND: what marks in the table stand for. WARNING: changes how it must be read. MORE:
+            what was left out, and where it is.
+    """
+
+    __slots__ = ("kind",)
+
+    kind: NoteKind
+
+    def __new__(cls, text: str, kind: NoteKind) -> Note:
+        """``text`` as a note of ``kind``."""
+        note = super().__new__(cls, text)
+        note.kind = kind
+        return note
+
+
+def kind_of(note: str) -> NoteKind:
+    """The kind of a note."""
+    return note.kind if isinstance(note, Note) else NoteKind.METHOD
 
 
 class Marked(str):

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from harness.data import build_dataset, load_dataset
 from harness.errors import ConfigError, HarnessError
-from harness.experiment import Reporter
 from harness.measure.protocol import Protocol
 from harness.metrics.conventions import Convention, Ties
 from harness.preparation import prepare
+from harness.progress import Reporter
 from harness.reproduce.published import Published, PublishedSystem
 from harness.run_files import RunFile, read_rankings
 from harness.scorecard import Truth

@@ -11,9 +11,9 @@ from typing import Any
 
 from harness.data.outcome_records import read_outcomes
 from harness.errors import HarnessError
-from harness.experiment import Reporter
 from harness.metrics.conventions import convention
 from harness.outcomes import RATES, outcome_report
+from harness.progress import Reporter
 from harness.reproduce.answered import Answered, NotAtHandError, sentence
 from harness.reproduce.groups import GroupTable, group_table
 from harness.reproduce.published import (

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from harness.config import RetrieverConfig, inline_config
 from harness.errors import ConfigError, ContractError, HarnessError, counted
-from harness.experiment import Reporter
 from harness.foreign import foreign_code, innermost, message_of
 from harness.measure.protocol import Protocol
 from harness.measure.threads import search_threads
 from harness.metrics import Judgements, Metric, judge
+from harness.progress import Phase, Reporter, Step
 from harness.ranking import checked_ranking
 from harness.retriever import Capabilities, Retriever
 from harness.run import pack_rankings
@@ -215,9 +215,11 @@ def values_of(
         if tunable.shares_legs:
             _index(tunable.base, data, tunable.config.name, reporter)
             stack.enter_context(search_threads(Protocol().threads))
-            with reporter.phase("asking the legs") as task:
+            with reporter.phase(Phase(Step.ASKING_LEGS)) as task:
                 tunable.ask_legs(queries, task)
-        with reporter.phase(f"trying {counted(len(grid.settings), 'setting')}") as task:
+        with reporter.phase(
+            Phase(Step.TRYING_SETTINGS, counted(len(grid.settings), "setting"))
+        ) as task:
             for row, setting in enumerate(grid.settings):
                 task(row, len(grid.settings))
                 rankings = _rankings(tunable, setting, queries, k, corpus)
@@ -259,7 +261,7 @@ def _index(
         if reporter is None:
             retriever.index(data.documents)
             return
-        with reporter.phase(f"indexing {name}") as task:
+        with reporter.phase(Phase(Step.INDEXING, name)) as task:
             retriever.progress = task
             retriever.index(data.documents)
 

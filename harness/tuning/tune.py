@@ -12,13 +12,13 @@ import numpy as np
 from harness.config import RetrieverConfig, inline_config, load_retriever_config
 from harness.data import load_dataset
 from harness.errors import ConfigError, DataError, counted
-from harness.experiment import Reporter, Silent
 from harness.foreign import WorkingFolder
 from harness.measure.protocol import Protocol
 from harness.measure.threads import prepare_environment
 from harness.metrics import Metric, default_metrics, parse_metric
 from harness.power import MARGIN, check_margin
 from harness.preparation import Problems
+from harness.progress import Reporter, Silent
 from harness.retriever import require_k
 from harness.stats import SEED
 from harness.tuning.config_file import check_out, write_config

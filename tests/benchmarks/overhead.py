@@ -13,6 +13,7 @@ import numpy as np
 from harness.measure.protocol import Protocol, plan
 from harness.measure.runner import System
 from harness.measure.runner import measure as run
+from harness.progress import Phase, Step
 from harness.report.progress import Bars
 from harness.retriever import Retriever
 from harness.types import LegTrace, Query, Ranking
@@ -142,7 +143,7 @@ def _loop(
     calls = plan(protocol, len(queries))
     clock = time.perf_counter
     marks: dict[int, float] = {}
-    with bar or nullcontext(), bar.phase("searching") if bar else nullcontext() as draw:
+    with bar or nullcontext(), bar.phase(Phase(Step.SEARCHING)) if bar else nullcontext() as draw:
 
         def progress(done: int, total: int) -> None:
             if draw is not None:

@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 FLOORS = [
-    {"errors", "figures", "types", "__init__", "scripts", "cache", "git"},
+    {"errors", "figures", "progress", "types", "__init__", "scripts", "cache", "git"},
     {"secrets", "foreign", "retriever", "ranking", "stats", "percentiles", "latency", "stages"},
     {"plugins", "units"},
     {"config"},

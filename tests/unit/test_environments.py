@@ -18,6 +18,7 @@ from harness.duet.environments import Setup
 from harness.duet.revisions import place_of, wrong_code
 from harness.duet.sides import Place, Side
 from harness.errors import ConfigError
+from harness.progress import Phase
 from tests.unit.git_project import GitProject
 
 ROOT = Path(__file__).parents[2]
@@ -90,8 +91,8 @@ class Told:
         self.names: list[str] = []
 
     @contextmanager
-    def phase(self, name: str) -> Iterator[Any]:
-        self.names.append(name)
+    def phase(self, phase: Phase) -> Iterator[Any]:
+        self.names.append(phase.text)
         yield lambda done, total: None
 
     @property

@@ -25,6 +25,7 @@ from harness.launches import LaunchSpec, run_launches
 from harness.measure.protocol import Protocol
 from harness.measure.runner import NOT_RUN, OK, Timings
 from harness.metrics import parse_metrics
+from harness.progress import Phase
 from harness.run import Run, pack_rankings
 from harness.types import Ranking
 from tests.cli.project import make_project
@@ -158,8 +159,8 @@ class Phases:
         self.told: list[tuple[int, int]] = []
 
     @contextmanager
-    def phase(self, name: str) -> Iterator[Any]:
-        self.names.append(name)
+    def phase(self, phase: Phase) -> Iterator[Any]:
+        self.names.append(phase.text)
         yield lambda done, total: self.told.append((done, total))
         self.names.append("end")
 

@@ -19,6 +19,7 @@ from harness.duet.revisions import place_of, same_code, wrong_code
 from harness.duet.sides import Place, Side
 from harness.errors import ConfigError
 from harness.git import code_state
+from harness.progress import Phase
 from tests.cli.project import make_project
 from tests.unit.git_project import GitProject
 
@@ -371,8 +372,8 @@ class Told:
         self.names: list[str] = []
 
     @contextmanager
-    def phase(self, name: str) -> Iterator[Any]:
-        self.names.append(name)
+    def phase(self, phase: Phase) -> Iterator[Any]:
+        self.names.append(phase.text)
         yield lambda done, total: None
 
 

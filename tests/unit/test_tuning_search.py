@@ -10,9 +10,9 @@ from harness import bench
 from harness.config import inline_config
 from harness.errors import ConfigError, ContractError
 from harness.evaluation import evaluate
-from harness.experiment import Silent
 from harness.measure.protocol import Protocol
 from harness.metrics import parse_metric
+from harness.progress import Silent
 from harness.ranking import checked_ranking
 from harness.run import pack_rankings
 from harness.tuning.grid import Grid, Setting, make_grid

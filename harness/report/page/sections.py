@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,13 +25,14 @@ from harness.report.page.systems import (
 )
 from harness.report.page.tables import notes_html, table_html
 from harness.report.slice_tables import slice_tables
+from harness.report.table import NoteKind, kind_of
 from harness.slices import all_slicings
 from harness.types import Dataset
 
 PAIRS_OPEN = 15
 """Of six systems all are to be seen at once, of more those of the best one."""
 
-_LOUD = re.compile(r"^(raised|warning)|NOT COMPARABLE|at different times|not steady")
+_LOUD = (NoteKind.LEGEND, NoteKind.WARNING)
 """Notes that are not folded away."""
 
 
@@ -159,7 +159,7 @@ class GroupPage:
 
     def _systems(self) -> Markup:
         notes = systems_tables(self._comparison, self._group)[-1].notes
-        loud = [note for note in notes if _LOUD.search(note)]
+        loud = [note for note in notes if kind_of(note) in _LOUD]
         quiet = [note for note in notes if note not in loud]
         how = el("details", el("summary", "How this was measured"), notes_html(quiet))
         table = table_html(quality_table(self._comparison, self._group))

@@ -26,7 +26,7 @@ from harness.report.difference_cells import DifferenceCells, most_telling
 from harness.report.latency_tables import latency_tables, ratio_interval, ratio_text
 from harness.report.letters import letter, marks
 from harness.report.run_facts import latency_of, levels, relative_folder
-from harness.report.table import Marked, Table
+from harness.report.table import Marked, NoteKind, Table, kind_of
 from harness.run import Run
 from harness.slices import FEW, Slice, Slicing
 from harness.stats import EXACT_ROWS
@@ -216,7 +216,7 @@ def speed_table(group: DatasetComparison) -> Table:
         f"Which is faster on {group.dataset}",
         ["b / a", "calls", "time", "98 % interval", "verdict"],
         rows,
-        notes=[note for note in notes if "--format json has all" not in note],
+        notes=[note for note in notes if kind_of(note) is not NoteKind.MORE],
         words=(0, 1, 4),
     )
 

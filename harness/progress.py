@@ -1,0 +1,82 @@
+"""How far a run is: which step it is at, told to whoever shows it.
+
+What a program goes by is the :class:`Step`; its words stand in :data:`TEXTS` and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+Task = Callable[[int, int], None]
+"""Told (done, total) of a phase that takes long."""
+
+
+class Step(StrEnum):
+    """What a run is busy with."""
+
+    INDEXING = "indexing"
+    SEARCHING = "searching"
+    READING = "reading"
+    ASKING_LEGS = "asking legs"
+    TRYING_SETTINGS = "trying settings"
+    STARTING_COLD = "starting cold"
+    DUET_LAUNCH = "duet launch"
+    CONFIRMING_LAUNCH = "confirming launch"
+    CHECKING_OUT = "checking out"
+    MAKING_ENVIRONMENT = "making environment"
+    WAITING = "waiting"
+
+
+TEXTS: Mapping[Step, str] = {
+    Step.INDEXING: "indexing {}",
+    Step.SEARCHING: "searching with {}",
+    Step.READING: "reading with {}",
+    Step.ASKING_LEGS: "asking the legs",
+    Step.TRYING_SETTINGS: "trying {}",
+    Step.STARTING_COLD: "starting from cold",
+    Step.DUET_LAUNCH: "launch {}: side by side",
+    Step.CONFIRMING_LAUNCH: "launch {} show it again?",
+    Step.CHECKING_OUT: "checking out {}",
+    Step.MAKING_ENVIRONMENT: "making the environment of {}: once, may take minutes",
+    Step.WAITING: "another process makes {}: waiting for it",
+}
+"""The words for each step; the braces stand for what it is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One step of a run, for as long as it takes.
+
+    Attributes:
+        about: the retriever, revision or number that it is about.
+        within: the launch that it happens in, in words; empty where there is one process.
+    """
+
+    step: Step
+    about: str = ""
+    within: str = ""
+
+    @property
+    def text(self) -> str:
+        """For people."""
+        text = TEXTS[self.step].format(self.about)
+        return f"{self.within}: {text}" if self.within else text
+
+
+class Reporter(Protocol):
+    """Shows how far a run is; the command line has one, tests and notebooks need none."""
+
+    def phase(self, phase: Phase) -> AbstractContextManager[Task]:
+        """A context for as long as ``phase`` takes; it gives the task to tell of progress."""
+
+
+class Silent:
+    """A :class:`Reporter` that shows nothing."""
+
+    def phase(self, phase: Phase) -> AbstractContextManager[Task]:
+        """Nothing is shown."""
+        return nullcontext(lambda done, total: None)
