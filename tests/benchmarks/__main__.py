@@ -14,9 +14,9 @@ from typing import Any
 
 from rich.console import Console
 
-from harness.measure.environment import packages
-from harness.measure.machine import machine
-from harness.report import render
+from retrieval_bench.measure.environment import packages
+from retrieval_bench.measure.machine import machine
+from retrieval_bench.reports.render import render
 from tests.benchmarks.report import Group, Options, Row
 
 GROUPS = ("startup", "search", "build", "dense", "overhead", "scoring", "compare")

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.types import Document
+from retrieval_bench.core.types import Document
 from tests.benchmarks import children, memory
 from tests.benchmarks.corpus import Corpus, make_corpus
 from tests.benchmarks.report import Group, Options, Row
@@ -72,7 +72,7 @@ def _write(corpus: Corpus, file: Path) -> None:
 
 
 def _build_ours(documents: list[Document]) -> tuple[Any, int]:
-    from retrievers.bm25 import BM25
+    from retrieval_bench_retrievers.bm25 import BM25
 
     retriever = BM25()
     retriever.index(documents)
@@ -82,7 +82,7 @@ def _build_ours(documents: list[Document]) -> tuple[Any, int]:
 def _build_bm25s(documents: list[Document]) -> tuple[Any, int]:
     import bm25s
 
-    from retrievers.tokenizers import make_tokenizer
+    from retrieval_bench_retrievers.tokenizers import make_tokenizer
 
     tokenize = make_tokenizer("auto")
     vocabulary: dict[str, int] = {}

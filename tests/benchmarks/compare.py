@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.comparison import Comparison, compare_runs
-from harness.evaluation import averaged
-from harness.measure.runner import Timings
-from harness.metrics import Judgements, judge, parse_metrics
-from harness.run import Run, pack_rankings
+from retrieval_bench.comparison.comparison import Comparison, compare_runs
+from retrieval_bench.measure.runner import Timings
+from retrieval_bench.metrics import Judgements, judge, parse_metrics
+from retrieval_bench.runs.evaluation import averaged
+from retrieval_bench.runs.run import Run, pack_rankings
 from tests.benchmarks import children, memory
 from tests.benchmarks.report import Group, Options, Row
 

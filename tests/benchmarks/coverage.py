@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, stdtrit
 
-from harness.percentiles import (
+from retrieval_bench.stats.percentiles import (
     FEWEST_LAUNCHES,
     CallSample,
     Percentile,

@@ -80,8 +80,8 @@ def _run(dataset: str, n: int, cache: str, *, loaded: bool = False) -> dict[str,
 
 def _child(dataset: str, n: int, loaded: bool) -> dict[str, Any]:
     """One run, measured."""
-    from harness.config import load_retriever_config
-    from harness.data import load_dataset
+    from retrieval_bench.core.config import load_retriever_config
+    from retrieval_bench.data import load_dataset
 
     documents = list(islice(load_dataset(dataset, "test").documents or (), n or None))
     if loaded:

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.measure.protocol import Protocol, plan
-from harness.measure.runner import System
-from harness.measure.runner import measure as run
-from harness.progress import Phase, Step
-from harness.report.progress import Bars
-from harness.retriever import Retriever
-from harness.types import LegTrace, Query, Ranking
+from retrieval_bench.core.progress import Phase, Step
+from retrieval_bench.core.retriever import Retriever
+from retrieval_bench.core.types import LegTrace, Query, Ranking
+from retrieval_bench.measure.protocol import Protocol, plan
+from retrieval_bench.measure.runner import System
+from retrieval_bench.measure.runner import measure as run
+from retrieval_bench.reports.progress import Bars
 from tests.benchmarks import children
 from tests.benchmarks.report import Group, Options, Row
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import sys
 
-from harness.measure.protocol import Protocol
-from harness.measure.runner import System, measure
-from harness.retriever import Retriever
-from harness.types import Query, Ranking
+from retrieval_bench.core.retriever import Retriever
+from retrieval_bench.core.types import Query, Ranking
+from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.measure.runner import System, measure
 from tests.benchmarks import memory
 
 QUERIES = 1_000

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from harness.report import render
-from harness.report.table import Table
+from retrieval_bench.reports.render import render
+from retrieval_bench.reports.render.table import Table
 
 ROOT = Path(__file__).parents[2]
 
@@ -57,7 +57,7 @@ class Change:
 CHANGES = (
     Change(
         "a copy of the index for each query",
-        "retrievers/bm25.py",
+        "retrievers/retrieval_bench_retrievers/bm25.py",
         "        positions, scores = self._index.search(counts, k)\n",
         "        import copy\n\n"
         "        positions, scores = copy.deepcopy(self._index).search(counts, k)\n",
@@ -66,7 +66,7 @@ CHANGES = (
     ),
     Change(
         "a tenth more work in each query",
-        "retrievers/hybrid.py",
+        "retrievers/retrieval_bench_retrievers/hybrid.py",
         "    def search(self, query: Query, k: int) -> Ranking:\n",
         "    def search(self, query: Query, k: int) -> Ranking:\n"
         "        import time\n\n"
@@ -82,7 +82,7 @@ CHANGES = (
     ),
     Change(
         "weights of the fusion swapped",
-        "retrievers/fusion.py",
+        "retrievers/retrieval_bench_retrievers/fusion.py",
         "return convex(pool.ranks, pool.scores, weights=self.weights)",
         "return convex(pool.ranks, pool.scores, weights=self.weights[::-1])",
         expected=1,
@@ -90,7 +90,7 @@ CHANGES = (
     ),
     Change(
         "a pure refactoring",
-        "retrievers/bm25.py",
+        "retrievers/retrieval_bench_retrievers/bm25.py",
         "        positions, scores = self._index.search(counts, k)\n",
         "        found = self._index.search(counts, k)\n        positions, scores = found\n",
         expected=0,
@@ -163,7 +163,7 @@ def _failed(document: str) -> str:
 
 def _command(copy: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "harness", *words],
+        [sys.executable, "-m", "retrieval_bench", *words],
         cwd=copy,
         env=os.environ | {"PYTHONPATH": str(copy)},
         capture_output=True,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from harness.report.table import Table
+from retrieval_bench.reports.render.table import Table
 
 Unit = Literal["s", "bytes", "count"]
 

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.metrics import Judgements, Metric, judge, parse_metrics
-from harness.metrics.names import DEFINITIONS, Definition
+from retrieval_bench.metrics import Judgements, Metric, judge, parse_metrics
+from retrieval_bench.metrics.names import DEFINITIONS, Definition
 from tests.benchmarks import children, memory
 from tests.benchmarks.report import Options, Row
 from tests.benchmarks.timing import middle

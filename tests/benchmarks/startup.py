@@ -18,7 +18,7 @@ _HEAVY = ("torch", "faiss", "sentence_transformers")
 _BENCH = ["bench", "--retriever", "bm25", "--dataset", "science-mini"]
 _LOADED = """
 import json, sys
-from harness.cli import main
+from retrieval_bench.cli import main
 if main(sys.argv[1:]):
     sys.exit(1)
 names = sorted({name.partition(".")[0] for name in sys.modules})
@@ -81,7 +81,7 @@ def measure(options: Options) -> Group:
 def _command() -> list[str]:
     """The installed console command, which is what users start."""
     script = Path(sys.executable).with_name("retrieval-bench")
-    return [str(script)] if script.exists() else [sys.executable, "-m", "harness"]
+    return [str(script)] if script.exists() else [sys.executable, "-m", "retrieval_bench"]
 
 
 def _loaded(out: Path) -> list[str]:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from harness.comparison import compare_runs
-from harness.report.page import report_page
+from retrieval_bench.comparison.comparison import compare_runs
+from retrieval_bench.reports.page import report_page
 from tests.unit.page_sample import make_dataset, make_runs
 
 pytestmark = pytest.mark.slow

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import main
+from retrieval_bench.cli import main
 
 OWN = '''
-from harness import Retriever, Ranking
+from retrieval_bench import Retriever, Ranking
 
 
 class Overlap(Retriever):

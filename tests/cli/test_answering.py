@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from harness import plugins
-from harness.data.squad import paragraph_id
+from retrieval_bench.core import plugins
+from retrieval_bench.data.formats.squad import paragraph_id
 from tests.cli.project import Command
 
 OWN = '''
@@ -388,7 +388,7 @@ class TestQa:
 @pytest.mark.parametrize("command", ["submit", "qa"])
 def test_help_answers_without_loading_anything_heavy(command: str) -> None:
     code = (
-        "import sys\nfrom harness.cli import main\n"
+        "import sys\nfrom retrieval_bench.cli import main\n"
         f"try:\n    main(['{command}', '--help'])\n"
         "except SystemExit as stop:\n    assert stop.code == 0\n"
         "print(' '.join({name.split('.')[0] for name in sys.modules}))"

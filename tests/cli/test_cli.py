@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from harness import secrets
-from harness.errors import MissingDependencyError
+from retrieval_bench.core import secrets
+from retrieval_bench.core.errors import MissingDependencyError
 from tests.cli.project import Command, make_project
 
 QUICK = ("--rounds", "1", "--no-pictures", "--warm-up", "0")
@@ -442,7 +442,7 @@ def test_an_unexpected_error_is_no_regression(
     def broken(*_: Any) -> None:
         raise RuntimeError("with hunter2-hunter2 inside")
 
-    monkeypatch.setattr("harness.report.catalog.entries", broken)
+    monkeypatch.setattr("retrieval_bench.reports.tables.catalog.entries", broken)
     assert run("list") == 70
     assert "this is a bug of retrieval-bench" in run.err
     assert "RuntimeError: with ${MY_KEY} inside" in run.err
@@ -464,7 +464,7 @@ def test_debug_shows_the_traceback_without_secrets(
 )
 def test_a_reader_that_goes_away_is_no_error(project: Path, format_: str) -> None:
     done = subprocess.run(
-        ["bash", "-c", (f"{sys.executable} -m harness list --format {format_} | head -1; "
+        ["bash", "-c", (f"{sys.executable} -m retrieval_bench list --format {format_} | head -1; "
          "echo ${PIPESTATUS[0]}")],
         capture_output=True, text=True, check=False, encoding="utf-8",
     )  # fmt: skip
@@ -478,7 +478,7 @@ def test_a_pipe_that_breaks_elsewhere_is_no_success(
     def broken(options: Any) -> int:
         raise BrokenPipeError("of a service")
 
-    monkeypatch.setattr("harness.cli.listing._list", broken)
+    monkeypatch.setattr("retrieval_bench.cli.listing._list", broken)
     assert run("list") == 70
     assert "BrokenPipeError: of a service" in run.err
 
@@ -488,7 +488,7 @@ def test_a_pipe_that_breaks_elsewhere_is_no_success(
 def test_a_result_that_cannot_be_printed_is_told(project: Path) -> None:
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "harness", "list"], stdout=full, stderr=subprocess.PIPE,
+            [sys.executable, "-m", "retrieval_bench", "list"], stdout=full, stderr=subprocess.PIPE,
             text=True, check=False,
         )  # fmt: skip
     assert done.returncode == 2
@@ -519,7 +519,7 @@ def test_list_shows_names_and_what_fails_to_load(project: Path, run: Command) ->
         "hybrid-convex",
         "science-mini",
         "nDCG",
-        "retrievers.dense:Dense",
+        "retrieval_bench_retrievers.dense:Dense",
         "huggingface",
     ):
         assert shown in run.out
@@ -530,7 +530,7 @@ def test_list_shows_names_and_what_fails_to_load(project: Path, run: Command) ->
 
 def command(*arguments: str, **options: Any) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "harness", *arguments],
+        [sys.executable, "-m", "retrieval_bench", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -696,7 +696,7 @@ def test_a_picture_that_cannot_be_drawn_costs_nothing_else(
     def missing(*_: object, **__: object) -> str:
         raise MissingDependencyError("no matplotlib", fix="pip install it")
 
-    monkeypatch.setattr("harness.report.run_pictures.ecdf", missing)
+    monkeypatch.setattr("retrieval_bench.reports.pictures.of_runs.ecdf", missing)
     arguments = (
         "bench",
         "--retriever",

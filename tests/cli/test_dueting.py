@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from harness.duet import controller
-from harness.duet.selftest import KINDS, extra_work
-from harness.types import Verdict
+from retrieval_bench.core.types import Verdict
+from retrieval_bench.duets import controller
+from retrieval_bench.duets.selftest import KINDS, extra_work
 from tests.cli.project import Command, make_project
 from tests.unit.fake_sides import FakeSides
 
@@ -81,7 +81,7 @@ def test_a_record_that_cannot_be_written_does_not_hide_the_verdict(
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("harness.duet.record.np.savez_compressed", full)
+    monkeypatch.setattr("retrieval_bench.duets.record.np.savez_compressed", full)
     assert run(*A_AND_B) == 2
     assert "PASS: b = b" in run.out
     assert "cannot write the duet: No space left on device" in run.err
@@ -184,8 +184,8 @@ def test_a_side_that_cannot_be_built_shows_where_on_demand(project: Path, run: C
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     short = partial(controller.DuetProtocol, seconds=1e-9, warm_up_s=1e-9)
-    monkeypatch.setattr("harness.duet.selftest.DuetProtocol", short)
-    monkeypatch.setattr("harness.duet.selftest.REPLAYS", 20)
+    monkeypatch.setattr("retrieval_bench.duets.selftest.DuetProtocol", short)
+    monkeypatch.setattr("retrieval_bench.duets.selftest.REPLAYS", 20)
 
 
 @pytest.fixture
@@ -223,7 +223,7 @@ def test_selftest_without_a_pass_is_not_green(sides: FakeSides, run: Command) ->
 def test_selftest_with_a_false_alarm_is_red(
     sides: FakeSides, run: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.duet.controller.overall", lambda gates: Verdict.WORSE)
+    monkeypatch.setattr("retrieval_bench.duets.controller.overall", lambda gates: Verdict.WORSE)
     assert run("selftest", "--dataset", "data", "--time", "0.1") == 3
     assert "false alarms: 1 of 1" in run.out
     assert "failed its check" in run.err

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.records import RANKINGS
+from retrieval_bench.runs.records import RANKINGS
 from tests.cli.project import Command, make_project
 
 HYBRID = """\
@@ -46,7 +46,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "mixed.yaml").write_text(HYBRID, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        from harness.cli import main
+        from retrieval_bench.cli import main
 
         for name in ("own", "letters", "mixed"):
             given = ["--retriever", f"{name}.yaml", "--dataset", "data", "--k", "2"]

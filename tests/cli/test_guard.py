@@ -17,7 +17,7 @@ from tests.cli.project import make_project
 
 BAD = """
 import asyncio, os, signal, sys, threading, time
-from harness import Retriever
+from retrieval_bench import Retriever
 
 
 class PanicError(BaseException):
@@ -92,7 +92,7 @@ def bad(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "harness", *arguments]
+    return [sys.executable, "-m", "retrieval_bench", *arguments]
 
 
 def started(*arguments: str, **more: Any) -> subprocess.Popen[str]:

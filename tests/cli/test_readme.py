@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from harness.cli import parser
-from harness.config import RetrieverConfig
+from retrieval_bench.cli import parser
+from retrieval_bench.core.config import RetrieverConfig
 from tests.cli.project import Command, make_project
 
 ROOT = Path(__file__).parents[2]
@@ -99,7 +99,9 @@ def test_the_yaml_is_a_config() -> None:
 
 @pytest.mark.slow
 def test_the_python_lines_run(tmp_path: Path) -> None:
-    (block,) = [b for b in blocks(README, "python") if b.startswith("from harness import bench")]
+    (block,) = [
+        b for b in blocks(README, "python") if b.startswith("from retrieval_bench import bench")
+    ]
     done = subprocess.run(
         [sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, check=False,
         encoding="utf-8",

@@ -14,15 +14,15 @@ from typing import Any
 
 import pytest
 
-from harness.cli import regressing
-from harness.duet.result import DuetResult
-from harness.regress.files import Places, write
-from harness.types import Verdict
+from retrieval_bench.cli import regressing
+from retrieval_bench.core.types import Verdict
+from retrieval_bench.duets.result import DuetResult
+from retrieval_bench.regression.files import Places, write
 from tests.cli.project import Command, make_project
 from tests.unit.baselines import duet_result
 
 OWN = """
-from harness import Ranking
+from retrieval_bench import Ranking
 from own import Overlap
 
 
@@ -493,7 +493,7 @@ class TestLatency:
         def made(*words: str) -> subprocess.CompletedProcess[str]:
             what = ("--retriever", "mine.yaml", "--dataset", "data")
             return subprocess.run(
-                [sys.executable, "-m", "harness", *words, *what],
+                [sys.executable, "-m", "retrieval_bench", *words, *what],
                 capture_output=True, encoding="utf-8", check=False,
             )  # fmt: skip
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.cli.reporting import _by_metrics
-from harness.metrics import parse_metrics
+from retrieval_bench.cli.reporting import _by_metrics
+from retrieval_bench.metrics import parse_metrics
 from tests.cli.project import DOCUMENTS, QUERIES, Command, make_project
 from tests.unit.page_sample import make_dataset, make_runs
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import main
+from retrieval_bench.cli import main
 
 PAPER = """
 title: A paper

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from harness.data.squad import paragraph_id
-from harness.metrics.conventions import CONVENTIONS
+from retrieval_bench.data.formats.squad import paragraph_id
+from retrieval_bench.metrics.conventions import CONVENTIONS
 from tests.cli.project import QRELS, Command, make_project
 
 RUN = {
@@ -372,7 +372,7 @@ class TestEvaluate:
         ]
         assert run(*arguments) == 0
         done = subprocess.run(
-            [sys.executable, "-m", "harness", *arguments], capture_output=True, check=True
+            [sys.executable, "-m", "retrieval_bench", *arguments], capture_output=True, check=True
         )
         assert done.stdout.decode() == run.out
 
@@ -634,7 +634,7 @@ def loaded(code: str) -> set[str]:
 @pytest.mark.parametrize("command", ["evaluate", "audit", "reader"])
 def test_help_answers_without_loading_anything_heavy(command: str) -> None:
     code = (
-        "from harness.cli import main\n"
+        "from retrieval_bench.cli import main\n"
         f"try:\n    main(['{command}', '--help'])\n"
         "except SystemExit as stop:\n    assert stop.code == 0"
     )
@@ -661,6 +661,6 @@ def test_the_work_is_done_without_what_only_retrievers_need(
     }
     (project / "gold.json").write_text(json.dumps(gold), encoding="utf-8")
     (project / "texts.json").write_text('{"q": "a"}', encoding="utf-8")
-    modules = loaded(f"from harness.cli import main\nassert main({list(arguments)!r}) == 0")
+    modules = loaded(f"from retrieval_bench.cli import main\nassert main({list(arguments)!r}) == 0")
     assert not modules & {"torch", "faiss", "langchain", "langchain_core", "numba", "retrievers"}
     assert "numpy" in modules

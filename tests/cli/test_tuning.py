@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.tuning.search import Tunable
+from retrieval_bench.tuning.search import Tunable
 from tests.cli.project import Command, make_project
 
 OWN = ("tune", "--retriever", "own.py:Overlap", "--dataset", "data")

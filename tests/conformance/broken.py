@@ -15,10 +15,10 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from harness.errors import ConfigError
-from harness.ranking import order_hits
-from harness.retriever import RankingLike, Retriever, require_k
-from harness.types import Document, Hit, LegTrace, Query, Ranking
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.ranking import order_hits
+from retrieval_bench.core.retriever import RankingLike, Retriever, require_k
+from retrieval_bench.core.types import Document, Hit, LegTrace, Query, Ranking
 from tests.conformance.reference import TermOverlap, words
 
 BROKEN: dict[type[Retriever], frozenset[str]] = {}

@@ -7,10 +7,16 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from harness.ranking import order_hits
-from harness.retriever import Capabilities, RankingLike, Retriever, require_index, require_k
-from harness.testing import sample_documents
-from harness.types import Document, Hit, Query, Ranking
+from retrieval_bench.core.ranking import order_hits
+from retrieval_bench.core.retriever import (
+    Capabilities,
+    RankingLike,
+    Retriever,
+    require_index,
+    require_k,
+)
+from retrieval_bench.core.types import Document, Hit, Query, Ranking
+from retrieval_bench.testing import sample_documents
 
 
 def words(text: str) -> frozenset[str]:

@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 
 import pytest
 
-from harness import plugins
-from harness.measure.threads import search_threads
-from harness.retriever import Retriever
-from harness.testing import RetrieverConformance
-from harness.trec import write_run
-from harness.types import Document, Query
-from retrievers.hybrid_dynamic import HybridDynamic
-from retrievers.trec_run import TrecRun
+from retrieval_bench.core import plugins
+from retrieval_bench.core.retriever import Retriever
+from retrieval_bench.core.types import Document, Query
+from retrieval_bench.data.formats.trec_runs import write_run
+from retrieval_bench.measure.threads import search_threads
+from retrieval_bench.testing import RetrieverConformance
+from retrieval_bench_retrievers.hybrid_dynamic import HybridDynamic
+from retrieval_bench_retrievers.trec_run import TrecRun
 from tests.conformance.reference import TermOverlap
 from tests.unit.tiny_wordnet import write_wordnet
 
@@ -115,7 +115,7 @@ class TestHybrid(RetrieverConformance):
 
 def _overlap(documents: Sequence[Any], k: int) -> Any:
     """A LangChain retriever over the reference retriever."""
-    from retrievers.langchain import as_langchain
+    from retrieval_bench_retrievers.langchain import as_langchain
 
     inner = TermOverlap()
     plain = [Document(d.id, d.page_content) for d in documents]
@@ -165,7 +165,7 @@ def test_every_built_in_retriever_is_covered() -> None:
 
 
 def test_retrievers_with_required_parameters_say_so() -> None:
-    from harness.errors import ConfigError
+    from retrieval_bench.core.errors import ConfigError
 
     for target in ("trec_run", "callable", "langchain", "hybrid", "hybrid-dynamic"):
         with pytest.raises(ConfigError):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from harness.retriever import Retriever
-from harness.testing import RetrieverConformance, sample_documents
-from harness.types import Document, Query
+from retrieval_bench.core.retriever import Retriever
+from retrieval_bench.core.types import Document, Query
+from retrieval_bench.testing import RetrieverConformance, sample_documents
 from tests.conformance.reference import ListOnly, Service, TermOverlap
 
 

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from harness.errors import ConfigError
-from harness.ranking import order_hits
-from harness.retriever import Capabilities, RankingLike, Retriever, require_k
-from harness.testing import (
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.ranking import order_hits
+from retrieval_bench.core.retriever import Capabilities, RankingLike, Retriever, require_k
+from retrieval_bench.core.types import Document, Hit, Query, Ranking
+from retrieval_bench.testing import (
     CHECKS,
     CheckResult,
     RetrieverConformance,
@@ -23,8 +24,7 @@ from harness.testing import (
     sample_documents,
     sample_queries,
 )
-from harness.testing.compare import difference
-from harness.types import Document, Hit, Query, Ranking
+from retrieval_bench.testing.compare import difference
 from tests.conformance.broken import (
     BROKEN,
     OTHER_INSTANCES,
@@ -77,7 +77,8 @@ def test_a_fault_is_told_with_what_was_asked_and_what_came() -> None:
 def test_another_error_than_the_one_of_the_contract_is_named() -> None:
     found = failing(suite_of(KBelowOneIsAnotherError))
     assert found["test_k_below_one_is_an_error"].reason == (
-        "k = 0 raised ValueError: k; accepted: a ContractError, see harness.retriever.require_k"
+        "k = 0 raised ValueError: k; accepted: a ContractError, see "
+        "retrieval_bench.core.retriever.require_k"
     )
 
 
@@ -374,7 +375,7 @@ def test_a_corpus_that_is_too_small_for_the_checks_is_refused() -> None:
 # -- under pytest, and without -----------------------------------------------------------------
 
 IN_PYTEST = """
-from harness.testing import RetrieverConformance
+from retrieval_bench.testing import RetrieverConformance
 from tests.conformance.reference import TermOverlap
 
 class TestHonest(RetrieverConformance):
@@ -447,7 +448,7 @@ def test_pytest_stops_at_a_subclass_that_overrides_a_check(tmp_path: Path) -> No
 def test_the_checks_need_neither_pytest_nor_assert_statements(tmp_path: Path) -> None:
     script = (
         "import sys; sys.modules['pytest'] = None\n"
-        "from harness.testing import RetrieverConformance, run_checks\n"
+        "from retrieval_bench.testing import RetrieverConformance, run_checks\n"
         "from tests.conformance.reference import TermOverlap\n"
         "class Silent(TermOverlap):\n"
         "    def search(self, query, k): return self.candidates(query)[: max(k, 0)]\n"

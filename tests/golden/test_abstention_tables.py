@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.metrics.abstention import outcomes
-from harness.metrics.thresholds import AbstentionReport, abstention_report
-from harness.report import render
-from harness.report.abstention_tables import abstention_tables
-from harness.report.table import Table
+from retrieval_bench.metrics.abstention import outcomes
+from retrieval_bench.metrics.thresholds import AbstentionReport, abstention_report
+from retrieval_bench.reports.render import render
+from retrieval_bench.reports.render.table import Table
+from retrieval_bench.reports.tables.abstention import abstention_tables
 from tests.golden.test_tables import golden
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from harness.cold_record import ColdProcess, ColdStart
-from harness.report import render
-from harness.report.cold_tables import cold_tables
+from retrieval_bench.experiment.cold_record import ColdProcess, ColdStart
+from retrieval_bench.reports.render import render
+from retrieval_bench.reports.tables.cold import cold_tables
 from tests.golden.test_tables import golden
 
 DATASET = {"name": "science-mini", "split": "test", "fingerprint": "abc", "n_documents": 220}

@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from harness.diff import Explanation, explain
-from harness.report import render
-from harness.report.diff_tables import diff_tables
-from harness.report.table import Table
-from harness.run import Run
-from harness.types import Dataset, Document, Query
+from retrieval_bench.comparison.diff import Explanation, explain
+from retrieval_bench.core.types import Dataset, Document, Query
+from retrieval_bench.reports.render import render
+from retrieval_bench.reports.render.table import Table
+from retrieval_bench.reports.tables.diff import diff_tables
+from retrieval_bench.runs.run import Run
 from tests.golden.test_tables import golden
 from tests.unit.hybrid_runs import make_dataset, make_run
 

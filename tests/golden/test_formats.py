@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from harness.report import render
-from harness.report.table import Marked, Table
+from retrieval_bench.reports.render import render
+from retrieval_bench.reports.render.table import Marked, Table
 from tests.golden.test_tables import golden
 
 SAMPLE = [

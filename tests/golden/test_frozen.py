@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from harness.cli import main
+from retrieval_bench.cli import main
 
 HERE = Path(__file__).parent / "frozen"
 UPDATE = bool(os.environ.get("UPDATE_GOLDEN"))

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from harness.metrics import parse_metric
-from harness.regress.gate import Regression
-from harness.regress.latency import LatencyResult, When, judge_latency, not_measured
-from harness.regress.policy import Policy
-from harness.regress.quality import QualityResult, judge_quality
-from harness.report import render
-from harness.report.regress_tables import baseline_tables, regress_tables
-from harness.types import Verdict
+from retrieval_bench.core.types import Verdict
+from retrieval_bench.metrics import parse_metric
+from retrieval_bench.regression.gate import Regression
+from retrieval_bench.regression.latency import LatencyResult, When, judge_latency, not_measured
+from retrieval_bench.regression.policy import Policy
+from retrieval_bench.regression.quality import QualityResult, judge_quality
+from retrieval_bench.reports.render import render
+from retrieval_bench.reports.tables.regress import baseline_tables, regress_tables
 from tests.golden.test_tables import golden
 from tests.unit.baselines import DATASET, MACHINE, duet_result, latency, quality
 

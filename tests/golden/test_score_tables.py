@@ -8,19 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.audit import Audit, audit
-from harness.data.answers import Answer, GoldQuestion, Predictions, Span
-from harness.metrics import Judgements
-from harness.metrics.conventions import CONVENTIONS, convention
-from harness.reader import ReaderResult, score_reader
-from harness.report import render
-from harness.report.audit_tables import audit_tables
-from harness.report.reader_tables import reader_tables
-from harness.report.score_tables import score_tables
-from harness.report.table import Table
-from harness.run_files import RunFile
-from harness.scorecard import ScoreCard, Truth, score_file
-from harness.types import Qrels, Ranking
+from retrieval_bench.core.types import Qrels, Ranking
+from retrieval_bench.metrics import Judgements
+from retrieval_bench.metrics.conventions import CONVENTIONS, convention
+from retrieval_bench.reports.render import render
+from retrieval_bench.reports.render.table import Table
+from retrieval_bench.reports.tables.audit import audit_tables
+from retrieval_bench.reports.tables.reader import reader_tables
+from retrieval_bench.reports.tables.score import score_tables
+from retrieval_bench.runs.foreign import RunFile
+from retrieval_bench.scoring.answers.answers import Answer, GoldQuestion, Predictions, Span
+from retrieval_bench.scoring.answers.reader import ReaderResult, score_reader
+from retrieval_bench.scoring.audit import Audit, audit
+from retrieval_bench.scoring.scorecard import ScoreCard, Truth, score_file
 from tests.golden.test_tables import golden
 
 N = 60

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from rich.cells import cell_len
 
-from harness.comparison import DatasetComparison, compare_runs
-from harness.report import render
-from harness.report.slice_tables import slice_tables
-from harness.slices import Slicing, slicings
-from harness.types import Dataset, Query
+from retrieval_bench.comparison.comparison import DatasetComparison, compare_runs
+from retrieval_bench.comparison.slices import Slicing, slicings
+from retrieval_bench.core.types import Dataset, Query
+from retrieval_bench.reports.render import render
+from retrieval_bench.reports.tables.slice import slice_tables
 from tests.golden.test_tables import golden, make_run
 
 TAGS: tuple[list[str], ...] = (["keyword"], ["keyword", "numeric"], [], ["긴 질문"])

@@ -9,19 +9,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.comparison import compare_runs
-from harness.errors import DataError, HarnessError
-from harness.evaluation import evaluate
-from harness.measure.runner import Measurement, Timings
-from harness.metrics import default_metrics
-from harness.preparation import Problems
-from harness.report import render, tables
-from harness.report.comparison_tables import PAIRS_IN_TABLE, comparison_tables
-from harness.report.table import Table
-from harness.retriever import Capabilities
-from harness.run import Run, pack_rankings
-from harness.summary import summarize
-from harness.types import Dataset, Query, Ranking
+from retrieval_bench.comparison.comparison import compare_runs
+from retrieval_bench.core.errors import DataError, HarnessError
+from retrieval_bench.core.retriever import Capabilities
+from retrieval_bench.core.types import Dataset, Query, Ranking
+from retrieval_bench.experiment.preparation import Problems
+from retrieval_bench.experiment.summary import summarize
+from retrieval_bench.measure.runner import Measurement, Timings
+from retrieval_bench.metrics import default_metrics
+from retrieval_bench.reports.render import render
+from retrieval_bench.reports.render.table import Table
+from retrieval_bench.reports.tables import run as tables
+from retrieval_bench.reports.tables.comparison import PAIRS_IN_TABLE, comparison_tables
+from retrieval_bench.runs.evaluation import evaluate
+from retrieval_bench.runs.run import Run, pack_rankings
 from tests.unit.page_sample import make_dataset, make_runs
 
 HERE = Path(__file__).parent
@@ -188,7 +189,7 @@ def test_two_systems_on_two_datasets_with_all_that_can_be_asked_for() -> None:
 
 
 def test_of_very_many_pairs_those_of_the_best_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.report.comparison_tables.PAIRS_IN_TABLE", 3)
+    monkeypatch.setattr("retrieval_bench.reports.tables.comparison.PAIRS_IN_TABLE", 3)
     runs = make_runs(make_dataset(60), list("abcde"), rounds=1)
     best, *others = sorted("abcde", key=lambda name: -_mean(runs["abcde".index(name)]))
     assert best not in "ab", "the first pairs are not the most telling ones"

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.config import inline_config
-from harness.metrics import parse_metric
-from harness.report import render
-from harness.report.tuning_tables import sentence, tuning_tables
-from harness.tuning.grid import make_grid
-from harness.tuning.result import Plan, Tuning, doubts, judged
-from harness.tuning.selection import chosen_on_dev, cross_validated
-from harness.types import Verdict
+from retrieval_bench.core.config import inline_config
+from retrieval_bench.core.types import Verdict
+from retrieval_bench.metrics import parse_metric
+from retrieval_bench.reports.render import render
+from retrieval_bench.reports.tables.tuning import sentence, tuning_tables
+from retrieval_bench.tuning.grid import make_grid
+from retrieval_bench.tuning.result import Plan, Tuning, doubts, judged
+from retrieval_bench.tuning.selection import chosen_on_dev, cross_validated
 from tests.golden.test_tables import golden
 
 WEIGHTS = ([0.5, 0.5], [0.0, 1.0], [0.2, 0.8], [0.8, 0.2], [1.0, 0.0])

@@ -11,9 +11,9 @@ import pytest
 import scipy.stats
 from numpy.typing import NDArray
 
-from harness.paired import equivalence_p, paired_tests
-from harness.power import queries_needed
-from harness.stats import holm, randomization_p
+from retrieval_bench.stats.paired import equivalence_p, paired_tests
+from retrieval_bench.stats.power import queries_needed
+from retrieval_bench.stats.resampling import holm, randomization_p
 
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int, int], Floats]

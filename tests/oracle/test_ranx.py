@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.errors import DataError
-from harness.metrics import Judgements
-from harness.metrics.conventions import convention
-from harness.scoring import Answers, score
+from retrieval_bench.core.errors import DataError
+from retrieval_bench.metrics import Judgements
+from retrieval_bench.metrics.conventions import convention
+from retrieval_bench.scoring.scoring import Answers, score
 from tests.lazily import Lazily
 from tests.oracle.generated import Generated, generated
 

@@ -8,9 +8,9 @@ from itertools import product
 
 import pytest
 
-from harness.data import load_dataset
-from retrievers.porter import porter_stem
-from retrievers.tokenizers import make_tokenizer
+from retrieval_bench.data import load_dataset
+from retrieval_bench_retrievers.porter import porter_stem
+from retrieval_bench_retrievers.tokenizers import make_tokenizer
 
 _ENDINGS = [
     "sses",

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from harness.metrics import Judgements
-from harness.metrics.conventions import convention
-from harness.scoring import Answers, Scored, score
+from retrieval_bench.metrics import Judgements
+from retrieval_bench.metrics.conventions import convention
+from retrieval_bench.scoring.scoring import Answers, Scored, score
 from tests.oracle.generated import Generated, as_arrays, generated
 
 with warnings.catch_warnings():
@@ -121,7 +121,7 @@ def test_judged_documents_are_those_that_trec_eval_counts() -> None:
 
 @pytest.mark.slow
 def test_the_joins_of_lists_and_of_arrays_score_the_same_to_the_bit() -> None:
-    from harness.evaluation import evaluate
+    from retrieval_bench.runs.evaluation import evaluate
 
     data = generated(202, 300)
     judgements, metrics = Judgements(data.qrels), TREC.parse([*NAMES, "Judged@10", "GMAP"])

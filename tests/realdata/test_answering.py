@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.measure.protocol import Protocol
-from harness.preparation import prepare
-from harness.question_answering import QuestionAnswering, answer_questions
-from harness.submission import submit
+from retrieval_bench.experiment.preparation import prepare
+from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.scoring.answers.question_answering import QuestionAnswering, answer_questions
+from retrieval_bench.scoring.answers.submission import submit
 
 pytestmark = [pytest.mark.realdata, pytest.mark.slow]
 

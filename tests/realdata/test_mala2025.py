@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from harness.data.outcome_records import read_outcomes
-from harness.outcomes import OutcomeGroup, outcome_report
-from harness.reproduce import Published, load_published, reproduce
-from harness.reproduce.answered import Answered
-from harness.reproduce.check import Status
+from retrieval_bench.reproduction import Published, load_published, reproduce
+from retrieval_bench.reproduction.answered import Answered
+from retrieval_bench.reproduction.check import Status
+from retrieval_bench.scoring.answers.outcome_records import read_outcomes
+from retrieval_bench.scoring.answers.outcomes import OutcomeGroup, outcome_report
 
 pytestmark = pytest.mark.realdata
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.data import load_dataset
-from harness.reproduce import Published, Reproduction, load_published, reproduce
-from harness.reproduce.check import Status
-from harness.types import Dataset
-from retrievers.terms import Tokenizer
-from retrievers.tokenizers import make_tokenizer
+from retrieval_bench.core.types import Dataset
+from retrieval_bench.data import load_dataset
+from retrieval_bench.reproduction import Published, Reproduction, load_published, reproduce
+from retrieval_bench.reproduction.check import Status
+from retrieval_bench_retrievers.terms import Tokenizer
+from retrieval_bench_retrievers.tokenizers import make_tokenizer
 
 pytestmark = pytest.mark.realdata
 

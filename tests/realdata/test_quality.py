@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from harness import bench, compare
-from harness.api import ComparisonResult
-from harness.measure.protocol import Protocol
+from retrieval_bench import bench, compare
+from retrieval_bench.api import ComparisonResult
+from retrieval_bench.measure.protocol import Protocol
 
 pytestmark = [pytest.mark.realdata, pytest.mark.slow]
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.metrics import Judgements
-from harness.metrics.conventions import convention
-from harness.run_files import read_rankings
-from harness.scoring import Answers, Scored, score
+from retrieval_bench.metrics import Judgements
+from retrieval_bench.metrics.conventions import convention
+from retrieval_bench.runs.foreign import read_rankings
+from retrieval_bench.scoring.scoring import Answers, Scored, score
 
 pytestmark = pytest.mark.realdata
 

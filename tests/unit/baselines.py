@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.duet.gates import GATES
-from harness.duet.result import DuetResult, GateResult
-from harness.measure.protocol import Protocol
-from harness.regress.baseline import LatencyBaseline, QualityBaseline
-from harness.types import Verdict
+from retrieval_bench.core.types import Verdict
+from retrieval_bench.duets.gates import GATES
+from retrieval_bench.duets.result import DuetResult, GateResult
+from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.regression.baseline import LatencyBaseline, QualityBaseline
 
 RETRIEVER = {"name": "mine", "hash": "c0ffee", "given": "mine.yaml", "overrides": ["b=1"]}
 DATASET = {

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from harness.duet.process import BrokenSideError, LostError
-from harness.duet.sides import Side
+from retrieval_bench.duets.process import BrokenSideError, LostError
+from retrieval_bench.duets.sides import Side
 
 Slower = Callable[[int, int], float]
 """(number of the launch, query) -> what the time of a call is multiplied with."""
 
 
 class FakeSides:
-    """Stands in for :class:`harness.duet.process.SideProcess`.
+    """Stands in for :class:`retrieval_bench.duets.process.SideProcess`.
 
     Attributes:
         slower: by the name of a retriever; sides that are not named are not slowed.

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from harness.data import build_dataset
-from harness.evaluation import evaluate
-from harness.measure.runner import NOT_RUN, OK, Timings
-from harness.metrics import parse_metrics
-from harness.run import Run, pack_rankings
-from harness.types import Dataset, Document, LegTrace, Query, Ranking
+from retrieval_bench.core.types import Dataset, Document, LegTrace, Query, Ranking
+from retrieval_bench.data import build_dataset
+from retrieval_bench.measure.runner import NOT_RUN, OK, Timings
+from retrieval_bench.metrics import parse_metrics
+from retrieval_bench.runs.evaluation import evaluate
+from retrieval_bench.runs.run import Run, pack_rankings
 
 Lists = Mapping[str, str]
 """Query -> documents of one letter each, best first."""

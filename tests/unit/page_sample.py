@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from harness.data import build_dataset
-from harness.evaluation import evaluate
-from harness.measure.runner import Measurement, Timings
-from harness.metrics import default_metrics
-from harness.retriever import Capabilities
-from harness.run import Run, pack_rankings
-from harness.summary import summarize
-from harness.types import Dataset, Document, LegTrace, Query, Ranking
+from retrieval_bench.core.retriever import Capabilities
+from retrieval_bench.core.types import Dataset, Document, LegTrace, Query, Ranking
+from retrieval_bench.data import build_dataset
+from retrieval_bench.experiment.summary import summarize
+from retrieval_bench.measure.runner import Measurement, Timings
+from retrieval_bench.metrics import default_metrics
+from retrieval_bench.runs.evaluation import evaluate
+from retrieval_bench.runs.run import Run, pack_rankings
 
 NASTY = [
     "<script>window.broken = 1</script> \"quoted\" & 'single'",

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.errors import DataError
-from harness.metrics.abstention import (
+from retrieval_bench.core.errors import DataError
+from retrieval_bench.metrics.abstention import (
     Abstention,
     Outcomes,
     abstention,
@@ -21,7 +21,7 @@ from harness.metrics.abstention import (
     figures,
     outcomes,
 )
-from harness.metrics.thresholds import (
+from retrieval_bench.metrics.thresholds import (
     AbstentionReport,
     ThresholdReport,
     abstention_report,
@@ -387,7 +387,7 @@ def test_the_order_of_the_queries_changes_nothing_not_even_a_bit() -> None:
 def test_another_process_gives_the_same_bytes() -> None:
     code = (
         "import json; from tests.unit.test_abstention import sample;"
-        "from harness.metrics.thresholds import abstention_report as r;"
+        "from retrieval_bench.metrics.thresholds import abstention_report as r;"
         "print(json.dumps(r(sample()).as_dict()))"
     )
     other = subprocess.run(

@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from harness.comparison import compare_runs
-from harness.metrics import parse_metrics
-from harness.recommendation import recommend
-from harness.run import Run, pack_rankings
-from harness.types import Verdict
-from harness.verdicts import Delta
+from retrieval_bench.comparison.comparison import compare_runs
+from retrieval_bench.comparison.recommendation import recommend
+from retrieval_bench.comparison.verdicts import Delta
+from retrieval_bench.core.types import Verdict
+from retrieval_bench.metrics import parse_metrics
+from retrieval_bench.runs.run import Run, pack_rankings
 from tests.unit.test_comparison import run
 
 RNG = np.random.default_rng(16)

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-import harness
-from harness import Document, Query, bench, compare, evaluate, load_dataset, tune
-from harness.api import BenchResult, ScoreResult
-from harness.data import build_dataset
-from harness.errors import ConfigError, ContractError, DataError, HarnessError
-from harness.measure.protocol import Protocol
-from harness.types import Dataset, Ranking
+import retrieval_bench
+from retrieval_bench import Document, Query, bench, compare, evaluate, load_dataset, tune
+from retrieval_bench.api import BenchResult, ScoreResult
+from retrieval_bench.core.errors import ConfigError, ContractError, DataError, HarnessError
+from retrieval_bench.core.types import Dataset, Ranking
+from retrieval_bench.data import build_dataset
+from retrieval_bench.measure.protocol import Protocol
 from tests.cli.project import make_project
 from tests.conformance.reference import TermOverlap
 
@@ -98,7 +98,7 @@ def test_judgements_on_pages_while_chunks_are_searched() -> None:
 
 
 def test_retrievers_may_be_objects_functions_mappings_and_langchain_retrievers() -> None:
-    from retrievers.langchain import as_langchain
+    from retrieval_bench_retrievers.langchain import as_langchain
 
     def first(text: str, k: int) -> list[str]:
         return ["b1", "c1"][:k]
@@ -143,7 +143,7 @@ def test_overrides_need_a_retriever_by_name() -> None:
 
 
 def test_a_retriever_without_index_is_told_to_have_one() -> None:
-    class Forgetful(harness.Retriever):
+    class Forgetful(retrieval_bench.Retriever):
         def search(self, query: Query, k: int) -> Ranking:
             return Ranking(())
 
@@ -197,18 +197,18 @@ def test_retrievers_are_closed_whatever_happens() -> None:
 
 
 def test_public_names_are_loaded_when_used() -> None:
-    assert set(harness.__all__) <= set(dir(harness))
+    assert set(retrieval_bench.__all__) <= set(dir(retrieval_bench))
     assert isinstance(bench("bm25", load_dataset("science-mini"), protocol=ONCE), BenchResult)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = harness.nothing
+        _ = retrieval_bench.nothing
 
 
 @pytest.mark.slow
 def test_bm25_runs_without_anything_heavy() -> None:
     code = (
         "import sys\n"
-        "from harness import bench\n"
-        "from harness.measure.protocol import Protocol\n"
+        "from retrieval_bench import bench\n"
+        "from retrieval_bench.measure.protocol import Protocol\n"
         "bench('bm25', protocol=Protocol(rounds=1, warm_up_s=0))\n"
         "print(sorted({'torch', 'faiss', 'sentence_transformers', 'numba'} & set(sys.modules)))"
     )

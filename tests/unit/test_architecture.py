@@ -3,70 +3,44 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
+README = ROOT / "harness" / "README.md"
 
-FLOORS = [
-    {"errors", "figures", "progress", "types", "__init__", "scripts", "cache", "git"},
-    {"secrets", "foreign", "retriever", "ranking", "stats", "percentiles", "latency", "stages"},
-    {"plugins", "units"},
-    {"config"},
-    {"data", "metrics", "measure"},
-    {"evaluation", "trec"},
-    {
-        "scoring",
-        "reader",
-        "outcomes",
-        "run",
-        "summary",
-        "ceiling",
-        "query_groups",
-        "query_details",
-        "query_slicers",
-    },
-    {"power"},
-    {"paired"},
-    {"answered", "comparability"},
-    {"verdicts"},
-    {"call_pairs", "latency_ratio"},
-    {"diff"},
-    {"run_files", "records", "comparison", "recommendation", "run_data"},
-    {"audit", "scorecard", "slices"},
-    {"experiment", "testing"},
-    {"preparation"},
-    {"tuning", "reproduce"},
-    {"standalone", "result_file", "reading", "submission_scores", "submission"},
-    {"question_answering"},
-    {"launches", "launch_merge", "launch_worker", "cold", "cold_record", "cold_worker"},
-    {"duet"},
-    {"history"},
-    {"regress"},
-    {"sessions", "report"},
-    {"api"},
-    {"cli"},
-    {"__main__"},
-]
-"""A module may import from its own floor and from the floors above it in this list."""
+FLOORS: dict[str, int] = {
+    "core": 1,
+    "data": 2, "stats": 2, "testing": 2,
+    "measure": 3, "metrics": 3,
+    "runs": 4,
+    "experiment": 5, "comparison": 5,
+    "duets": 6, "tuning": 6, "scoring": 6,
+    "regression": 7, "reproduction": 7,
+    "reports": 8,
+    "cli": 9, "api": 9,
+    "__init__": 10, "__main__": 10,
+}  # fmt: skip
+"""A package imports from lower floors only; all that is loose in the folder is named, too."""
 
 FORBIDDEN = [
     ("measure", "metrics", "the runner knows no metric"),
-    ("evaluation", "retriever", "evaluate knows no retriever"),
-    ("comparison", "records", "compare knows no file"),
-    ("metrics", "data", "metrics know no dataset"),
+    ("runs/evaluation", "core/retriever", "evaluate knows no retriever"),
+    ("comparison", "runs/records", "compare knows no file"),
     ("data", "metrics", "data knows no metric"),
-    ("data", "measure", "data knows no runner"),
-    ("scoring", "run_files", "the rules of a convention know no file"),
-    ("report", "experiment", "the report starts no run"),
-    ("experiment", "report", "a run prints nothing"),
+    ("scoring/scoring", "runs/foreign", "the rules of a convention know no file"),
+    ("reports", "experiment/experiment", "the report starts no run"),
 ]
 
 HEAVY = {"torch", "faiss", "langchain", "langchain_core", "sentence_transformers", "matplotlib"}
+CORE = ROOT / "harness" / "retrieval_bench"
+ADAPTERS = ROOT / "retrievers" / "retrieval_bench_retrievers"
 
 
 @cache
@@ -75,71 +49,116 @@ def _tree(path: Path) -> ast.Module:
 
 
 @cache
+def _module(name: str) -> str | None:
+    """``a.b.c`` as the path "b/c" of a module of ours; None for anything else."""
+    root, *parts = name.split(".")
+    if root != CORE.name:
+        return None
+    if CORE.joinpath(*parts).with_suffix(".py").is_file():
+        return "/".join(parts)
+    return (
+        "/".join([*parts, "__init__"]) if CORE.joinpath(*parts, "__init__.py").is_file() else None
+    )
+
+
+@cache
 def _imports(path: Path) -> set[str]:
-    found: set[str] = set()
+    """The modules of ours that a file imports, wherever in it."""
+    named: set[str] = set()
     for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            named |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found.add(node.module)
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+            deeper = {f"{node.module}.{alias.name}" for alias in node.names}
+            named |= {name for name in deeper if _module(name)} or {node.module}
+    return {found for name in named if (found := _module(name))}
 
 
 @cache
 def _graph() -> dict[str, set[str]]:
-    """Unit of the core (module or folder) -> units that it imports."""
-    graph: dict[str, set[str]] = {}
-    for path in (ROOT / "harness").rglob("*.py"):
-        unit = path.relative_to(ROOT / "harness").parts[0].removesuffix(".py")
-        imported = {n.split(".")[1] for n in _imports(path) if n.startswith("harness.")}
-        graph.setdefault(unit, set()).update(imported - {unit})
-    return graph
-
-
-def _floor(unit: str) -> int:
-    return next(i for i, floor in enumerate(FLOORS) if unit in floor)
-
-
-def test_every_unit_has_a_floor() -> None:
-    assert set(_graph()) <= set().union(*FLOORS)
-
-
-@pytest.mark.parametrize("unit", sorted(set().union(*FLOORS) - {"__init__"}))
-def test_no_arrow_runs_back(unit: str) -> None:
-    units = set(_graph())
-    back = {
-        other
-        for other in _graph().get(unit, set()) & units
-        if other != "__init__" and _floor(other) > _floor(unit)
+    """Module, as a path without suffix -> modules that it imports."""
+    return {
+        path.relative_to(CORE).with_suffix("").as_posix(): _imports(path)
+        for path in CORE.rglob("*.py")
     }
+
+
+def _unit(module: str) -> str:
+    return module.partition("/")[0]
+
+
+def test_every_package_has_a_floor_and_nothing_else_is_there() -> None:
+    assert {_unit(module) for module in _graph()} == set(FLOORS)
+
+
+@pytest.mark.parametrize("unit", sorted(FLOORS))
+def test_no_arrow_runs_back(unit: str) -> None:
+    back = [
+        f"{module} imports {other}"
+        for module, others in _graph().items()
+        for other in others
+        if _unit(module) == unit != _unit(other) and FLOORS[_unit(other)] >= FLOORS[unit]
+    ]
     assert not back
+
+
+@pytest.mark.parametrize("unit", sorted(FLOORS))
+def test_no_arrow_runs_in_a_circle_within_a_package(unit: str) -> None:
+    inside = {
+        module: {other for other in others if _unit(other) == unit and other != module}
+        for module, others in _graph().items()
+        if _unit(module) == unit
+    }
+    order = TopologicalSorter(inside)
+    order.prepare()  # raises CycleError, which names the modules
 
 
 @pytest.mark.parametrize(("unit", "other", "rule"), FORBIDDEN)
 def test_separate_concerns_stay_apart(unit: str, other: str, rule: str) -> None:
-    assert other not in _graph()[unit], rule
+    own = [module for module in _graph() if f"{module}/".startswith(f"{unit}/")]
+    assert own
+    for module in own:
+        assert not [one for one in _graph()[module] if f"{one}/".startswith(f"{other}/")], rule
+
+
+def test_modules_can_be_read_in_one_sitting() -> None:
+    long = [p for p in CORE.rglob("*.py") if len(p.read_text("utf-8").splitlines()) >= 500]
+    assert not long
+
+
+def test_the_readme_lists_every_package() -> None:
+    """Each with the sentence that its own docstring begins with."""
+    rows = re.findall(
+        r"^\| +\d+ \| `(\w+)/?` \| (.+?) \|$", README.read_text("utf-8"), re.MULTILINE
+    )
+    said = {}
+    for name in FLOORS:
+        file = CORE / name / "__init__.py" if (CORE / name).is_dir() else CORE / f"{name}.py"
+        said[name] = str(ast.get_docstring(_tree(file))).partition("\n")[0]
+    assert dict(rows) == said
 
 
 def test_the_core_imports_no_adapter() -> None:
-    for path in (ROOT / "harness").rglob("*.py"):
-        assert not {n for n in _imports(path) if n.split(".")[0] == "retrievers"}, path
+    for path in CORE.rglob("*.py"):
+        assert f"import {ADAPTERS.name}" not in path.read_text(encoding="utf-8"), path
+        assert f"from {ADAPTERS.name}" not in path.read_text(encoding="utf-8"), path
 
 
 def test_importing_the_core_loads_nothing_heavy() -> None:
     code = (
-        "import sys, harness, harness.api, harness.cli, harness.experiment\n"
+        "import sys, retrieval_bench.api, retrieval_bench.cli\n"
+        "import retrieval_bench.experiment.experiment\n"
         "print(' '.join(sorted({name.split('.')[0] for name in sys.modules})))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not HEAVY & set(done.stdout.split())
-    assert "retrievers" not in done.stdout.split()
+    assert ADAPTERS.name not in done.stdout.split()
 
 
 def test_the_command_line_parses_without_numpy() -> None:
     code = (
-        "import sys, harness.cli\n"
-        "harness.cli.parser().format_help()\n"
+        "import sys, retrieval_bench.cli\n"
+        "retrieval_bench.cli.parser().format_help()\n"
         "print('numpy' in sys.modules, 'pydantic' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -147,7 +166,7 @@ def test_the_command_line_parses_without_numpy() -> None:
 
 
 def test_only_the_command_line_prints_or_exits() -> None:
-    for path in [*(ROOT / "harness").rglob("*.py"), *(ROOT / "retrievers").rglob("*.py")]:
+    for path in [*CORE.rglob("*.py"), *ADAPTERS.rglob("*.py")]:
         if path.parent.name == "cli" or path.name == "__main__.py":
             continue
         for node in ast.walk(_tree(path)):

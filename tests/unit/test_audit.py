@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.audit import Audit, Turn, audit
-from harness.errors import ConfigError
-from harness.metrics import Judgements, parse_metrics
-from harness.metrics.conventions import CONVENTIONS, Convention, convention
-from harness.report import audit_tables as audit_tables_module
-from harness.report.audit_tables import audit_tables
-from harness.run_files import RunFile, read_rankings
-from harness.scoring import Answers, score
-from harness.types import Qrels
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.types import Qrels
+from retrieval_bench.metrics import Judgements, parse_metrics
+from retrieval_bench.metrics.conventions import CONVENTIONS, Convention, convention
+from retrieval_bench.reports.tables import audit as audit_tables_module
+from retrieval_bench.reports.tables.audit import audit_tables
+from retrieval_bench.runs.foreign import RunFile, read_rankings
+from retrieval_bench.scoring.audit import Audit, Turn, audit
+from retrieval_bench.scoring.scoring import Answers, score
 
 Run = Mapping[str, Sequence[str]] | Mapping[str, Mapping[str, float]]
 
@@ -307,7 +307,7 @@ def test_the_only_rule_that_differs_is_the_only_cause_and_its_weights_are_the_ch
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("harness.audit.search.QUERIES_NAMED", 1000)
+    monkeypatch.setattr("retrieval_bench.scoring.audit.search.QUERIES_NAMED", 1000)
     base = replace(TREC, **of_both)
     other = replace(base, name="other", **change)
     n_turns = 0

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from harness.call_pairs import (
+from retrieval_bench.comparison.call_pairs import (
     STALL,
     Pairs,
     harrell_davis,
@@ -19,8 +19,8 @@ from harness.call_pairs import (
     typical_thetas,
     whole_clusters,
 )
-from harness.measure.runner import Timings
-from harness.percentiles import medians
+from retrieval_bench.measure.runner import Timings
+from retrieval_bench.stats.percentiles import medians
 
 
 def timings(ms: Any) -> Timings:

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from harness.errors import ConfigError, ContractError, PluginError
-from harness.plugins import construct
-from harness.ranking import checked_ranking
-from harness.types import Message, Query, Ranking
-from retrievers.callable import CallableRetriever
+from retrieval_bench.core.errors import ConfigError, ContractError, PluginError
+from retrieval_bench.core.plugins import construct
+from retrieval_bench.core.ranking import checked_ranking
+from retrieval_bench.core.types import Message, Query, Ranking
+from retrieval_bench_retrievers.callable import CallableRetriever
 
 QUERY = Query("7", "물은 왜 얼까?", messages=(Message("user", "물은 왜 얼까?"),))
 

@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from harness import cold, cold_worker
-from harness.cold import cold_start
-from harness.cold_record import ColdProcess, ColdStart
-from harness.data import load_dataset
-from harness.errors import ConfigError, ContractError
-from harness.retriever import Retriever
-from harness.types import Document, Query, Ranking
-from retrievers.hybrid import Hybrid
+from retrieval_bench.core.errors import ConfigError, ContractError
+from retrieval_bench.core.retriever import Retriever
+from retrieval_bench.core.types import Document, Query, Ranking
+from retrieval_bench.data import load_dataset
+from retrieval_bench.experiment import cold, cold_worker
+from retrieval_bench.experiment.cold import cold_start
+from retrieval_bench.experiment.cold_record import ColdProcess, ColdStart
+from retrieval_bench_retrievers.hybrid import Hybrid
 
 MS = 1_000_000
 
@@ -33,7 +33,7 @@ import sys
 import threading
 from pathlib import Path
 
-from harness import Ranking, Retriever
+from retrieval_bench import Ranking, Retriever
 
 
 class Clock:
@@ -483,8 +483,8 @@ def test_a_prepared_dense_retriever_loads_its_model_once(
 ) -> None:
     for package in ("sentence_transformers", "faiss"):
         pytest.importorskip(package)
-    from retrievers.dense import Dense
-    from retrievers.encoder import Encoder
+    from retrieval_bench_retrievers.dense import Dense
+    from retrieval_bench_retrievers.encoder import Encoder
     from tests.unit.tiny_encoder import build_tiny_model
 
     opened: list[str] = []
@@ -508,7 +508,7 @@ def test_a_prepared_dense_retriever_loads_its_model_once(
 def test_the_worker_waits_for_no_terminal(scripts: Path) -> None:
     """Its spec comes on stdin, and what is no JSON there ends it at once."""
     ended = subprocess.run(
-        [sys.executable, "-m", "harness.cold_worker"],
+        [sys.executable, "-m", "retrieval_bench.experiment.cold_worker"],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         check=False,

@@ -10,16 +10,16 @@ import pytest
 import scipy.stats
 from numpy.typing import NDArray
 
-from harness.comparability import JUDGED_GAP
-from harness.comparison import compare_runs, resamples_for
-from harness.errors import ConfigError
-from harness.evaluation import Evaluation, Mean
-from harness.measure.runner import Timings
-from harness.metrics import parse_metrics
-from harness.power import MARGIN, Moments, Needed, queries_needed
-from harness.run import Run, pack_rankings
-from harness.types import Verdict
-from harness.verdicts import QUALITY_ALPHA
+from retrieval_bench.comparison.comparability import JUDGED_GAP
+from retrieval_bench.comparison.comparison import compare_runs, resamples_for
+from retrieval_bench.comparison.holm import QUALITY_ALPHA
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.types import Verdict
+from retrieval_bench.measure.runner import Timings
+from retrieval_bench.metrics import parse_metrics
+from retrieval_bench.runs.evaluation import Evaluation, Mean
+from retrieval_bench.runs.run import Run, pack_rankings
+from retrieval_bench.stats.power import MARGIN, Moments, Needed, queries_needed
 
 
 def run(name: str, values: list[float], **summary: Any) -> Run:

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
-from harness import plugins, secrets
-from harness.config import (
+from retrieval_bench.core import plugins, secrets
+from retrieval_bench.core.config import (
     RetrieverConfig,
     build_retriever,
     config_hash,
@@ -17,9 +18,9 @@ from harness.config import (
     read_yaml,
     retriever_names,
 )
-from harness.errors import ConfigError, PluginError
-from harness.retriever import Retriever
-from harness.types import Document, Query, Ranking
+from retrieval_bench.core.errors import ConfigError, PluginError
+from retrieval_bench.core.retriever import Retriever
+from retrieval_bench.core.types import Document, Query, Ranking
 
 
 class Sample(Retriever):
@@ -348,7 +349,11 @@ class TestTargets:
 
     @pytest.mark.parametrize(
         "line",
-        ["1 / 0", "from harness.errors import PluginError; raise PluginError('x')", "exit(1)"],
+        [
+            "1 / 0",
+            "from retrieval_bench.core.errors import PluginError; raise PluginError('x')",
+            "exit(1)",
+        ],
     )
     def test_a_file_that_failed_leaves_no_half_made_module(self, tmp_path: Path, line: str) -> None:
         path = tmp_path / "half.py"
@@ -380,9 +385,56 @@ class TestTargets:
         with pytest.raises(PluginError, match="ZeroDivisionError"):
             plugins.load(f"{tmp_path}/broken_one.py:X")
 
-    def test_a_user_s_package_of_our_name_is_explained(self) -> None:
-        with pytest.raises(PluginError, match=r"\./retrievers/my_own\.py:attribute"):
+    def test_names_of_before_still_load(self) -> None:
+        assert plugins.load("retrievers.bm25:BM25") is plugins.resolve("retriever", "bm25")
+        assert plugins.load("harness.duet.probe:Probe").__module__ == "retrieval_bench.duets.probe"
+        assert plugins.load("harness.retriever:Retriever") is Retriever
+        with pytest.raises(PluginError, match="no module named 'retrievers"):
             plugins.load("retrievers.my_own:Thing")
+
+    def test_a_user_s_own_package_of_such_a_name_comes_first(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "retrievers").mkdir()
+        write(tmp_path / "retrievers" / "__init__.py", "")
+        write(tmp_path / "retrievers" / "terms.py", "X = 1\n")
+        write(
+            tmp_path / "retrievers" / "mine.py",
+            "from . import terms\nfrom retrievers.terms import X\n",
+        )
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.delitem(sys.modules, "retrievers", raising=False)
+        assert plugins.load("retrievers.mine:X") == 1
+        assert plugins.load("retrievers/mine.py:X") == 1
+        assert plugins.load("retrievers.bm25:BM25").__module__ == "retrieval_bench_retrievers.bm25"
+
+    @pytest.mark.parametrize(
+        ("line", "new"),
+        [
+            ("from harness import Retriever", "retrieval_bench"),
+            ("import harness.data", "retrieval_bench.data"),
+            ("from retrievers.bm25 import BM25", "retrieval_bench_retrievers"),
+        ],
+    )
+    def test_code_for_the_import_names_of_before_is_told_the_new_ones(
+        self, tmp_path: Path, line: str, new: str
+    ) -> None:
+        write(tmp_path / "older.py", f"{line}\n")
+        with pytest.raises(PluginError, match="has another name now") as raised:
+            plugins.load(f"{tmp_path}/older.py:X")
+        assert f"write '{new}" in raised.value.fix
+
+    def test_an_entry_point_of_the_old_group_is_told_the_new_one(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        entry = EntryPoint("mine", "mine:Thing", "harness.retrievers")
+        monkeypatch.setattr(
+            plugins, "entry_points", lambda *, group: [entry] if group == entry.group else []
+        )
+        with pytest.raises(PluginError, match=r"old entry-point group") as raised:
+            plugins.resolve("retriever", "mine")
+        assert "retrieval_bench.retrievers" in raised.value.accepted
+        assert any("old entry-point" in str(e.error) for e in plugins.listing("retriever"))
 
     def test_a_target_that_is_no_retriever_says_what_to_use_instead(self) -> None:
         with pytest.raises(PluginError, match="target: langchain"):

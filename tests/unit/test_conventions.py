@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
-from harness.errors import ConfigError, DataError
-from harness.metrics import Judgements, parse_metric
-from harness.metrics.conventions import CONVENTIONS, DEFAULT, TIES, convention
-from harness.scoring import Answers, Scored, score
+from retrieval_bench.core.errors import ConfigError, DataError
+from retrieval_bench.metrics import Judgements, parse_metric
+from retrieval_bench.metrics.conventions import CONVENTIONS, DEFAULT, TIES, convention
+from retrieval_bench.scoring.scoring import Answers, Scored, score
 from tests.oracle.generated import generated_lists
 
 Lists = Mapping[str, Sequence[str]]

@@ -10,10 +10,16 @@ from typing import Any
 
 import pytest
 
-from harness.data.answers import Answer, GoldQuestion, Predictions, Span, read_answers
-from harness.data.squad import paragraph_id
-from harness.errors import DataError, HarnessError
-from harness.reader import score_reader
+from retrieval_bench.core.errors import DataError, HarnessError
+from retrieval_bench.data.formats.squad import paragraph_id
+from retrieval_bench.scoring.answers.answers import (
+    Answer,
+    GoldQuestion,
+    Predictions,
+    Span,
+    read_answers,
+)
+from retrieval_bench.scoring.answers.reader import score_reader
 
 CONTEXT = "대한민국의 수도는 서울이다. 😀 Seoul."
 DOCUMENT = paragraph_id(CONTEXT)

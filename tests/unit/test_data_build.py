@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from harness.data import build_dataset, dataset_fingerprint
-from harness.errors import DataError
-from harness.types import Dataset, Document, Message, Query
+from retrieval_bench.core.errors import DataError
+from retrieval_bench.core.types import Dataset, Document, Message, Query
+from retrieval_bench.data import build_dataset, dataset_fingerprint
 
 DOCUMENTS = [
     Document("d1", "Water boils at 100 degrees.", "Water", {"source": "a"}),
@@ -68,7 +68,7 @@ def test_all_faults_come_in_one_error() -> None:
     )
     assert told == (
         "documents: item 3: document id 'd1' again, first at documents: item 0",
-        "documents: item 4: 'text'; accepted: harness.types.Document",
+        "documents: item 4: 'text'; accepted: retrieval_bench.core.types.Document",
         f"documents: item 5: id is ''; accepted: {ID_ACCEPTED}",
         "queries: item 4: query id 'q1' again, first at queries: item 0",
         "queries: item 5: query 'q9' has an empty text; accepted: a text to search",

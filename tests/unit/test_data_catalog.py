@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.data import build_dataset, dataset_names, load_dataset
-from harness.data.build import assemble
-from harness.data.faults import Faults, Place
-from harness.data.source import Judgement, Located, Source, file_stream, held_stream
-from harness.errors import ConfigError, DataError, HarnessError, PluginError
-from harness.types import Dataset, Document, Documents, Query
+from retrieval_bench.core.errors import ConfigError, DataError, HarnessError, PluginError
+from retrieval_bench.core.types import Dataset, Document, Documents, Query
+from retrieval_bench.data import build_dataset, dataset_names, load_dataset
+from retrieval_bench.data.build import assemble
+from retrieval_bench.data.faults import Faults, Place
+from retrieval_bench.data.source import Judgement, Located, Source, file_stream, held_stream
 
 CORPUS = '{"_id": "d1", "text": "one"}\n{"_id": "d2", "text": "two", "metadata": {"page": 7}}\n'
 QUERIES = '{"_id": "q1", "text": "1"}\n'
@@ -301,7 +301,7 @@ def test_an_error_of_the_harness_passes_through_a_plug_in(plugin: str) -> None:
 
 
 def test_a_registered_name_is_found(plugin: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from harness import plugins
+    from retrieval_bench.core import plugins
 
     monkeypatch.setitem(plugins.BUILT_IN, "dataset", {"plugged": f"{plugin}:loader"})
     assert "plugged" in dataset_names()

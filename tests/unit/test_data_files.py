@@ -7,9 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from harness.data.faults import LISTED, Faults, reporting
-from harness.data.files import existing, json_file, json_lines, kind_of, lines, parse_json, table
-from harness.errors import DataError
+from retrieval_bench.core.errors import DataError
+from retrieval_bench.data.faults import LISTED, Faults, reporting
+from retrieval_bench.data.files import (
+    existing,
+    json_file,
+    json_lines,
+    kind_of,
+    lines,
+    parse_json,
+    table,
+)
 
 
 def faults_of(faults: Faults) -> tuple[str, ...]:
@@ -182,7 +190,7 @@ def test_a_warning_tells_its_count_and_three_places() -> None:
 def test_nothing_is_raised_without_a_fault_and_a_secret_is_not_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from harness import secrets
+    from retrieval_bench.core import secrets
 
     with reporting("the data", "here") as faults:
         faults.of("a").warn("empty texts", 1)

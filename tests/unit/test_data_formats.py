@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from harness.data import load_dataset
-from harness.errors import DataError, HarnessError
-from harness.types import Dataset, Document, Message
+from retrieval_bench.core.errors import DataError, HarnessError
+from retrieval_bench.core.types import Dataset, Document, Message
+from retrieval_bench.data import load_dataset
 
 BEIR = {
     "corpus.jsonl": (

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.data import dataset_fingerprint, load_dataset, read_qrels
-from harness.errors import HarnessError
+from retrieval_bench.core.errors import HarnessError
+from retrieval_bench.data import dataset_fingerprint, load_dataset, read_qrels
 
 ROUNDS = 250
 POOL = [

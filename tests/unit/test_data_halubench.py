@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from harness.data import load_dataset
-from harness.data.halubench import passage_id
-from harness.errors import ConfigError, DataError, MissingDependencyError
-from harness.types import Dataset
+from retrieval_bench.core.errors import ConfigError, DataError, MissingDependencyError
+from retrieval_bench.core.types import Dataset
+from retrieval_bench.data import load_dataset
+from retrieval_bench.data.formats.halubench import passage_id
 
 ROWS: list[dict[str, Any]] = [
     {
@@ -221,7 +221,7 @@ def test_parquet_without_pyarrow_says_what_to_install(
     def missing(name: str) -> Any:
         raise ImportError(name)
 
-    monkeypatch.setattr("harness.data.halubench.import_module", missing)
+    monkeypatch.setattr("retrieval_bench.data.formats.halubench.import_module", missing)
     with pytest.raises(MissingDependencyError) as raised:
         load_dataset(tmp_path)
     assert "pip install" in str(raised.value)

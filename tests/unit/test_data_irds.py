@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from harness import bench
-from harness.cli import main
-from harness.data import irds, load_dataset
-from harness.errors import ConfigError, DataError, MissingDependencyError
-from harness.measure.protocol import Protocol
+from retrieval_bench import bench
+from retrieval_bench.cli import main
+from retrieval_bench.core.errors import ConfigError, DataError, MissingDependencyError
+from retrieval_bench.data import load_dataset
+from retrieval_bench.data.formats import irds
+from retrieval_bench.measure.protocol import Protocol
 
 NAME = "rb-own"
 DUA = "Please confirm you agree to share alike"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.data import read_qrels
-from harness.errors import DataError
+from retrieval_bench.core.errors import DataError
+from retrieval_bench.data import read_qrels
 
 HEADER = "query-id\tcorpus-id\tscore\n"
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from harness.data import dataset_fingerprint, load_dataset
+from retrieval_bench.data import dataset_fingerprint, load_dataset
 
 pytestmark = pytest.mark.realdata
 

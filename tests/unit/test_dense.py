@@ -12,16 +12,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness import plugins
-from harness.config import load_retriever_config
-from harness.errors import ConfigError, ContractError, MissingDependencyError, ModelError
-from harness.retriever import Retriever
-from harness.testing import RetrieverConformance
-from harness.types import Document, Query, Ranking
-from retrievers import dense, encoder_fit, faiss_index
-from retrievers.dense import Dense
-from retrievers.encoder import Encoder, Vectors
-from retrievers.faiss_index import IndexSettings, Nearest
+from retrieval_bench.core import plugins
+from retrieval_bench.core.config import load_retriever_config
+from retrieval_bench.core.errors import (
+    ConfigError,
+    ContractError,
+    MissingDependencyError,
+    ModelError,
+)
+from retrieval_bench.core.retriever import Retriever
+from retrieval_bench.core.types import Document, Query, Ranking
+from retrieval_bench.testing import RetrieverConformance
+from retrieval_bench_retrievers import dense, encoder_fit, faiss_index
+from retrieval_bench_retrievers.dense import Dense
+from retrieval_bench_retrievers.encoder import Encoder, Vectors
+from retrieval_bench_retrievers.faiss_index import IndexSettings, Nearest
 from tests.unit.tiny_encoder import WORDS, build_tiny_model, one_thread
 
 MODELS: dict[str, Path] = {}
@@ -494,7 +499,7 @@ def test_the_configs_build(name: str, exact: bool) -> None:
 def test_building_a_retriever_loads_nothing_heavy() -> None:
     code = (
         "import sys\n"
-        "from retrievers.dense import Dense\n"
+        "from retrieval_bench_retrievers.dense import Dense\n"
         f"Dense(model={str(MODELS['tiny'])!r})\n"
         "print({'torch', 'faiss', 'sentence_transformers', 'transformers'} & set(sys.modules))"
     )

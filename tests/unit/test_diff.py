@@ -8,12 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from harness.data import build_dataset
-from harness.diff import Explanation, explain
-from harness.errors import ConfigError
-from harness.measure.runner import NOT_RUN
-from harness.metrics import parse_metric
-from harness.query_details import (
+from retrieval_bench.comparison.diff import Explanation, explain
+from retrieval_bench.comparison.query_details import (
     KEPT,
     LEFT_BELOW,
     LOST,
@@ -24,8 +20,12 @@ from harness.query_details import (
     fate,
     titles_of,
 )
-from harness.run import Run
-from harness.types import Dataset, Document, Query
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.types import Dataset, Document, Query
+from retrieval_bench.data import build_dataset
+from retrieval_bench.measure.runner import NOT_RUN
+from retrieval_bench.metrics import parse_metric
+from retrieval_bench.runs.run import Run
 from tests.unit.hybrid_runs import make_dataset, make_run
 
 DATA = make_dataset(

@@ -6,10 +6,10 @@ from itertools import combinations
 
 import pytest
 
-from harness.figures import change_text, signed
-from harness.report.difference_cells import DifferenceCells, most_telling
-from harness.types import Verdict
-from harness.verdicts import Delta
+from retrieval_bench.comparison.verdicts import Delta
+from retrieval_bench.core.figures import change_text, signed
+from retrieval_bench.core.types import Verdict
+from retrieval_bench.reports.tables.difference_cells import DifferenceCells, most_telling
 
 NAMES = ["worst", "best", "third", "second", "fourth"]
 BEST_FIRST = ["best", "second", "third", "fourth", "worst"]

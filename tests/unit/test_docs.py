@@ -22,36 +22,37 @@ import numpy as np
 import pytest
 import yaml
 
-from harness import bench, cli, compare, evaluate, plugins
-from harness.audit import audit
-from harness.cli import console
-from harness.config import RetrieverConfig, validate
-from harness.data import build_dataset
-from harness.data.answers import Answer, GoldQuestion, Predictions, Span
-from harness.data.config import DatasetConfig, Format
-from harness.diff import explain
-from harness.history import subjects
-from harness.history.files import read_history
-from harness.measure import protocol, steady
-from harness.metrics import Judgements, judge_lists, parse_metric
-from harness.metrics.conventions import CONVENTIONS
-from harness.metrics.names import DEFINITIONS
-from harness.percentiles import NEEDS
-from harness.query_details import FATES
-from harness.reader import score_reader
-from harness.regress.changes import Change
-from harness.regress.files import to_text
-from harness.regress.gate import Regression
-from harness.regress.latency import judge_latency
-from harness.regress.policy import Policy, load_policy
-from harness.regress.quality import judge_quality
-from harness.regress.storing import Stored
-from harness.report.diff_document import diff_document
-from harness.report.github_benchmark import benchmark_entries
-from harness.retriever import Capabilities, Retriever
-from harness.run_files import read_rankings
-from harness.types import Document, LegTrace, Query, Ranking
-from retrievers import tokenizers
+from retrieval_bench import bench, cli, compare, evaluate
+from retrieval_bench.cli import console
+from retrieval_bench.comparison.diff import explain
+from retrieval_bench.comparison.query_details import FATES
+from retrieval_bench.core import plugins
+from retrieval_bench.core.config import RetrieverConfig, validate
+from retrieval_bench.core.retriever import Capabilities, Retriever
+from retrieval_bench.core.types import Document, LegTrace, Query, Ranking
+from retrieval_bench.data import build_dataset
+from retrieval_bench.data.config import DatasetConfig, Format
+from retrieval_bench.measure import protocol, steady
+from retrieval_bench.metrics import Judgements, judge_lists, parse_metric
+from retrieval_bench.metrics.conventions import CONVENTIONS
+from retrieval_bench.metrics.names import DEFINITIONS
+from retrieval_bench.regression.changes import Change
+from retrieval_bench.regression.files import to_text
+from retrieval_bench.regression.gate import Regression
+from retrieval_bench.regression.history import subjects
+from retrieval_bench.regression.history.files import read_history
+from retrieval_bench.regression.latency import judge_latency
+from retrieval_bench.regression.policy import Policy, load_policy
+from retrieval_bench.regression.quality import judge_quality
+from retrieval_bench.regression.storing import Stored
+from retrieval_bench.reports.tables.diff_document import diff_document
+from retrieval_bench.reports.tables.github_benchmark import benchmark_entries
+from retrieval_bench.runs.foreign import read_rankings
+from retrieval_bench.scoring.answers.answers import Answer, GoldQuestion, Predictions, Span
+from retrieval_bench.scoring.answers.reader import score_reader
+from retrieval_bench.scoring.audit import audit
+from retrieval_bench.stats.percentiles import NEEDS
+from retrieval_bench_retrievers import tokenizers
 from tests.unit import baselines
 from tests.unit.history_sample import save_duet, save_run
 from tests.unit.hybrid_runs import make_dataset, make_run

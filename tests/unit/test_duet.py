@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.duet import controller, selftest
-from harness.duet.controller import DuetProtocol, duet
-from harness.duet.launch import MOST_CALLS, TURN_NS, Measured, Share, leads, measure
-from harness.duet.record import read_duet, write_duet
-from harness.duet.result import DuetResult
-from harness.duet.selftest import Kind, Played, extra_work
-from harness.duet.sides import Place, Side
-from harness.errors import ConfigError, RecordError
-from harness.records import to_json
-from harness.report.duet_tables import duet_tables
-from harness.report.render import markdown
-from harness.types import Verdict
+from retrieval_bench.core.errors import ConfigError, RecordError
+from retrieval_bench.core.types import Verdict
+from retrieval_bench.duets import controller, selftest
+from retrieval_bench.duets.controller import DuetProtocol, duet
+from retrieval_bench.duets.launch import MOST_CALLS, TURN_NS, Measured, Share, leads, measure
+from retrieval_bench.duets.record import read_duet, write_duet
+from retrieval_bench.duets.result import DuetResult
+from retrieval_bench.duets.selftest import Kind, Played, extra_work
+from retrieval_bench.duets.sides import Place, Side
+from retrieval_bench.reports.render.render import markdown
+from retrieval_bench.reports.tables.duet import duet_tables
+from retrieval_bench.runs.records import to_json
 from tests.unit.fake_sides import FakeSides, Slower
 
 A, B = Side("a", Place("", Path())), Side("b", Place("", Path()))
@@ -540,7 +540,7 @@ def test_a_full_disk_leaves_nothing_half_written(
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("harness.duet.record.np.savez_compressed", full)
+    monkeypatch.setattr("retrieval_bench.duets.record.np.savez_compressed", full)
     with pytest.raises(RecordError, match="cannot write the duet: No space left on device"):
         write_duet(play(), tmp_path / "duet")
     assert not list(tmp_path.iterdir())

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from harness.duet.decision import ALPHA, CONFIRM, SEARCH, Judged, Trial, overall
-from harness.duet.result import WORDS
-from harness.types import Verdict
+from retrieval_bench.core.types import Verdict
+from retrieval_bench.duets.decision import ALPHA, CONFIRM, SEARCH, Judged, Trial, overall
+from retrieval_bench.duets.result import WORDS
 
 LIMITS = {"p50": 0.05, "p95": 0.10, "slowest-fifth": 0.10}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.call_pairs import Pairs
-from harness.duet.gates import GATES, SLOWEST, slow_queries, thetas
+from retrieval_bench.comparison.call_pairs import Pairs
+from retrieval_bench.duets.gates import GATES, SLOWEST, slow_queries, thetas
 
 QUERIES = 200
 SLOW = int(SLOWEST * QUERIES)

@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from harness.duet.decision import CONFIRM, SEARCH, Trial, overall
-from harness.duet.gates import GATES
-from harness.duet.power import FOUND, fails, visible
-from harness.types import Verdict
+from retrieval_bench.core.types import Verdict
+from retrieval_bench.duets.decision import CONFIRM, SEARCH, Trial, overall
+from retrieval_bench.duets.gates import GATES
+from retrieval_bench.duets.power import FOUND, fails, visible
 
 P50 = GATES["p50"]
 

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from harness import secrets
-from harness.duet import process as process_module
-from harness.duet.process import BrokenSideError, LostError, SideProcess
-from harness.duet.sides import Place, Side
-from harness.duet.worker import FAILED
+from retrieval_bench.core import secrets
+from retrieval_bench.duets import process as process_module
+from retrieval_bench.duets.process import BrokenSideError, LostError, SideProcess
+from retrieval_bench.duets.sides import Place, Side
+from retrieval_bench.duets.worker import FAILED
 from tests.cli.project import make_project
 
 SIDES = """
@@ -327,8 +327,8 @@ def test_an_interruption_while_it_is_ended_leaves_no_process(
 CONTROLLER = """
 import os, sys, time
 from pathlib import Path
-from harness.duet.process import SideProcess
-from harness.duet.sides import Place, Side
+from retrieval_bench.duets.process import SideProcess
+from retrieval_bench.duets.sides import Place, Side
 folder = Path(sys.argv[1])
 place = Place("", folder, sys_path=(str(folder), *sys.path))
 spec = {"dataset": str(folder / "data"), "split": "test", "k": 3, "threads": 1}

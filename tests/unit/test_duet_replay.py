@@ -19,13 +19,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from harness.call_pairs import Pairs
-from harness.duet.decision import Trial, overall
-from harness.duet.failures import slower_on_average
-from harness.duet.gates import GATES, thetas
-from harness.duet.launch import Measured
-from harness.duet.result import WORDS
-from harness.percentiles import medians
+from retrieval_bench.comparison.call_pairs import Pairs
+from retrieval_bench.duets.decision import Trial, overall
+from retrieval_bench.duets.failures import slower_on_average
+from retrieval_bench.duets.gates import GATES, thetas
+from retrieval_bench.duets.launch import Measured
+from retrieval_bench.duets.result import WORDS
+from retrieval_bench.stats.percentiles import medians
 
 RECORDED = Path(__file__).parent / "recorded"
 QUIET, BUSY = "equal-sides", "busy-host"

@@ -13,10 +13,20 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from harness.errors import ConfigError, HarnessError, MissingDependencyError, ModelError
-from retrievers import model_files
-from retrievers.encoder import Encoder, readable
-from retrievers.model_files import DEFAULT_MODEL, DEFAULT_WEIGHTS_SHA256, content_hash, locate
+from retrieval_bench.core.errors import (
+    ConfigError,
+    HarnessError,
+    MissingDependencyError,
+    ModelError,
+)
+from retrieval_bench_retrievers import model_files
+from retrieval_bench_retrievers.encoder import Encoder, readable
+from retrieval_bench_retrievers.model_files import (
+    DEFAULT_MODEL,
+    DEFAULT_WEIGHTS_SHA256,
+    content_hash,
+    locate,
+)
 from tests.unit.tiny_encoder import build_tiny_model, one_thread
 
 TEXTS = ["river water", "stars", "the heart of a whale", "ice and snow on stone", "bee", "engine"]

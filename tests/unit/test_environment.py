@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.git import why_no_commit
-from harness.measure.environment import environment, git_revision, packages, peak_rss_bytes
-from harness.measure.threads import numpy_blas, search_threads
+from retrieval_bench.core.git import why_no_commit
+from retrieval_bench.measure.environment import environment, git_revision, packages, peak_rss_bytes
+from retrieval_bench.measure.threads import numpy_blas, search_threads
 from tests.unit.fake_system import V1, allowed, lay_out
 from tests.unit.git_project import GitProject
 

@@ -12,13 +12,13 @@ from typing import IO, Any
 
 import pytest
 
-from harness.duet import kept, venvs
-from harness.duet.dependencies import fingerprint, needs
-from harness.duet.environments import Setup
-from harness.duet.revisions import place_of, wrong_code
-from harness.duet.sides import Place, Side
-from harness.errors import ConfigError
-from harness.progress import Phase
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.progress import Phase
+from retrieval_bench.duets.revisions import kept, venvs
+from retrieval_bench.duets.revisions.dependencies import fingerprint, needs
+from retrieval_bench.duets.revisions.environments import Setup
+from retrieval_bench.duets.revisions.revisions import place_of, wrong_code
+from retrieval_bench.duets.sides import Place, Side
 from tests.unit.git_project import GitProject
 
 ROOT = Path(__file__).parents[2]
@@ -340,7 +340,7 @@ def test_a_revision_with_other_dependencies_has_an_environment_of_its_own(
     # What is the same is that of the running interpreter, and the harness is there.
     mine = "import numpy; print(numpy.__file__)"
     assert run(place, mine) == run(Place.here(), mine)
-    assert run(place, "import harness; print(harness.__file__)") == str(
+    assert run(place, "import retrieval_bench; print(retrieval_bench.__file__)") == str(
         ROOT / "harness" / "__init__.py"
     )
     again = place_of("HEAD", project.folder, cache=cache, reporter=told)

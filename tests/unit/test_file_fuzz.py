@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.data import read_qrels
-from harness.errors import HarnessError
-from harness.run_files import read_rankings
+from retrieval_bench.core.errors import HarnessError
+from retrieval_bench.data import read_qrels
+from retrieval_bench.runs.foreign import read_rankings
 
 ROUNDS = 250
 """For each of the 24 cases below: 6,000 files."""

@@ -10,8 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import ConfigError, ContractError
-from harness.foreign import WorkingFolder, foreign_code, how_ended, innermost, message_of
+from retrieval_bench.core.errors import ConfigError, ContractError
+from retrieval_bench.core.foreign import (
+    WorkingFolder,
+    foreign_code,
+    how_ended,
+    innermost,
+    message_of,
+)
 
 
 class PanicError(BaseException):
@@ -72,7 +78,7 @@ def test_where_it_was_raised() -> None:
 def test_a_fork_that_returns_ends_and_the_parent_goes_on() -> None:
     code = (
         "import os\n"
-        "from harness.foreign import foreign_code\n"
+        "from retrieval_bench.core.foreign import foreign_code\n"
         "with foreign_code(lambda problem: RuntimeError()):\n"
         "    if os.fork():\n"
         "        os.wait()\n"

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.errors import ContractError
-from harness.types import Ranking
-from retrievers.fusion import Pool, convex, min_max, rrf
+from retrieval_bench.core.errors import ContractError
+from retrieval_bench.core.types import Ranking
+from retrieval_bench_retrievers.fusion import Pool, convex, min_max, rrf
 
 NAN = float("nan")
 

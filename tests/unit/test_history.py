@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from harness.config import config_hash, packaged_configs
-from harness.errors import RecordError
-from harness.history import Subject, subjects
-from harness.history.files import read_history
-from harness.measure.protocol import RANKINGS_ONLY, Protocol
-from harness.preparation import prepare
-from harness.report import render
-from harness.report.github_benchmark import benchmark_entries
-from harness.report.history_tables import history_tables
+from retrieval_bench.core.config import config_hash, packaged_configs
+from retrieval_bench.core.errors import RecordError
+from retrieval_bench.experiment.preparation import prepare
+from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
+from retrieval_bench.regression.history import Subject, subjects
+from retrieval_bench.regression.history.files import read_history
+from retrieval_bench.reports.render import render
+from retrieval_bench.reports.tables.github_benchmark import benchmark_entries
+from retrieval_bench.reports.tables.history import history_tables
 from tests.unit.history_sample import save_duet, save_run
 
 

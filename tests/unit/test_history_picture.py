@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from harness.history import subjects
-from harness.history.files import read_history
-from harness.report.history_picture import history_picture
-from harness.report.pictures.canvas import WIDTH
-from harness.report.pictures.history import (
+from retrieval_bench.regression.history import subjects
+from retrieval_bench.regression.history.files import read_history
+from retrieval_bench.reports.pictures.canvas import WIDTH
+from retrieval_bench.reports.pictures.history import (
     Change,
     Course,
     Panel,
@@ -21,8 +20,9 @@ from harness.report.pictures.history import (
     _scale,
     history,
 )
-from harness.report.pictures.palette import DARK, STYLES
-from harness.report.pictures.text import clean
+from retrieval_bench.reports.pictures.palette import DARK, STYLES
+from retrieval_bench.reports.pictures.text import clean
+from retrieval_bench.reports.tables.history_picture import history_picture
 from tests.unit.history_sample import save_duet, save_run
 from tests.unit.test_pictures import LARGEST, SVG, TEXTS, described, parsed, words
 

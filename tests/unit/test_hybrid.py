@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-import harness.measure.threads
-import retrievers.hybrid
-from harness.config import load_retriever_config, read_yaml
-from harness.errors import ConfigError, ContractError, PluginError
-from harness.ranking import checked_ranking
-from harness.retriever import Capabilities, RankingLike, Retriever
-from harness.types import Document, Query, Ranking
-from retrievers.fusion import Convex
-from retrievers.hybrid import Hybrid, LegSpec
+import retrieval_bench.measure.threads
+import retrieval_bench_retrievers.hybrid
+from retrieval_bench.core.config import load_retriever_config, packaged_configs, read_yaml
+from retrieval_bench.core.errors import ConfigError, ContractError, PluginError
+from retrieval_bench.core.ranking import checked_ranking
+from retrieval_bench.core.retriever import Capabilities, RankingLike, Retriever
+from retrieval_bench.core.types import Document, Query, Ranking
+from retrieval_bench_retrievers.fusion import Convex
+from retrieval_bench_retrievers.hybrid import Hybrid, LegSpec
 
 QUERY = Query("q1", "검색")
 
@@ -279,7 +279,7 @@ def test_stages_of_one_leg_keep_their_name_and_shared_ones_name_the_leg(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ticks = count(0, 10)
-    monkeypatch.setattr(retrievers.hybrid, "perf_counter_ns", lambda: next(ticks))
+    monkeypatch.setattr(retrieval_bench_retrievers.hybrid, "perf_counter_ns", lambda: next(ticks))
     legs = [
         inline("bm25", stages={"tokenize": 3, "sparse": 5}),
         inline("dense", stages={"tokenize": 1, "encode": 7, "fuse": 2}),
@@ -496,7 +496,7 @@ def test_legs_that_were_built_are_closed_when_another_cannot_be(
     [("hybrid", {"method": "rrf", "k": 60}), ("hybrid-convex", {"method": "convex"})],
 )
 def test_the_shipped_configs_are_valid(name: str, model: dict[str, Any]) -> None:
-    folder = Path(retrievers.hybrid.__file__).resolve().parents[1] / "configs" / "retrievers"
+    folder = packaged_configs() / "retrievers"
     content = read_yaml(folder / f"{name}.yaml")
     assert content["target"] == "hybrid"
     params = content["params"]
@@ -654,7 +654,7 @@ def test_the_thread_limit_of_timed_searches_is_applied_in_the_legs_threads(
 ) -> None:
     limited: list[str] = []
     monkeypatch.setattr(
-        harness.measure.threads,
+        retrieval_bench.measure.threads,
         "apply_to_this_thread",
         lambda: limited.append(threading.current_thread().name),
     )
@@ -718,7 +718,7 @@ def test_a_time_out_in_the_caller_leaves_no_leg_asked_twice_at_once(
         slow.release.set()
         wait(futures)
 
-    monkeypatch.setattr(retrievers.hybrid, "wait", release_and_wait)
+    monkeypatch.setattr(retrieval_bench_retrievers.hybrid, "wait", release_and_wait)
     assert set(hybrid.search(QUERY, 2).doc_ids) == {"a", "b"}
     hybrid.close()
     assert waited_for == [1]

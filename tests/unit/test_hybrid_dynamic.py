@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from harness import bench
-from harness.config import load_retriever_config
-from harness.data import build_dataset
-from harness.errors import ConfigError, MissingDependencyError
-from harness.measure.protocol import Protocol
-from harness.retriever import Capabilities, Retriever
-from harness.types import Document, Query
-from retrievers.hybrid import Hybrid
-from retrievers.hybrid_dynamic import HybridDynamic
+from retrieval_bench import bench
+from retrieval_bench.core.config import load_retriever_config
+from retrieval_bench.core.errors import ConfigError, MissingDependencyError
+from retrieval_bench.core.retriever import Capabilities, Retriever
+from retrieval_bench.core.types import Document, Query
+from retrieval_bench.data import build_dataset
+from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench_retrievers.hybrid import Hybrid
+from retrieval_bench_retrievers.hybrid_dynamic import HybridDynamic
 from tests.unit.tiny_wordnet import write_wordnet
 
 DOCUMENTS = [
@@ -271,8 +271,10 @@ def test_parameters_that_cannot_be_used_are_refused(params: dict[str, Any], told
 
 def test_without_wordnet_no_leg_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built: list[str] = []
-    monkeypatch.setattr("retrievers.hybrid.load_retriever_config", built.append)
-    monkeypatch.setattr("retrievers.wordnet._usual_places", lambda: iter([tmp_path]))
+    monkeypatch.setattr("retrieval_bench_retrievers.hybrid.load_retriever_config", built.append)
+    monkeypatch.setattr(
+        "retrieval_bench_retrievers.wordnet._usual_places", lambda: iter([tmp_path])
+    )
     with pytest.raises(MissingDependencyError, match="apt install wordnet-base"):
         HybridDynamic(legs=["bm25", "bm25s"])
     assert built == []

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from harness.errors import DataError
-from harness.metrics import JudgedRun, Judgements, judge, judge_lists, judge_scores
+from retrieval_bench.core.errors import DataError
+from retrieval_bench.metrics import JudgedRun, Judgements, judge, judge_lists, judge_scores
 from tests.oracle.generated import as_arrays, generated, in_order, single
 
 IDS = ["a", "b", "B", "aa", "é", "é", "문서", "書", "وثيقة", "～", "😀", "10", "9", " ", ""]
@@ -129,7 +129,7 @@ def test_long_generated_runs_join_the_same_in_blocks(
     query_ids = list(data.qrels)
     whole, *others = map(parts, every_join(data.qrels, data.scores, query_ids))
     assert all(other == whole for other in others)
-    monkeypatch.setattr("harness.metrics.judged._CHUNK_ELEMENTS", 1)
+    monkeypatch.setattr("retrieval_bench.metrics.judged._CHUNK_ELEMENTS", 1)
     in_blocks = every_join(data.qrels, data.scores, query_ids)[:2]
     assert [parts(run) for run in in_blocks] == [whole] * 2
 
@@ -141,7 +141,7 @@ def test_pairs_that_share_a_place_in_the_table_are_told_apart(
     query_ids = [*data.qrels, "nobody's"]
     expected = parts(every_join(data.qrels, data.scores, query_ids)[3])
     for bits in (1, 3, 9):
-        monkeypatch.setattr("harness.metrics.judgements._MOST_BITS", bits)
+        monkeypatch.setattr("retrieval_bench.metrics.judgements._MOST_BITS", bits)
         assert parts(every_join(data.qrels, data.scores, query_ids)[0]) == expected
 
 

@@ -19,14 +19,14 @@ from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 from pydantic import Field
 
-from harness.config import load_retriever_config
-from harness.errors import ConfigError, ContractError, PluginError
-from harness.measure.deadline import QueryTimeoutError, deadline
-from harness.plugins import construct
-from harness.ranking import checked_ranking
-from harness.retriever import Capabilities, RankingLike, Retriever
-from harness.types import Document, Query, Ranking
-from retrievers.langchain import LangChainRetriever, as_langchain
+from retrieval_bench.core.config import load_retriever_config
+from retrieval_bench.core.errors import ConfigError, ContractError, PluginError
+from retrieval_bench.core.plugins import construct
+from retrieval_bench.core.ranking import checked_ranking
+from retrieval_bench.core.retriever import Capabilities, RankingLike, Retriever
+from retrieval_bench.core.types import Document, Query, Ranking
+from retrieval_bench.measure.deadline import QueryTimeoutError, deadline
+from retrieval_bench_retrievers.langchain import LangChainRetriever, as_langchain
 
 VOCABULARY = ["fox", "dog", "owl", "바다", "산"]
 CORPUS = [
@@ -145,7 +145,7 @@ class TestFactories:
         self, tmp_path: Path
     ) -> None:
         (tmp_path / "mine.py").write_text(
-            "from retrievers.langchain_examples import in_memory\n"
+            "from retrieval_bench_retrievers.langchain_examples import in_memory\n"
             "def build(documents, k, topic=None):\n"
             "    return in_memory([d for d in documents if d.metadata.get('topic') == topic], k)\n",
             encoding="utf-8",
@@ -318,7 +318,7 @@ class TestWrongFactories:
 
     def test_a_factory_that_does_not_exist_is_an_error_before_anything_is_built(self) -> None:
         with pytest.raises(PluginError, match="no 'in_memry'"):
-            LangChainRetriever("retrievers.langchain_examples:in_memry")
+            LangChainRetriever("retrieval_bench_retrievers.langchain_examples:in_memry")
 
 
 class TestIds:
@@ -655,7 +655,7 @@ class TestInterruption:
     def test_a_task_that_will_not_be_cancelled_does_not_hold_up_the_caller(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("retrievers.event_loop._GRACE_SECONDS", 0.02)
+        monkeypatch.setattr("retrieval_bench_retrievers.event_loop._GRACE_SECONDS", 0.02)
         refusals: list[str] = []
 
         async def wait() -> None:
@@ -724,7 +724,8 @@ class TestTheWayBack:
 @pytest.mark.slow
 def test_naming_an_adapter_does_not_import_langchain() -> None:
     code = (
-        "import sys, retrievers.langchain, retrievers.callable, retrievers.trec_run;"
+        "import sys\n"
+        "from retrieval_bench_retrievers import callable, langchain, trec_run\n"
         "sys.exit(any(name.startswith('langchain') for name in sys.modules))"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from harness.errors import ConfigError
-from harness.latency import LatencyReport, first_visit, latency_report, stalls
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.runs.latency import LatencyReport, first_visit, latency_report, stalls
 
 MS = 1_000_000
 

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from harness.evaluation import Evaluation
-from harness.latency_ratio import (
+from retrieval_bench.comparison.speed import (
     ALLOWANCE,
     LIMIT,
     LatencyDelta,
@@ -22,8 +21,9 @@ from harness.latency_ratio import (
     timed_differently,
     timed_together,
 )
-from harness.run import Run, pack_rankings
-from harness.types import Verdict
+from retrieval_bench.core.types import Verdict
+from retrieval_bench.runs.evaluation import Evaluation
+from retrieval_bench.runs.run import Run, pack_rankings
 from tests.unit.test_call_pairs import timings
 
 LAUNCH_SD = 0.009

@@ -5,10 +5,10 @@ from itertools import combinations
 
 import pytest
 
-from harness.latency_ratio import LatencyDelta
-from harness.report.latency_tables import latency_tables, ratio_interval, ratio_text
-from harness.report.render import plain
-from harness.types import Verdict
+from retrieval_bench.comparison.speed import LatencyDelta
+from retrieval_bench.core.types import Verdict
+from retrieval_bench.reports.render.render import plain
+from retrieval_bench.reports.tables.latency import latency_tables, ratio_interval, ratio_text
 
 ALONE = LatencyDelta(
     "bm25",

@@ -16,18 +16,18 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from harness import launches
-from harness.errors import ConfigError, ContractError, DataError, PluginError
-from harness.evaluation import averaged
-from harness.launch_merge import Launch, hash_seed, merge
-from harness.launch_worker import described, rebuilt
-from harness.launches import LaunchSpec, run_launches
-from harness.measure.protocol import Protocol
-from harness.measure.runner import NOT_RUN, OK, Timings
-from harness.metrics import parse_metrics
-from harness.progress import Phase
-from harness.run import Run, pack_rankings
-from harness.types import Ranking
+from retrieval_bench.core.errors import ConfigError, ContractError, DataError, PluginError
+from retrieval_bench.core.progress import Phase
+from retrieval_bench.core.types import Ranking
+from retrieval_bench.experiment import launches
+from retrieval_bench.experiment.launch_merge import Launch, hash_seed, merge
+from retrieval_bench.experiment.launch_worker import described, rebuilt
+from retrieval_bench.experiment.launches import LaunchSpec, run_launches
+from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.measure.runner import NOT_RUN, OK, Timings
+from retrieval_bench.metrics import parse_metrics
+from retrieval_bench.runs.evaluation import averaged
+from retrieval_bench.runs.run import Run, pack_rankings
 from tests.cli.project import make_project
 
 ROOT = Path(__file__).parents[2]
@@ -35,7 +35,7 @@ ROOT = Path(__file__).parents[2]
 SCRIPTED = """
 import ctypes, os, signal, sys, threading, time
 from pathlib import Path
-from harness import Retriever
+from retrieval_bench import Retriever
 from own import Overlap
 
 
@@ -111,7 +111,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     own.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(own))
     monkeypatch.setattr(Kept, "started", [])
-    monkeypatch.setattr("harness.launches.subprocess.Popen", Kept)
+    monkeypatch.setattr("retrieval_bench.experiment.launches.subprocess.Popen", Kept)
     return tmp_path
 
 
@@ -316,8 +316,8 @@ def test_ctrl_c_gives_what_was_measured_as_partial(project: Path) -> None:
 
 
 DRIVER = """
-from harness.launches import LaunchSpec, run_launches
-from harness.measure.protocol import Protocol
+from retrieval_bench.experiment.launches import LaunchSpec, run_launches
+from retrieval_bench.measure.protocol import Protocol
 spec = LaunchSpec([{"target": "scripted:Waits", "params": {"launch": 1}}], "data",
                   protocol=Protocol(rounds=1000, warm_up_s=0))
 run_launches(spec, resummarize=lambda summary, timings: summary)

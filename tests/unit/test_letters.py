@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.report.letters import letter, marks
+from retrieval_bench.reports.tables.letters import letter, marks
 
 
 def test_letters_as_long_as_there_are_some_then_numbers() -> None:

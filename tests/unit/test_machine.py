@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from harness.measure.cgroup import ControlGroup
-from harness.measure.machine import FINGERPRINTED, fingerprint, machine
-from harness.measure.proc import cpu_list, cpus_of_one_node
+from retrieval_bench.measure.cgroup import ControlGroup
+from retrieval_bench.measure.machine import FINGERPRINTED, fingerprint, machine
+from retrieval_bench.measure.proc import cpu_list, cpus_of_one_node
 from tests.unit.fake_system import CPUINFO, MOUNT_V2, V1, V2, allowed, frequency, lay_out
 
 LINUX = {

@@ -8,11 +8,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from harness.latency import LatencyReport, latency_report
-from harness.measure.protocol import Protocol
-from harness.measure.runner import Measurement, System, measure
-from harness.retriever import Retriever
-from harness.types import Query, Ranking
+from retrieval_bench.core.retriever import Retriever
+from retrieval_bench.core.types import Query, Ranking
+from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.measure.runner import Measurement, System, measure
+from retrieval_bench.runs.latency import LatencyReport, latency_report
 
 MS = 1_000_000
 QUERIES = tuple(Query(f"q{i}", "text") for i in range(250))

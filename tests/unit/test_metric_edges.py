@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.errors import ConfigError, DataError
-from harness.metrics import Judgements, judge_lists, judge_scores, parse_metric
-from harness.metrics.conventions import convention
-from harness.scoring import Answers, score
+from retrieval_bench.core.errors import ConfigError, DataError
+from retrieval_bench.metrics import Judgements, judge_lists, judge_scores, parse_metric
+from retrieval_bench.metrics.conventions import convention
+from retrieval_bench.scoring.scoring import Answers, score
 from tests.oracle.generated import generated
 
 TREC = convention("trec")

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from harness.errors import ConfigError
-from harness.metrics import (
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.metrics import (
     JudgedRun,
     Judgements,
     default_metrics,
@@ -19,9 +19,9 @@ from harness.metrics import (
     parse_metric,
     parse_metrics,
 )
-from harness.metrics.conventions import convention
-from harness.metrics.names import _ALIASES, DEFINITIONS, Definition
-from harness.scoring import Answers, score
+from retrieval_bench.metrics.conventions import convention
+from retrieval_bench.metrics.names import _ALIASES, DEFINITIONS, Definition
+from retrieval_bench.scoring.scoring import Answers, score
 
 NAMES = [
     *("nDCG@10", "nDCG", "AP", "AP@3", "RR@10", "RR", "P@5", "R@100", "R", "Success@5", "Success"),
@@ -229,12 +229,12 @@ NOT_A_METRIC = "text"
 def third_party(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another package has registered metrics, one of them broken."""
     entries = [
-        EntryPoint(name, f"{__name__}:{target}", "harness.metrics")
+        EntryPoint(name, f"{__name__}:{target}", "retrieval_bench.metrics")
         for name, target in [("First", "FIRST"), ("Depth", "DEPTH"), ("Broken", "NOT_A_METRIC")]
     ]
     monkeypatch.setattr(
-        "harness.plugins.entry_points",
-        lambda *, group: entries if group == "harness.metrics" else [],
+        "retrieval_bench.core.plugins.entry_points",
+        lambda *, group: entries if group == "retrieval_bench.metrics" else [],
     )
 
 
@@ -259,7 +259,7 @@ def test_a_metric_of_another_package_is_a_metric_like_any_other() -> None:
         ("Depth", "a value for unit"),
         ("Depth(unit=km)", "unit = cm or mm"),
         ("Depht(unit=cm)", "did you mean Depth"),
-        ("Broken", "harness.metrics.names.Definition"),
+        ("Broken", "retrieval_bench.metrics.names.Definition"),
     ],
 )
 def test_a_metric_of_another_package_is_checked_like_any_other(name: str, says: str) -> None:

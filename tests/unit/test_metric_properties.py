@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from harness.metrics import Judgements, judge, judge_lists, judge_scores, parse_metrics
+from retrieval_bench.metrics import Judgements, judge, judge_lists, judge_scores, parse_metrics
 from tests.oracle.generated import as_arrays
 
 Grades = Mapping[str, Mapping[str, int]]

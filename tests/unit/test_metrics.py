@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pytest
 
-from harness.errors import DataError
-from harness.metrics import Judgements, judge, judge_lists, parse_metric
-from harness.metrics.conventions import convention
-from harness.scoring import Answers, score
+from retrieval_bench.core.errors import DataError
+from retrieval_bench.metrics import Judgements, judge, judge_lists, parse_metric
+from retrieval_bench.metrics.conventions import convention
+from retrieval_bench.scoring.scoring import Answers, score
 from tests.oracle.generated import generated_lists
 
 Lists = Mapping[str, Sequence[str]]

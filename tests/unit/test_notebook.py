@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.measure.tutorial import tutorial_latency
+from retrieval_bench.measure.tutorial import tutorial_latency
 
 pytestmark = pytest.mark.slow
 

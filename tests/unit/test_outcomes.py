@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from scipy import stats
 
-from harness.data.outcome_records import OutcomeRecords, read_outcomes
-from harness.errors import ConfigError, DataError
-from harness.outcomes import OutcomeReport, mcnemar, outcome_report, wilson
-from harness.report import render
-from harness.report.outcome_tables import outcome_tables
-from harness.types import Verdict
+from retrieval_bench.core.errors import ConfigError, DataError
+from retrieval_bench.core.types import Verdict
+from retrieval_bench.reports.render import render
+from retrieval_bench.reports.tables.outcome import outcome_tables
+from retrieval_bench.scoring.answers.outcome_records import OutcomeRecords, read_outcomes
+from retrieval_bench.scoring.answers.outcomes import OutcomeReport, mcnemar, outcome_report, wilson
 from tests.lazily import Lazily
 
 contingency_tables: Any = Lazily("statsmodels.stats.contingency_tables")

@@ -8,10 +8,15 @@ import pytest
 import scipy.stats
 from numpy.typing import NDArray
 
-import harness.paired
-from harness.paired import EXTRA, PairedTests, equivalence_p, paired_tests
-from harness.power import queries_needed
-from harness.stats import bootstrap_mean_ci, mean_below_p, randomization_p, sign_patterns
+import retrieval_bench.stats.paired
+from retrieval_bench.stats.paired import EXTRA, PairedTests, equivalence_p, paired_tests
+from retrieval_bench.stats.power import queries_needed
+from retrieval_bench.stats.resampling import (
+    bootstrap_mean_ci,
+    mean_below_p,
+    randomization_p,
+    sign_patterns,
+)
 
 Floats = NDArray[np.float64]
 PAIRS = [(0, 1), (1, 2), (3, 0)]
@@ -107,7 +112,7 @@ def test_sums_that_tie_count_as_extreme_in_spite_of_rounding() -> None:
 def test_pairs_in_pieces_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     values = table(60)
     whole = paired_tests(values, PAIRS, extra=EXTRA)
-    monkeypatch.setattr(harness.paired, "_CELLS", 1)
+    monkeypatch.setattr(retrieval_bench.stats.paired, "_CELLS", 1)
     parts = paired_tests(values, PAIRS, extra=EXTRA)
     for name in (*ARRAYS, "ci95"):
         assert np.array_equal(getattr(whole, name), getattr(parts, name)), name

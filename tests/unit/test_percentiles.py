@@ -5,8 +5,8 @@ import pytest
 import scipy.stats
 from numpy.typing import NDArray
 
-from harness.errors import ConfigError
-from harness.percentiles import NEEDS, CallSample, Needs, clusters, needs, percentile
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.stats.percentiles import NEEDS, CallSample, Needs, clusters, needs, percentile
 
 Ints = NDArray[np.int32]
 
@@ -36,7 +36,7 @@ def test_a_percentile_is_numpy_s_with_an_interval_around_it() -> None:
 def test_the_rule_for_other_percentiles_gives_the_rows_of_the_protocol(
     level: float, row: Needs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.percentiles.NEEDS", {})
+    monkeypatch.setattr("retrieval_bench.stats.percentiles.NEEDS", {})
     assert needs(level) == row
 
 
@@ -89,7 +89,7 @@ def test_a_percentile_gates_from_its_size_on(level: float, row: Needs) -> None:
 def test_order_statistics_give_a_finite_interval_from_the_textbook_size(
     level: float, row: Needs
 ) -> None:
-    from harness.percentiles import _order_statistics
+    from retrieval_bench.stats.percentiles import _order_statistics
 
     assert _order_statistics(np.arange(row.finite - 1.0), level / 100) is None
     assert _order_statistics(np.arange(float(row.finite)), level / 100) is not None

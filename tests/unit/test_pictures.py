@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from harness.errors import MissingDependencyError
-from harness.percentiles import Percentile
-from harness.report.pictures import Calls, StageTimes, ecdf, per_query, rounds, stages
-from harness.report.pictures.canvas import Scale, scale_for
-from harness.report.pictures.latency import _steps
-from harness.report.pictures.palette import DARK, STYLES
-from harness.report.pictures.queries import _by_median, _offsets, _visible
-from harness.report.pictures.text import cells_of, clean, cut, number, tick
+from retrieval_bench.core.errors import MissingDependencyError
+from retrieval_bench.reports.pictures import Calls, StageTimes, ecdf, per_query, rounds, stages
+from retrieval_bench.reports.pictures.canvas import Scale, scale_for
+from retrieval_bench.reports.pictures.latency import _steps
+from retrieval_bench.reports.pictures.palette import DARK, STYLES
+from retrieval_bench.reports.pictures.queries import _by_median, _offsets, _visible
+from retrieval_bench.reports.pictures.text import cells_of, clean, cut, number, tick
+from retrieval_bench.stats.percentiles import Percentile
 
 pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
 
@@ -188,8 +188,8 @@ def test_no_two_systems_differ_by_colour_alone() -> None:
 
 SCRIPT = """
 import numpy as np
-from harness.percentiles import Percentile
-from harness.report.pictures import Calls, StageTimes, ecdf, per_query, rounds, stages
+from retrieval_bench.stats.percentiles import Percentile
+from retrieval_bench.reports.pictures import Calls, StageTimes, ecdf, per_query, rounds, stages
 ms = np.random.default_rng(3).lognormal(1, .4, 600)
 each = np.arange(600, dtype=np.int32)
 calls = Calls("x", ms, None, each % 40, each // 40, [Percentile(50., 2.7, (2.6, 2.8))])
@@ -239,7 +239,7 @@ def test_without_matplotlib_the_message_says_what_to_install(
 
 @pytest.mark.slow
 def test_importing_the_pictures_does_not_import_matplotlib() -> None:
-    code = "import sys, harness.report.pictures; print('matplotlib' in sys.modules)"
+    code = "import sys, retrieval_bench.reports.pictures; print('matplotlib' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
     )

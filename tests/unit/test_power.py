@@ -8,8 +8,8 @@ import pytest
 import scipy.stats
 from numpy.typing import NDArray
 
-from harness.power import Moments, Needed, _three_values, queries_needed
-from harness.stats import mean_below_p
+from retrieval_bench.stats.power import Moments, Needed, _three_values, queries_needed
+from retrieval_bench.stats.resampling import mean_below_p
 
 Floats = NDArray[np.float64]
 

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.data.answers import Answer
-from harness.errors import ConfigError, ModelError
-from harness.reading import Reader, read_all, reader_from
-from harness.types import Document, Query
-from retrievers.dense import Dense
-from retrievers.qa_reader import HuggingFaceReader, _spans, _Window
+from retrieval_bench.core.errors import ConfigError, ModelError
+from retrieval_bench.core.types import Document, Query
+from retrieval_bench.scoring.answers.answers import Answer
+from retrieval_bench.scoring.answers.reading import Reader, read_all, reader_from
+from retrieval_bench_retrievers.dense import Dense
+from retrieval_bench_retrievers.qa_reader import HuggingFaceReader, _spans, _Window
 from tests.unit.tiny_encoder import one_thread
 from tests.unit.tiny_reader import build_tiny_reader
 

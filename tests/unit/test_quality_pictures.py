@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from harness.report.pictures import Spot, gains, pareto, quality
-from harness.report.pictures.canvas import WIDTH
-from harness.report.pictures.gains import _thinned
-from harness.report.pictures.labels import Box, placed
-from harness.report.pictures.palette import DARK, STYLES
-from harness.report.pictures.pareto import front
-from harness.report.pictures.quality import Estimate
-from harness.report.pictures.text import clean
+from retrieval_bench.reports.pictures import Spot, gains, pareto, quality
+from retrieval_bench.reports.pictures.canvas import WIDTH
+from retrieval_bench.reports.pictures.gains import _thinned
+from retrieval_bench.reports.pictures.labels import Box, placed
+from retrieval_bench.reports.pictures.palette import DARK, STYLES
+from retrieval_bench.reports.pictures.pareto import front
+from retrieval_bench.reports.pictures.quality import Estimate
+from retrieval_bench.reports.pictures.text import clean
 from tests.unit.test_pictures import (
     LARGEST,
     SVG,

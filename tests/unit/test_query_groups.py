@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from harness.metrics import parse_metric
-from harness.query_groups import Partition, best_leg, by_fusion, outcome
+from retrieval_bench.comparison.query_groups import Partition, best_leg, by_fusion, outcome
+from retrieval_bench.metrics import parse_metric
 
 METRIC = parse_metric("nDCG@10")
 FLOOR = np.zeros(6)

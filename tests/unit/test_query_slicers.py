@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.errors import ConfigError
-from harness.query_slicers import DIMENSIONS, Grouping, check_names, grouped
-from harness.types import Dataset, Qrels, Query
+from retrieval_bench.comparison.query_slicers import DIMENSIONS, Grouping, check_names, grouped
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.types import Dataset, Qrels, Query
 
 
 def queries(*metadata: Any, key: str = "tags") -> list[Query]:

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.data import build_dataset
-from harness.data.answers import Answer, Span
-from harness.errors import ConfigError
-from harness.experiment import Asked, Experiment
-from harness.measure.protocol import Protocol
-from harness.measure.runner import Timings
-from harness.preparation import prepare
-from harness.question_answering import QuestionAnswering, answer_questions
-from harness.reading import FunctionReader, Reader
-from harness.retriever import Capabilities, Retriever
-from harness.types import Dataset, Document, Query, Ranking
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.retriever import Capabilities, Retriever
+from retrieval_bench.core.types import Dataset, Document, Query, Ranking
+from retrieval_bench.data import build_dataset
+from retrieval_bench.experiment.experiment import Asked, Experiment
+from retrieval_bench.experiment.preparation import prepare
+from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.measure.runner import Timings
+from retrieval_bench.scoring.answers.answers import Answer, Span
+from retrieval_bench.scoring.answers.question_answering import QuestionAnswering, answer_questions
+from retrieval_bench.scoring.answers.reading import FunctionReader, Reader
 
 DOCUMENTS = {"d1": "red fox", "d2": "blue whale", "d3": "green frog"}
 HITS = {"q1": ["d1", "d3"], "q2": ["d3", "d1"], "q3": ["d1", "d3"], "u1": ["d2"]}

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.errors import ContractError
-from harness.ranking import checked_ranking, top_k
-from harness.types import LegTrace, Ranking
+from retrieval_bench.core.errors import ContractError
+from retrieval_bench.core.ranking import checked_ranking, top_k
+from retrieval_bench.core.types import LegTrace, Ranking
 
 
 @given(

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.data.answers import Answer, GoldQuestion, Predictions, Span
-from harness.errors import ConfigError, DataError
-from harness.metrics.reader_spans import METRICS as SPAN_METRICS
-from harness.metrics.reader_text import METRICS as TEXT_METRICS
-from harness.reader import ReaderResult, score_reader
-from harness.report.reader_tables import reader_tables
-from harness.report.render import plain
-from harness.stats import bootstrap_mean_ci
+from retrieval_bench.core.errors import ConfigError, DataError
+from retrieval_bench.reports.render.render import plain
+from retrieval_bench.reports.tables.reader import reader_tables
+from retrieval_bench.scoring.answers.answers import Answer, GoldQuestion, Predictions, Span
+from retrieval_bench.scoring.answers.reader import ReaderResult, score_reader
+from retrieval_bench.scoring.answers.reader_spans import METRICS as SPAN_METRICS
+from retrieval_bench.scoring.answers.reader_text import METRICS as TEXT_METRICS
+from retrieval_bench.stats.resampling import bootstrap_mean_ci
 
 
 def answered(question_id: str, text: str, document: str, start: int) -> GoldQuestion:

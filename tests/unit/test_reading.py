@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from harness.data.answers import Answer, Span
-from harness.errors import ConfigError, ContractError, HarnessError, PluginError
-from harness.reading import FunctionReader, Reader, read_all, reader_from
-from harness.types import Document, Query
+from retrieval_bench.core.errors import ConfigError, ContractError, HarnessError, PluginError
+from retrieval_bench.core.types import Document, Query
+from retrieval_bench.scoring.answers.answers import Answer, Span
+from retrieval_bench.scoring.answers.reading import FunctionReader, Reader, read_all, reader_from
 
 SEOUL = Document("서울", "서울은 수도이다. 🌊 Seoul")
 PARIS = Document("paris", "Paris is a capital.")
 QUESTION = Query("q", "which capital?")
 
 OWN = """
-from harness.data.answers import Answer
-from harness.reading import Reader
+from retrieval_bench.scoring.answers.answers import Answer
+from retrieval_bench.scoring.answers.reading import Reader
 
 
 class Own(Reader):

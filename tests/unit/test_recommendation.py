@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.comparison import Comparison, compare_runs
-from harness.latency_ratio import LatencyDelta
-from harness.recommendation import Recommendation, recommend
-from harness.run import Run
-from harness.types import Verdict
+from retrieval_bench.comparison.comparison import Comparison, compare_runs
+from retrieval_bench.comparison.recommendation import Recommendation, recommend
+from retrieval_bench.comparison.speed import LatencyDelta
+from retrieval_bench.core.types import Verdict
+from retrieval_bench.runs.run import Run
 from tests.unit.test_comparison import run
 
 RNG = np.random.default_rng(11)

@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness import records, secrets
-from harness.errors import RecordError
-from harness.evaluation import evaluate
-from harness.measure.runner import Timings
-from harness.metrics import parse_metrics
-from harness.records import read_run, to_json, write_run
-from harness.run import Run, pack_rankings
-from harness.summary import SCHEMA_VERSION, quality
-from harness.types import LegTrace, Ranking
+from retrieval_bench.core import secrets
+from retrieval_bench.core.errors import RecordError
+from retrieval_bench.core.types import LegTrace, Ranking
+from retrieval_bench.experiment.summary import quality
+from retrieval_bench.measure.runner import Timings
+from retrieval_bench.metrics import parse_metrics
+from retrieval_bench.runs import records
+from retrieval_bench.runs.evaluation import evaluate
+from retrieval_bench.runs.records import SCHEMA_VERSION, read_run, to_json, write_run
+from retrieval_bench.runs.run import Run, pack_rankings
 
 
 def make_run(name: str = "sample", **summary: Any) -> Run:

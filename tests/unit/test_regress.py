@@ -13,30 +13,36 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.cli.regressing import _duet_against, _relative
-from harness.config import config_hash
-from harness.duet.result import DuetResult
-from harness.errors import ConfigError, DataError, RecordError
-from harness.experiment import Candidate, Experiment
-from harness.measure.environment import git_revision
-from harness.measure.protocol import RANKINGS_ONLY, Protocol
-from harness.metrics import METRICS_VERSION, default_metrics, parse_metric
-from harness.regress import files
-from harness.regress.baseline import FAILED, Given, LatencyBaseline, latency_of, quality_of
-from harness.regress.changes import latency_changes, quality_changes
-from harness.regress.code import Code
-from harness.regress.files import Places
-from harness.regress.gate import Regression
-from harness.regress.latency import LatencyResult, When
-from harness.regress.policy import Policy, Undecided
-from harness.regress.quality import QualityGate, QualityResult
-from harness.regress.session import PROTOCOL, Held, Today
-from harness.regress.storing import check_free, store
-from harness.report import render
-from harness.report.regress_tables import regress_tables
-from harness.run import Run
-from harness.types import Dataset, Query, Verdict
-from retrievers.callable import CallableRetriever
+from retrieval_bench.cli.regressing import _duet_against, _relative
+from retrieval_bench.core.config import config_hash
+from retrieval_bench.core.errors import ConfigError, DataError, RecordError
+from retrieval_bench.core.types import Dataset, Query, Verdict
+from retrieval_bench.duets.result import DuetResult
+from retrieval_bench.experiment.experiment import Candidate, Experiment
+from retrieval_bench.measure.environment import git_revision
+from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
+from retrieval_bench.metrics import METRICS_VERSION, default_metrics, parse_metric
+from retrieval_bench.regression import files
+from retrieval_bench.regression.baseline import (
+    FAILED,
+    Given,
+    LatencyBaseline,
+    latency_of,
+    quality_of,
+)
+from retrieval_bench.regression.changes import latency_changes, quality_changes
+from retrieval_bench.regression.code import Code
+from retrieval_bench.regression.files import Places
+from retrieval_bench.regression.gate import Regression
+from retrieval_bench.regression.latency import LatencyResult, When
+from retrieval_bench.regression.policy import Policy, Undecided
+from retrieval_bench.regression.quality import QualityGate, QualityResult
+from retrieval_bench.regression.session import PROTOCOL, Held, Today
+from retrieval_bench.regression.storing import check_free, store
+from retrieval_bench.reports.render import render
+from retrieval_bench.reports.tables.regress import regress_tables
+from retrieval_bench.runs.run import Run
+from retrieval_bench_retrievers.callable import CallableRetriever
 from tests.cli.test_regressing import git
 from tests.golden.test_tables import make_run
 from tests.unit.baselines import COMMIT, DATASET, MACHINE, duet_result, latency, quality

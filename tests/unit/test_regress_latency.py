@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.duet.result import DuetResult
-from harness.errors import ConfigError
-from harness.measure.protocol import Protocol
-from harness.regress.baseline import LatencyBaseline, protocol_of
-from harness.regress.latency import LatencyResult, When, incomparable, judge_latency
-from harness.types import Verdict
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.types import Verdict
+from retrieval_bench.duets.result import DuetResult
+from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.regression.baseline import LatencyBaseline, protocol_of
+from retrieval_bench.regression.latency import LatencyResult, When, incomparable, judge_latency
 from tests.unit.baselines import duet_result, latency
 
 LIMITS = {"p50": 0.06, "slowest-fifth": 0.10}

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.config import packaged_configs
-from harness.errors import ConfigError
-from harness.metrics import parse_metric
-from harness.regress.policy import Undecided, find_policy, load_policy
+from retrieval_bench.core.config import packaged_configs
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.metrics import parse_metric
+from retrieval_bench.regression.policy import Undecided, find_policy, load_policy
 
 
 def written(folder: Path, text: str) -> Path:

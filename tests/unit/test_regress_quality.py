@@ -8,10 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.metrics import parse_metric
-from harness.regress.baseline import FAILED, QualityBaseline
-from harness.regress.quality import QualityGate, incomparable, judge_quality, not_measured
-from harness.types import Verdict
+from retrieval_bench.core.types import Verdict
+from retrieval_bench.metrics import parse_metric
+from retrieval_bench.regression.baseline import FAILED, QualityBaseline
+from retrieval_bench.regression.quality import (
+    QualityGate,
+    incomparable,
+    judge_quality,
+    not_measured,
+)
 from tests.unit.baselines import DATASET, quality
 
 NDCG, RR = parse_metric("nDCG@10"), parse_metric("RR@10")

@@ -12,14 +12,14 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from harness.comparison import compare_runs
-from harness.report import render
-from harness.report.comparison_tables import comparison_tables
-from harness.report.slice_tables import slice_tables
-from harness.report.table import Marked, Table
-from harness.report.tables import run_tables
-from harness.slices import slicings
-from harness.types import Dataset, Query
+from retrieval_bench.comparison.comparison import compare_runs
+from retrieval_bench.comparison.slices import slicings
+from retrieval_bench.core.types import Dataset, Query
+from retrieval_bench.reports.render import render
+from retrieval_bench.reports.render.table import Marked, Table
+from retrieval_bench.reports.tables.comparison import comparison_tables
+from retrieval_bench.reports.tables.run import run_tables
+from retrieval_bench.reports.tables.slice import slice_tables
 from tests.golden.test_formats import SAMPLE
 from tests.golden.test_tables import make_run
 

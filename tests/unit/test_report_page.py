@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.comparison import compare_runs
-from harness.metrics import Metric
-from harness.recommendation import recommend
-from harness.report.page import document, report_page
-from harness.report.page.explorer import explorer_of, json_in_html
-from harness.report.page.markup import Markup, el, harmless, joined
-from harness.report.page.tables import table_html
-from harness.report.run_facts import without_folders
-from harness.report.table import Marked, Table
-from harness.run import Run
-from harness.types import Dataset
+from retrieval_bench.comparison.comparison import compare_runs
+from retrieval_bench.comparison.recommendation import recommend
+from retrieval_bench.core.types import Dataset
+from retrieval_bench.metrics import Metric
+from retrieval_bench.reports.page import document, report_page
+from retrieval_bench.reports.page.explorer import explorer_of, json_in_html
+from retrieval_bench.reports.render.markup import Markup, el, harmless, joined
+from retrieval_bench.reports.render.page_tables import table_html
+from retrieval_bench.reports.render.table import Marked, Table
+from retrieval_bench.reports.tables.run_facts import without_folders
+from retrieval_bench.runs.run import Run
 from tests.unit.page_sample import NASTY, make_dataset, make_runs
 
 VOID = {"meta", "link", "br", "input", "path", "use", "rect"}

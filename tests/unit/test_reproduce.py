@@ -12,23 +12,29 @@ from typing import Any
 import pytest
 import yaml
 
-from harness.config import load_retriever_config, validate
-from harness.data import load_dataset
-from harness.data.outcome_records import read_outcomes
-from harness.errors import ConfigError, HarnessError
-from harness.metrics.conventions import convention
-from harness.report import render
-from harness.report.reproduce_tables import reproduce_tables
-from harness.reproduce import Published, Reproduction, load_published, published_names, reproduce
-from harness.reproduce.answered import data_folder
-from harness.reproduce.check import Checked, Status, status_of, worst_of
-from harness.reproduce.published import (
+from retrieval_bench.core.config import load_retriever_config, validate
+from retrieval_bench.core.errors import ConfigError, HarnessError
+from retrieval_bench.data import load_dataset
+from retrieval_bench.metrics.conventions import convention
+from retrieval_bench.reports.render import render
+from retrieval_bench.reports.tables.reproduce import reproduce_tables
+from retrieval_bench.reproduction import (
+    Published,
+    Reproduction,
+    load_published,
+    published_names,
+    reproduce,
+)
+from retrieval_bench.reproduction.answered import data_folder
+from retrieval_bench.reproduction.check import Checked, Status, status_of, worst_of
+from retrieval_bench.reproduction.published import (
     PublishedDataset,
     PublishedFigure,
     PublishedLists,
     PublishedOutcomes,
     PublishedSystem,
 )
+from retrieval_bench.scoring.answers.outcome_records import read_outcomes
 
 QUERIES = [
     {"_id": "q1", "text": "alpha", "metadata": {"source": "one"}},
@@ -257,7 +263,9 @@ def test_ctrl_c_ends_it_all(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
         def run(self, *args: Any, **options: Any) -> list[Any]:
             return [SimpleNamespace(summary={"status": "partial"})]
 
-    monkeypatch.setattr("harness.reproduce.answered.prepare", lambda *args, **options: Stopped())
+    monkeypatch.setattr(
+        "retrieval_bench.reproduction.answered.prepare", lambda *args, **options: Stopped()
+    )
     with pytest.raises(KeyboardInterrupt):
         reproduce(published(folder, system="bm25"), folder)
 

@@ -13,13 +13,13 @@ from typing import IO, Any
 
 import pytest
 
-from harness.duet import kept, trees
-from harness.duet.process import SideProcess
-from harness.duet.revisions import place_of, same_code, wrong_code
-from harness.duet.sides import Place, Side
-from harness.errors import ConfigError
-from harness.git import code_state
-from harness.progress import Phase
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.git import code_state
+from retrieval_bench.core.progress import Phase
+from retrieval_bench.duets.process import SideProcess
+from retrieval_bench.duets.revisions import kept, trees
+from retrieval_bench.duets.revisions.revisions import place_of, same_code, wrong_code
+from retrieval_bench.duets.sides import Place, Side
 from tests.cli.project import make_project
 from tests.unit.git_project import GitProject
 
@@ -263,9 +263,21 @@ def test_a_folder_that_the_revision_lacks_is_refused(project: GitProject, cache:
         place_of("v1", project.folder / "service", cache=cache)
 
 
-def test_revisions_of_the_harness_that_cannot_be_measured_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "names",
+    [
+        (
+            "harness/retrieval_bench/__init__.py",
+            "retrievers/retrieval_bench_retrievers/__init__.py",
+        ),
+        ("harness/__init__.py", "harness/retriever.py", "retrievers/__init__.py"),
+    ],
+    ids=["today", "before"],
+)
+def test_revisions_of_the_harness_that_cannot_be_measured_are_refused(
+    tmp_path: Path, names: tuple[str, ...]
+) -> None:
     project = GitProject(tmp_path / "fork")
-    names = ("harness/__init__.py", "harness/retriever.py", "retrievers/__init__.py")
     project.commit(dict.fromkeys(names, ""))
     with pytest.raises(ConfigError, match="older than what a duet can measure"):
         place_of("HEAD", project.folder, cache=tmp_path / "cache")
@@ -435,7 +447,7 @@ def test_a_damaged_folder_is_made_again(
 OTHER_PROCESS = """
 import sys
 from pathlib import Path
-from harness.duet.revisions import place_of
+from retrieval_bench.duets.revisions.revisions import place_of
 place = place_of(sys.argv[1], Path(sys.argv[2]), cache=Path(sys.argv[3]))
 print(place.tree, flush=True)
 sys.stdin.read()
@@ -606,12 +618,14 @@ def test_a_project_within_the_repository_has_its_own_roots(
 def test_packages_named_as_those_of_this_project_do_not_hide_them(
     project: GitProject, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    project.commit({"retrievers/__init__.py": "", "retrievers/own.py": "X = 1"})
-    monkeypatch.setattr(sys, "path", [*sys.path, str(ROOT)])
+    name = "retrieval_bench_retrievers"
+    project.commit({f"{name}/__init__.py": "", f"{name}/own.py": "X = 1"})
+    ours = [ROOT / "retrievers" / name, ROOT / "harness" / "retrieval_bench"]
+    monkeypatch.setattr(sys, "path", [*sys.path, *(str(folder.parent) for folder in ours)])
     place = place_of("HEAD", project.folder, cache=cache)
-    assert Path(loaded(place, "retrievers", "__file__")).is_relative_to(ROOT)
+    assert Path(loaded(place, name, "__file__")).is_relative_to(ROOT)
     assert loaded(place) == "second"
-    files = [str(ROOT / "retrievers" / "__init__.py"), str(ROOT / "harness" / "__init__.py")]
+    files = [str(folder / "__init__.py") for folder in ours]
     side = Side("bm25", place)
     facts = {"files": [*files, str(place.folder / "mine" / "__init__.py")], "config": {}}
     assert wrong_code([side, side], [facts, facts]) == ""

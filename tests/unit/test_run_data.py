@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from harness import bench, load_dataset
-from harness.data import found_at
-from harness.errors import ConfigError, DataError
-from harness.measure.protocol import Protocol
-from harness.records import read_run
-from harness.run import Run
-from harness.run_data import dataset_of
+from retrieval_bench import bench, load_dataset
+from retrieval_bench.core.errors import ConfigError, DataError
+from retrieval_bench.data import found_at
+from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.runs.dataset import dataset_of
+from retrieval_bench.runs.records import read_run
+from retrieval_bench.runs.run import Run
 
 BEIR = {
     "corpus.jsonl": '{"_id": "1", "text": "Seoul is a city"}\n{"_id": "2", "text": "도시 이름"}\n',

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 import pytrec_eval
 
-from harness.errors import DataError
-from harness.metrics.conventions import Ties
-from harness.run_files import RunFile, read_rankings
-from harness.trec import write_run
-from harness.types import Ranking
+from retrieval_bench.core.errors import DataError
+from retrieval_bench.core.types import Ranking
+from retrieval_bench.data.formats.trec_runs import write_run
+from retrieval_bench.metrics.conventions import Ties
+from retrieval_bench.runs.foreign import RunFile, read_rankings
 
 HEADER = "query-id\tcorpus-id\tscore\n"
 FINITE = "accepted: a finite number such as 1.5"

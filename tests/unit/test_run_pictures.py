@@ -7,15 +7,15 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from harness.errors import RecordError
-from harness.measure.runner import Timings
-from harness.records import PICTURES, add_files
-from harness.run import Run
+from retrieval_bench.core.errors import RecordError
+from retrieval_bench.measure.runner import Timings
+from retrieval_bench.runs.records import PICTURES, add_files
+from retrieval_bench.runs.run import Run
 from tests.golden.test_tables import make_run
 
 pytest.importorskip("matplotlib")
 
-from harness.report.run_pictures import run_pictures, side_by_side
+from retrieval_bench.reports.pictures.of_runs import run_pictures, side_by_side
 
 
 def text_of(svg: str) -> str:

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from harness.errors import ConfigError, ContractError
-from harness.measure import runner
-from harness.measure.deadline import Deadline, QueryTimeoutError, deadline
-from harness.measure.protocol import Protocol, plan
-from harness.measure.runner import Measurement, System, measure
-from harness.retriever import Retriever
-from harness.types import Query, Ranking
+from retrieval_bench.core.errors import ConfigError, ContractError
+from retrieval_bench.core.retriever import Retriever
+from retrieval_bench.core.types import Query, Ranking
+from retrieval_bench.measure import runner
+from retrieval_bench.measure.deadline import Deadline, QueryTimeoutError, deadline
+from retrieval_bench.measure.protocol import Protocol, plan
+from retrieval_bench.measure.runner import Measurement, System, measure
 
 QUERIES = [Query(f"q{i}", f"text {i}") for i in range(4)]
 

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness import bench
-from harness.data import build_dataset
-from harness.errors import ConfigError, DataError
-from harness.measure.protocol import Protocol
-from harness.metrics.conventions import CONVENTIONS, convention
-from harness.report.render import plain
-from harness.report.score_tables import score_tables
-from harness.run_files import RunFile, read_rankings
-from harness.scorecard import ScoreCard, Truth, score_file, score_mapping
-from harness.types import Dataset, Document, Qrels, Query
+from retrieval_bench import bench
+from retrieval_bench.core.errors import ConfigError, DataError
+from retrieval_bench.core.types import Dataset, Document, Qrels, Query
+from retrieval_bench.data import build_dataset
+from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.metrics.conventions import CONVENTIONS, convention
+from retrieval_bench.reports.render.render import plain
+from retrieval_bench.reports.tables.score import score_tables
+from retrieval_bench.runs.foreign import RunFile, read_rankings
+from retrieval_bench.scoring.scorecard import ScoreCard, Truth, score_file, score_mapping
 from tests.cli.project import make_project
 
 QRELS: Qrels = {"q1": {"a": 2, "b": 1}, "q2": {"c": 1}, "질문": {"문서": 1}, "hello": {}}

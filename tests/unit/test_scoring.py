@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-import harness
-from harness.errors import DataError
-from harness.metrics import METRICS_VERSION, Judgements, parse_metrics
-from harness.metrics.conventions import convention
-from harness.records import to_json
-from harness.scoring import Answers, Counts, Scored, score
-from harness.stats import bootstrap_mean_ci
+import retrieval_bench
+from retrieval_bench.core.errors import DataError
+from retrieval_bench.metrics import METRICS_VERSION, Judgements, parse_metrics
+from retrieval_bench.metrics.conventions import convention
+from retrieval_bench.runs.records import to_json
+from retrieval_bench.scoring.scoring import Answers, Counts, Scored, score
+from retrieval_bench.stats.resampling import bootstrap_mean_ci
 from tests.oracle.generated import generated
 
 TREC = convention("trec")
@@ -279,10 +279,10 @@ def test_an_interval_of_a_metric_does_not_depend_on_which_others_are_asked_for()
 
 CHILD = """
 import sys
-from harness.metrics import Judgements
-from harness.metrics.conventions import convention
-from harness.records import to_json
-from harness.scoring import Answers, score
+from retrieval_bench.metrics import Judgements
+from retrieval_bench.metrics.conventions import convention
+from retrieval_bench.runs.records import to_json
+from retrieval_bench.scoring.scoring import Answers, score
 from tests.oracle.generated import generated
 
 data = generated(954, 60)
@@ -300,7 +300,7 @@ for name, metrics in (("trec", ["AP", "nDCG@10", "GMAP", "ERR", "Bpref"]), ("blo
 
 @pytest.mark.slow
 def test_another_process_writes_the_same_bytes() -> None:
-    root = Path(harness.__file__).parents[1]
+    root = Path(retrieval_bench.__file__).parents[1]
     written = []
     for seed in ("0", "1", "4294967295"):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(root)}

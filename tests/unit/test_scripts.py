@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.scripts import (
+from retrieval_bench.core.scripts import (
     ScriptSample,
     main_script,
     main_scripts,

@@ -9,7 +9,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from harness import secrets
+from retrieval_bench.core import secrets
 
 SECRET = "p/a ss'+\\wörd\"1"
 

@@ -13,16 +13,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from harness.comparison import DatasetComparison, compare_runs
-from harness.errors import ConfigError
-from harness.evaluation import averaged
-from harness.measure.runner import Timings
-from harness.metrics import parse_metrics
-from harness.records import to_json
-from harness.run import Run, pack_rankings
-from harness.slices import FEWEST, Slicing, all_slicings, slicings
-from harness.stats import bootstrap_mean_ci
-from harness.types import Dataset, Query
+from retrieval_bench.comparison.comparison import DatasetComparison, compare_runs
+from retrieval_bench.comparison.slices import FEWEST, Slicing, all_slicings, slicings
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.types import Dataset, Query
+from retrieval_bench.measure.runner import Timings
+from retrieval_bench.metrics import parse_metrics
+from retrieval_bench.runs.evaluation import averaged
+from retrieval_bench.runs.records import to_json
+from retrieval_bench.runs.run import Run, pack_rankings
+from retrieval_bench.stats.resampling import bootstrap_mean_ci
 
 METRICS = parse_metrics(["nDCG@10", "GMAP", "AP@10"])
 N = 60

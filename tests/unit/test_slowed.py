@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-from harness.duet import slowed
-from harness.duet.slowed import Slowed
-from harness.retriever import Retriever
-from harness.types import Document, Query, Ranking
+from retrieval_bench.core.retriever import Retriever
+from retrieval_bench.core.types import Document, Query, Ranking
+from retrieval_bench.duets import slowed
+from retrieval_bench.duets.slowed import Slowed
 
 UNIT_NS, CLOCK_NS = 250, 10
 """What a unit of work and a look at the clock take."""

@@ -7,8 +7,8 @@ import math
 import pytest
 from pydantic import ValidationError
 
-from harness.types import Document
-from retrievers.specificity import Weigher, Weighting
+from retrieval_bench.core.types import Document
+from retrieval_bench_retrievers.specificity import Weigher, Weighting
 
 TEXTS = ("alpha beta gamma", "alpha beta", "alpha beta", "alpha delta")
 

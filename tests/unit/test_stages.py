@@ -16,15 +16,15 @@ from langchain_core.documents import Document as LangChainDocument
 from langchain_core.runnables import RunnableLambda
 from numpy.typing import NDArray
 
-import retrievers.callable
-import retrievers.langchain
-from harness import units
-from harness.report.stage_tables import stage_sentences, stage_tables
-from harness.retriever import Retriever
-from harness.stages import Legs, Stage, StageReport, stage_report
-from harness.types import Query, Ranking
-from retrievers.callable import CallableRetriever
-from retrievers.langchain import LangChainRetriever
+import retrieval_bench_retrievers.callable
+import retrieval_bench_retrievers.langchain
+from retrieval_bench.core import units
+from retrieval_bench.core.retriever import Retriever
+from retrieval_bench.core.types import Query, Ranking
+from retrieval_bench.reports.tables.stage import stage_sentences, stage_tables
+from retrieval_bench.runs.stages import Legs, Stage, StageReport, stage_report
+from retrieval_bench_retrievers.callable import CallableRetriever
+from retrieval_bench_retrievers.langchain import LangChainRetriever
 
 QUERY = Query("q", "bread")
 MS = 1_000_000
@@ -358,7 +358,10 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    adapters: Sequence[ModuleType] = (retrievers.callable, retrievers.langchain)
+    adapters: Sequence[ModuleType] = (
+        retrieval_bench_retrievers.callable,
+        retrieval_bench_retrievers.langchain,
+    )
     for adapter in adapters:
         monkeypatch.setattr(adapter, "perf_counter_ns", made)
     return made
@@ -424,7 +427,7 @@ def test_time_inside_of_langchain_is_apart_from_the_adapter_s(
         clock.now += 30
         return units.collapse(*given)
 
-    monkeypatch.setattr(retrievers.langchain, "collapse", slow)
+    monkeypatch.setattr(retrieval_bench_retrievers.langchain, "collapse", slow)
     retriever = LangChainRetriever(RunnableLambda(search, asearch), use_async=use_async)
     assert stages_of(retriever) == {"langchain": 700, "wrapper": 30}
     retriever.close()

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import ConfigError, ContractError, PluginError
-from harness.standalone import load_rule, standalone_queries
-from harness.types import Message, Query
+from retrieval_bench.core.errors import ConfigError, ContractError, PluginError
+from retrieval_bench.core.types import Message, Query
+from retrieval_bench.scoring.answers.standalone import load_rule, standalone_queries
 
 TURNS = (
     Message("user", "일식이 뭐야?"),

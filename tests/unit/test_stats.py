@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from harness.stats import (
+from retrieval_bench.stats.resampling import (
     bootstrap_mean_ci,
     bootstrap_means,
     gamma_sum_p,
@@ -76,7 +76,7 @@ def test_every_resample_is_a_mean_of_as_many_rows_as_there_are() -> None:
 
 def test_resampling_in_pieces_gives_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.random.default_rng(9).random((7, 1))
-    monkeypatch.setattr("harness.stats._CHUNK_DRAWS", 7 * 30)
+    monkeypatch.setattr("retrieval_bench.stats.resampling._CHUNK_DRAWS", 7 * 30)
     means = bootstrap_means(values, resamples=100)
     assert means.shape == (100, 1)
     assert means.min() >= values.min()
@@ -99,7 +99,7 @@ def test_another_seed_draws_other_resamples() -> None:
 @pytest.mark.slow
 def test_another_process_gives_the_same_interval() -> None:
     code = (
-        "import numpy as np; from harness.stats import bootstrap_mean_ci as b;"
+        "import numpy as np; from retrieval_bench.stats.resampling import bootstrap_mean_ci as b;"
         "print(b(np.arange(20.0).reshape(10, 2)).tobytes().hex())"
     )
     printed = {
@@ -178,7 +178,7 @@ class TestAMeanBelowALimit:
     def test_columns_in_pieces_give_the_same(self, monkeypatch: pytest.MonkeyPatch) -> None:
         values = np.random.default_rng(4).normal(0, 0.1, (50, 9))
         whole = mean_below_p(values, 0.01, np.ones(9))
-        monkeypatch.setattr("harness.stats._CACHED", 100)
+        monkeypatch.setattr("retrieval_bench.stats.resampling._CACHED", 100)
         assert np.array_equal(mean_below_p(values, 0.01, np.ones(9)), whole)
 
     def test_shapes_count_as_so_many_terms(self) -> None:
@@ -200,7 +200,7 @@ class TestAMeanBelowALimit:
 
 
 def test_sign_patterns_come_in_pieces_and_from_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.stats._CHUNK_DRAWS", 7 * 30)
+    monkeypatch.setattr("retrieval_bench.stats.resampling._CHUNK_DRAWS", 7 * 30)
     pieces = list(sign_patterns(7, resamples=100))
     assert [len(piece) for piece in pieces] == [30, 30, 30, 10]
     signs = np.concatenate(pieces)

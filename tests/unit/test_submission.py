@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from harness.data import build_dataset
-from harness.errors import ConfigError
-from harness.metrics.conventions import convention
-from harness.preparation import prepare
-from harness.retriever import Capabilities, Retriever
-from harness.run_files import read_rankings
-from harness.scorecard import Truth, score_file
-from harness.submission import Submission, read_threshold, submit
-from harness.submission_scores import ALL, HELD_OUT
-from harness.types import Dataset, Document, Query, Ranking
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.retriever import Capabilities, Retriever
+from retrieval_bench.core.types import Dataset, Document, Query, Ranking
+from retrieval_bench.data import build_dataset
+from retrieval_bench.experiment.preparation import prepare
+from retrieval_bench.metrics.conventions import convention
+from retrieval_bench.runs.foreign import read_rankings
+from retrieval_bench.scoring.answers.submission import Submission, read_threshold, submit
+from retrieval_bench.scoring.answers.submission_scores import ALL, HELD_OUT
+from retrieval_bench.scoring.scorecard import Truth, score_file
 
 DOCUMENTS = [Document(f"d{i}", f"text {i}", "title" if i == 1 else "") for i in range(6)]
 ANSWERED = {f"{i}": {"d1": 1} for i in range(1, 9)}

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from harness import Document, Query, Ranking, Retriever, bench
-from harness.data import build_dataset
-from harness.measure import threads as subject
-from harness.measure.protocol import Protocol
-from harness.measure.threads import (
+from retrieval_bench import Document, Query, Ranking, Retriever, bench
+from retrieval_bench.data import build_dataset
+from retrieval_bench.measure import threads as subject
+from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.measure.threads import (
     apply_to_this_thread,
     environment_faults,
     imported_before,
@@ -214,7 +214,7 @@ def test_tokenizers_that_the_user_made_parallel_before_are_told(fresh: pytest.Mo
     prepare_environment(1)
     [told] = environment_faults(1)
     assert "TOKENIZERS_PARALLELISM=true is set, and tokenizers was imported before" in told
-    assert "unset it, or import harness and run it first" in told
+    assert "unset it, or import retrieval_bench and run it first" in told
 
 
 def test_parallel_tokenizers_are_told_when_their_threads_are_others(
@@ -258,7 +258,7 @@ PARALLEL = """
 import os
 import tokenizers
 from tokenizers import Tokenizer, models, pre_tokenizers
-from harness.measure.threads import prepare_environment
+from retrieval_bench.measure.threads import prepare_environment
 prepare_environment()
 words = Tokenizer(models.WordLevel({"a": 0}, unk_token="a"))
 words.pre_tokenizer = pre_tokenizers.Whitespace()

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.errors import ConfigError, MissingDependencyError
-from retrievers import terms
-from retrievers.terms import stop_words
-from retrievers.tokenizers import make_tokenizer
+from retrieval_bench.core.errors import ConfigError, MissingDependencyError
+from retrieval_bench_retrievers import terms
+from retrieval_bench_retrievers.terms import stop_words
+from retrieval_bench_retrievers.tokenizers import make_tokenizer
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_turkish_has_two_letters_i() -> None:
 
 def test_english_lists_come_without_importing_the_library_that_ships_them() -> None:
     code = (
-        "import sys; from retrievers.tokenizers import make_tokenizer; "
+        "import sys; from retrieval_bench_retrievers.tokenizers import make_tokenizer; "
         "make_tokenizer('auto')('the dogs'); "
         "sys.exit(any(name in sys.modules for name in ('bm25s', 'numba', 'scipy', 'kiwipiepy')))"
     )

@@ -14,11 +14,11 @@ import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import trec
-from harness.data.faults import Faults
-from harness.errors import DataError
-from harness.trec import read_run, write_run
-from harness.types import Hit, Ranking
+from retrieval_bench.core.errors import DataError
+from retrieval_bench.core.types import Hit, Ranking
+from retrieval_bench.data.faults import Faults
+from retrieval_bench.data.formats import trec_runs as trec
+from retrieval_bench.data.formats.trec_runs import read_run, write_run
 
 IDS = st.text(
     st.characters(exclude_characters="\t\n\r\ufeff", exclude_categories=["Cs"]),

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import ContractError, DataError
-from harness.plugins import construct
-from harness.ranking import checked_ranking
-from harness.trec import write_run
-from harness.types import Query, Ranking
-from retrievers.trec_run import TrecRun
+from retrieval_bench.core.errors import ContractError, DataError
+from retrieval_bench.core.plugins import construct
+from retrieval_bench.core.ranking import checked_ranking
+from retrieval_bench.core.types import Query, Ranking
+from retrieval_bench.data.formats.trec_runs import write_run
+from retrieval_bench_retrievers.trec_run import TrecRun
 
 
 def _saved(folder: Path, text: str) -> TrecRun:

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness import bench
-from harness.data import build_dataset
-from harness.errors import ConfigError, DataError, HarnessError
-from harness.measure.protocol import Protocol
-from harness.metrics import parse_metric
-from harness.tuning import Tuning, tune
-from harness.tuning.grid import Grid, make_grid
-from harness.tuning.result import doubts, judged
-from harness.tuning.selection import Selection, chosen_on_dev, cross_validated
-from harness.types import Query, Verdict
+from retrieval_bench import bench
+from retrieval_bench.core.errors import ConfigError, DataError, HarnessError
+from retrieval_bench.core.types import Query, Verdict
+from retrieval_bench.data import build_dataset
+from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.metrics import parse_metric
+from retrieval_bench.tuning import Tuning, tune
+from retrieval_bench.tuning.grid import Grid, make_grid
+from retrieval_bench.tuning.result import doubts, judged
+from retrieval_bench.tuning.selection import Selection, chosen_on_dev, cross_validated
 from tests.unit.tuning_data import NOTED, Noted, dataset, hybrid
 
 GRID = {"fusion.k": [1, 60], "depth": [3, 100]}

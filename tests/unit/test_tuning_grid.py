@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 import yaml
 
-from harness.errors import ConfigError, HarnessError
-from harness.plugins import construct
-from harness.preparation import Problems
-from harness.tuning.grid import (
+from retrieval_bench.core.errors import ConfigError, HarnessError
+from retrieval_bench.core.plugins import construct
+from retrieval_bench.experiment.preparation import Problems
+from retrieval_bench.tuning.grid import (
     MOST_SETTINGS,
     Setting,
     as_yaml,

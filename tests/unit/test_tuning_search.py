@@ -6,19 +6,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness import bench
-from harness.config import inline_config
-from harness.errors import ConfigError, ContractError
-from harness.evaluation import evaluate
-from harness.measure.protocol import Protocol
-from harness.metrics import parse_metric
-from harness.progress import Silent
-from harness.ranking import checked_ranking
-from harness.run import pack_rankings
-from harness.tuning.grid import Grid, Setting, make_grid
-from harness.tuning.search import Remembered, Tunable, values_of
-from harness.types import Dataset, Query
-from harness.units import UnitRetriever
+from retrieval_bench import bench
+from retrieval_bench.core.config import inline_config
+from retrieval_bench.core.errors import ConfigError, ContractError
+from retrieval_bench.core.progress import Silent
+from retrieval_bench.core.ranking import checked_ranking
+from retrieval_bench.core.types import Dataset, Query
+from retrieval_bench.core.units import UnitRetriever
+from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.metrics import parse_metric
+from retrieval_bench.runs.evaluation import evaluate
+from retrieval_bench.runs.run import pack_rankings
+from retrieval_bench.tuning.grid import Grid, Setting, make_grid
+from retrieval_bench.tuning.search import Remembered, Tunable, values_of
 from tests.unit.tuning_data import NOTED, Noted, dataset, hybrid
 
 

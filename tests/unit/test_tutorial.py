@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.errors import ConfigError
-from harness.measure.tutorial import tutorial_latency
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.measure.tutorial import tutorial_latency
 
 
 class Service:

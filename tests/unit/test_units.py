@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.errors import ContractError
-from harness.retriever import Capabilities, Retriever, require_k
-from harness.types import Document, LegTrace, Query, Ranking
-from harness.units import UnitRetriever, collapse
+from retrieval_bench.core.errors import ContractError
+from retrieval_bench.core.retriever import Capabilities, Retriever, require_k
+from retrieval_bench.core.types import Document, LegTrace, Query, Ranking
+from retrieval_bench.core.units import UnitRetriever, collapse
 
 QUERY = Query("1", "any")
 UNITS = {"a1": "A", "a2": "A", "b1": "B", "b2": "B", "c1": "C"}

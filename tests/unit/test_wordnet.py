@@ -8,9 +8,9 @@ from zipfile import ZipFile
 
 import pytest
 
-from harness.errors import ConfigError, DataError, MissingDependencyError
-from retrievers import wordnet
-from retrievers.wordnet import WordNet, find_wordnet
+from retrieval_bench.core.errors import ConfigError, DataError, MissingDependencyError
+from retrieval_bench_retrievers import wordnet
+from retrieval_bench_retrievers.wordnet import WordNet, find_wordnet
 from tests.unit.tiny_wordnet import write_wordnet
 
 

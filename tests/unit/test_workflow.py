@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from harness import cli
+from retrieval_bench import cli
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "harness" / "docs" / "history.md").read_text(encoding="utf-8")

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from harness.data import build_dataset
-from harness.retriever import Capabilities, RankingLike, Retriever
-from harness.types import Dataset, Document, Query
+from retrieval_bench.core.retriever import Capabilities, RankingLike, Retriever
+from retrieval_bench.core.types import Dataset, Document, Query
+from retrieval_bench.data import build_dataset
 
 WORDS = [f"word{i}" for i in range(40)]
 

@@ -1,5 +1,0 @@
-"""What saved runs and duets say over time: their small files, and which stand on one line."""
-
-from harness.history.lines import Subject, subjects
-
-__all__ = ["Subject", "subjects"]

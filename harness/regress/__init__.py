@@ -1,1 +1,0 @@
-"""What was measured once and kept, what may get worse by how much, and whether it did."""

@@ -1,1 +1,0 @@
-"""Tables from summaries, in several formats; formats numbers, decides nothing."""

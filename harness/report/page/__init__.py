@@ -1,5 +1,0 @@
-"""The report as one HTML file that loads nothing: see :func:`report_page`."""
-
-from harness.report.page.document import report_page
-
-__all__ = ["report_page"]

@@ -1,0 +1,171 @@
+"""The command ``bench``."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from retrieval_bench.cli.console import (
+    INTERRUPTED,
+    NOT_MEASURED,
+    OK,
+    output_kept_clean,
+    reporter,
+    show,
+)
+from retrieval_bench.cli.measuring import (
+    add_measuring,
+    add_retriever,
+    draw,
+    dry_run,
+    exit_code,
+    measured,
+    protocol_of,
+)
+
+if TYPE_CHECKING:
+    from retrieval_bench.runs.run import Run
+
+
+def add_bench(commands: Any) -> None:
+    """Measure one retriever on one dataset."""
+    bench = commands.add_parser("bench", help="measure one retriever on one dataset")
+    add_retriever(bench)
+    bench.add_argument("--out", type=Path, metavar="DIR", help="folder of the run")
+    bench.add_argument(
+        "--protocol",
+        choices=("own", "tutorial"),
+        default="own",
+        help="tutorial: the latency of the usual notebook, to see how far it is off",
+    )
+    bench.add_argument(
+        "--cold",
+        type=int,
+        nargs="?",
+        const=5,
+        metavar="N",
+        help="then start N fresh processes (5) and time each step until the first answer",
+    )
+    add_measuring(bench)
+    bench.set_defaults(run=_bench)
+
+
+def _bench(options: argparse.Namespace) -> int:
+    from retrieval_bench.core.errors import ConfigError
+    from retrieval_bench.experiment.sessions import prepared
+    from retrieval_bench.reports.tables import run as tables
+    from retrieval_bench.reports.tables.cold import cold_tables
+
+    if options.cold is not None and options.cold < 1:
+        raise ConfigError(
+            f"--cold {options.cold}",
+            accepted="a number of processes, at least 1",
+            fix="leave the number out for 5",
+        )
+    _check_together(options)
+    with output_kept_clean():
+        experiment = prepared(
+            [options.retriever],
+            options.dataset,
+            split=options.split,
+            k=options.k,
+            metrics=options.metrics,
+            overrides=options.set,
+            protocol=protocol_of(options),
+            out=options.out,
+            save=not options.dry_run and options.protocol == "own",
+        )
+    if options.dry_run:
+        return dry_run([experiment], options)
+    if options.protocol == "tutorial":
+        return _tutorial(experiment, options)
+
+    def print_runs(runs: Sequence[Run]) -> None:
+        show(options, runs[0].summary, lambda: tables.run_tables(runs[0]))
+
+    runs = measured(experiment, print_runs)
+    draw(runs, options)
+    if options.cold is None:
+        print_runs(runs)
+        return exit_code(runs)
+    try:
+        start = _cold(options, runs[0])
+    except BaseException:  # also Ctrl-C: what was measured is there
+        print_runs(runs)
+        raise
+    show(
+        options,
+        {**runs[0].summary, "cold": start.as_dict()},
+        lambda: [*tables.run_tables(runs[0]), *cold_tables(start)],
+    )
+    return INTERRUPTED if start.interrupted else exit_code(runs)
+
+
+def _check_together(options: argparse.Namespace) -> None:
+    """Refuse options of which one would silently do nothing.
+
+    Raises:
+        ConfigError: they do not go together.
+    """
+    from retrieval_bench.core.errors import ConfigError
+
+    if options.cold is not None and options.max_calls is not None:
+        raise ConfigError(
+            "--cold with --max-calls",
+            accepted="one of them: every fresh process makes calls that no limit counts",
+            fix="leave one out",
+        )
+    usual: dict[str, Any] = dict.fromkeys(
+        ("cold", "out", "rounds", "min_calls", "warm_up", "launches")
+    )
+    usual |= {"percentiles": [], "collector": "off", "profile": "default"}
+    given = [
+        f"--{name.replace('_', '-')}"
+        for name, value in usual.items()
+        if getattr(options, name) != value
+    ]
+    if options.protocol == "tutorial" and given:
+        raise ConfigError(
+            f"{', '.join(given)} with --protocol tutorial",
+            accepted="neither: the notebook has one pass, its own figures, and saves nothing",
+            fix="leave them out, or leave --protocol out",
+        )
+
+
+def _tutorial(experiment: Any, options: argparse.Namespace) -> int:
+    from retrieval_bench.reports.tables.run import tutorial_table
+
+    with output_kept_clean(), reporter() as told:
+        found = experiment.tutorial(told)
+    name, data = experiment.candidates[0].name, experiment.dataset.name
+    document = {"retriever": name, "dataset": data, "k": options.k, "latency_ms": found.as_dict()}
+    show(options, document, lambda: [tutorial_table(name, data, options.k, found)])
+    return OK if found.n else NOT_MEASURED
+
+
+def _cold(options: argparse.Namespace, run: Run) -> Any:
+    """The start from nothing, in fresh processes; kept in the folder of the run."""
+    from retrieval_bench.core.progress import Phase, Step
+    from retrieval_bench.experiment.cold import cold_start
+    from retrieval_bench.runs.records import COLD, add_files, to_json
+
+    with (
+        output_kept_clean(),
+        reporter() as told,
+        told.phase(Phase(Step.STARTING_COLD)) as task,
+    ):
+        start = cold_start(
+            options.retriever,
+            options.dataset,
+            split=options.split,
+            k=options.k,
+            overrides=options.set,
+            processes=options.cold,
+            threads=options.threads or 1,
+            progress=task,
+        )
+    if run.folder is not None:
+        add_files(run.folder, {COLD: to_json(start.as_dict()) + "\n"})
+    return start

@@ -1,0 +1,25 @@
+"""The command ``list``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from retrieval_bench.cli.console import OK, add_format, show
+
+
+def add_list(commands: Any) -> None:
+    """Show what there is."""
+    listing = commands.add_parser(
+        "list", help="show retrievers, readers, datasets and metrics there are"
+    )
+    add_format(listing)
+    listing.set_defaults(run=_list)
+
+
+def _list(options: argparse.Namespace) -> int:
+    from retrieval_bench.reports.tables import catalog
+
+    entries = catalog.entries()
+    show(options, entries, lambda: catalog.catalog_tables(entries))
+    return OK

@@ -1,0 +1,44 @@
+"""The command ``outcomes``: figures of answers that people labelled."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from retrieval_bench.cli.console import OK, add_format, show
+
+
+def add_outcomes(commands: Any) -> None:
+    """Rates of labelled answers."""
+    outcomes = commands.add_parser(
+        "outcomes", help="how often answers are right, made up or declined, from labels of people"
+    )
+    outcomes.add_argument(
+        "--records",
+        required=True,
+        type=Path,
+        metavar="FILE",
+        help='JSON lines: {"id", "source", "outcomes": {"NAME": "correct"}}; labels: correct, '
+        "hallucinated, rejected",
+    )
+    outcomes.add_argument(
+        "--by",
+        nargs="+",
+        action="extend",
+        metavar="FIELD",
+        help="also in groups, by these fields of the records (default: source, if there is one)",
+    )
+    add_format(outcomes)
+    outcomes.set_defaults(run=_outcomes)
+
+
+def _outcomes(options: argparse.Namespace) -> int:
+    from retrieval_bench.reports.tables.outcome import outcome_tables
+    from retrieval_bench.scoring.answers.outcome_records import read_outcomes
+    from retrieval_bench.scoring.answers.outcomes import outcome_report
+
+    report = outcome_report(read_outcomes(options.records), options.by)
+    document = {"records": str(options.records), **report.as_dict()}
+    show(options, document, lambda: outcome_tables(report, options.records.name))
+    return OK

@@ -1,0 +1,67 @@
+"""The command ``selftest``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from retrieval_bench.cli.console import (
+    INTERRUPTED,
+    NOT_MEASURED,
+    OK,
+    UNDECIDED,
+    add_format,
+    output_kept_clean,
+    reporter,
+    say,
+    show,
+)
+from retrieval_bench.cli.measuring import add_dataset
+
+
+def add_selftest(commands: Any) -> None:
+    """Try the duet on this machine."""
+    parser = commands.add_parser(
+        "selftest",
+        help="what a duet can see on this machine: equal sides, and real extra work",
+    )
+    parser.add_argument(
+        "--time", type=float, default=120.0, metavar="S", help="seconds in all (default: 120)"
+    )
+    parser.add_argument(
+        "--retriever",
+        metavar="NAME_OR_YAML",
+        help="measure this one (default: a matrix product of about 2 ms)",
+    )
+    add_dataset(parser)
+    add_format(parser)
+    parser.set_defaults(run=_selftest)
+
+
+def _selftest(options: argparse.Namespace) -> int:
+    from retrieval_bench.core.errors import ConfigError
+    from retrieval_bench.duets.selftest import selftest
+    from retrieval_bench.reports.tables.selftest import selftest_tables
+
+    if not options.time > 0:
+        raise ConfigError(f"--time {options.time}", accepted="seconds, above 0")
+    with output_kept_clean(), reporter() as told:
+        found = selftest(
+            options.retriever,
+            options.dataset,
+            seconds=options.time,
+            k=options.k,
+            split=options.split,
+            reporter=told,
+        )
+    show(options, found.as_dict(), lambda: selftest_tables(found))
+    if found.interrupted:
+        return INTERRUPTED
+    if found.false_alarms or found.missed:
+        say("retrieval-bench: the duet failed its check on this machine: trust none of it there")
+        return UNDECIDED
+    if found.unable:
+        say(f"retrieval-bench: {found.unable}: this machine is too busy to judge")
+        measured = any(result.launched for one in found.played for result in one.results)
+        return UNDECIDED if measured else NOT_MEASURED
+    return OK

@@ -1,0 +1,106 @@
+"""The command ``tune``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from retrieval_bench.cli.console import OK, add_format, output_kept_clean, reporter, say, show
+
+
+def add_tune(commands: Any) -> None:
+    """Choose parameters on some queries, and report them on others."""
+    tune = commands.add_parser(
+        "tune", help="choose parameters on some queries, and say what they are worth on others"
+    )
+    tune.add_argument(
+        "--retriever", required=True, metavar="NAME_OR_YAML", help="whose parameters to choose"
+    )
+    tune.add_argument(
+        "--dataset",
+        default="science-mini",
+        metavar="NAME_OR_PATH",
+        help="name or folder (default: science-mini)",
+    )
+    tune.add_argument("--split", default="test", help="split that is reported on (default: test)")
+    tune.add_argument("--k", type=int, default=10, help="hits per query (default: 10)")
+    tune.add_argument("--metric", help="what to have most of (default: nDCG@10)")
+    tune.add_argument(
+        "--set",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="KEY=VALUE",
+        help="parameters that are the same in every setting",
+    )
+    tune.add_argument(
+        "--grid",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="KEY=[V1,V2]",
+        help="parameters and the values to try (default: what the retriever says)",
+    )
+    tune.add_argument(
+        "--sample", type=int, metavar="N", help="try N settings of the grid only, drawn at random"
+    )
+    tune.add_argument(
+        "--dev-split", metavar="SPLIT", help="choose on this split, instead of cross-validation"
+    )
+    tune.add_argument(
+        "--folds", type=int, metavar="N", help="parts of the cross-validation (default: 5)"
+    )
+    tune.add_argument(
+        "--repeats", type=int, metavar="N", help="cross-validations to average (default: 10)"
+    )
+    tune.add_argument("--seed", type=int, metavar="N", help="of the folds and of --sample")
+    tune.add_argument(
+        "--margin",
+        type=float,
+        metavar="D",
+        help="largest difference that does not matter to you (default: 0.01)",
+    )
+    tune.add_argument(
+        "--out", type=Path, metavar="YAML", help="write the recommended setting as a config"
+    )
+    add_format(tune)
+    tune.set_defaults(run=_tune)
+
+
+def _tune(options: argparse.Namespace) -> int:
+    from retrieval_bench.core.errors import ConfigError
+    from retrieval_bench.core.foreign import WorkingFolder
+    from retrieval_bench.core.types import Verdict
+    from retrieval_bench.reports.tables.tuning import tuning_tables
+    from retrieval_bench.tuning.config_file import write_config
+    from retrieval_bench.tuning.tune import Asked, tuned
+
+    if options.dev_split is not None and (options.folds or options.repeats) is not None:
+        raise ConfigError(
+            "--dev-split with --folds or --repeats",
+            accepted="one of them: a split to choose on, or cross-validation",
+            fix="leave the other out",
+        )
+    names = ("k", "metric", "folds", "repeats", "seed", "sample", "margin")
+    given = {name: getattr(options, name) for name in names}
+    asked = Asked(**{name: value for name, value in given.items() if value is not None})
+    with WorkingFolder().lent(), output_kept_clean(), reporter() as told:
+        found = tuned(
+            options.retriever,
+            options.dataset,
+            asked,
+            split=options.split,
+            dev=options.dev_split,
+            grid=options.grid,
+            overrides=options.set,
+            out=options.out,
+            reporter=told,
+        )
+    show(options, found.as_dict(), lambda: tuning_tables(found))
+    if options.out is not None:
+        write_config(options.out, found)
+        what = "the setting that was best on the tuning queries"
+        doubt = "" if found.delta.verdict is Verdict.BETTER else "; no gain from it is shown"
+        say(f"retrieval-bench: {what} is in {options.out}{doubt}")
+    return OK

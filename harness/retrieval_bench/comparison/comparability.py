@@ -1,0 +1,109 @@
+"""Which runs may be held against each other in quality, and where judgements favour one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench.core.errors import distinct_names
+from retrieval_bench.metrics import Metric
+from retrieval_bench.runs.run import Run
+
+JUDGED_GAP = 0.05
+"""Systems whose share of judged hits differs by this much are not seen equally well."""
+
+
+def by_dataset(runs: Sequence[Run]) -> list[tuple[str, list[int]]]:
+    """Places of the runs on each dataset and split, behind a name that only this group has.
+
+    Where no two runs are on the same dataset, all stand in one group: whoever gave them wants to
+    hear why they cannot be compared.
+    """
+    places: dict[tuple[Any, Any], list[int]] = {}
+    for at, run in enumerate(runs):
+        data = run.summary["dataset"]
+        places.setdefault((data.get("fingerprint"), data.get("split")), []).append(at)
+    groups = list(places.values())
+    if all(len(group) == 1 for group in groups):
+        groups = [list(range(len(runs)))]
+    names = distinct_names(_labels([runs[group[0]].summary["dataset"] for group in groups]))
+    return list(zip(names, groups, strict=True))
+
+
+def _labels(datasets: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Their names; with the split where several have a name, and its splits tell them apart."""
+    names = [str(data.get("name", "dataset")) for data in datasets]
+    splits: dict[str, list[str]] = {}
+    for name, data in zip(names, datasets, strict=True):
+        splits.setdefault(name, []).append(str(data.get("split")))
+    return [
+        f"{name} {data.get('split')}" if 1 < len(splits[name]) == len(set(splits[name])) else name
+        for name, data in zip(names, datasets, strict=True)
+    ]
+
+
+def common_metrics(runs: Sequence[Run]) -> tuple[Metric, ...]:
+    """Those that all of ``runs`` have, in the order of the first."""
+    return tuple(
+        metric
+        for metric in runs[0].evaluation.metrics
+        if all(metric in run.evaluation.metrics for run in runs)
+    )
+
+
+def not_comparable(a: Run, b: Run) -> str:
+    """Why the quality of two runs cannot be compared; empty when it can."""
+    for what in ("split", "fingerprint"):
+        if a.summary["dataset"].get(what) != b.summary["dataset"].get(what):
+            return f"different dataset {what}"
+    for what in ("k", "convention", "metrics_version"):
+        if a.summary.get(what) != b.summary.get(what):
+            return f"{what} {a.summary.get(what)} and {b.summary.get(what)}"
+    if set(a.evaluation.query_ids) != set(b.evaluation.query_ids):
+        return "different queries were finished"
+    return ""
+
+
+def judged_gap(names: Sequence[str], runs: Sequence[Run]) -> tuple[str, ...]:
+    """A warning where one system's hits are judged far less than another's."""
+    if len({run.summary["dataset"].get("fingerprint") for run in runs}) > 1:
+        return ()
+    shares = [dict(run.evaluation.judged) for run in runs]
+    warnings = []
+    for metric in dict.fromkeys(name for share in shares for name in share):
+        known = sorted((share[metric], name) for share, name in zip(shares, names, strict=True)
+                       if metric in share)  # fmt: skip
+        (least, fewest), (most, known_best) = known[0], known[-1]
+        if most - least >= JUDGED_GAP:
+            warnings.append(
+                f"{metric} is {least:.2f} for {fewest} and {most:.2f} for {known_best}: hits "
+                "without a judgement count as not relevant, so the difference may be the judges'"
+            )
+    return tuple(warnings)
+
+
+def nothing_can_differ(runs: Sequence[Run], metric: Metric) -> str:
+    """Why all rankings get the same value of ``metric``; empty where they can differ in it."""
+    for run in runs:
+        data = run.summary["dataset"]
+        counted = len(run.evaluation.query_ids)
+        if counted and data.get("n_without_relevant") == counted:
+            return "nothing could be compared: no evaluated query has a relevant document"
+        depth, documents = run.summary.get("k", 0), data.get("n_documents", 0)
+        if metric not in run.evaluation.metrics:
+            return ""
+        whole = 0 < documents <= min(depth, metric.cut or depth)
+        if whole and metric.name in _BY_PRESENCE and np.ptp(_all_values(runs, metric)) == 0:
+            return f"nothing could be compared: {metric} looks at all {documents:,} documents"
+    return ""
+
+
+_BY_PRESENCE = ("R", "Success")
+"""Metrics that do not ask at which rank a document stands."""
+
+
+def _all_values(runs: Sequence[Run], metric: Metric) -> NDArray[np.float64]:
+    return np.concatenate([run.evaluation.values(metric) for run in runs])

@@ -1,0 +1,300 @@
+"""Two or more runs side by side: on each dataset every pair with its verdict, in quality and in
+time, and over several datasets the means of every system.
+
+Decides in data; reads no file and prints nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench.comparison.comparability import by_dataset, common_metrics, judged_gap
+from retrieval_bench.comparison.holm import QUALITY_ALPHA
+from retrieval_bench.comparison.speed import LatencyDelta, corrected, latency_deltas
+from retrieval_bench.comparison.verdicts import Delta, PairJudge, Rules
+from retrieval_bench.core.errors import ConfigError, distinct_names, near_names
+from retrieval_bench.core.types import Verdict
+from retrieval_bench.metrics import Metric
+from retrieval_bench.runs.run import Run
+from retrieval_bench.stats.paired import EXTRA
+from retrieval_bench.stats.power import MARGIN, check_margin
+from retrieval_bench.stats.resampling import RESAMPLES
+
+MOST_RESAMPLES = 200_000
+"""However many pairs a table has; enough for 10,000 of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetComparison:
+    """Runs on one dataset, side by side.
+
+    Attributes:
+        dataset: its name; told apart where two datasets have the same.
+        names: one for each run, equal retriever names told apart.
+        deltas: every pair on every metric.
+        latency: every pair whose times can be held against each other, or why not.
+        resamples: how many sign patterns were drawn for each p.
+        warnings: what makes the differences less than they seem, in plain words.
+    """
+
+    dataset: str
+    runs: tuple[Run, ...]
+    names: tuple[str, ...]
+    metrics: tuple[Metric, ...]
+    deltas: tuple[Delta, ...]
+    latency: tuple[LatencyDelta, ...] = ()
+    resamples: int = RESAMPLES
+    warnings: tuple[str, ...] = ()
+
+    def of(self, metric: Metric | str) -> list[Delta]:
+        """The pairs of one metric: those that Holm corrects together."""
+        return [delta for delta in self.deltas if delta.metric == str(metric)]
+
+    def beaten(self, metric: Metric | str) -> dict[str, list[int]]:
+        """System -> places of the systems that it was shown to be better than."""
+        found: dict[str, list[int]] = {name: [] for name in self.names}
+        for delta in self.of(metric):
+            if delta.verdict is Verdict.BETTER:
+                found[delta.b].append(self.names.index(delta.a))
+            elif delta.verdict is Verdict.WORSE:
+                found[delta.a].append(self.names.index(delta.b))
+        return {name: sorted(places) for name, places in found.items()}
+
+    def mean(self, name: str, metric: Metric) -> float:
+        """Of one system."""
+        return self.runs[self.names.index(name)].evaluation.mean(metric).mean
+
+    def ranked(self, metric: Metric) -> list[tuple[str, Run]]:
+        """The systems, the best by ``metric`` first; those without a mean last."""
+
+        def key(pair: tuple[str, Run]) -> float:
+            mean = pair[1].evaluation.mean(metric).mean
+            return math.inf if math.isnan(mean) else -mean
+
+        return sorted(zip(self.names, self.runs, strict=True), key=key)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Runs side by side, dataset by dataset.
+
+    Attributes:
+        margin: up to this absolute difference two systems are as good as equal.
+        baseline: the system that all others are compared with; None = every pair.
+    """
+
+    groups: tuple[DatasetComparison, ...]
+    margin: float = MARGIN
+    baseline: str | None = None
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """All of them, dataset by dataset."""
+        return tuple(run for group in self.groups for run in group.runs)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The systems, each once."""
+        return tuple(dict.fromkeys(name for group in self.groups for name in group.names))
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """Those of all datasets, each once."""
+        return tuple(dict.fromkeys(metric for group in self.groups for metric in group.metrics))
+
+    @property
+    def deltas(self) -> tuple[Delta, ...]:
+        """Every pair on every metric and dataset."""
+        return tuple(delta for group in self.groups for delta in group.deltas)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Of all datasets; where there are several, each says which."""
+        one = len(self.groups) == 1
+        return tuple(
+            text if one else f"{group.dataset}: {text}"
+            for group in self.groups
+            for text in group.warnings
+        )
+
+    def board(self, metric: Metric) -> Board:
+        """Systems x datasets, by one metric."""
+        means = np.full((len(self.names), len(self.groups)), np.nan)
+        for column, group in enumerate(self.groups):
+            if metric in group.metrics:
+                for name in group.names:
+                    means[self.names.index(name), column] = group.mean(name, metric)
+        return Board(metric, self.names, tuple(group.dataset for group in self.groups), means)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The document of ``compare --format json``."""
+        several = len(self.groups) > 1
+        document: dict[str, Any] = {
+            "systems": [
+                {"name": name, **run.summary}
+                for group in self.groups
+                for name, run in zip(group.names, group.runs, strict=True)
+            ],
+            "alpha": QUALITY_ALPHA,
+            "margin": self.margin,
+            "baseline": self.baseline,
+            "family": "the pairs of one metric on one dataset",
+            "resamples": max(group.resamples for group in self.groups),
+            "warnings": list(self.warnings),
+            "comparisons": [delta.as_dict() for delta in self.deltas],
+            "latency": [
+                {"dataset": group.dataset, **delta.as_dict()}
+                for group in self.groups
+                for delta in group.latency
+            ],
+        }
+        if several:
+            document["boards"] = [self.board(metric).as_dict() for metric in self.metrics]
+        return document
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Board:
+    """One metric of systems on several datasets.
+
+    Attributes:
+        means: (systems, datasets), NaN where a system was not measured.
+    """
+
+    metric: Metric
+    systems: tuple[str, ...]
+    datasets: tuple[str, ...]
+    means: NDArray[np.float64]
+
+    @property
+    def averages(self) -> NDArray[np.float64]:
+        """(systems,): the mean over datasets, each counting once; NaN for a system that was not
+        measured on all of them, which would be compared on other data."""
+        return np.asarray(self.means.mean(axis=1))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Mean by system and dataset, and the average."""
+        return {
+            "metric": str(self.metric),
+            "datasets": list(self.datasets),
+            "systems": [
+                {"name": name, "means": row.tolist(), "average": float(average)}
+                for name, row, average in zip(self.systems, self.means, self.averages, strict=True)
+            ],
+        }
+
+
+def compare_runs(
+    runs: Sequence[Run],
+    *,
+    margin: float = MARGIN,
+    baseline: str | None = None,
+    tests: Sequence[str] = (),
+) -> Comparison:
+    """Pairs of ``runs`` on every metric that all runs on the same dataset have.
+
+    Args:
+        margin: up to this absolute difference two systems are as good as equal.
+        baseline: compare all others with this system only; None = every pair.
+        tests: further tests beside the randomisation test, of :data:`.EXTRA`.
+
+    Raises:
+        ConfigError: fewer than two runs, no metric in common, an unknown baseline or test, or a
+            margin that is none.
+    """
+    if len(runs) < 2:
+        raise ConfigError(f"{len(runs)} run to compare", accepted="two runs or more")
+    places = by_dataset(runs)
+    if len(places) > 1:  # systems stand in the same order on every dataset
+        first = {name: at for at, name in reversed(list(enumerate(run.name for run in runs)))}
+        places = [(name, sorted(at, key=lambda i: first[runs[i].name])) for name, at in places]
+    names = {n for _, at in places for n in distinct_names([runs[i].name for i in at])}
+    check_asked(names, margin=margin, baseline=baseline, tests=tests)
+    groups = [
+        _group(label, [runs[i] for i in at], baseline, margin, tuple(tests)) for label, at in places
+    ]
+    return Comparison(tuple(groups), margin, baseline)
+
+
+def check_asked(
+    names: Collection[str], *, margin: float, baseline: str | None, tests: Sequence[str]
+) -> None:
+    """Refuse what :func:`compare_runs` would refuse of systems with these ``names``; to be asked
+    before they are measured.
+
+    Raises:
+        ConfigError: an unknown baseline or test, or a margin that is none.
+    """
+    check_margin(margin)
+    unknown = [name for name in tests if name not in EXTRA]
+    if unknown:
+        raise ConfigError(
+            f"test {unknown[0]!r}",
+            accepted=near_names(unknown[0], EXTRA),
+            fix="name one of them; the randomisation test is always there",
+        )
+    if baseline is not None and baseline not in names:
+        raise ConfigError(
+            f"baseline {baseline!r} is none of the systems",
+            accepted=near_names(baseline, names),
+            fix="name one of the systems that are compared",
+        )
+
+
+def _group(
+    dataset: str,
+    runs: list[Run],
+    baseline: str | None,
+    margin: float,
+    tests: tuple[str, ...],
+) -> DatasetComparison:
+    names = distinct_names([run.name for run in runs])
+    common = common_metrics(runs)
+    if not common:
+        raise ConfigError(
+            "the runs have no metric in common",
+            where=", ".join(str(run.folder or run.name) for run in runs),
+            fix="measure them again with the same --metrics and k",
+        )
+    pairs = _pairs(names, baseline)
+    warnings = list(judged_gap(names, runs))
+    known = dict.fromkeys(m for run in runs for m in run.evaluation.metrics)
+    if lost := [str(metric) for metric in known if metric not in common]:
+        warnings.append(f"left out, since not all runs have them: {', '.join(lost)}")
+    if not pairs:
+        warnings.append(f"{' and '.join(names)} alone, nothing to compare with there")
+    resamples = resamples_for(len(pairs))
+    rules = Rules(margin, tests, resamples)
+    deltas = PairJudge.of_runs(dataset, runs, names, common).judged(pairs, rules)
+    times = [d for i, j in pairs for d in latency_deltas(runs[i], runs[j], names[i], names[j])]
+    return DatasetComparison(
+        dataset,
+        tuple(runs),
+        tuple(names),
+        common,
+        tuple(deltas),
+        tuple(corrected(times)),
+        resamples,
+        tuple(warnings),
+    )
+
+
+def _pairs(names: Sequence[str], baseline: str | None) -> list[tuple[int, int]]:
+    if baseline is None:
+        return list(combinations(range(len(names)), 2))
+    if baseline not in names:
+        return []
+    at = names.index(baseline)
+    return [(at, other) for other in range(len(names)) if other != at]
+
+
+def resamples_for(rows: int) -> int:
+    """So many that the smallest p there can be, times Holm's factor, is well below 5 %."""
+    return min(MOST_RESAMPLES, max(RESAMPLES, math.ceil(20 * rows / QUALITY_ALPHA)))

@@ -1,0 +1,99 @@
+"""Holm's correction over all pairs of a table, metric by metric, and what decides them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench.stats.paired import PairedTests
+from retrieval_bench.stats.power import Needed
+from retrieval_bench.stats.resampling import holm
+
+QUALITY_ALPHA = 0.05
+"""Level of a difference in quality, after Holm."""
+
+Pair = tuple[int, int]
+"""Places of a and b among the runs."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Corrected:
+    """What Holm makes of the p-values of all pairs, metric by metric; arrays (pairs, metrics).
+
+    Attributes:
+        p, equivalence, tests: corrected.
+        level, equivalence_level: what he holds each p against.
+    """
+
+    p: NDArray[np.float64]
+    level: NDArray[np.float64]
+    equivalence: NDArray[np.float64]
+    equivalence_level: NDArray[np.float64]
+    tests: Mapping[str, NDArray[np.float64]]
+
+    @classmethod
+    def of(cls, found: Sequence[PairedTests]) -> Corrected:
+        """Over the pairs of all ``found`` together."""
+        if not found:
+            nothing = np.empty((0, 0))
+            return cls(nothing, nothing, nothing, nothing, {})
+        names = found[0].extra
+        return cls(
+            *_corrected([part.p for part in found]),
+            *_corrected([part.p_equivalence for part in found]),
+            {name: _corrected([part.extra[name] for part in found])[0] for name in names},
+        )
+
+    def rows(self, start: int, end: int) -> Corrected:
+        """Those of some pairs."""
+        return Corrected(
+            self.p[start:end],
+            self.level[start:end],
+            self.equivalence[start:end],
+            self.equivalence_level[start:end],
+            {name: p[start:end] for name, p in self.tests.items()},
+        )
+
+
+def with_rows(
+    block: Sequence[Pair], found: PairedTests, again: Mapping[Pair, PairedTests | None]
+) -> PairedTests:
+    """``found`` with the p-values of the pairs in ``again``; 1 where nothing was answered."""
+    p, equivalence = found.p.copy(), found.p_equivalence.copy()
+    for row, pair in enumerate(block):
+        if pair in again:
+            other = again[pair]
+            p[row] = 1.0 if other is None else other.p[0]
+            equivalence[row] = 1.0 if other is None else other.p_equivalence[0]
+    return replace(found, p=p, p_equivalence=equivalence, extra={})
+
+
+def _corrected(
+    parts: Sequence[NDArray[np.float64]],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Holm's p, and the level that he holds each of them against, (pairs, metrics)."""
+    p = np.concatenate(parts)
+    rank = np.empty(p.shape, dtype=np.int64)
+    order = np.argsort(p, axis=0, kind="stable")
+    np.put_along_axis(rank, order, np.arange(len(p))[:, None], axis=0)
+    adjusted = np.column_stack([holm(column) for column in p.T])
+    return adjusted, QUALITY_ALPHA / (len(p) - rank)
+
+
+def stepped(needed: Sequence[Sequence[Needed]], part: Corrected) -> list[list[Needed]]:
+    """Holm decides a pair only once he has decided all with a smaller p: none needs fewer queries
+    than one before it; where one before it is hopeless, so is the pair."""
+    made = [list(row) for row in needed]
+    for column in range(part.p.shape[1]):
+        for name, level in (("difference", part.level), ("equivalence", part.equivalence_level)):
+            most: int | None = 0
+            for row in np.argsort(level[:, column], kind="stable"):
+                own = getattr(made[row][column], name)
+                most = None if own is None or most is None else max(most, own)
+                changes: dict[str, Any] = {name: most}
+                made[row][column] = replace(made[row][column], **changes)
+    return made

@@ -1,0 +1,326 @@
+"""What a comparison comes to: which system to take, and why; in words that its verdicts carry.
+
+The highest mean is no proof. A system is only called better where a test says so; where a faster
+one is shown to be equivalent, it is preferred; where nothing is shown, that is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from retrieval_bench.comparison.comparison import Comparison, DatasetComparison
+from retrieval_bench.comparison.speed import LatencyDelta
+from retrieval_bench.comparison.verdicts import Delta
+from retrieval_bench.core.errors import counted
+from retrieval_bench.core.figures import p_text, signed
+from retrieval_bench.core.types import Verdict
+from retrieval_bench.metrics import Metric
+from retrieval_bench.runs.run import Run
+from retrieval_bench.stats.power import ROUNDING
+
+_NAMED = 4
+"""Systems that a sentence names before it counts the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """The answer for one dataset.
+
+    Attributes:
+        dataset: its name.
+        system: which one to take; None when nothing can be said.
+        sentence: the answer in one sentence.
+        reasons: what it rests on, and what speaks against it.
+    """
+
+    dataset: str
+    system: str | None
+    sentence: str
+    reasons: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "dataset": self.dataset,
+            "system": self.system,
+            "sentence": self.sentence,
+            "reasons": list(self.reasons),
+        }
+
+
+def recommend(comparison: Comparison) -> tuple[Recommendation, ...]:
+    """One for each dataset, by the first metric there."""
+    return tuple(_of_group(group, comparison.margin) for group in comparison.groups)
+
+
+def _of_group(group: DatasetComparison, margin: float) -> Recommendation:
+    view = _View(group, group.metrics[0], margin)
+    if not view.pairs:
+        refusals = dict.fromkeys(d.reason for d in group.of(view.metric) if d.reason)
+        return Recommendation(
+            group.dataset,
+            None,
+            f"No recommendation on {group.dataset}: nothing there can be compared.",
+            tuple(f"Not comparable: {reason}." for reason in refusals),
+        )
+    best = view.best()
+    taken = view.fastest_of_the_best(best)
+    if failures := view.resting_on_failures():
+        return Recommendation(
+            group.dataset,
+            None,
+            f"No recommendation on {group.dataset}: what tells these systems apart rests on "
+            "queries that failed.",
+            (*failures, "Find out why they failed, and measure again."),
+        )
+    reasons = [
+        *view.doubts(taken),
+        *view.cost(taken, best),
+        *view.rivals(taken),
+        *view.hybrids(),
+    ]
+    tied = [name for name in view.tied(best) if name != best] if taken == best else []
+    told_apart = all(view.faster(best, name) for name in tied)
+    return Recommendation(
+        group.dataset,
+        taken if told_apart else None,
+        view.sentence(taken, best, tied),
+        tuple(reasons),
+    )
+
+
+class _View:
+    """One metric of a group, looked at from any of its systems."""
+
+    def __init__(self, group: DatasetComparison, metric: Metric, margin: float) -> None:
+        self.group, self.metric, self.margin = group, metric, margin
+        self.pairs: dict[tuple[str, str], Delta] = {}
+        for delta in group.of(metric):
+            if delta.difference is not None:
+                self.pairs[delta.a, delta.b] = delta
+        self._times: dict[tuple[str, str], LatencyDelta] = {
+            (d.a, d.b): d for d in group.latency if d.what == "typical" and d.ratio is not None
+        }
+
+    def best(self) -> str:
+        """The highest mean of those that are compared with something."""
+        compared = {name for pair in self.pairs for name in pair}
+        names = [name for name in self.group.names if name in compared]
+        return max(names, key=lambda name: self.group.mean(name, self.metric))
+
+    def fastest_of_the_best(self, best: str) -> str:
+        """``best``, or the fastest of those that are shown to be equivalent to it and faster."""
+        equals = [
+            name
+            for name in self.group.names
+            if name != best
+            and (self._equivalent(best, name) or name in self.tied(best))
+            and self.faster(name, best)
+        ]
+        return min(equals, key=lambda name: self._ratio(best, name) or 1.0, default=best)
+
+    def tied(self, best: str) -> list[str]:
+        """All systems with the mean of ``best``, if there are several."""
+        mean = self.group.mean(best, self.metric)
+        same = [
+            name
+            for name in self.group.names
+            if (name == best or self._delta(best, name) is not None)
+            and abs(self.group.mean(name, self.metric) - mean) <= ROUNDING
+        ]
+        return same if len(same) > 1 else []
+
+    def sentence(self, taken: str, best: str, tied: Sequence[str]) -> str:
+        value = f"{self.metric} {self._value(taken)}"
+        where = f"on {self.group.dataset}"
+        if tied and all(self.faster(best, name) for name in tied):
+            others = f"{_named(tied)} {'has' if len(tied) == 1 else 'have'}"
+            return (
+                f"Take {taken} {where}: the highest {value}, as {others}, and the fastest of them."
+            )
+        if tied:
+            named = _named([best, *tied])
+            return f"Nothing tells {named} apart {where}: each has the highest {value}."
+        if taken != best:
+            return f"Take {taken} {where}: {self._instead(taken, best)}."
+        beaten, unbeaten = self._beaten(taken)
+        if not unbeaten:
+            others = _named(beaten)
+            if len(beaten) == len(self.group.names) - 1:
+                others = "the other" if len(beaten) == 1 else f"each of the other {len(beaten)}"
+            return f"Take {taken} {where}: its {value} is better than {others}."
+        if all(self._equivalent(taken, name) for name in unbeaten):
+            also = f"; {_named(unbeaten)} {_is_are(unbeaten)} equivalent within {self.margin:g}"
+            return f"Take {taken} {where}: highest {value}{also}."
+        return (
+            f"Take {taken} {where} if you must choose now: highest {value}, but not shown to be "
+            f"better than {_named(unbeaten)}."
+        )
+
+    def _instead(self, taken: str, best: str) -> str:
+        """Why not the highest mean."""
+        value, times = f"{self.metric} {self._value(taken)}", _times(self._ratio(taken, best))
+        there = f"{best}, {self._value(best)}"
+        if abs(self._difference(best, taken) or 0.0) <= ROUNDING:
+            return f"the highest {value}, as {best} has, and {times} faster"
+        if self._wins(best, taken):
+            less = f"but by less than {self.margin:g}, and it is {times} faster"
+            return f"its {value} is lower than the highest ({there}), {less}"
+        equal = f"is equivalent to the highest ({there}; within {self.margin:g})"
+        return f"its {value} {equal}, and it is {times} faster"
+
+    def resting_on_failures(self) -> list[str]:
+        """Pairs that only their failed queries tell apart, a sentence each."""
+        found = [delta for delta in self.pairs.values() if delta.rests_on_failures]
+        lines = [f"{delta.b} against {delta.a}: {delta.reason}." for delta in found[:_NAMED]]
+        if len(found) > _NAMED:
+            lines.append(f"The same holds for {counted(len(found) - _NAMED, 'more pair')}.")
+        return lines
+
+    def doubts(self, taken: str) -> list[str]:
+        """What speaks against the choice whatever its mean is."""
+        lines = []
+        untested = [
+            name for name in self.group.names if name != taken and self._delta(taken, name) is None
+        ]
+        if untested:
+            lines.append(f"{taken} was not compared with {_named(untested)}.")
+        summary = self.group.runs[self.group.names.index(taken)].summary
+        if summary.get("n_failed"):
+            failed = counted(summary["n_failed"], "query")
+            lines.append(f"{taken} FAILED on {failed}; an evaluated one counts 0.")
+        return lines
+
+    def cost(self, taken: str, best: str) -> list[str]:
+        """What the choice costs in time beside the fastest other one."""
+        rivals = [n for n in self.group.names if n not in (taken, best) and self.faster(n, taken)]
+        if not rivals:
+            return []
+        fastest = max(rivals, key=lambda name: self._ratio(name, taken) or 0.0)
+        times = _times(self._ratio(fastest, taken))
+        difference = self._difference(fastest, taken)
+        if difference is None:
+            return []
+        value = f"{self.metric} {self._value(fastest)} ({signed(-difference)})"
+        return [f"{fastest} is {times} faster, with {value}."]
+
+    def rivals(self, taken: str) -> list[str]:
+        """Those that nothing is shown about, the highest mean first, with the queries it takes."""
+        found = [(name, self._delta(taken, name)) for name in self.group.names if name != taken]
+        open_ = [(n, d) for n, d in found if d is not None and d.verdict is Verdict.UNDECIDED]
+        open_.sort(key=lambda pair: -self.group.mean(pair[0], self.metric))
+        lines = []
+        for name, delta in open_[:_NAMED]:
+            difference = self._difference(taken, name) or 0.0
+            text = f"{name} against {taken}: {signed(difference)} is undecided"
+            if delta.ci95 is not None:
+                low, high = delta.ci95 if delta.b == name else (-delta.ci95[1], -delta.ci95[0])
+                text += f", between {signed(low)} and {signed(high)}"
+            if delta.queries_needed is not None:
+                more = counted(delta.queries_needed, "more query")
+                text += f"; about {more} would show {delta.needed_for or 'a difference'}"
+            lines.append(text + ".")
+        if len(open_) > _NAMED:
+            lines.append(f"{len(open_) - _NAMED:,} more systems are undecided beside {taken}.")
+        return lines
+
+    def hybrids(self) -> list[str]:
+        """Where a hybrid is not better than one of its own legs, exactly that."""
+        lines = []
+        for name, run in zip(self.group.names, self.group.runs, strict=True):
+            for leg in self._legs(run):
+                delta = self._delta(leg, name)
+                if delta is None or self._wins(name, leg):
+                    continue
+                found = {
+                    Verdict.UNDECIDED: "not shown to be better than",
+                    Verdict.EQUIVALENT: "equivalent to",
+                }.get(delta.verdict, "worse than")
+                p = "" if delta.p_adjusted is None else f", p {p_text(delta.p_adjusted)}"
+                lines.append(
+                    f"{name} is {found} its leg {leg}: {self._value(name)} against "
+                    f"{self._value(leg)}{p}."
+                )
+        return lines
+
+    def _legs(self, hybrid: Run) -> list[str]:
+        """Systems that are legs of ``hybrid``: built from the same target and parameters. A name
+        alone says nothing: somebody may have measured it with other parameters."""
+        facts: Mapping[str, Any] = hybrid.manifest.get("retriever", {}).get("facts", {})
+        legs = facts.get("legs", {})
+        if not isinstance(legs, Mapping):
+            return []
+        wanted = [(leg.get("target"), leg.get("params")) for leg in legs.values()]
+        built = [run.manifest.get("retriever", {}) for run in self.group.runs]
+        return [
+            name
+            for name, made in zip(self.group.names, built, strict=True)
+            if "params" in made and (made.get("target"), made["params"]) in wanted
+        ]
+
+    def _beaten(self, name: str) -> tuple[list[str], list[str]]:
+        others = [other for other in self.group.names if self._delta(name, other) is not None]
+        beaten = [other for other in others if self._wins(name, other)]
+        return beaten, [other for other in others if other not in beaten]
+
+    def _delta(self, one: str, other: str) -> Delta | None:
+        return self.pairs.get((one, other)) or self.pairs.get((other, one))
+
+    def _difference(self, a: str, b: str) -> float | None:
+        delta = self._delta(a, b)
+        if delta is None or delta.difference is None:
+            return None
+        return delta.difference if delta.b == b else -delta.difference
+
+    def _wins(self, name: str, other: str) -> bool:
+        delta = self._delta(name, other)
+        if delta is None:
+            return False
+        return delta.verdict is (Verdict.BETTER if delta.b == name else Verdict.WORSE)
+
+    def _equivalent(self, one: str, other: str) -> bool:
+        delta = self._delta(one, other)
+        return delta is not None and (delta.verdict is Verdict.EQUIVALENT or delta.within_margin)
+
+    def faster(self, name: str, than: str) -> bool:
+        """Whether ``name`` was shown to be faster."""
+        delta = self._times.get((than, name)) or self._times.get((name, than))
+        if delta is None:
+            return False
+        return delta.verdict is (Verdict.BETTER if delta.b == name else Verdict.WORSE)
+
+    def _ratio(self, a: str, b: str) -> float | None:
+        """Time of b over time of a."""
+        delta = self._times.get((a, b))
+        if delta is not None:
+            return delta.ratio
+        delta = self._times.get((b, a))
+        return None if delta is None or not delta.ratio else 1 / delta.ratio
+
+    def _value(self, name: str) -> str:
+        mean = self.group.mean(name, self.metric)
+        return "-" if np.isnan(mean) else f"{mean:.4f}"
+
+
+def _named(names: Sequence[str]) -> str:
+    if len(names) > _NAMED:
+        return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} more"
+    return " and ".join([", ".join(names[:-1]), names[-1]] if names[:-1] else names)
+
+
+def _is_are(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 else "are"
+
+
+def _times(ratio: float | None) -> str:
+    """How many times faster, of a ratio above 1."""
+    if ratio is None:
+        return ""
+    if ratio < 2:
+        return f"{100 * (ratio - 1):.0f} %"
+    shown = float(f"{ratio:.2g}")
+    return f"about {shown:,.0f} times" if shown >= 10 else f"about {shown:g} times"

@@ -1,0 +1,442 @@
+"""Pairs of runs on one dataset become differences with verdicts: better, worse, equivalent,
+undecided.
+
+A difference is b minus a, and the verdict says what b is beside a. Holm's correction looks at all
+pairs of one metric: those that one table shows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench.comparison.answered import Answered, answered_queries, tests_on_answered
+from retrieval_bench.comparison.comparability import not_comparable, nothing_can_differ
+from retrieval_bench.comparison.holm import QUALITY_ALPHA, Corrected, Pair, stepped, with_rows
+from retrieval_bench.core.errors import counted
+from retrieval_bench.core.types import Verdict
+from retrieval_bench.metrics import Metric
+from retrieval_bench.runs.run import Run
+from retrieval_bench.stats.paired import PairedTests, paired_tests
+from retrieval_bench.stats.power import ROUNDING, Needed
+from retrieval_bench.stats.resampling import bootstrap_means, interval
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """One metric of two systems, paired by query.
+
+    Attributes:
+        difference: mean of b minus mean of a; None when the two cannot be compared.
+        ci95: percentile-bootstrap interval of the difference.
+        p: paired randomisation test, two-sided.
+        p_adjusted: after Holm over all pairs of the same metric and dataset: those that one table
+            shows.
+        effect_size: mean of the differences over their standard deviation (Cohen's d for pairs);
+            None where they do not vary.
+        wins, ties, losses: queries on which b is above, equal to, below a.
+        p_equivalence: two one-sided tests against the margin, after Holm as ``p_adjusted``; None
+            for a metric whose mean is geometric, where an absolute margin means nothing.
+        within_margin: shown to differ by less than the margin; may stand beside better and worse,
+            for a difference can be real and small.
+        tests: further tests that were asked for: name -> (p, p after Holm).
+        queries_needed: further queries, at least 1, with which a difference of this size and
+            spread would be decided with 80 % power; only for an undecided one.
+        needed_for: what these queries would show: "a difference" or "equivalence".
+        answered: the same on the queries that both answered; None where neither failed on any.
+        rests_on_failures: what would be decided over all queries is not on those that both
+            answered, and so is undecided.
+        reason: why there is no difference: not comparable, or nothing to compare; or why the
+            verdict rests on failures.
+    """
+
+    metric: str
+    a: str
+    b: str
+    verdict: Verdict
+    dataset: str = ""
+    n: int = 0
+    difference: float | None = None
+    ci95: tuple[float, float] | None = None
+    p: float | None = None
+    p_adjusted: float | None = None
+    effect_size: float | None = None
+    wins: int | None = None
+    ties: int | None = None
+    losses: int | None = None
+    p_equivalence: float | None = None
+    within_margin: bool = False
+    tests: dict[str, tuple[float, float]] = field(default_factory=dict)
+    queries_needed: int | None = None
+    needed_for: str = ""
+    answered: Answered | None = None
+    rests_on_failures: bool = False
+    reason: str = ""
+
+    @property
+    def small(self) -> bool:
+        """Shown to be within the margin, beside a verdict that does not say so."""
+        return self.within_margin and self.verdict is not Verdict.EQUIVALENT
+
+    def as_dict(self) -> dict[str, Any]:
+        """The row of ``compare --format json``."""
+        row: dict[str, Any] = {
+            "dataset": self.dataset,
+            "metric": self.metric,
+            "a": self.a,
+            "b": self.b,
+            "n": self.n,
+            "difference": self.difference,
+            "ci95": None if self.ci95 is None else list(self.ci95),
+            "p": self.p,
+            "p_adjusted": self.p_adjusted,
+            "effect_size": self.effect_size,
+            "wins": self.wins,
+            "ties": self.ties,
+            "losses": self.losses,
+            "p_equivalence": self.p_equivalence,
+            "within_margin": self.within_margin,
+            "verdict": self.verdict.value,
+            "queries_needed": self.queries_needed,
+        }
+        for name, (p, adjusted) in self.tests.items():
+            row |= {f"p_{name}": p, f"p_{name}_adjusted": adjusted}
+        if self.needed_for:
+            row["needed_for"] = self.needed_for
+        if self.answered is not None:
+            row["answered"] = self.answered.as_dict()
+            row["rests_on_failures"] = self.rests_on_failures
+        return row | ({"reason": self.reason} if self.reason else {})
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How differences are judged.
+
+    Attributes:
+        margin: up to this absolute difference two systems are as good as equal.
+        tests: further tests beside the randomisation test, of :data:`.EXTRA`.
+        resamples: sign patterns of the randomisation test.
+    """
+
+    margin: float
+    tests: tuple[str, ...]
+    resamples: int
+
+
+Refusal = Callable[[int, int], tuple[Verdict, str]]
+"""Of a pair: the verdict without a test, and why; no reason where it can be tested."""
+
+
+class PairJudge:
+    """Judges pairs of systems.
+
+    Args:
+        values: of each system (queries, metrics) as the metrics give them; paired row by row.
+        refusal: which pairs cannot be tested.
+        answered: of each system (queries,), whether it answered; None = all of them did.
+        fixed: metrics on which nothing can differ -> why.
+    """
+
+    def __init__(
+        self,
+        dataset: str,
+        names: Sequence[str],
+        metrics: Sequence[Metric],
+        values: Sequence[NDArray[np.float64]],
+        refusal: Refusal | None = None,
+        *,
+        answered: Sequence[NDArray[np.bool_]] | None = None,
+        fixed: Mapping[Metric, str] | None = None,
+    ) -> None:
+        self._dataset, self._names, self._metrics = dataset, names, metrics
+        self._values = [_additive(one, metrics) for one in values]
+        self._resampled: dict[int, dict[int, NDArray[np.float64]]] = {}
+        self._refusal = refusal or (lambda i, j: (Verdict.UNDECIDED, ""))
+        self._answered = answered or [np.ones(len(one), dtype=bool) for one in values]
+        self._fixed = fixed or {}
+
+    @classmethod
+    def of_runs(
+        cls, dataset: str, runs: Sequence[Run], names: Sequence[str], metrics: Sequence[Metric]
+    ) -> PairJudge:
+        """For ``runs``, all of which have ``metrics``."""
+
+        def refusal(i: int, j: int) -> tuple[Verdict, str]:
+            reason = not_comparable(runs[i], runs[j])
+            if reason:
+                return Verdict.NOT_COMPARABLE, reason
+            if not runs[i].evaluation.query_ids:
+                return Verdict.MISSING, "no evaluated query"
+            for run in (runs[i], runs[j]):
+                for metric in metrics:
+                    n = int(np.count_nonzero(~np.isfinite(run.evaluation.values(metric))))
+                    if n:
+                        return Verdict.MISSING, f"{metric} has no value on {counted(n, 'query')}"
+            return Verdict.UNDECIDED, ""
+
+        return cls(
+            dataset,
+            names,
+            metrics,
+            [_by_id(run, metrics) for run in runs],
+            refusal,
+            answered=[answered_queries(run) for run in runs],
+            fixed={m: why for m in metrics if (why := nothing_can_differ(runs, m))},
+        )
+
+    def judged(self, pairs: Sequence[Pair], rules: Rules) -> list[Delta]:
+        """Every pair on every metric, in the order of ``pairs``."""
+        deltas = {pair: self._untested(*pair) for pair in pairs}
+        blocks = self._blocks([pair for pair in pairs if not deltas[pair][0].reason])
+        tested = [(block, self._statistics(block, rules)) for block in blocks]
+        corrected = Corrected.of([found for _, found in tested])
+        start = 0
+        for block, found in tested:
+            part = corrected.rows(start, start + len(block))
+            needed = stepped(
+                found.queries_needed(part.level, equivalence_alpha=part.equivalence_level), part
+            )
+            for row, pair in enumerate(block):
+                deltas[pair] = [
+                    self._delta(
+                        pair,
+                        metric,
+                        found=found,
+                        corrected=part,
+                        needed=needed[row][at],
+                        at=(row, at),
+                    )
+                    for at, metric in enumerate(self._metrics)
+                ]
+            start += len(block)
+        self._look_again(deltas, blocks, tested, rules)
+        return [self._varying(delta) for pair in pairs for delta in deltas[pair]]
+
+    def _varying(self, delta: Delta) -> Delta:
+        """``delta``, without figures where nothing can differ."""
+        why = next((why for m, why in self._fixed.items() if str(m) == delta.metric), "")
+        if not why or delta.difference is None:
+            return delta
+        return Delta(
+            delta.metric, delta.a, delta.b, Verdict.MISSING, delta.dataset, n=delta.n, reason=why
+        )
+
+    def _look_again(
+        self,
+        deltas: dict[Pair, list[Delta]],
+        blocks: Sequence[list[Pair]],
+        tested: Sequence[tuple[list[Pair], PairedTests]],
+        rules: Rules,
+    ) -> None:
+        """Hold each verdict against what the queries say that both answered."""
+        again: dict[Pair, PairedTests | None] = {
+            (i, j): tests_on_answered(
+                [self._values[i], self._values[j]],
+                [self._answered[i], self._answered[j]],
+                margin=rules.margin,
+                resamples=rules.resamples,
+            )
+            for block in blocks
+            for i, j in block
+            if not (self._answered[i].all() and self._answered[j].all())
+        }
+        if not again:
+            return
+        # Holm looks at all pairs as before; those with failures bring their other p.
+        corrected = Corrected.of([with_rows(block, found, again) for block, found in tested])
+        row = 0
+        for block in blocks:
+            for pair in block:
+                if pair in again:
+                    deltas[pair] = [
+                        self._second_look(pair, delta, again[pair], corrected, (row, at))
+                        for at, delta in enumerate(deltas[pair])
+                    ]
+                row += 1
+
+    def _second_look(
+        self,
+        pair: Pair,
+        delta: Delta,
+        found: PairedTests | None,
+        corrected: Corrected,
+        at: tuple[int, int],
+    ) -> Delta:
+        failed_a, failed_b = (int(np.count_nonzero(~self._answered[side])) for side in pair)
+        answered = Answered(0, failed_a, failed_b)
+        if found is not None:
+            answered = self._on_answered(pair, found, corrected, at, answered)
+        # More queries would show how often it fails.
+        delta = replace(delta, answered=answered, queries_needed=None, needed_for="")
+        if delta.verdict in (Verdict.UNDECIDED, answered.verdict):
+            return delta
+        return replace(
+            delta,
+            verdict=Verdict.UNDECIDED,
+            within_margin=False,
+            rests_on_failures=True,
+            reason=answered.reason(delta.a, delta.b),
+        )
+
+    def _on_answered(
+        self,
+        pair: Pair,
+        found: PairedTests,
+        corrected: Corrected,
+        at: tuple[int, int],
+        answered: Answered,
+    ) -> Answered:
+        metric = self._metrics[at[1]]
+        difference, ends = float(found.difference[0, at[1]]), found.ci95[0, at[1]]
+        if metric.geometric:
+            both = self._answered[pair[0]] & self._answered[pair[1]]
+            a, b = (metric.from_additive(self._values[side][both, at[1]].mean()) for side in pair)
+            difference, ends = float(b - a), np.full(2, np.nan)
+        seen = Delta(
+            str(metric),
+            "",
+            "",
+            Verdict.UNDECIDED,
+            difference=difference,
+            p_adjusted=float(corrected.p[at]),
+            within_margin=not metric.geometric and bool(corrected.equivalence[at] < QUALITY_ALPHA),
+        )
+        return replace(
+            answered,
+            n=found.n,
+            difference=difference,
+            ci95=None if np.isnan(ends[0]) else (float(ends[0]), float(ends[1])),
+            p_adjusted=seen.p_adjusted,
+            verdict=_decided(seen, Needed(None, None), geometric=metric.geometric).verdict,
+        )
+
+    def _untested(self, i: int, j: int) -> list[Delta]:
+        verdict, reason = self._refusal(i, j)
+        return [
+            Delta(str(m), self._names[i], self._names[j], verdict, self._dataset, reason=reason)
+            for m in self._metrics
+        ]
+
+    def _blocks(self, pairs: Sequence[Pair]) -> list[list[Pair]]:
+        """``pairs`` by what was measured: all systems of a block finished the same queries."""
+        blocks: dict[int, list[Pair]] = {}
+        for i, j in pairs:
+            known = (c for c in range(i + 1) if not self._refusal(c, i)[1])
+            blocks.setdefault(next(known), []).append((i, j))
+        return list(blocks.values())
+
+    def _statistics(self, pairs: Sequence[Pair], rules: Rules) -> PairedTests:
+        systems = sorted({at for pair in pairs for at in pair})
+        place = {at: i for i, at in enumerate(systems)}
+        return paired_tests(
+            np.stack([self._values[at] for at in systems]),
+            np.array([(place[i], place[j]) for i, j in pairs]),
+            margin=rules.margin,
+            extra=rules.tests,
+            resamples=rules.resamples,
+        )
+
+    def _delta(
+        self,
+        pair: Pair,
+        metric: Metric,
+        *,
+        found: PairedTests,
+        corrected: Corrected,
+        needed: Needed,
+        at: tuple[int, int],
+    ) -> Delta:
+        i, j = pair
+        difference, ends = float(found.difference[at]), found.ci95[at]
+        if metric.geometric:
+            difference, ends = self._in_means(pair, metric, at[1])
+        effect = float(found.effect_size[at])
+        delta = Delta(
+            str(metric),
+            self._names[i],
+            self._names[j],
+            Verdict.UNDECIDED,
+            self._dataset,
+            n=found.n,
+            difference=difference,
+            ci95=None if np.isnan(ends[0]) else (float(ends[0]), float(ends[1])),
+            p=float(found.p[at]),
+            p_adjusted=float(corrected.p[at]),
+            effect_size=None if math.isnan(effect) else effect,
+            wins=int(found.wins[at]),
+            ties=int(found.ties[at]),
+            losses=int(found.losses[at]),
+            p_equivalence=None if metric.geometric else float(corrected.equivalence[at]),
+            within_margin=not metric.geometric and bool(corrected.equivalence[at] < QUALITY_ALPHA),
+            tests={
+                name: (float(p[at]), float(corrected.tests[name][at]))
+                for name, p in found.extra.items()
+            },
+        )
+        return _decided(delta, needed, geometric=metric.geometric)
+
+    def _in_means(
+        self, pair: Pair, metric: Metric, column: int
+    ) -> tuple[float, NDArray[np.float64]]:
+        """Mean of b minus mean of a, and its interval, for a metric whose mean is geometric: the
+        difference of two such means is not the mean of differences."""
+        if column not in self._resampled:
+            self._resampled[column] = self._resample(column)
+        a, b = (metric.from_additive(self._values[at][:, column].mean()) for at in pair)
+        ends = np.full(2, np.nan)
+        if len(self._values[pair[0]]) > 1:
+            drawn = [metric.from_additive(self._resampled[column][at]) for at in pair]
+            ends = interval((drawn[1] - drawn[0])[:, None])[0]
+        difference = float(b - a)
+        return (0.0 if abs(difference) <= ROUNDING else difference), ends
+
+    def _resample(self, column: int) -> dict[int, NDArray[np.float64]]:
+        """Resampled means of every system, on the additive scale; systems with equally many
+        queries see the same resamples."""
+        lengths: dict[int, list[int]] = {}
+        for at, values in enumerate(self._values):
+            lengths.setdefault(len(values), []).append(at)
+        found: dict[int, NDArray[np.float64]] = {}
+        for n, systems in lengths.items():
+            if n > 1:
+                means = bootstrap_means(
+                    np.column_stack([self._values[at][:, column] for at in systems])
+                )
+                found |= dict(zip(systems, means.T, strict=True))
+        return found
+
+
+def _by_id(run: Run, metrics: Sequence[Metric]) -> NDArray[np.float64]:
+    """(queries, metrics) in the order of the ids: the order in which queries were given changes
+    no p and no interval."""
+    evaluation = run.evaluation
+    by_id = sorted(range(len(evaluation.query_ids)), key=evaluation.query_ids.__getitem__)
+    return np.column_stack([evaluation.values(metric)[by_id] for metric in metrics])
+
+
+def _additive(values: NDArray[np.float64], metrics: Sequence[Metric]) -> NDArray[np.float64]:
+    """``values`` on the scale whose mean counts."""
+    columns = zip(metrics, values.T, strict=True)
+    return np.column_stack([metric.additive(column) for metric, column in columns])
+
+
+def _decided(delta: Delta, needed: Needed, *, geometric: bool) -> Delta:
+    """With the verdict; an undecided one with what takes the fewest further queries."""
+    if delta.difference and delta.p_adjusted is not None and delta.p_adjusted < QUALITY_ALPHA:
+        return replace(delta, verdict=Verdict.BETTER if delta.difference > 0 else Verdict.WORSE)
+    if delta.within_margin:
+        return replace(delta, verdict=Verdict.EQUIVALENT)
+    ways = [(needed.difference, "a difference")]
+    if not geometric:
+        ways.append((needed.equivalence, "equivalence"))
+    found = [(n, what) for n, what in ways if n is not None]
+    if not found:
+        return delta
+    n, what = min(found)
+    return replace(delta, queries_needed=n, needed_for=what)

@@ -1,0 +1,1 @@
+"""What everything else is built on: records, errors, the retriever contract, plug-ins, configs."""

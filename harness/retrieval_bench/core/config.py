@@ -1,0 +1,302 @@
+"""From YAML to validated models: an unknown key is an error, and all faults come at once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from retrieval_bench.core import plugins, secrets
+from retrieval_bench.core.errors import ConfigError, near_names
+from retrieval_bench.core.retriever import Retriever
+
+Model = TypeVar("Model", bound=BaseModel)
+
+YAML_FAULTS = (
+    *(yaml.YAMLError, ValueError, TypeError, RecursionError),
+    *(AttributeError, LookupError, ArithmeticError),
+)
+"""What PyYAML raises: its own errors, and whatever converting a value ends in (2024-02-30)."""
+
+
+class RetrieverConfig(BaseModel):
+    """A retriever by name, with its parameters; ``${NAME}`` is still unfilled here."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    target: str
+    params: dict[str, Any] = {}
+    description: str = ""
+    source: Path | None = Field(default=None, exclude=True)
+
+    def build(self) -> Retriever:
+        """The retriever, with ``${NAME}`` filled from the environment."""
+        where = str(self.source or f"retriever {self.name!r}")
+        filled = secrets.expand({"target": self.target, "params": self.params}, where)
+        return plugins.construct(
+            filled["target"],
+            filled["params"],
+            base=self.source.parent if self.source else None,
+            where=where,
+        )
+
+
+def packaged_configs() -> Path:
+    """The folder ``configs`` that came with this project, in a clone as in an installed package."""
+    package = Path(__file__).resolve().parents[1]
+    installed = package / "_configs"
+    return installed if installed.is_dir() else package.parents[1] / "configs"
+
+
+def config_folders(kind: str) -> list[Path]:
+    """Where configs of ``kind`` ("retrievers", "datasets") are looked for: the user's folder
+    ``configs/`` first, then this project's own."""
+    folders = [Path.cwd() / "configs" / kind, packaged_configs() / kind]
+    return [f for i, f in enumerate(folders) if f.is_dir() and f not in folders[:i]]
+
+
+def retriever_names() -> list[str]:
+    """Names that :func:`load_retriever_config` takes, without the paths."""
+    from_files = {f.stem for folder in config_folders("retrievers") for f in folder.glob("*.yaml")}
+    return sorted(from_files | set(plugins.names("retriever")))
+
+
+def load_retriever_config(
+    name_or_path: str, overrides: Sequence[str] = (), *, base: Path | None = None
+) -> RetrieverConfig:
+    """The config that a name or a YAML file stands for.
+
+    Args:
+        name_or_path: a path that ends in .yaml or .yml, the name of a file in
+            ``configs/retrievers``, a plug-in's short name, or ``module:Class``.
+        overrides: ``dotted.path=value`` into the parameters, values in YAML.
+        base: folder that relative paths are tried against first.
+
+    Raises:
+        ConfigError: no such name (close ones are offered), or faults in the file.
+    """
+    return _overridden(_find(name_or_path, base), overrides)
+
+
+def inline_config(mapping: Mapping[str, Any], overrides: Sequence[str] = ()) -> RetrieverConfig:
+    """The config that an inline ``{target, params, name, description}`` stands for; its name is
+    the target unless given.
+
+    Args:
+        overrides: as in :func:`load_retriever_config`; objects in ``params`` are kept as they are.
+
+    Raises:
+        ConfigError: faults in the mapping, all in one message.
+    """
+    if "source" in mapping:
+        raise ConfigError("unknown key 'source'", where="inline retriever")
+    named = {"name": str(mapping.get("target", "inline")), **mapping}
+    return _overridden(validate(RetrieverConfig, named, where="inline retriever"), overrides)
+
+
+def _overridden(config: RetrieverConfig, overrides: Sequence[str]) -> RetrieverConfig:
+    if not overrides:
+        return config
+    params: dict[str, Any] = _containers_copied(config.params)
+    for override in overrides:
+        _apply(params, override)
+    return config.model_copy(update={"params": params})
+
+
+def _containers_copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _containers_copied(item) for key, item in value.items()}
+    return [_containers_copied(item) for item in value] if isinstance(value, list) else value
+
+
+def build_retriever(spec: str | Mapping[str, Any], *, base: Path | None = None) -> Retriever:
+    """A retriever from the name of a config or from an inline ``{target, params}``; what the legs
+    of a hybrid are given as. Relative paths start at the config that is being built."""
+    base = base or plugins.config_folder()
+    if isinstance(spec, str):
+        return load_retriever_config(spec, base=base).build()
+    return (
+        inline_config(spec).model_copy(update={"source": base / "inline" if base else None}).build()
+    )
+
+
+def config_hash(target: str, params: Mapping[str, Any]) -> str:
+    """Of the target and the parameters, with the configs that legs name in their place."""
+    text = json.dumps(_resolved(target, params), sort_keys=True, default=str)
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]
+
+
+def _resolved(target: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    settings = dict(params)
+    if isinstance(settings.get("legs"), list):
+        settings["legs"] = [_resolved_leg(leg) for leg in settings["legs"]]
+    return {"target": target, "params": settings}
+
+
+def _resolved_leg(leg: Any) -> Any:
+    if isinstance(leg, str):
+        try:
+            config = load_retriever_config(leg)
+        except ConfigError:  # a retriever of one's own may mean something else by the word
+            return leg
+        return _resolved(config.target, config.params)
+    if isinstance(leg, Mapping):
+        return _resolved(str(leg.get("target")), leg.get("params", {}))
+    return path_of(type(leg))
+
+
+def path_of(kind: type) -> str:
+    """``module:Class``, as a config would name it."""
+    return f"{kind.__module__}:{kind.__qualname__}"
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The mapping in a YAML file.
+
+    Raises:
+        ConfigError: unreadable, not YAML, or not a mapping; with the line where YAML says it.
+    """
+    try:
+        content = yaml.load(path.read_bytes(), Loader=_UniqueKeyLoader)
+    except OSError as problem:
+        raise ConfigError(f"cannot read the file: {problem.strerror}", where=str(path)) from None
+    except YAML_FAULTS as problem:
+        mark = getattr(problem, "problem_mark", None)
+        where = f"{path}:{mark.line + 1}" if mark else str(path)
+        what = getattr(problem, "problem", None) or str(problem).partition("\n")[0]
+        raise ConfigError(f"not readable as YAML: {what}", where=where) from None
+    if not isinstance(content, dict):
+        raise ConfigError(
+            f"the file holds {type(content).__name__}", where=str(path), accepted="a YAML mapping"
+        )
+    return content
+
+
+def validate(model: type[Model], content: Mapping[str, Any], *, where: str) -> Model:
+    """``content`` as ``model``.
+
+    Raises:
+        ConfigError: all faults in one message, without the values, which may be secret.
+    """
+    try:
+        return model.model_validate(content)
+    except ValidationError as problem:
+        raise ConfigError(
+            "; ".join(plugins.describe_faults(problem)),
+            where=where,
+            accepted="keys "
+            + ", ".join(name for name, field in model.model_fields.items() if not field.exclude),
+            fix="correct the file",
+        ) from None
+
+
+def parse_value(text: str, where: str) -> Any:
+    """A value of the command line, read as YAML."""
+    try:
+        return yaml.safe_load(text)
+    except YAML_FAULTS:
+        raise ConfigError(
+            f"{text!r} is not a YAML value",
+            where=where,
+            fix="put text into quotes, such as '\"a: b\"'",
+        ) from None
+
+
+def _find(name_or_path: str, base: Path | None) -> RetrieverConfig:
+    if name_or_path.endswith((".yaml", ".yml")):
+        found, tried = plugins.find_file(name_or_path, base)
+        if found is not None:
+            return _from_file(found)
+        raise ConfigError(
+            f"no retriever file {name_or_path!r}",
+            where=", ".join(str(path.absolute()) for path in tried),
+            accepted=f"a YAML file, or one of: {', '.join(retriever_names())}",
+        )
+    if ":" in name_or_path:
+        return RetrieverConfig(name=name_or_path.rpartition(":")[2], target=name_or_path)
+    for folder in config_folders("retrievers"):
+        found, _ = plugins.find_file(str(folder / f"{name_or_path}.yaml"), None)
+        if found is not None:
+            return _from_file(found)
+    if name_or_path in plugins.names("retriever"):
+        return RetrieverConfig(name=name_or_path, target=name_or_path)
+    raise ConfigError(
+        f"unknown retriever {name_or_path!r}",
+        accepted=near_names(name_or_path, retriever_names()) + "; or a path ending in .yaml",
+        fix="correct the name; `retrieval-bench list` shows what exists",
+    )
+
+
+def _from_file(path: Path) -> RetrieverConfig:
+    content = read_yaml(path)
+    if "source" in content:
+        raise ConfigError("unknown key 'source'", where=str(path))
+    content.setdefault("name", path.stem)
+    return validate(RetrieverConfig, {**content, "source": path.resolve()}, where=str(path))
+
+
+def _apply(params: dict[str, Any], override: str) -> None:
+    key, equals, text = override.partition("=")
+    where = f"--set {override}"
+    if not equals or not key:
+        raise ConfigError(f"{override!r}", where="--set", accepted="key=value, key may be dotted")
+    *parents, last = key.split(".")
+    node: Any = params
+    for part in parents:
+        node = _step(node, part, where)
+    value = parse_value(text, where)
+    if isinstance(node, list):
+        node[_position(node, last, where)] = value
+    elif isinstance(node, dict):
+        node[last] = value
+    else:
+        raise _no_keys_inside(key, where)
+
+
+def _step(node: Any, part: str, where: str) -> Any:
+    if isinstance(node, list):
+        return node[_position(node, part, where)]
+    if isinstance(node, dict):
+        return node.setdefault(part, {})
+    raise _no_keys_inside(part, where)
+
+
+def _no_keys_inside(key: str, where: str) -> ConfigError:
+    return ConfigError(
+        f"{key!r} goes into a value that holds no keys",
+        where=where,
+        accepted="a path into a mapping or a list",
+        fix="set the whole value, such as --set 'tokenizer={name: ngram, n: 3}'",
+    )
+
+
+def _position(node: list[Any], part: str, where: str) -> int:
+    if part.isdecimal() and int(part) < len(node):
+        return int(part)
+    raise ConfigError(f"{part!r}", where=where, accepted=f"a position from 0 to {len(node) - 1}")
+
+
+class _UniqueKeyLoader(yaml.SafeLoader):
+    """YAML that refuses a key given twice, where PyYAML silently keeps the last."""
+
+
+def _unique_mapping(loader: _UniqueKeyLoader, node: yaml.MappingNode) -> dict[Any, Any]:
+    seen: set[Any] = set()
+    for key_node, _ in node.value:
+        key = loader.construct_object(key_node)
+        if key in seen:
+            raise yaml.constructor.ConstructorError(
+                None, None, f"key {key!r} given twice", key_node.start_mark
+            )
+        seen.add(key)
+    loader.flatten_mapping(node)
+    return loader.construct_mapping(node, deep=True)
+
+
+_UniqueKeyLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _unique_mapping)

@@ -1,0 +1,100 @@
+"""Calls into code that is not ours: whatever leaves it becomes an error with a remedy.
+
+A retriever may raise what is no ``Exception``: SystemExit, ``asyncio.CancelledError``, a panic of a
+Rust extension. None of these may decide an exit code or print a traceback. Ctrl-C passes through.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from retrieval_bench.core.errors import HarnessError
+
+_LONGEST_MESSAGE = 2_000
+"""Characters of a message that are kept: a library may put a whole response into one."""
+
+FORKED = 70
+"""Exit code of a process that foreign code forked and let run on; nobody waits for it."""
+
+
+def message_of(problem: BaseException) -> str:
+    """The type and the message of ``problem``, shortened; never raises."""
+    try:
+        text = str(problem)
+    except BaseException as unprintable:  # its own __str__ is foreign code, too
+        text = f"(its message cannot be shown: {type(unprintable).__name__})"
+    if len(text) > _LONGEST_MESSAGE:
+        text = f"{text[:_LONGEST_MESSAGE]}... ({len(text):,} characters)"
+    return f"{type(problem).__name__}: {text}"
+
+
+def innermost(problem: BaseException) -> str:
+    """``file:line`` where ``problem`` was raised."""
+    trace = problem.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return "" if trace is None else f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
+
+
+@contextmanager
+def foreign_code(translate: Callable[[BaseException], HarnessError]) -> Iterator[None]:
+    """Run foreign code; raise what ``translate`` makes of anything that leaves it.
+
+    Errors of this project and Ctrl-C pass as they are. A process that was forked inside ends here:
+    it must not go on with the work of its parent.
+    """
+    process = os.getpid()
+    try:
+        yield
+    except (HarnessError, KeyboardInterrupt):
+        end_if_forked(process)
+        raise
+    except BaseException as problem:
+        end_if_forked(process)
+        raise translate(problem) from problem
+    end_if_forked(process)
+
+
+class WorkingFolder:
+    """The folder that the process stands in: ours, and the one that foreign code went to.
+
+    What is named relative to the user's folder stays there, whatever a retriever does; and a
+    retriever finds itself where it went.
+    """
+
+    def __init__(self) -> None:
+        self._ours = self._theirs = Path.cwd()
+
+    @contextmanager
+    def lent(self, *, anew: bool = False) -> Iterator[None]:
+        """Let foreign code run in its folder, with ``anew`` in ours; afterwards return to ours."""
+        with suppress(OSError):  # it may be gone
+            os.chdir(self._ours if anew else self._theirs)
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                self._theirs = Path.cwd()
+            with suppress(OSError):
+                os.chdir(self._ours)
+
+
+def end_if_forked(process: int) -> None:
+    """End this process, without a word, unless it is ``process``."""
+    if os.getpid() != process:
+        os._exit(FORKED)
+
+
+def how_ended(code: int) -> str:
+    """How a process with this exit code ended, in words."""
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    return f"killed by {name}" + (", perhaps for lack of memory," if name == "SIGKILL" else "")

@@ -1,0 +1,494 @@
+"""From a name to an object: the only registry.
+
+A target is a short name of what is built in, a short name that an installed package registered
+under the entry-point group ``retrieval_bench.<kind>s``, ``module:attribute``, or
+``path/to/file.py:attribute``. Names match exactly; a miss is answered with close names and the
+whole list.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import json
+import sys
+import typing
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import partial, reduce
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any, Literal
+
+from retrieval_bench.core.errors import ConfigError, HarnessError, PluginError, near_names
+from retrieval_bench.core.foreign import foreign_code, innermost, message_of
+from retrieval_bench.core.retriever import Retriever
+
+Kind = Literal["retriever", "metric", "dataset", "reader"]
+
+_base: ContextVar[Path | None] = ContextVar("base", default=None)
+"""Folder of the config that is being built, for names inside its parameters."""
+
+BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
+    "retriever": {
+        "bm25": "retrieval_bench_retrievers.bm25:BM25",
+        "bm25s": "retrieval_bench_retrievers.bm25s:BM25S",
+        "dense": "retrieval_bench_retrievers.dense:Dense",
+        "hybrid": "retrieval_bench_retrievers.hybrid:Hybrid",
+        "hybrid-dynamic": "retrieval_bench_retrievers.hybrid_dynamic:HybridDynamic",
+        "langchain": "retrieval_bench_retrievers.langchain:LangChainRetriever",
+        "callable": "retrieval_bench_retrievers.callable:CallableRetriever",
+        "trec_run": "retrieval_bench_retrievers.trec_run:TrecRun",
+    },
+    "metric": {},
+    "dataset": {},
+    "reader": {"huggingface": "retrieval_bench_retrievers.qa_reader:HuggingFaceReader"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PluginEntry:
+    """One name that can be used, for ``list``; ``error`` says why it does not load, if so."""
+
+    name: str
+    target: str
+    source: str
+    error: str | None
+
+
+def config_folder() -> Path | None:
+    """Folder of the config that is being built, None outside of that."""
+    return _base.get()
+
+
+def beside_config(given: str | Path) -> Path:
+    """A path from a parameter: a relative one starts at the config that is being built, or, where
+    nothing is there, at the current folder."""
+    with _looked_up(given):
+        path = Path(given).expanduser()
+        folder = config_folder()
+        if folder is not None and not path.is_absolute() and (folder / path).exists():
+            return folder / path
+        return path
+
+
+def find_file(name: str, base: Path | None) -> tuple[Path | None, list[Path]]:
+    """The file that ``name`` means, None when there is none; and the places that were looked at.
+
+    Args:
+        base: folder that a relative name is tried against first.
+
+    Raises:
+        ConfigError: a name that no file can have, or a folder that may not be read.
+    """
+    with _looked_up(name):
+        given = Path(name).expanduser()
+        tried = [given] if given.is_absolute() or base is None else [base / given, given]
+        return next((path for path in tried if path.is_file()), None), tried
+
+
+@contextmanager
+def _looked_up(name: str | Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, RuntimeError) as problem:  # RuntimeError: the home of an unknown user
+        shown = str(name) if len(str(name)) <= 100 else f"{str(name)[:100]}..."
+        raise ConfigError(
+            f"no file can be looked for under {shown!r}",
+            where=getattr(problem, "strerror", None) or str(problem),
+            accepted="the path of a file that may be read",
+        ) from None
+
+
+def names(kind: Kind) -> list[str]:
+    """All short names of ``kind``, sorted; nothing is imported."""
+    return sorted({*BUILT_IN[kind], *_registered(kind)})
+
+
+def resolve(kind: Kind, target: str, *, base: Path | None = None) -> Any:
+    """The object that ``target`` names.
+
+    Args:
+        base: folder of the config that holds the target; modules and files beside it are found.
+            None = that of the config that is being built, if any.
+
+    Raises:
+        PluginError: unknown short name, module that fails to import, attribute that is not there.
+    """
+    if ":" in target:
+        return load(target, base=base)
+    # What is built in or installed is not looked for beside a config.
+    if target in BUILT_IN[kind]:
+        return _attribute(BUILT_IN[kind][target], None)
+    registered = _registered(kind)
+    if target in registered:
+        return _attribute(registered[target].value, None)
+    before = _registered_before(kind)
+    if target in before:
+        raise OldGroupError(kind, before[target])
+    raise PluginError(
+        f"unknown {kind} {target!r}",
+        accepted=f"a short name ({near_names(target, names(kind))}), module:attribute, "
+        "or file.py:attribute",
+        fix="correct the name; `retrieval-bench list` shows what exists",
+    )
+
+
+def load(target: str, *, base: Path | None = None) -> Any:
+    """The attribute of the module or file that ``module:attribute`` names, dots allowed in both."""
+    return _attribute(target, base or config_folder())
+
+
+def _attribute(target: str, base: Path | None) -> Any:
+    module_name, _, attribute = target.rpartition(":")
+    if not module_name or not attribute:
+        raise PluginError(f"{target!r}", accepted="module:attribute or file.py:attribute")
+    if module_name.endswith(".py"):
+        module = _load_file(module_name, base)
+    else:
+        module = _load_module(module_name, base)
+        _refuse_namesake(module, module_name, attribute, base)
+    try:
+        return reduce(getattr, attribute.split("."), module)
+    except AttributeError:
+        public = [name for name in vars(module) if not name.startswith("_")]
+        raise PluginError(
+            f"no {attribute!r} in {module_name}",
+            where=str(getattr(module, "__file__", module_name)),
+            accepted=near_names(attribute, public),
+        ) from None
+
+
+def listing(kind: Kind) -> list[PluginEntry]:
+    """Every short name with its target, and the reason where loading fails."""
+    registered = _registered(kind)
+    rows = [(name, target, "built in") for name, target in BUILT_IN[kind].items()]
+    rows += [
+        (name, entry.value, entry.dist.name if entry.dist else "installed")
+        for name, entry in registered.items()
+        if name not in BUILT_IN[kind]
+    ]
+    entries = []
+    for name, target, source in sorted(rows):
+        try:
+            load(target)
+            error = None
+        except HarnessError as problem:
+            error = str(problem)
+        entries.append(PluginEntry(name, target, source, error))
+    for name, entry in sorted(_registered_before(kind).items()):
+        old = OldGroupError(kind, entry)
+        entries.append(PluginEntry(name, entry.value, old.where, str(old)))
+    return entries
+
+
+def construct(
+    target: str, params: Mapping[str, Any], *, base: Path | None = None, where: str = ""
+) -> Retriever:
+    """An instance of the retriever that ``target`` names, with checked parameters.
+
+    Raises:
+        PluginError: the target does not resolve or is no retriever.
+        ConfigError: unknown, missing or ill-typed parameters, all of them in one message; or the
+            constructor failed.
+    """
+    factory = resolve("retriever", target, base=base)
+    if not callable(factory):
+        raise PluginError(f"{target!r} is no class and no function", where=where)
+    checked = _checked_params(factory, dict(params), target, where)
+    outer = _base.set(base or config_folder())
+
+    def unbuildable(problem: BaseException) -> HarnessError:
+        place = innermost(problem)
+        return ConfigError(
+            f"building retriever {target!r} failed with {message_of(problem)}",
+            where=", ".join(filter(None, [where, "" if place.startswith(__file__) else place])),
+            fix="correct the retriever or its parameters; --debug shows the traceback",
+        )
+
+    try:
+        with foreign_code(unbuildable):
+            made = factory(**checked)
+    finally:
+        _base.reset(outer)
+    if not isinstance(made, Retriever):
+        raise PluginError(
+            f"{target!r} gave {type(made).__name__}",
+            where=where,
+            accepted="a subclass of retrieval_bench.core.retriever.Retriever",
+            fix="for a LangChain retriever use `target: langchain` with `params: {factory: "
+            f"{target}}}`; for a function use `target: callable`",
+        )
+    return made
+
+
+def _checked_params(
+    factory: Any, params: dict[str, Any], target: str, where: str
+) -> dict[str, Any]:
+    try:
+        parameters = inspect.signature(factory).parameters
+    except (TypeError, ValueError):  # some built-in types have no signature to check against
+        return params
+    init = factory.__init__ if inspect.isclass(factory) else factory
+    try:
+        hints = typing.get_type_hints(init)
+    except Exception:  # hints of third parties may name what is importable only for type checkers
+        hints = {}
+    kinds = {parameter.kind for parameter in parameters.values()}
+    open_ended = inspect.Parameter.VAR_KEYWORD in kinds
+    variable = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    declared = {name: p for name, p in parameters.items() if p.kind not in variable}
+    checked = dict(params)
+    faults: list[str] = []
+    for name, parameter in declared.items():
+        if name in params:
+            checked[name] = _checked_value(name, params[name], hints.get(name, Any), faults)
+        elif parameter.default is inspect.Parameter.empty:
+            faults.append(f"{name!r} is missing")
+    if not open_ended:
+        faults += [f"unknown key {name!r}" for name in params if name not in declared]
+    if faults:
+        raise ConfigError(
+            f"parameters of {target!r}: " + "; ".join(faults),
+            where=where,
+            accepted=(", ".join(sorted(declared)) or "(none)")
+            + (", and what the factory takes" if open_ended else ""),
+            fix="correct the keys under `params:` or in --set",
+        )
+    return checked
+
+
+def _checked_value(name: str, value: Any, annotation: Any, faults: list[str]) -> Any:
+    """``value`` as ``annotation`` wants it; what does not fit is told in ``faults``.
+
+    A number is no truth value and a truth value no number. Text, which is all that an environment
+    variable can hold, is read as what is wanted unless text is. Objects are handed on as they are.
+    """
+    from pydantic import ValidationError
+
+    adapter = _adapter(annotation)
+    if adapter is None:
+        return value
+    try:
+        fitting = adapter.validate_python(value, strict=True)
+    except ValidationError as problem:
+        try:
+            return _read_as(adapter, value, problem)
+        except ValidationError as final:
+            faults += describe_faults(final, name)
+            return value
+    # A mapping may have become a model. An ``Iterable`` becomes an iterator, which ends: not that.
+    if isinstance(value, dict | list) and not isinstance(fitting, Iterator):
+        return fitting
+    return value
+
+
+def _read_as(adapter: Any, value: Any, problem: Exception) -> Any:
+    """``value`` converted without loss: text, or a list or mapping of a config."""
+    if isinstance(value, str):
+        return adapter.validate_python(value, strict=False)
+    if not isinstance(value, dict | list):
+        raise problem
+    try:
+        text = json.dumps(value)
+    except (TypeError, ValueError):  # it holds objects
+        return adapter.validate_python(value, strict=False)
+    # YAML, as JSON, has no tuple, set, path or enumeration: strict, but for those.
+    return adapter.validate_json(text, strict=True)
+
+
+def _adapter(annotation: Any) -> Any:
+    """A pydantic ``TypeAdapter``, None for an annotation that pydantic cannot check."""
+    from pydantic import ConfigDict, TypeAdapter
+    from pydantic.errors import PydanticUserError
+    from pydantic_core import SchemaError
+
+    for config in (ConfigDict(arbitrary_types_allowed=True), None):  # models bring their own
+        try:
+            return TypeAdapter(annotation, config=config)
+        except (PydanticUserError, SchemaError, TypeError):
+            continue
+    return None
+
+
+_TYPE_NAMES = {"int", "float", "str", "bool", "dict", "list", "none"}
+
+
+def describe_faults(problem: Any, parent: str = "") -> list[str]:
+    """One phrase for each fault of a pydantic ``ValidationError``; input values are not repeated,
+    they may hold secrets. ``parent`` is the key that was validated, empty for a whole mapping."""
+    faults = []
+    for error in problem.errors(include_input=False, include_url=False):
+        # Where several types are accepted pydantic adds the name of the type to the path.
+        parts = [str(part) for part in error["loc"] if str(part) not in _TYPE_NAMES]
+        inside = [part for part in parts if "[" not in part]
+        path = ".".join([parent, *inside] if parent else inside) or "(top)"
+        if error["type"] == "extra_forbidden":
+            faults.append(f"unknown key {path!r}")
+        elif error["type"] == "missing":
+            faults.append(f"{path!r} is missing")
+        else:
+            faults.append(f"{path!r}: {error['msg']}")
+    return list(dict.fromkeys(faults))
+
+
+def _registered(kind: Kind) -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group=f"retrieval_bench.{kind}s")}
+
+
+def _registered_before(kind: Kind) -> dict[str, EntryPoint]:
+    """What is registered under the group's name of before the packages were renamed."""
+    return {entry.name: entry for entry in entry_points(group=f"harness.{kind}s")}
+
+
+class OldGroupError(PluginError):
+    """A plug-in that is registered under a group of an earlier name."""
+
+    def __init__(self, kind: Kind, entry: EntryPoint) -> None:
+        package = entry.dist.name if entry.dist else "its package"
+        super().__init__(
+            f"{kind} {entry.name!r} is registered in the old entry-point group 'harness.{kind}s'",
+            where=package,
+            accepted=f"the group 'retrieval_bench.{kind}s'",
+            fix=f"rename the group in the pyproject.toml of {package}, and install it again",
+        )
+
+
+_RENAMED: Mapping[str, str] = {
+    "retrievers": "retrieval_bench_retrievers",
+    "harness": "retrieval_bench.core",
+    "harness.api": "retrieval_bench.api",
+    "harness.data": "retrieval_bench.data",
+    "harness.duet": "retrieval_bench.duets",
+    "harness.metrics": "retrieval_bench.metrics",
+    "harness.testing": "retrieval_bench.testing",
+}
+"""Names of before, which saved runs, baselines and configs hold."""
+
+
+def _renamed(module: str) -> str | None:
+    """Today's name of a module of ours; None for one that never was."""
+    for old in sorted(_RENAMED, key=len, reverse=True):
+        if module == old or module.startswith(f"{old}."):
+            return _RENAMED[old] + module[len(old) :]
+    return None
+
+
+def _load_module(name: str, base: Path | None) -> Any:
+    _make_importable(base)
+    try:
+        return _imported(name)
+    except PluginError as raised:
+        problem = raised.__cause__
+        if not isinstance(problem, ModuleNotFoundError) or problem.name is None:
+            raise
+        missing = name == problem.name or name.startswith(f"{problem.name}.")
+        renamed = _renamed(name) if missing else None
+        if renamed is not None and importlib.util.find_spec(renamed.partition(".")[0]):
+            with suppress(PluginError):
+                return _imported(renamed)
+        if not missing:
+            raise
+        raise PluginError(
+            f"no module named {problem.name!r}, needed for {name!r}",
+            accepted="a module that Python can import from here, or a file",
+            fix="install it, or name the file: ./path/to/file.py:attribute",
+        ) from problem
+
+
+def _imported(name: str) -> Any:
+    with foreign_code(partial(_unimportable, name)):
+        return importlib.import_module(name)
+
+
+def _unimportable(name: str, problem: BaseException) -> PluginError:
+    """What importing ``name`` failed with; code for our earlier import names is told the new."""
+    wanted = problem.name or "" if isinstance(problem, ImportError) else ""
+    # In a clone of this project there are folders of these names, which are no packages.
+    own = getattr(sys.modules.get(wanted), "__file__", None)
+    renamed = None if own else _renamed(wanted)
+    if renamed is None:
+        return PluginError(f"importing {name!r} failed with {message_of(problem)}")
+    public = "retrieval_bench" if wanted == "harness" else renamed
+    return PluginError(
+        f"importing {name!r} failed: it imports {wanted!r}, which has another name now",
+        where=innermost(problem),
+        accepted=f"`from {public} import ...`",
+        fix=f"write {public!r} in place of {wanted!r}",
+    )
+
+
+def _refuse_namesake(module: Any, name: str, attribute: str, base: Path | None) -> None:
+    """Python keeps one module of a name: a second one, beside another config, is not that."""
+    if base is None:
+        return
+    stem = base.joinpath(*name.split("."))
+    beside = next((p for p in (stem / "__init__.py", Path(f"{stem}.py")) if p.is_file()), None)
+    loaded = getattr(module, "__file__", None)
+    if beside is None or (loaded and Path(loaded).resolve() == beside.resolve()):
+        return
+    raise PluginError(
+        f"{name!r} means two modules: {loaded or 'one without a file'} is loaded, {beside} is "
+        "beside the config",
+        accepted="a module of another name, or a file",
+        fix=f"name the file: ./{beside.relative_to(base).as_posix()}:{attribute}",
+    )
+
+
+def _make_importable(base: Path | None) -> None:
+    # At the end of the path: what is installed comes first, as everywhere else in Python.
+    for folder in (str(base) if base else None, str(Path.cwd())):
+        if folder and folder not in sys.path:
+            sys.path.append(folder)
+
+
+def _load_file(name: str, base: Path | None) -> Any:
+    path, tried = find_file(name, base)
+    if path is None:
+        raise PluginError(f"no file {name!r}", where=", ".join(str(p.absolute()) for p in tried))
+    # Hashed, since a/b.py and a_b.py would read the same with other signs for the separators.
+    identity = hashlib.sha256(str(path.resolve()).encode("utf-8", "surrogateescape")).hexdigest()
+    module_name = f"_harness_file_{identity[:16]}_{path.stem}"
+    if module_name in sys.modules:
+        return sys.modules[module_name]
+    _make_importable(base)
+    if (packaged := _in_its_package(path)) is not None:
+        return packaged
+    spec = importlib.util.spec_from_file_location(module_name, path)
+    if spec is None or spec.loader is None:
+        raise PluginError(f"{path} cannot be read as a Python module")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    try:
+        with foreign_code(partial(_unimportable, str(path))):
+            spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[module_name]  # half made
+        raise
+    return module
+
+
+def _in_its_package(path: Path) -> Any:
+    """The module in ``path`` as a part of its package, so that its relative imports work; None
+    where it is in none, or the package's name leads elsewhere."""
+    path = path.resolve()
+    parts, folder = [path.stem], path.parent
+    while (folder / "__init__.py").is_file():
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    if len(parts) == 1 or not all(part.isidentifier() for part in parts):
+        return None
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
+    name = ".".join(parts)
+    try:
+        found = importlib.util.find_spec(name)
+    except (ImportError, ValueError):  # the package cannot be imported: the file alone may be
+        return None
+    if found is None or found.origin is None or Path(found.origin).resolve() != path:
+        return None
+    return _imported(name)

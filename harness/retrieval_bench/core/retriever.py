@@ -1,0 +1,158 @@
+"""The contract that every retriever fulfils.
+
+A retriever is a class built from keyword parameters. The harness calls :meth:`Retriever.index`
+once (unless it is external), then :meth:`Retriever.search` many times, one query at a time, and
+times each call. What a subclass must promise is tested by
+:class:`retrieval_bench.testing.RetrieverConformance`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+from retrieval_bench.core.errors import ContractError
+from retrieval_bench.core.types import Document, Query, Ranking
+
+RankingLike = Ranking | Sequence[tuple[str, float]]
+"""What ``search`` may return: a :class:`.Ranking`, or (doc_id, score) pairs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What the harness may expect of a retriever.
+
+    Attributes:
+        external: it already holds the corpus; ``index`` is never called.
+        exact: two searches over the same content give the same ranking whatever the order of the
+            corpus. Approximate indexes say False.
+        has_scores: False when the order of the list is all there is.
+        replays: answers are read from a saved run, so that its times are no latencies.
+        score_tolerance: relative difference below which two scores are the same (encoders: 1e-5).
+    """
+
+    external: bool = False
+    exact: bool = True
+    has_scores: bool = True
+    replays: bool = False
+    score_tolerance: float = 1e-9
+
+
+class Retriever(ABC):
+    """Base class of all retrievers; adapters override ``index`` and ``search``.
+
+    Attributes:
+        progress: set by the harness while it indexes; an adapter whose indexing takes long calls
+            it with (texts done, texts in all).
+    """
+
+    progress: Callable[[int, int], None] | None = None
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What this instance, with its parameters, can and cannot do."""
+        return Capabilities()
+
+    def prepare(self) -> None:
+        """Load what does not depend on documents, such as a model; ``index``, which may follow or
+        come without it, loads none of it twice. Called where a cold start is measured, to tell the
+        seconds of the model from those of the index. Optional."""
+        return
+
+    def index(self, documents: Iterable[Document]) -> None:
+        """Build the index over ``documents``, replacing whatever was indexed before.
+
+        Never called when ``capabilities.external`` is true. ``documents`` may be walked more than
+        once; its order must not change any ranking.
+        """
+        raise ContractError(
+            f"{type(self).__name__} has no index() and does not declare itself external",
+            accepted="a retriever that overrides index(documents), or capabilities.external = True",
+            fix="add one of the two to the class",
+        )
+
+    def use_language(self, language: str | None) -> None:
+        """Told before ``index``: the dataset's ISO 639-1 language, None when not declared. A
+        language in the retriever's own parameters wins. Optional."""
+        return
+
+    def use_k(self, k: int) -> None:
+        """Told before ``index`` (and to external retrievers too): the number of hits that
+        searches will ask for. Another number in ``search`` must work all the same. Optional."""
+        return
+
+    @abstractmethod
+    def search(self, query: Query, k: int) -> RankingLike:
+        """At most ``k`` hits, best first: score descending, ties by document id ascending.
+
+        Raises:
+            ContractError: ``k`` is below 1, or nothing was indexed yet (see :func:`require_k` and
+                :func:`require_index`).
+        """
+
+    def search_batch(self, queries: Sequence[Query], k: int) -> list[RankingLike]:
+        """Rankings of several queries, equal to a loop over :meth:`search`."""
+        return [self.search(query, k) for query in queries]
+
+    def describe(self) -> Mapping[str, Any]:
+        """Facts for the manifest that the parameters alone do not say: model hash, tokenizer,
+        size of the vocabulary, the fusion constant and its base. Values are JSON types."""
+        return {}
+
+    def health_facts(self, queries: Sequence[Query]) -> Sequence[str]:
+        """What is worth knowing of the fit between this retriever and the texts, one line each, and
+        no reason to worry: the share of texts that an encoder cuts off. Asked after searching."""
+        return ()
+
+    def health(self, queries: Sequence[Query]) -> Sequence[str]:
+        """Warnings in plain words about the fit of this retriever to the indexed corpus and to
+        ``queries``: an encoder that does not know the language, texts that are cut off."""
+        return ()
+
+    def disk_bytes(self) -> int | None:
+        """Bytes that the index takes on disk, None when it lives in memory only."""
+        return None
+
+    def save(self, folder: Path) -> None:
+        """Write the index to ``folder``. Optional."""
+        raise NotImplementedError(f"{type(self).__name__} cannot save its index")
+
+    def load(self, folder: Path) -> None:
+        """Replace the index by the one in ``folder``. Optional."""
+        raise NotImplementedError(f"{type(self).__name__} cannot load an index")
+
+    def search_space(self) -> Mapping[str, Sequence[Any]]:
+        """What is worth tuning: dotted path of a parameter -> values to try, the one that this
+        instance has first. ``tune`` takes it where no grid is given. Optional."""
+        return {}
+
+    def named_legs(self) -> Mapping[str, Retriever]:
+        """The retrievers that the parameter ``legs`` was built into, by name and in its order.
+        ``tune`` asks each once and combines the answers anew for each setting, by building this
+        class with ``legs`` that answer from memory. Optional."""
+        return {}
+
+    def close(self) -> None:
+        """Release threads, connections and files. Called once, after the last search."""
+        return
+
+
+def require_k(k: object) -> None:
+    """Raise :class:`ContractError` when ``k`` is not a whole number of at least 1."""
+    if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
+        raise ContractError(
+            f"k = {k!r}", accepted="a whole number of at least 1", fix="ask for one hit or more"
+        )
+
+
+def require_index(indexed: bool, retriever: Retriever) -> None:
+    """Raise :class:`ContractError` when ``search`` came before ``index``."""
+    if not indexed:
+        raise ContractError(
+            f"{type(retriever).__name__}.search was called before index",
+            fix="call index(documents) first",
+        )

@@ -1,0 +1,173 @@
+"""Relevance units: judgements on documents while a retriever returns their chunks.
+
+Hits of one unit collapse to the first of them, the list is filled up from deeper hits, and how many
+were dropped is reported. A hit without a unit is a unit of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from retrieval_bench.core.ranking import checked_ranking
+from retrieval_bench.core.retriever import Capabilities, Retriever, require_k
+from retrieval_bench.core.types import Document, LegTrace, Query, Ranking
+
+
+def collapse(ranking: Ranking, unit_of: Mapping[str, str], k: int) -> Ranking:
+    """The first ``k`` units of ``ranking``, each with the score of its best hit.
+
+    Args:
+        ranking: hits best first; an id may stand in it more than once. Not changed.
+        unit_of: document id -> unit id; an id that is missing here is its own unit.
+        k: at least 1.
+
+    Returns:
+        Unit ids in the order of their first hits, ties by unit id, with the scores and leg traces
+        of those hits. The whole list of a leg becomes one of units, in the same order.
+        ``collapsed`` counts the hits that were dropped on the way to the last unit,
+        added to what ``ranking`` says itself.
+    """
+    n = len(ranking)
+    if not unit_of and ranking.scores is None and n <= k and len(set(ranking.doc_ids)) == n:
+        return ranking
+    scores = None if ranking.scores is None else np.asarray(ranking.scores, np.float64).tolist()
+    first: dict[str, int] = {}
+    walked = 0
+    lowest = -math.inf
+    for at, doc_id in enumerate(ranking.doc_ids):
+        # Units that tie with the last one must be seen before the list is cut.
+        if len(first) >= k and (scores is None or scores[at] < lowest):
+            break
+        walked += 1
+        if first.setdefault(unit_of.get(doc_id, doc_id), at) == at and len(first) == k and scores:
+            lowest = scores[at]
+    units = list(first)
+    if scores is not None:
+        units.sort(key=lambda unit: (-scores[first[unit]], unit))
+    units = units[:k]
+    kept = [first[unit] for unit in units]
+    return Ranking(
+        doc_ids=units,
+        scores=None if scores is None else np.asarray([scores[at] for at in kept], np.float64),
+        stages=ranking.stages,
+        legs={name: _leg_of_units(leg, kept, unit_of) for name, leg in ranking.legs.items()},
+        collapsed=ranking.collapsed + walked - len(first),
+    )
+
+
+def _leg_of_units(leg: LegTrace, kept: Sequence[int], unit_of: Mapping[str, str]) -> LegTrace:
+    """``leg`` at the hits that were kept, and its whole list as one of units."""
+    ranks, scores = [leg.ranks[at] for at in kept], [leg.scores[at] for at in kept]
+    if leg.doc_ids is None:
+        return LegTrace(ranks, scores)
+    first: dict[str, int] = {}
+    for at, doc_id in enumerate(leg.doc_ids):
+        first.setdefault(unit_of.get(doc_id, doc_id), at)
+    units = list(first)
+    if leg.doc_scores is None:
+        return LegTrace(ranks, scores, units)
+    best = np.asarray(leg.doc_scores, np.float64)[list(first.values())]
+    if (best[1:] == best[:-1]).any():
+        order = sorted(range(len(units)), key=lambda at: (-best[at], units[at]))
+        units, best = [units[at] for at in order], best[order]
+    return LegTrace(ranks, scores, units, best)
+
+
+class UnitRetriever(Retriever):
+    """A retriever over chunks, seen as a retriever over the units that judgements are on.
+
+    The inner retriever indexes and returns documents (chunks). It is asked for twice as many until
+    ``k`` units are together and none that ties with the last one can be missing, or it has no more.
+
+    Args:
+        inner: the retriever to wrap; closed together with this one.
+        unit_of: document id -> unit id; an id that is missing here is its own unit.
+    """
+
+    def __init__(self, inner: Retriever, unit_of: Mapping[str, str]) -> None:
+        self.inner = inner
+        self.unit_of = unit_of
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Those of the inner retriever."""
+        return self.inner.capabilities
+
+    def index(self, documents: Iterable[Document]) -> None:
+        """Index the documents (chunks) with the inner retriever."""
+        self.inner.progress = self.progress
+        self.inner.index(documents)
+
+    def prepare(self) -> None:
+        """Passed on."""
+        self.inner.prepare()
+
+    def use_language(self, language: str | None) -> None:
+        """Passed on."""
+        self.inner.use_language(language)
+
+    def use_k(self, k: int) -> None:
+        """The inner retriever is first asked for one more, to see whether a tie goes on."""
+        self.inner.use_k(k + 1 if self.inner.capabilities.has_scores else k)
+
+    def search(self, query: Query, k: int) -> Ranking:
+        """At most ``k`` units, best first, ties by unit id; ``stages`` are summed over all inner
+        calls.
+
+        Raises:
+            ContractError: ``k`` below 1, no index yet, or the inner ranking breaks the contract.
+        """
+        require_k(k)
+        has_scores = self.inner.capabilities.has_scores
+        stages: dict[str, int] = {}
+        # One more than k shows in the first call whether a tie goes on behind the cut.
+        depth = k + 1 if has_scores else k
+        while True:
+            raw = self.inner.search(query, depth)
+            hits = checked_ranking(raw, depth, has_scores=has_scores)
+            for stage, nanoseconds in hits.stages.items():
+                stages[stage] = stages.get(stage, 0) + nanoseconds
+            units = collapse(hits, self.unit_of, k)
+            if len(hits) < depth or (len(units) == k and not _tie_goes_on(hits, units)):
+                return replace(units, stages=stages)
+            depth *= 2
+
+    def describe(self) -> Mapping[str, Any]:
+        """Those of the inner retriever."""
+        return self.inner.describe()
+
+    def health_facts(self, queries: Sequence[Query]) -> Sequence[str]:
+        """Those of the inner retriever."""
+        return self.inner.health_facts(queries)
+
+    def health(self, queries: Sequence[Query]) -> Sequence[str]:
+        """Those of the inner retriever."""
+        return self.inner.health(queries)
+
+    def disk_bytes(self) -> int | None:
+        """Those of the inner retriever."""
+        return self.inner.disk_bytes()
+
+    def save(self, folder: Path) -> None:
+        """Passed on."""
+        self.inner.save(folder)
+
+    def load(self, folder: Path) -> None:
+        """Passed on."""
+        self.inner.load(folder)
+
+    def close(self) -> None:
+        """Passed on."""
+        self.inner.close()
+
+
+def _tie_goes_on(hits: Ranking, units: Ranking) -> bool:
+    if hits.scores is None or units.scores is None:
+        return False
+    return bool(hits.scores[-1] >= units.scores[-1])

@@ -1,0 +1,27 @@
+"""Datasets: documents, queries and judgements, checked as a whole and streamed from their files.
+
+>>> from retrieval_bench.data import load_dataset
+>>> dataset = load_dataset("path/to/a/beir/folder", split="test")  # doctest: +SKIP
+
+Layers, lowest first: ``faults`` (one report), ``files`` (lines, JSON, tables), ``source`` (what a
+format gives), ``records`` and ``qrels``, the formats ``beir``, ``trec``, ``plain``, ``scienceqa``
+and ``squad``, then ``build`` (the checks) and ``catalog`` (names, folders, splits).
+"""
+
+from retrieval_bench.data.build import build_dataset
+from retrieval_bench.data.catalog import dataset_name, dataset_names, found_at, load_dataset, pinned
+from retrieval_bench.data.config import DatasetConfig
+from retrieval_bench.data.fingerprint import dataset_fingerprint
+from retrieval_bench.data.qrels import read_qrels
+
+__all__ = [
+    "DatasetConfig",
+    "build_dataset",
+    "dataset_fingerprint",
+    "dataset_name",
+    "dataset_names",
+    "found_at",
+    "load_dataset",
+    "pinned",
+    "read_qrels",
+]

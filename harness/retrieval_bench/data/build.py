@@ -1,0 +1,220 @@
+"""From a source to a checked dataset: one walk over everything, all faults in one error."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, TypeVar
+
+from retrieval_bench.core.types import Dataset, Document, Documents, Qrels, Query
+from retrieval_bench.data import fingerprint
+from retrieval_bench.data.corpus import FileCorpus, changed
+from retrieval_bench.data.faults import Faults, Place, reporting, shown
+from retrieval_bench.data.files import stamp
+from retrieval_bench.data.qrels import collect
+from retrieval_bench.data.source import Judgement, Located, Source, Stream, take_grade, take_id
+
+Record = TypeVar("Record", Document, Query)
+
+_FLAGS = ("answerable", "is_impossible")
+
+
+@dataclass(slots=True)
+class _Scanned:
+    """What one walk over the corpus leaves behind."""
+
+    digests: fingerprint.Sum = field(default_factory=fingerprint.Sum)
+    places: dict[str, Place] = field(default_factory=dict)
+    unit_of: dict[str, str] = field(default_factory=dict)
+
+    def judged_ids(self, unit_key: str | None) -> Collection[str]:
+        return self.places if unit_key is None else set(self.unit_of.values())
+
+
+def build_dataset(
+    name: str,
+    documents: Documents | None,
+    queries: Iterable[Query],
+    qrels: Qrels,
+    *,
+    split: str = "test",
+    language: str | None = None,
+    unit_key: str | None = None,
+) -> Dataset:
+    """A checked dataset from records in memory; for notebooks and dataset plug-ins.
+
+    Raises:
+        DataError: all faults at once, as for a dataset from files.
+    """
+    source = Source(
+        None if documents is None else Stream("documents", partial(_held_documents, documents)),
+        Stream("queries", partial(_held_queries, queries)),
+        Stream("judgements", partial(_held_judgements, qrels)),
+    )
+    with reporting(f"dataset {name!r}", "in memory") as faults:
+        built = assemble(
+            source, faults, name=name, split=split, language=language, unit_key=unit_key
+        )
+    return replace(built, documents=documents)
+
+
+def assemble(
+    source: Source,
+    faults: Faults,
+    *,
+    name: str,
+    split: str,
+    language: str | None,
+    unit_key: str | None,
+) -> Dataset:
+    """The dataset that ``source`` holds; usable only when ``faults`` has none afterwards."""
+    corpus = source.documents
+    before = stamp(corpus.path) if corpus and corpus.path else None
+    scanned = _scan_documents(corpus, faults, unit_key) if corpus else None
+    queries = _scan_queries(source.queries, faults)
+    qrels: dict[str, dict[str, int]] = {}
+    if source.judgements is None:
+        faults.note("no judgements are there: nothing can be evaluated")
+    else:
+        known = None if scanned is None else scanned.judged_ids(unit_key)
+        qrels = _scan_judgements(source.judgements, faults, queries, known)
+    documents: Documents | None = None
+    if corpus and scanned:
+        if corpus.path and stamp(corpus.path) != before:
+            raise changed(corpus.label)
+        documents = FileCorpus(corpus, scanned.digests.count, before)
+    return Dataset(
+        name=name,
+        documents=documents,
+        queries=tuple(queries.values()),
+        qrels=qrels,
+        split=split,
+        language=language,
+        fingerprint=fingerprint.combined(
+            scanned.digests if scanned else None, queries.values(), qrels
+        ),
+        unit_key=unit_key,
+        unit_of=scanned.unit_of if scanned else {},
+        warnings=faults.warnings(),
+    )
+
+
+def _scan_documents(stream: Stream[Document], faults: Faults, unit_key: str | None) -> _Scanned:
+    report = faults.of(stream.label)
+    scanned = _Scanned()
+    places = scanned.places
+    for place, document in stream.read(faults):
+        if document.id in places:
+            first = report.at(places[document.id])
+            report.error(place, f"document id {shown(document.id)} again, first at {first}")
+            continue
+        places[document.id] = place
+        if not document.text.strip():
+            report.warn("documents with an empty text", place, shown(document.id))
+        unit: str | None = None
+        if unit_key is not None:
+            unit = take_id(document.metadata, unit_key, place, report)
+            if unit is None:
+                continue
+            scanned.unit_of[document.id] = unit
+        scanned.digests.add(fingerprint.document_digest(document, unit))
+    if not places and not report.count:
+        report.error(None, "no documents", "at least one; leave the file out for no corpus")
+    return scanned
+
+
+def _scan_queries(stream: Stream[Query], faults: Faults) -> dict[str, Query]:
+    report = faults.of(stream.label)
+    queries: dict[str, Query] = {}
+    places: dict[str, Place] = {}
+    for place, query in stream.read(faults):
+        if query.id in queries:
+            first = report.at(places[query.id])
+            report.error(place, f"query id {shown(query.id)} again, first at {first}")
+            continue
+        if not query.text.strip():
+            report.error(place, f"query {shown(query.id)} has an empty text", "a text to search")
+        for flag in _FLAGS:
+            if not isinstance(query.metadata.get(flag, True), bool):
+                found = f"{flag} is {shown(query.metadata[flag])}"
+                report.error(place, found, "true or false")
+        queries[query.id], places[query.id] = query, place
+    if not queries and not report.count:
+        report.error(None, "no queries", "at least one")
+    return queries
+
+
+def _scan_judgements(
+    stream: Stream[Judgement],
+    faults: Faults,
+    queries: Mapping[str, Query],
+    known: Collection[str] | None,
+) -> dict[str, dict[str, int]]:
+    report = faults.of(stream.label)
+    qrels, places = collect(stream, faults)
+    dangling = 0
+    for (query_id, doc_id), place in places.items():
+        query = queries.get(query_id)
+        # Without any query that fault is told already, and each line here would repeat it.
+        if query is None and queries:
+            report.error(place, f"query {shown(query_id)} is not among the queries")
+        if query is not None and not query.answerable and qrels[query_id][doc_id] >= 1:
+            found = f"query {shown(query_id)} is flagged unanswerable, but {shown(doc_id)} is"
+            report.error(place, f"{found} relevant", "grade 0, or a query without the flag")
+        if known is not None and doc_id not in known:
+            dangling += 1
+            kind = "judgements on documents that are not in the corpus"
+            report.warn(kind, place, shown(doc_id))
+    if not places and not report.count:
+        report.error(None, "no judgements in this split", "at least one")
+    if known and dangling and dangling == len(places):
+        example = shown(next(iter(known)))
+        report.error(None, "not one judged document is in the corpus", f"ids such as {example}")
+    return qrels
+
+
+def _held_documents(documents: Documents, faults: Faults) -> Located[Document]:
+    return _typed("documents", documents, Document, ("title", "text"), faults)
+
+
+def _held_queries(queries: Iterable[Query], faults: Faults) -> Located[Query]:
+    return _typed("queries", queries, Query, ("text",), faults)
+
+
+def _typed(
+    label: str,
+    items: Iterable[Any],
+    kind: type[Record],
+    texts: tuple[str, ...],
+    faults: Faults,
+) -> Located[Record]:
+    """Items of the right type with an id and texts that are text; type hints of callers are not
+    enough, the items come from plug-ins."""
+    report = faults.of(label)
+    for position, item in enumerate(items):
+        place = f"item {position}"
+        if not isinstance(item, kind):
+            report.error(place, shown(item), f"retrieval_bench.core.types.{kind.__name__}")
+            continue
+        wrong = [name for name in ("id", *texts) if not isinstance(getattr(item, name), str)]
+        for name in wrong:
+            report.error(place, f"{name} is {shown(getattr(item, name))}", "text")
+        if not wrong and take_id({"id": item.id}, "id", place, report) is not None:
+            yield place, item
+
+
+def _held_judgements(qrels: Any, faults: Faults) -> Located[Judgement]:
+    report = faults.of("judgements")
+    pairs = qrels.items() if isinstance(qrels, Mapping) else [("", qrels)]
+    for query_id, grades in pairs:
+        place = f"query {shown(query_id)}"
+        if not isinstance(grades, Mapping):
+            report.error(place, shown(grades), "query id -> document id -> grade")
+            continue
+        for doc_id, given in grades.items():
+            grade = take_grade({"grade": given}, "grade", place, report)
+            if not isinstance(query_id, str) or not isinstance(doc_id, str):
+                report.error(place, f"ids {shown(query_id)} and {shown(doc_id)}", "text")
+            elif grade is not None:
+                yield place, Judgement(query_id, doc_id, grade)

@@ -1,0 +1,247 @@
+"""From a name or a folder to a dataset: where it lies, which layout it has, which splits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from retrieval_bench.core import plugins
+from retrieval_bench.core.config import config_folders
+from retrieval_bench.core.errors import ConfigError, PluginError, near_names
+from retrieval_bench.core.foreign import foreign_code, message_of
+from retrieval_bench.core.types import Dataset
+from retrieval_bench.data.build import assemble, build_dataset
+from retrieval_bench.data.config import (
+    CONFIG_NAME,
+    Columns,
+    DatasetConfig,
+    Format,
+    SplitFiles,
+    read_dataset_config,
+)
+from retrieval_bench.data.faults import Faults, reporting
+from retrieval_bench.data.formats import beir, halubench, plain, scienceqa, squad, trec
+from retrieval_bench.data.formats.irds import PREFIX, is_irds, load_irds
+from retrieval_bench.data.source import Files, Found, Source
+
+
+class _FormatModule(Protocol):
+    """What a module must have to be a format."""
+
+    @property
+    def LAYOUT(self) -> str: ...  # noqa: N802
+
+    @property
+    def NEEDS(self) -> tuple[str, ...]: ...  # noqa: N802
+
+    def find(self, folder: Path) -> Found | None: ...
+
+    def open_source(self, files: Files, columns: Columns, faults: Faults) -> Source: ...
+
+
+_FORMATS: Mapping[Format, _FormatModule] = {
+    "beir": beir,
+    "scienceqa": scienceqa,
+    "squad": squad,
+    "halubench": halubench,
+    "trec": trec,
+    "plain": plain,
+}
+
+_SHOWN_FILES = 12
+
+
+def dataset_names() -> list[str]:
+    """Names that :func:`load_dataset` takes, without the paths: sorted, nothing is loaded."""
+    return sorted({*_catalog_folders(), *plugins.names("dataset")})
+
+
+def load_dataset(name_or_path: str | Path, split: str = "test") -> Dataset:
+    """The dataset that a name or a path stands for, checked as a whole.
+
+    A name is a folder ``configs/datasets/NAME`` with a ``dataset.yaml`` (the user's own first),
+    or what a plug-in registered; ``module:function`` is called with the split. A path is a folder
+    with a ``dataset.yaml``, or one whose layout is recognised. A name wins over a folder of that
+    name; ``./NAME`` is the folder. ``ir_datasets:NAME`` is what :mod:`.formats.irds` has of it
+    on this machine; nothing is downloaded.
+
+    The corpus is not held in memory: ``documents`` reads its file on each walk.
+
+    Raises:
+        ConfigError: no such dataset or split (close names are offered), unknown layout, faults in
+            ``dataset.yaml``.
+        DataError: all faults of the files in one message, with file and line.
+        PluginError: a plug-in that cannot be loaded or gives something else.
+    """
+    text = str(name_or_path)
+    is_name = isinstance(name_or_path, str)
+    if is_irds(name_or_path):
+        return load_irds(text, split)
+    if is_name and text in (folders := _catalog_folders()):
+        return _from_folder(folders[text], split)
+    if is_name and text in plugins.names("dataset"):
+        return _from_plugin(text, split)
+    path = Path(text).expanduser().absolute()
+    try:
+        if text and path.is_dir():
+            return _from_folder(path, split)
+        if path.name == CONFIG_NAME and path.is_file():
+            return _from_folder(path.parent, split)
+        exists = path.exists()
+    except OSError as problem:
+        raise ConfigError(f"dataset {text!r}: {problem.strerror}", where=str(path)) from None
+    if is_name and ":" in text and not exists:
+        return _from_plugin(text, split)
+    raise ConfigError(
+        f"dataset {text!r} is " + ("a file" if exists else "neither a known name nor a folder"),
+        where=f"names: configs/datasets and plug-ins; folder: {path}",
+        accepted=f"a name ({near_names(text, dataset_names())}), a path to a folder, or "
+        f"{PREFIX}NAME",
+        fix="correct the name or the path",
+    )
+
+
+def found_at(name_or_path: str | Path) -> str:
+    """What :func:`load_dataset` finds the same dataset by from any working folder: a known name
+    and ``module:function`` as they are, a path made absolute. Nothing is loaded or checked."""
+    text = str(name_or_path)
+    if is_irds(name_or_path) or (isinstance(name_or_path, str) and text in dataset_names()):
+        return text
+    path = Path(text).expanduser().absolute()
+    return text if ":" in text and not path.exists() else str(path)
+
+
+def dataset_name(name_or_path: str | Path) -> str:
+    """The name of the dataset that :func:`load_dataset` finds, without loading it; what was given
+    where there is no such folder, or its ``dataset.yaml`` has faults."""
+    folder = Path(found_at(name_or_path))
+    folder = folder.parent if folder.name == CONFIG_NAME else folder
+    if not folder.is_absolute() or not folder.is_dir():
+        return str(name_or_path)
+    try:
+        return _name(_described(folder)[0], folder)
+    except ConfigError:
+        return str(name_or_path)
+
+
+def pinned(name_or_path: str | Path) -> str:
+    """As :func:`found_at`, and a name of ``configs/datasets`` as the folder that it means here:
+    another process that stands elsewhere, with other configs, loads the same data."""
+    folder = _catalog_folders().get(str(name_or_path))
+    return found_at(name_or_path) if folder is None else str(folder.absolute())
+
+
+def _catalog_folders() -> dict[str, Path]:
+    folders: dict[str, Path] = {}
+    for catalog in config_folders("datasets"):
+        for folder in sorted(catalog.iterdir()):
+            if (folder / CONFIG_NAME).is_file():
+                folders.setdefault(folder.name, folder)
+    return folders
+
+
+def _from_plugin(target: str, split: str) -> Dataset:
+    """What the function of a plug-in gives, checked and with a fingerprint of our own."""
+    function = plugins.resolve("dataset", target)
+    if not callable(function):
+        raise PluginError(f"dataset {target!r} is no function", accepted="a function of the split")
+
+    def failed(problem: BaseException) -> PluginError:
+        return PluginError(
+            f"dataset {target!r} failed with {message_of(problem)}",
+            accepted="a function called as function(split) that gives a Dataset",
+        )
+
+    with foreign_code(failed):
+        made = function(split)
+    if not isinstance(made, Dataset):
+        raise PluginError(
+            f"dataset {target!r} gave {type(made).__name__}",
+            accepted="a retrieval_bench.core.types.Dataset",
+            fix="let the function return retrieval_bench.data.build_dataset(...)",
+        )
+    if made.split != split:
+        raise PluginError(f"dataset {target!r} gave split {made.split!r} when asked for {split!r}")
+    return build_dataset(
+        made.name,
+        made.documents,
+        made.queries,
+        made.qrels,
+        split=split,
+        language=made.language,
+        unit_key=made.unit_key,
+    )
+
+
+def _from_folder(folder: Path, split: str) -> Dataset:
+    config, found = _described(folder)
+    name = _name(config, folder)
+    splits = dict(config.splits) or {
+        key: SplitFiles(judgements=file) for key, file in found.splits.items()
+    }
+    if split not in splits:
+        raise ConfigError(
+            f"dataset {name!r} has no split {split!r}",
+            where=str(folder),
+            accepted=near_names(split, splits),
+            fix="choose one of them with --split"
+            if splits
+            else f"add the judgements ({_FORMATS[config.format].LAYOUT})",
+        )
+    files = _files(folder, config, found, splits[split], split)
+    with reporting(f"dataset {name!r}, split {split!r},", folder) as faults:
+        return assemble(
+            _FORMATS[config.format].open_source(files, config.columns, faults),
+            faults,
+            name=name,
+            split=split,
+            language=config.language,
+            unit_key=config.unit_key,
+        )
+
+
+def _name(config: DatasetConfig, folder: Path) -> str:
+    return config.name or folder.resolve().name
+
+
+def _described(folder: Path) -> tuple[DatasetConfig, Found]:
+    path = folder / CONFIG_NAME
+    if path.is_file():
+        config = read_dataset_config(path)
+        return config, _FORMATS[config.format].find(folder) or Found()
+    for format_name, module in _FORMATS.items():
+        found = module.find(folder)
+        if found is not None:
+            return DatasetConfig(format=format_name), found
+    names = sorted(entry.name + "/" * entry.is_dir() for entry in folder.iterdir())
+    listed = ", ".join(names[:_SHOWN_FILES]) or "nothing"
+    more = f" and {len(names) - _SHOWN_FILES} more" if len(names) > _SHOWN_FILES else ""
+    raise ConfigError(
+        f"no layout of a dataset recognised; found {listed}{more}",
+        where=str(folder),
+        accepted="; ".join([f"a {CONFIG_NAME}", *(m.LAYOUT for m in _FORMATS.values())]),
+        fix=f"add a {CONFIG_NAME} that names format, files and splits",
+    )
+
+
+def _files(
+    folder: Path, config: DatasetConfig, found: Found, chosen: SplitFiles, split: str
+) -> Files:
+    def resolved(part: str) -> Path | None:
+        name = getattr(found, part, None)
+        for given in (config.files, chosen):
+            if part in given.model_fields_set:
+                name = getattr(given, part)
+        return None if name is None else folder / Path(name).expanduser()
+
+    files = Files(resolved("documents"), resolved("queries"), resolved("judgements"))
+    missing = [part for part in _FORMATS[config.format].NEEDS if getattr(files, part) is None]
+    if missing:
+        raise ConfigError(
+            f"no file of {' and no file of '.join(missing)} named for split {split!r}",
+            where=str(folder / CONFIG_NAME),
+            accepted=_FORMATS[config.format].LAYOUT,
+            fix="name it: files: {queries: FILE}, splits: {" + split + ": FILE}",
+        )
+    return files

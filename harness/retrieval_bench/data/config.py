@@ -1,0 +1,121 @@
+"""``dataset.yaml``: what a dataset folder says about itself. An unknown key is an error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from retrieval_bench.core import secrets
+from retrieval_bench.core.config import read_yaml, validate
+
+CONFIG_NAME = "dataset.yaml"
+
+Format = Literal["beir", "trec", "plain", "scienceqa", "squad", "halubench"]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
+
+
+class DocumentColumns(_Strict):
+    """Keys or columns of a document; every other one becomes metadata."""
+
+    id: str = "id"
+    text: str = "text"
+    title: str = "title"
+
+
+class QueryColumns(_Strict):
+    """Keys or columns of a query; every other one becomes metadata."""
+
+    id: str = "id"
+    text: str = "text"
+    answerable: str = "answerable"
+
+
+class JudgementColumns(_Strict):
+    """Keys or columns of a judgement; without ``grade`` every judgement has grade 1."""
+
+    query: str = "query_id"
+    document: str = "doc_id"
+    grade: str | None = "grade"
+
+
+class Columns(_Strict):
+    """Names of columns, for the formats whose files do not fix them."""
+
+    documents: DocumentColumns = DocumentColumns()
+    queries: QueryColumns = QueryColumns()
+    judgements: JudgementColumns = JudgementColumns()
+
+
+class FileNames(_Strict):
+    """Paths from the dataset folder, or absolute ones; ``documents: null`` says "no corpus"."""
+
+    documents: str | None = None
+    queries: str | None = None
+
+
+class SplitFiles(FileNames):
+    """The judgements of one split, and its own documents or queries where it has any."""
+
+    judgements: str | None = None
+
+
+class DatasetConfig(_Strict):
+    """The content of ``dataset.yaml``.
+
+    Attributes:
+        name: the folder's name when left out.
+        files: documents and queries of all splits; a format knows its usual names.
+        splits: name of a split -> its file of judgements, or a mapping that also names the
+            documents or queries of that split only.
+        unit_key: metadata key of a document that names the unit which judgements are on.
+    """
+
+    format: Format
+    name: str = ""
+    description: str = ""
+    language: str | None = Field(default=None, pattern="^[a-z]{2,3}$")
+    licence: str = ""
+    source: str = ""
+    version: str = ""
+    files: FileNames = FileNames()
+    splits: dict[str, SplitFiles] = {}
+    columns: Columns = Columns()
+    unit_key: str | None = None
+
+    @field_validator("language", mode="before")
+    @classmethod
+    def _quoted(cls, given: Any) -> Any:
+        if given is False:
+            raise ValueError("YAML reads `no` as false; for Norwegian write language: 'no'")
+        return given
+
+    @field_validator("splits", mode="before")
+    @classmethod
+    def _short_splits(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        return {
+            split: {"judgements": files} if isinstance(files, str) else files
+            for split, files in value.items()
+        }
+
+    @model_validator(mode="after")
+    def _columns_are_used(self) -> DatasetConfig:
+        if "columns" in self.model_fields_set and self.format not in ("plain", "trec"):
+            raise ValueError(f"`columns` has no meaning for format {self.format}")
+        return self
+
+
+def read_dataset_config(path: Path) -> DatasetConfig:
+    """The config in a ``dataset.yaml``, with ``${NAME}`` filled from the environment.
+
+    Raises:
+        ConfigError: unreadable, or all faults of its keys and values at once.
+    """
+    content = secrets.expand(read_yaml(path), str(path))
+    return validate(DatasetConfig, content, where=str(path))

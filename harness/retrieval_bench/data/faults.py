@@ -1,0 +1,130 @@
+"""All faults of a dataset, collected while it is read and told in one message.
+
+Readers never stop at the first fault: they report it here and go on. Each file keeps its first
+faults as text and the exact count of the rest, so that a corpus with a million broken lines is
+told in a page and hides no fault of another file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from retrieval_bench.core import secrets
+from retrieval_bench.core.errors import DataError
+
+LISTED = 50
+"""Faults of one file that are listed; the rest is counted."""
+
+EXAMPLES = 3
+"""Places that a warning names; the rest is counted."""
+
+_WIDTH = 60
+
+Place = int | str | None
+"""Where in a file: a line number from 1, a path such as ``data[3].title``, None for the whole."""
+
+
+def shown(value: Any) -> str:
+    """``value`` quoted for a message, cut to a readable length."""
+    text = repr(value)
+    return text if len(text) <= _WIDTH else f"{text[:_WIDTH]}... ({len(text):,} characters)"
+
+
+class FileFaults:
+    """Faults of one file, or of one named part of a dataset that lies in memory."""
+
+    def __init__(self, label: str, owner: Faults) -> None:
+        self.label = label
+        self.count = 0
+        self.listed: list[str] = []
+        self._owner = owner
+
+    def error(self, place: Place, found: str, accepted: str = "") -> None:
+        """Report what prevents a run: where, what was found, what is accepted."""
+        text = f"{self.at(place)}: {found}"
+        if accepted:
+            text += f"; accepted: {accepted}"
+        if text in self.listed:  # a file that is read twice tells its fault once
+            return
+        self.count += 1
+        if len(self.listed) < LISTED:
+            self.listed.append(text)
+
+    def warn(self, kind: str, place: Place, detail: str = "") -> None:
+        """Count what does not prevent a run, under ``kind``, a plural such as "empty texts"."""
+        self._owner.count_warning(kind, self.at(place) + (f" {detail}" if detail else ""))
+
+    def at(self, place: Place) -> str:
+        """``place`` with the name of the file."""
+        if place is None:
+            return self.label
+        return f"{self.label}:{place}" if isinstance(place, int) else f"{self.label}: {place}"
+
+
+class Faults:
+    """Faults and warnings of one dataset."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, FileFaults] = {}
+        self._warned: dict[str, list[str]] = {}
+        self._warning_counts: dict[str, int] = {}
+        self._notes: list[str] = []
+
+    def of(self, path: Path | str) -> FileFaults:
+        """Where the faults of ``path`` are reported."""
+        label = str(path)
+        return self._files.setdefault(label, FileFaults(label, self))
+
+    def note(self, warning: str) -> None:
+        """A warning about the dataset as a whole."""
+        self._notes.append(warning)
+
+    def count_warning(self, kind: str, example: str) -> None:
+        """One more warning of ``kind``; the first few examples are kept."""
+        self._warning_counts[kind] = self._warning_counts.get(kind, 0) + 1
+        examples = self._warned.setdefault(kind, [])
+        if len(examples) < EXAMPLES:
+            examples.append(example)
+
+    @property
+    def count(self) -> int:
+        """The exact number of faults."""
+        return sum(file.count for file in self._files.values())
+
+    def warnings(self) -> tuple[str, ...]:
+        """One sentence for each kind of warning, with its count and first examples."""
+        counted = [
+            f"{kind}: {count:,} ({', '.join(self._warned[kind])}"
+            f"{', ...' if count > len(self._warned[kind]) else ''})"
+            for kind, count in self._warning_counts.items()
+        ]
+        return tuple(secrets.redact(text) for text in [*self._notes, *counted])
+
+    def raise_if_any(self, what: str, where: Path | str) -> None:
+        """Raise one :class:`DataError` with all faults, if there are any."""
+        faulty = [file for file in self._files.values() if file.count]
+        if not faulty:
+            return
+        told: list[str] = []
+        for file in faulty:
+            told += file.listed
+            if file.count > len(file.listed):
+                told.append(f"... and {file.count - len(file.listed):,} more in {file.label}")
+        number = f"{self.count:,} fault" + ("" if self.count == 1 else "s")
+        raise DataError(
+            f"{what} has {number}",
+            where=secrets.redact(str(where)),
+            fix="correct the lines named below" if self.count > 1 else "correct it",
+            faults=[secrets.redact(text) for text in told],
+        )
+
+
+@contextmanager
+def reporting(what: str, where: Path | str) -> Iterator[Faults]:
+    """Collect the faults of a block; at its end they are raised, all in one error."""
+    faults = Faults()
+    yield faults
+    faults.raise_if_any(what, where)

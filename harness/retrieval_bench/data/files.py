@@ -1,0 +1,250 @@
+"""Text files as numbered lines, JSON values and table rows; plain or gzipped (``.gz``).
+
+Everything is UTF-8; a byte order mark, Windows line ends and blank lines are tolerated. Whatever
+cannot be read is reported with its line, and reading goes on with the next line.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, NoReturn
+
+from retrieval_bench.data.faults import Faults, shown
+
+_BOM = "\ufeff"
+_GZIP_MAGIC = b"\x1f\x8b"
+_LONGEST_FIELD = 2**31 - 1
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+Stamp = tuple[int, int] | None
+"""Size and modification time of a file; None when there is no such file."""
+
+
+def stamp(path: Path) -> Stamp:
+    """What tells that a file was changed since it was read."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns
+
+
+def existing(folder: Path, *names: str) -> str | None:
+    """The first of ``names``, each also tried with ``.gz``, that is a file in ``folder``."""
+    candidates = (f"{name}{end}" for name in names for end in ("", ".gz"))
+    return next((name for name in candidates if (folder / name).is_file()), None)
+
+
+def kind_of(path: Path) -> str:
+    """The suffix that tells the format, without the ``.gz``: ``.jsonl`` of ``x.jsonl.gz``."""
+    name = path.name.lower().removesuffix(".gz")
+    return Path(name).suffix
+
+
+def lines(path: Path, faults: Faults) -> Iterator[tuple[int, str]]:
+    """Line numbers from 1 and lines without their ends, blank lines included."""
+    report = faults.of(path)
+    number = 0
+    try:
+        with _open(path) as stream:
+            for raw in stream:
+                number += 1
+                if number == 1 and (complaint := _foreign(raw)):
+                    report.error(None, complaint, "UTF-8 text, gzipped only when named .gz")
+                    return
+                try:
+                    text = raw.decode("utf-8")
+                except UnicodeDecodeError as problem:
+                    report.error(number, _broken(raw, problem), "UTF-8 text")
+                    continue
+                yield number, (text.removeprefix(_BOM) if number == 1 else text).rstrip("\r\n")
+    except (OSError, EOFError, zlib.error) as problem:
+        report.error(number or None, _unreadable(problem))
+
+
+def first_line(path: Path) -> str:
+    """The first line that is not blank, without its end, undecodable bytes replaced; empty when
+    there is none."""
+    try:
+        with _open(path) as stream:
+            for raw in stream:
+                text = raw.decode("utf-8", "replace").removeprefix(_BOM).rstrip("\r\n")
+                if text and not text.isspace():
+                    return text
+    except (OSError, EOFError, zlib.error):
+        pass
+    return ""
+
+
+def head(path: Path, size: int) -> bytes:
+    """The first ``size`` bytes of the content, fewer or none when it cannot be read."""
+    try:
+        with _open(path) as stream:
+            return stream.read(size)
+    except (OSError, EOFError, zlib.error):
+        return b""
+
+
+def json_lines(path: Path, faults: Faults) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Line numbers and objects of a file of JSON lines."""
+    report = faults.of(path)
+    for number, text in lines(path, faults):
+        if not text or text.isspace():
+            continue
+        try:
+            value = parse_json(text)
+        except ValueError as problem:
+            found = f"no JSON: {_json_problem(problem)}, in {shown(text)}"
+            report.error(number, found, "one JSON object a line")
+            continue
+        if not isinstance(value, dict):
+            report.error(number, f"{shown(value)}", "one JSON object a line")
+            continue
+        yield number, value
+
+
+def json_file(path: Path, faults: Faults) -> Any:
+    """The JSON value that a whole file holds, None after a fault."""
+    report = faults.of(path)
+    try:
+        with _open(path) as stream:
+            raw = stream.read()
+    except (OSError, EOFError, zlib.error) as problem:
+        report.error(None, _unreadable(problem))
+        return None
+    complaint = _foreign(raw)
+    if complaint:
+        report.error(None, complaint, "UTF-8 text, gzipped only when named .gz")
+        return None
+    try:
+        text = raw.decode("utf-8").removeprefix(_BOM)
+    except UnicodeDecodeError as problem:
+        line = raw.count(b"\n", 0, problem.start) + 1
+        report.error(line, _broken(raw, problem), "UTF-8 text")
+        return None
+    try:
+        return parse_json(text)
+    except json.JSONDecodeError as problem:
+        report.error(problem.lineno, f"no JSON: {_json_problem(problem)}", "one JSON value")
+    except ValueError as problem:
+        report.error(None, f"no JSON: {_json_problem(problem)}", "one JSON value")
+    return None
+
+
+def parse_json(text: str) -> Any:
+    """A JSON value; stricter than :func:`json.loads`.
+
+    Raises:
+        ValueError: no JSON, a key given twice in one object (of which the library silently keeps
+            the last), NaN or infinity, nesting without end, or half of a surrogate pair, which is
+            no text and could not be written again.
+    """
+    try:
+        value = _DECODER.decode(text)
+        if "\\u" in text and _SURROGATE.search(text):
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    except UnicodeEncodeError:
+        raise ValueError("half of a surrogate pair (\\ud800 to \\udfff)") from None
+    return value
+
+
+def table(path: Path, faults: Faults) -> Iterator[tuple[int, list[str]]]:
+    """Line numbers and cells of the rows of a table, the header first.
+
+    ``.csv``: commas, cells in double quotes may hold commas and line breaks (RFC 4180).
+    Everything else: tabs, quotes have no meaning, so that a cell holds neither tab nor line break.
+    """
+    if kind_of(path) == ".csv":
+        yield from _csv(path, faults)
+        return
+    for number, text in lines(path, faults):
+        if text and not text.isspace():
+            yield number, text.split("\t")
+
+
+def _csv(path: Path, faults: Faults) -> Iterator[tuple[int, list[str]]]:
+    # The library's limit of 128 KiB for a cell is one setting for the whole process.
+    csv.field_size_limit(_LONGEST_FIELD)
+    taken: list[int] = []
+
+    def feed() -> Iterator[str]:
+        for number, text in lines(path, faults):
+            taken.append(number)
+            yield text + "\n"
+
+    reader = csv.reader(feed(), strict=True)
+    while True:
+        taken.clear()
+        try:
+            row = next(reader, None)
+        except csv.Error as problem:
+            accepted = 'cells in "...", a quote inside doubled'
+            faults.of(path).error(taken[0] if taken else None, f"no CSV: {problem}", accepted)
+            continue
+        if row is None:
+            return
+        if row:
+            yield taken[0], row
+
+
+def _open(path: Path) -> IO[bytes]:
+    if path.name.lower().endswith(".gz"):
+        return io.BufferedReader(gzip.open(path, "rb"))
+    return path.open("rb")
+
+
+def _unreadable(problem: Exception) -> str:
+    if isinstance(problem, FileNotFoundError):
+        return "no such file"
+    if isinstance(problem, gzip.BadGzipFile | EOFError | zlib.error):
+        return f"damaged gzip data: {problem}"
+    reason = problem.strerror if isinstance(problem, OSError) else None
+    return f"cannot be read: {reason or problem}"
+
+
+def _foreign(start: bytes) -> str:
+    if start.startswith(_GZIP_MAGIC):
+        return "gzip data in a file that is not named .gz"
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "UTF-16 text"
+    return ""
+
+
+def _broken(raw: bytes, problem: UnicodeDecodeError) -> str:
+    around = raw[max(0, problem.start - 15) : problem.start + 15]
+    column = problem.start - (raw.rfind(b"\n", 0, problem.start) + 1)
+    return f"byte 0x{raw[problem.start]:02x} after {column:,} bytes is no UTF-8, near {around!r}"
+
+
+def _json_problem(problem: ValueError) -> str:
+    if isinstance(problem, json.JSONDecodeError):
+        return f"{problem.msg} (column {problem.colno:,})"
+    return str(problem)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise ValueError(f"key {shown(key)} given twice in one object")
+            seen.add(key)
+    return mapping
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON value")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse)

@@ -1,0 +1,88 @@
+"""A hash of what a dataset contains, independent of the order in which it lies in its files.
+
+Each document, query and judgement is hashed on its own, from its fields with their lengths in
+front (so that no text can move from one field to another unnoticed). The 256-bit digests of one
+kind are *added* modulo 2**256. A sum needs no order and no memory: sorting the digests would keep
+32 bytes for each of ten million documents, and exclusive-or would lose an item that comes twice.
+(Someone who wants to could construct two corpora with one sum; this guards against mistakes.)
+
+What is in it is what can change a result: ids, titles and texts of documents, and their relevance
+unit where judgements are on units; ids, texts, turns and the flag "answerable" of those queries
+that are run; the judgements of the split. Not in it: names, language, queries of other splits, and
+all other metadata, so that a corrected tag or answer does not make old results incomparable. A
+retriever that filters by metadata must therefore treat a change of that metadata as a new dataset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+
+from retrieval_bench.core.types import Dataset, Document, Documents, Qrels, Query
+
+_VERSION = b"1"
+_MODULUS = 1 << 256
+_NO_CORPUS = (1 << 64) - 1
+
+
+class Sum:
+    """Items of one kind, counted and added up in any order."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.total = 0
+
+    def add(self, digest: bytes) -> None:
+        """One more item."""
+        self.count += 1
+        self.total = (self.total + int.from_bytes(digest, "little")) % _MODULUS
+
+
+def document_digest(document: Document, unit: str | None) -> bytes:
+    """32 bytes for one document; ``unit`` is None where judgements are on documents."""
+    fields = [document.id, document.title, document.text]
+    return _digest(b"document", fields if unit is None else [*fields, unit])
+
+
+def combined(documents: Sum | None, queries: Iterable[Query], qrels: Qrels) -> str:
+    """The fingerprint, 32 hexadecimal digits, of documents already added up and the rest."""
+    asked, judged = Sum(), Sum()
+    for query in queries:
+        if query.id in qrels or not query.answerable:
+            turns = [part for m in query.messages for part in (m.role, m.content)]
+            flag = "answerable" if query.answerable else "unanswerable"
+            asked.add(_digest(b"query", [query.id, query.text, flag, *turns]))
+    for query_id, grades in qrels.items():
+        for doc_id, grade in grades.items():
+            judged.add(_digest(b"judgement", [query_id, doc_id, str(grade)]))
+    hashed = blake2b(_VERSION, digest_size=16, person=b"dataset")
+    for part in (documents, asked, judged):
+        count, total = (_NO_CORPUS, 0) if part is None else (part.count, part.total)
+        hashed.update(count.to_bytes(8, "little") + total.to_bytes(32, "little"))
+    return hashed.hexdigest()
+
+
+def dataset_fingerprint(dataset: Dataset) -> str:
+    """The fingerprint of ``dataset``, computed anew: 32 hexadecimal digits, in any order the same.
+
+    Walks the corpus once and keeps nothing of it.
+    """
+    documents = dataset.documents
+    unit_of = dataset.unit_of if dataset.unit_key is not None else None
+    added = None if documents is None else _added(documents, unit_of)
+    return combined(added, dataset.queries, dataset.qrels)
+
+
+def _added(documents: Documents, unit_of: Mapping[str, str] | None) -> Sum:
+    added = Sum()
+    for document in documents:
+        added.add(document_digest(document, unit_of[document.id] if unit_of is not None else None))
+    return added
+
+
+def _digest(kind: bytes, fields: Iterable[str]) -> bytes:
+    parts: list[bytes] = []
+    for text in fields:
+        data = text.encode("utf-8", "surrogatepass")
+        parts += (len(data).to_bytes(8, "little"), data)
+    return blake2b(b"".join(parts), digest_size=32, person=kind).digest()

@@ -1,0 +1,1 @@
+"""The formats of datasets and of run files, a module each."""

@@ -1,0 +1,41 @@
+"""BEIR folders: ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/SPLIT.tsv``, each also ``.gz``.
+
+A document is ``{"_id", "title", "text", "metadata"}``, a query ``{"_id", "text", "metadata"}``;
+title and metadata may be missing, and any other key becomes metadata. Title and text stay apart.
+The queries of all splits share a file: the judgements say which of them belong to a split.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from retrieval_bench.data import qrels, records
+from retrieval_bench.data.config import Columns, DocumentColumns, QueryColumns
+from retrieval_bench.data.faults import Faults
+from retrieval_bench.data.files import existing
+from retrieval_bench.data.source import Files, Found, Source, part
+
+LAYOUT = "BEIR: queries.jsonl, qrels/SPLIT.tsv and, unless the retriever holds it, corpus.jsonl"
+NEEDS = ("queries", "judgements")
+
+
+def find(folder: Path) -> Found | None:
+    """The files of a BEIR folder, None when it is none."""
+    queries = existing(folder, "queries.jsonl")
+    splits: dict[str, str | None] = {}
+    for path in sorted((folder / "qrels").glob("*.tsv*")):
+        name = path.name.removesuffix(".gz")
+        if name.endswith(".tsv") and path.is_file():
+            splits.setdefault(name.removesuffix(".tsv"), f"qrels/{path.name}")
+    if queries is None and not splits:
+        return None
+    return Found(existing(folder, "corpus.jsonl"), queries or "queries.jsonl", splits)
+
+
+def open_source(files: Files, columns: Columns, faults: Faults) -> Source:  # noqa: ARG001
+    """The three streams; nothing is read yet."""
+    return Source(
+        records.documents(files.documents, DocumentColumns(id="_id")) if files.documents else None,
+        records.queries(part(files.queries), QueryColumns(id="_id")),
+        qrels.judgements(part(files.judgements)),
+    )

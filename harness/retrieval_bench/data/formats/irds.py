@@ -1,0 +1,397 @@
+"""``ir_datasets:NAME``: a dataset of the package ir_datasets, from its folder on this machine.
+
+Nothing is downloaded unless that is asked for: without, a missing file is an error that says how
+large it is, where it comes from and what fetches it. The package is an extra, imported here only.
+"""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from retrieval_bench.core.errors import ConfigError, DataError, HarnessError, MissingDependencyError
+from retrieval_bench.core.types import Dataset, Document, Query
+from retrieval_bench.data.build import build_dataset
+
+PREFIX = "ir_datasets:"
+
+_SPLITS = ("train", "dev", "test", "val", "validation", "eval")
+_CATALOG = "https://ir-datasets.com"
+_LANGUAGE = re.compile("[a-z]{2,3}")
+_DEEPEST = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What ir_datasets knows of a dataset, before anything is fetched.
+
+    Attributes:
+        n_documents: and the other counts; None = not known.
+        missing: addresses of the files that are not on this machine, the host that is asked first.
+        by_hand: where files belong that are not on this machine and that nobody may hand on.
+        size_bytes: of the files to fetch, as they come; None = not known.
+        licence: what must be agreed to, word for word; empty = not stated by ir_datasets.
+        page: where the catalogue tells more.
+        folder: where files are kept.
+    """
+
+    name: str
+    split: str
+    n_documents: int | None
+    n_queries: int | None
+    n_judgements: int | None
+    missing: tuple[str, ...]
+    by_hand: tuple[str, ...]
+    size_bytes: int | None
+    licence: str
+    page: str
+    folder: str
+
+    @property
+    def complete(self) -> bool:
+        """Whether all files are on this machine."""
+        return not self.missing and not self.by_hand
+
+    def as_dict(self) -> dict[str, Any]:
+        """The document of ``fetch --format json``, but for ``fetched``."""
+        values = {name: getattr(self, name) for name in Facts.__slots__}
+        return {**values, "missing": list(self.missing), "by_hand": list(self.by_hand)}
+
+
+def is_irds(name: object) -> bool:
+    """Whether a name of a dataset means one of ir_datasets."""
+    return isinstance(name, str) and name.startswith(PREFIX)
+
+
+def load_irds(name: str, split: str, *, download: bool = False) -> Dataset:
+    """The dataset ``ir_datasets:NAME``, checked as a whole.
+
+    Its field ``title`` is the title and ``text`` the text of a document (without such a field, what
+    the package calls its default text); all other fields are metadata. The corpus is not held in
+    memory.
+
+    Args:
+        split: where NAME has no judgements of its own, those of NAME/split.
+        download: fetch files that are missing.
+
+    Raises:
+        MissingDependencyError: without the package.
+        ConfigError: no such dataset or split, or files that are not here.
+        DataError: a file cannot be fetched, or faults of the data.
+    """
+    given, split = _resolved(name, split)
+    with _files(given, split, download=download):
+        qrels: dict[str, dict[str, int]] = {}
+        for judged in given.qrels_iter():
+            grades = qrels.setdefault(str(judged.query_id), {})
+            grade = int(judged.relevance)
+            # Judgements by subtopic name a document several times: its best grade counts.
+            grades[str(judged.doc_id)] = max(grade, grades.get(str(judged.doc_id), grade))
+        queries = [_query(one) for one in given.queries_iter()]
+        language = str(given.docs_lang() or "") if given.has_docs() else ""
+        return build_dataset(
+            given.dataset_id(),
+            _Documents(given) if given.has_docs() else None,
+            queries,
+            qrels,
+            split=split,
+            language=language if _LANGUAGE.fullmatch(language) else None,
+        )
+
+
+def irds_facts(name: str, split: str) -> Facts:
+    """Size, licence and source of a dataset; nothing is fetched.
+
+    Raises:
+        MissingDependencyError: without the package.
+        ConfigError: no such dataset or split.
+    """
+    given, split = _resolved(name, split)
+    return _facts(given, split)
+
+
+class _Documents:
+    """The corpus, read anew on each walk."""
+
+    def __init__(self, given: Any) -> None:
+        self._given = given
+
+    def __iter__(self) -> Iterator[Document]:
+        return map(_document, self._given.docs_iter())
+
+    def __len__(self) -> int:
+        return self._count
+
+    @cached_property
+    def _count(self) -> int:
+        known = self._given.docs_count()
+        return sum(1 for _ in self._given.docs_iter()) if known is None else int(known)
+
+
+def _document(given: Any) -> Document:
+    fields = given._asdict()
+    doc_id = str(fields.pop("doc_id"))
+    title = _text(fields.pop("title", None))
+    text = _text(fields.pop("text")) if "text" in fields else _text(given.default_text())
+    if title and "text" not in given._fields:
+        title = ""  # it is part of the default text
+    return Document(doc_id, text, title, _metadata(fields))
+
+
+def _query(given: Any) -> Query:
+    fields = given._asdict()
+    query_id = str(fields.pop("query_id"))
+    text = _text(fields.pop("text")) if "text" in fields else _text(given.default_text())
+    return Query(query_id, text, metadata=_metadata(fields))
+
+
+def _text(value: Any) -> str:
+    """A field as text; missing values, which data frames write as NaN, are empty."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    return value if isinstance(value, str) else str(value)
+
+
+def _metadata(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of plain values."""
+    return {
+        name: value
+        for name, value in fields.items()
+        if isinstance(value, str | int | bool)
+        or (isinstance(value, float) and math.isfinite(value))
+    }
+
+
+def _resolved(name: str, split: str) -> tuple[Any, str]:
+    """The package's own object, and the split that it holds."""
+    registry = _package().registry
+    wanted = name.removeprefix(PREFIX).strip("/")
+    candidates = [wanted, f"{wanted}/{split}"]
+    last = wanted.rpartition("/")[2]
+    if last in _SPLITS and last != split:
+        if split != "test":  # which is what commands take when nothing is said
+            raise ConfigError(
+                f"split {split!r} of {name!r}, which is its split {last!r}",
+                accepted=f"{PREFIX}{wanted.rpartition('/')[0]} with --split {split}",
+                fix="leave the split out of the name, or out of the options",
+            )
+        candidates, split = [wanted], last
+    found = [registry[one] for one in candidates if _known(registry, one)]
+    if not found:
+        close = difflib.get_close_matches(wanted, list(registry), n=3, cutoff=0.5)
+        near = f"did you mean {' or '.join(PREFIX + one for one in close)}? " if close else ""
+        raise ConfigError(
+            f"ir_datasets has no dataset {wanted!r}",
+            accepted=f"{near}all names: {_CATALOG}",
+            fix="correct the name",
+        )
+    judged = [one for one in found if one.has_qrels() and one.has_queries()]
+    if not judged:
+        parts = sorted(one for one in registry if one.startswith(f"{wanted}/"))[:8]
+        raise ConfigError(
+            f"{PREFIX}{wanted} has no queries with judgements in split {split!r}",
+            accepted=f"a part of it that has, such as {', '.join(parts)}" if parts else "another",
+            fix=f"name one: {PREFIX}NAME; see {_CATALOG}",
+        )
+    return judged[0], split
+
+
+def _known(registry: Any, name: str) -> bool:
+    try:
+        return name in registry and registry[name] is not None
+    except KeyError:
+        return False
+
+
+def _package() -> Any:
+    try:
+        import ir_datasets
+    except ImportError:
+        raise MissingDependencyError(
+            f"a dataset {PREFIX}NAME needs the package ir_datasets, which is not installed",
+            accepted="without it: a folder of your own, see the guide's page on data",
+            fix="pip install 'retrieval-bench[ir-datasets]', or pip install ir_datasets",
+        ) from None
+    return ir_datasets
+
+
+@contextmanager
+def _files(given: Any, split: str, *, download: bool) -> Iterator[None]:
+    """Where files are missing: fetched, or an error with all facts; what the network or the package
+    says becomes an error of this project."""
+    try:
+        if download:
+            yield
+        else:
+            with _no_network():
+                yield
+    except _NotHereError:
+        facts = _facts(given, split)
+        if not facts.missing:
+            raise _by_hand(given, ", ".join(facts.by_hand)) from None
+        raise ConfigError(
+            f"{PREFIX}{facts.name} is not on this machine: {size_text(facts)} to fetch from "
+            f"{', '.join(facts.missing)}; licence: {licence_text(facts)}",
+            where=facts.folder,
+            fix=f"retrieval-bench fetch --dataset {PREFIX}{facts.name} --download",
+        ) from None
+    except HarnessError:
+        raise
+    except FileNotFoundError as problem:
+        raise _by_hand(given, str(problem)) from None
+    except Exception as problem:
+        # Errors of the network are among those of the system, and name their cause last.
+        cause = _cause(problem)
+        what = "fetched" if isinstance(cause, OSError) else "read"
+        why = str(cause).rpartition("Caused by ")[2] or type(cause).__name__
+        raise DataError(
+            f"{PREFIX}{given.dataset_id()} cannot be {what}: {why}",
+            where=", ".join(_facts(given, split).missing) or str(_package().util.home_path()),
+            accepted="a host that can be reached, or the whole files in place",
+            fix="try again later, or get the dataset elsewhere and name its folder: "
+            "--dataset path/to/folder",
+        ) from problem
+
+
+def _cause(problem: Exception) -> Exception:
+    """Where several hosts were asked and all failed, what the first of them said."""
+    match problem.args:
+        case (str(), [(_, Exception()), *_] as failed):
+            said = (one for _, one in failed if not isinstance(one, FileNotFoundError))
+            return next(said, problem)
+    return problem
+
+
+def _by_hand(given: Any, place: str) -> DataError:
+    return DataError(
+        f"{PREFIX}{given.dataset_id()} needs a file that nobody may hand on: {place}",
+        accepted="the file at that place",
+        fix=f"get it as {_page(given)} says",
+    )
+
+
+class _NotHereError(Exception):
+    """A file would have to be fetched."""
+
+
+@contextmanager
+def _no_network() -> Iterator[None]:
+    """While this lasts, a file that is not on this machine is an error instead of a download."""
+    download = _package().util.Download
+    path, stream = download.path, download.stream
+
+    def local_path(self: Any, force: bool = True) -> Any:
+        if force and not _is_here(self):
+            raise _NotHereError
+        return path(self, force)
+
+    def local_stream(self: Any) -> Any:
+        if not _is_here(self):
+            raise _NotHereError
+        return stream(self)
+
+    download.path, download.stream = local_path, local_stream
+    logging.disable(logging.INFO)  # it tells of each file that it opens
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)
+        download.path, download.stream = path, stream
+
+
+def _is_here(download: Any) -> bool:
+    places = [download._path, download._cache_path]
+    places += [getattr(mirror, "_path", None) for mirror in download.mirrors]
+    return any(place is not None and Path(place).exists() for place in places)
+
+
+def _facts(given: Any, split: str) -> Facts:
+    counts = given.metadata() or {}
+    missing = [one for one in _downloads(given) if not _is_here(one)]
+    addresses = [_address(one) for one in missing]
+    sizes = [one._size_hint for one, url in zip(missing, addresses, strict=True) if url]
+    agreed = dict.fromkeys(str(one.dua).strip() for one in missing if one.dua)
+    places = [_place(one) for one, url in zip(missing, addresses, strict=True) if not url]
+    known = all(size is not None for size in sizes)
+    n_documents, n_queries, n_judgements = (
+        counts.get(kind, {}).get("count") for kind in ("docs", "queries", "qrels")
+    )
+    return Facts(
+        name=given.dataset_id(),
+        split=split,
+        n_documents=n_documents,
+        n_queries=n_queries,
+        n_judgements=n_judgements,
+        missing=tuple(dict.fromkeys(url for url in addresses if url)),
+        by_hand=tuple(dict.fromkeys(places)),
+        size_bytes=sum(sizes) if known else None,
+        licence=" ".join(agreed),
+        page=_page(given),
+        folder=str(_package().util.home_path()),
+    )
+
+
+def _address(download: Any) -> str:
+    """Where a file is fetched from, the host that is asked first; empty where there is none."""
+    urls = (getattr(mirror, "url", "") for mirror in download.mirrors)
+    return next((url for url in urls if url), "")
+
+
+def _place(download: Any) -> str:
+    """Where a file that has no address belongs."""
+    own = (getattr(mirror, "_path", None) for mirror in download.mirrors)
+    return str(next(filter(None, own), download._cache_path))
+
+
+def _downloads(given: Any) -> list[Any]:
+    """The files that a dataset is made of, found in the package's own objects."""
+    kind = _package().util.Download
+    found: dict[int, Any] = {}
+    seen: set[int] = set()
+
+    def walk(value: Any, depth: int) -> None:
+        if depth > _DEEPEST or id(value) in seen:
+            return
+        seen.add(id(value))
+        if isinstance(value, kind):
+            found[id(value)] = value
+        elif isinstance(value, list | tuple | dict):
+            for part in value.values() if isinstance(value, dict) else value:
+                walk(part, depth + 1)
+        elif type(value).__module__.startswith("ir_datasets"):
+            for part in _attributes(value):
+                walk(part, depth + 1)
+
+    for part in ("docs", "queries", "qrels"):
+        if getattr(given, f"has_{part}")():
+            walk(getattr(given, f"{part}_handler")(), 0)
+    return list(found.values())
+
+
+def _attributes(value: Any) -> Iterable[Any]:
+    return list(getattr(value, "__dict__", {}).values())
+
+
+def _page(given: Any) -> str:
+    name = given.dataset_id()
+    return f"{_CATALOG}/{name.partition('/')[0]}.html#{name}"
+
+
+def licence_text(facts: Facts) -> str:
+    """What must be agreed to, or where to look."""
+    return facts.licence or f"not stated by ir_datasets, see {facts.page}"
+
+
+def size_text(facts: Facts) -> str:
+    """How much there is to fetch, for people."""
+    if facts.size_bytes is None:
+        return "a size that is not known"
+    return f"{facts.size_bytes / 1e6:,.1f} MB"

@@ -1,0 +1,30 @@
+"""Plain files with named columns: JSON lines, CSV or TSV, each part in a file of its own.
+
+There are no usual file names: ``dataset.yaml`` names the files, the splits and the columns.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from retrieval_bench.data import records
+from retrieval_bench.data.config import Columns
+from retrieval_bench.data.faults import Faults
+from retrieval_bench.data.source import Files, Found, Source, part
+
+LAYOUT = "plain: JSONL, CSV or TSV files that dataset.yaml names"
+NEEDS = ("queries", "judgements")
+
+
+def find(folder: Path) -> Found | None:  # noqa: ARG001 - the signature is that of all formats
+    """Nothing: the names are the user's own."""
+    return None
+
+
+def open_source(files: Files, columns: Columns, faults: Faults) -> Source:  # noqa: ARG001
+    """The three streams; nothing is read yet."""
+    return Source(
+        records.documents(files.documents, columns.documents) if files.documents else None,
+        records.queries(part(files.queries), columns.queries),
+        records.judgements(part(files.judgements), columns.judgements),
+    )

@@ -1,0 +1,123 @@
+"""The files of the Korean scientific-knowledge QA competition.
+
+``documents.jsonl``: ``{"docid", "src", "content"}``. ``eval.jsonl``: ``{"eval_id", "msg"}``, where
+``msg`` is a conversation of ``{"role", "content"}``; the query is its last user turn, and all turns
+are kept. The ground truth is a JSON object ``{eval_id: [docid, ...]}``, or JSON lines of such
+objects or of ``{"eval_id": ..., "docids": [...]}``; an empty list says that no search is needed
+(``answerable: false``). Without a ground truth the queries can be run and not evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from retrieval_bench.core.types import Message, Query
+from retrieval_bench.data import records
+from retrieval_bench.data.config import Columns, DocumentColumns
+from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
+from retrieval_bench.data.files import existing, json_lines, kind_of
+from retrieval_bench.data.qrels import TRUTH_KEYS, by_query
+from retrieval_bench.data.source import (
+    Files,
+    Found,
+    Judgement,
+    Located,
+    Source,
+    file_stream,
+    held_stream,
+    part,
+    rest,
+    take_id,
+)
+
+LAYOUT = "scienceqa: eval.jsonl, documents.jsonl and ground_truth.json (or .jsonl)"
+NEEDS = ("queries",)
+
+_TRUTH_NAMES = ("ground_truth.json", "ground_truth.jsonl", "gt.json", "gt.jsonl")
+_TURN = ("role", "content")
+_USED = frozenset(("eval_id", "msg"))
+
+
+def find(folder: Path) -> Found | None:
+    """The files of the competition, None when there are none."""
+    queries = existing(folder, "eval.jsonl")
+    if queries is None:
+        return None
+    return Found(
+        existing(folder, "documents.jsonl"), queries, {"test": existing(folder, *_TRUTH_NAMES)}
+    )
+
+
+def open_source(files: Files, columns: Columns, faults: Faults) -> Source:  # noqa: ARG001
+    """The three streams; the ground truth is read, because it flags queries, too."""
+    truth = files.judgements
+    listed = None if truth is None else list(_truth(truth, faults))
+    empty = {eval_id: place for place, eval_id, doc_ids in listed or () if not doc_ids}
+    judged: list[tuple[Place, Judgement]] = [
+        (place, Judgement(eval_id, doc_id, 1))
+        for place, eval_id, doc_ids in listed or ()
+        for doc_id in doc_ids
+    ]
+    document_columns = DocumentColumns(id="docid", text="content")
+    return Source(
+        records.documents(files.documents, document_columns) if files.documents else None,
+        file_stream(part(files.queries), partial(_queries, truth, empty)),
+        None if truth is None else held_stream(str(truth), judged),
+    )
+
+
+def _queries(
+    truth: Path | None, empty: Mapping[str, Place], path: Path, faults: Faults
+) -> Located[Query]:
+    report = faults.of(path)
+    unseen = dict(empty)
+    for number, record in json_lines(path, faults):
+        query_id = take_id(record, "eval_id", number, report)
+        messages = _messages(record.get("msg"), number, report)
+        asked = [message.content for message in messages if message.role == "user"]
+        if messages and not asked:
+            report.error(number, "msg has no turn of the user", '{"role": "user", ...} in it')
+        if query_id is None or not asked:
+            continue
+        metadata = rest(record, _USED)
+        unseen.pop(query_id, None)
+        if query_id in empty:
+            metadata["answerable"] = False
+        yield number, Query(query_id, asked[-1], tuple(messages), metadata)
+    # Those with documents are compared with the queries like all judgements; these have none.
+    for eval_id, place in unseen.items():
+        faults.of(str(truth)).error(place, f"query {shown(eval_id)} is not among the queries")
+
+
+def _messages(value: Any, number: int, report: FileFaults) -> list[Message]:
+    """The turns, none after a fault."""
+    accepted = '[{"role": "user", "content": "..."}, ...]'
+    if not isinstance(value, list) or not value:
+        report.error(number, f"msg is {shown(value)}", accepted)
+        return []
+    messages = []
+    for turn in value:
+        role, content = map(turn.get, _TURN) if isinstance(turn, dict) else (None, None)
+        if not isinstance(role, str) or not isinstance(content, str):
+            report.error(number, f"msg holds {shown(turn)}", accepted)
+            return []
+        messages.append(Message(role, content))
+    return messages
+
+
+def _truth(path: Path, faults: Faults) -> Iterator[tuple[Place, str, list[str]]]:
+    """Places, evaluation ids and their documents, each evaluation id once."""
+    report = faults.of(path)
+    one_object = kind_of(path) == ".json"
+    for place, eval_id, given_docs in by_query(
+        path, faults, one_object=one_object, list_keys=TRUTH_KEYS, name="eval_id"
+    ):
+        if not isinstance(given_docs, list):
+            report.error(place, f"{shown(given_docs)}", "a list of docids, empty for no search")
+            continue
+        doc_ids = [take_id({"docid": doc}, "docid", place, report) for doc in given_docs]
+        if None not in doc_ids:
+            yield place, eval_id, [doc_id for doc_id in doc_ids if doc_id is not None]

@@ -1,0 +1,349 @@
+"""TREC run text: read from any tool, written so that every TREC tool keeps our order.
+
+A line is ``query Q0 document rank score tag``. Tools of the field order a run by score, in single
+precision, and break ties by id in their own way; rank and line order mean nothing to them. So
+:func:`write_run` makes scores strictly fall in single precision, also after printing.
+
+BEIR's table of results, ``query-id<TAB>corpus-id<TAB>score``, is read by the same code.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import math
+import re
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench.core.errors import DataError
+from retrieval_bench.core.types import Hit, Ranking
+from retrieval_bench.data.faults import Faults, FileFaults, reporting, shown
+from retrieval_bench.data.files import lines
+
+TREC_COLUMNS = ("query", "Q0", "document", "rank", "score", "tag")
+BEIR_COLUMNS = ("query-id", "corpus-id", "score")
+
+_AT = {TREC_COLUMNS: (0, 2, 4), BEIR_COLUMNS: (0, 1, 2)}
+"""Where query, document and score stand."""
+_ACCEPTED = {
+    TREC_COLUMNS: f"six columns: {' '.join(TREC_COLUMNS)}",
+    BEIR_COLUMNS: f"three columns separated by tabs: {'<TAB>'.join(BEIR_COLUMNS)}",
+}
+_BLANKS = b" \t\n\r\v\f"
+_BOM = b"\xef\xbb\xbf"
+_BATCH = 1 << 20
+"""Bytes read at once."""
+_UNWRITABLE = re.compile(r"[\t\n\r\ud800-\udfff]|^[ \v\f]|[ \v\f]\Z")
+_SIGN_BIT = np.int64(0x80000000)
+_HIGHEST = np.int64(0x7F7FFFFF)
+"""Position of the largest finite float32 among all of them, counted from zero."""
+
+
+class Block(NamedTuple):
+    """Lines of one query that stand near each other.
+
+    Attributes:
+        doc_ids: in the order of the file, repetitions included.
+        scores: float64, finite, one for each document.
+        lines: line numbers from 1, one for each document.
+    """
+
+    query_id: str
+    doc_ids: list[str]
+    scores: NDArray[np.float64]
+    lines: NDArray[np.intp]
+
+
+def read_run(path: str | Path) -> dict[str, list[Hit]]:
+    """The rankings of a TREC run file: query id -> hits, both in the order of the file.
+
+    Nothing is sorted: a tool that orders by score does so itself. :func:`run_blocks` says what a
+    line may look like. A file without lines is a run without hits.
+
+    Raises:
+        DataError: everything that is wrong in the file, line by line; a document that stands
+            twice in one query is wrong, too.
+    """
+    path = Path(path)
+    run: dict[str, dict[str, float]] = {}
+    with reporting("the run", path) as faults:
+        report = faults.of(path)
+        for query_id, doc_ids, scores, numbers in run_blocks(path, faults):
+            hits = run.setdefault(query_id, {})
+            for at, (doc_id, score) in enumerate(zip(doc_ids, scores.tolist(), strict=True)):
+                if doc_id in hits:
+                    found = f"document {shown(doc_id)} a second time for query {shown(query_id)}"
+                    report.error(int(numbers[at]), found, "each document once per query")
+                hits[doc_id] = score
+    return {query_id: [Hit(*hit) for hit in hits.items()] for query_id, hits in run.items()}
+
+
+def run_blocks(path: Path, faults: Faults, columns: tuple[str, ...] = TREC_COLUMNS) -> list[Block]:
+    """The lines of a run file by query, each query in the order of the file, in several blocks
+    where it is long or scattered; queries come in the order of their first line.
+
+    TREC lines with exactly five tabs are split on them, so that ids may hold blanks inside, any
+    other on ASCII white space; ``Q0``, rank and tag are not looked at. BEIR lines are split on
+    tabs, and the first one is the header. A BOM, CRLF and blank lines are tolerated; ``.gz`` is
+    unpacked. Lines that cannot be used are reported to ``faults`` and left out.
+
+    Args:
+        path: a regular file; one with faults is read twice.
+        columns: :data:`TREC_COLUMNS` or :data:`BEIR_COLUMNS`.
+    """
+    # Reading in large pieces is several times faster, but cannot say where a fault is.
+    blocks = _clean_blocks(path, columns)
+    return _told_blocks(path, faults, columns) if blocks is None else blocks
+
+
+def write_run(
+    target: str | Path | TextIO,
+    rankings: Mapping[str, Ranking | Sequence[tuple[str, float]]],
+    tag: str,
+) -> None:
+    """Write ``rankings`` (query id -> best first) as a TREC run; the order of both is kept.
+
+    Scores are rounded to single precision and, where they would tie or rise, lowered to the next
+    number below the one before. A ranking without scores gets 1/rank. Values outside of single
+    precision become its largest. When an id holds a blank, the whole file is written with tabs;
+    :func:`read_run` reads both. Blanks in ``tag`` become ``_``. A path ending in ``.gz`` is packed,
+    with the same bytes each time. Queries without hits leave no line.
+
+    Raises:
+        DataError: an id that is empty, holds a tab, a line break or a lone surrogate, or has a
+            blank at an end, which readers take off; a score that is not finite.
+    """
+    if not isinstance(target, str | Path):
+        target.writelines(_run_lines(rankings, tag))
+    elif Path(target).suffix == ".gz":
+        with (
+            Path(target).open("wb") as raw,
+            gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as packed,
+            io.TextIOWrapper(packed, encoding="utf-8", newline="\n") as text,
+        ):
+            text.writelines(_run_lines(rankings, tag))
+    else:
+        with Path(target).open("w", encoding="utf-8", newline="\n") as text:
+            text.writelines(_run_lines(rankings, tag))
+
+
+def _clean_blocks(path: Path, columns: tuple[str, ...]) -> list[Block] | None:
+    """The blocks of a file without any fault, None for every other file."""
+    blocks: list[Block] = []
+    n_lines = 0
+    header = columns is BEIR_COLUMNS
+    packed = path.name.lower().endswith(".gz")
+    try:
+        with gzip.open(path, "rb") if packed else path.open("rb") as file:
+            while batch := file.read(_BATCH):
+                batch += file.readline()
+                if n_lines == 0:
+                    batch = batch.removeprefix(_BOM)
+                if not batch.endswith(b"\n"):
+                    batch += b"\n"
+                cells, numbers = _table(batch, columns)
+                if header and len(numbers):
+                    if not _is_header(cells[: len(columns)]):
+                        return None
+                    cells, numbers, header = cells[len(columns) :], numbers[1:], False
+                blocks += _blocks(cells, numbers + n_lines, columns)
+                n_lines += batch.count(b"\n")
+    except (OSError, EOFError, zlib.error, ValueError):
+        return None
+    return blocks
+
+
+def _table(batch: bytes, columns: tuple[str, ...]) -> tuple[list[bytes], NDArray[np.intp]]:
+    """Cells of all lines that are not blank, one after the other, and the numbers of these lines.
+
+    Raises:
+        ValueError: a line has another number of columns.
+    """
+    n_columns = len(columns)
+    tabs = batch.count(b"\t")
+    # Where tabs are the only blanks, or there are none, white space separates the same cells.
+    plain = columns is TREC_COLUMNS if not tabs else _has_only_tabs(batch)
+    if plain:
+        cells = batch.split()
+        counts = _count_words(batch)
+    else:
+        rows = [_cells(line, columns) for line in batch.split(b"\n")]
+        cells = [cell for row in rows for cell in row]
+        counts = np.array([len(row) for row in rows])
+    numbers = np.flatnonzero(counts) + 1
+    if (counts[numbers - 1] != n_columns).any():
+        raise ValueError("a line with another number of columns")
+    if plain and columns is BEIR_COLUMNS and tabs != (n_columns - 1) * len(numbers):
+        raise ValueError("an empty cell")
+    return cells, numbers
+
+
+def _has_only_tabs(batch: bytes) -> bool:
+    lone = batch.count(b"\r") != batch.count(b"\r\n")
+    return not (lone or any(blank in batch for blank in (b" ", b"\v", b"\f")))
+
+
+def _count_words(batch: bytes) -> NDArray[np.intp]:
+    """How many words each line has, where ``batch`` ends with a line feed."""
+    codes = np.frombuffer(batch, dtype=np.uint8)
+    blank = (codes == ord(" ")) | (codes - np.uint8(ord("\t")) < len("\t\n\v\f\r"))
+    ends = np.flatnonzero(blank[1:] & ~blank[:-1]) + 1
+    before = np.searchsorted(ends, np.flatnonzero(codes == ord("\n")), side="right")
+    return np.diff(before, prepend=0)
+
+
+def _blocks(
+    cells: list[bytes], numbers: NDArray[np.intp], columns: tuple[str, ...]
+) -> Iterator[Block]:
+    """Blocks of faultless rows, one for each query.
+
+    Raises:
+        ValueError: some cell is not what it should be.
+    """
+    queries, documents, values = (cells[at :: len(columns)] for at in _AT[columns])
+    if not values:
+        return
+    scores = np.fromiter(map(float, values), np.float64, len(values))
+    if b"_" in b"".join(values) or not np.isfinite(scores).all():
+        raise ValueError("a score that is no finite number")
+    doc_ids = b"\n".join(documents).decode().split("\n")
+    positions = {query: at for at, query in enumerate(dict.fromkeys(queries))}
+    if not all(map(bytes.strip, documents)) or not all(map(bytes.strip, positions)):
+        raise ValueError("an empty id")
+    query_at = np.fromiter(map(positions.__getitem__, queries), np.intp, len(queries))
+    if (query_at[1:] < query_at[:-1]).any():
+        order = np.argsort(query_at, kind="stable")
+        doc_ids = [doc_ids[at] for at in order.tolist()]
+        scores, numbers = scores[order], numbers[order]
+    ends = np.cumsum(np.bincount(query_at)).tolist()
+    for query, start, end in zip(positions, [0, *ends], ends, strict=False):
+        yield Block(query.decode(), doc_ids[start:end], scores[start:end], numbers[start:end])
+
+
+def _told_blocks(path: Path, faults: Faults, columns: tuple[str, ...]) -> list[Block]:
+    """The same line by line: whatever cannot be used is reported with its line."""
+    report = faults.of(path)
+    rows: list[bytes] = []
+    numbers: list[int] = []
+    header = columns is BEIR_COLUMNS
+    for number, text in lines(path, faults):
+        cells = _cells(text.encode(), columns)
+        if not cells:
+            continue
+        if header:
+            header = False
+            if not _is_header(cells):
+                report.error(number, f"header is {shown(text)}", "<TAB>".join(BEIR_COLUMNS))
+        elif _is_usable(cells, columns, text, number, report):
+            rows += cells
+            numbers.append(number)
+    return list(_blocks(rows, np.array(numbers, dtype=np.intp), columns))
+
+
+def _is_header(cells: list[bytes]) -> bool:
+    return [cell.strip().decode(errors="replace") for cell in cells] == list(BEIR_COLUMNS)
+
+
+def _cells(line: bytes, columns: tuple[str, ...]) -> list[bytes]:
+    """The cells of a line, none of a blank one; one more than there are columns stands for all
+    that are too many, so that a line of megabytes is no list of megabytes."""
+    n_columns = len(columns)
+    if not line.strip(_BLANKS):
+        return []
+    if columns is BEIR_COLUMNS:
+        return line.rstrip(b"\r\n").split(b"\t", n_columns)
+    if line.count(b"\t") == n_columns - 1:
+        return [cell.strip(_BLANKS) for cell in line.split(b"\t")]
+    return line.split(None, n_columns)
+
+
+def _is_usable(
+    cells: list[bytes], columns: tuple[str, ...], text: str, number: int, report: FileFaults
+) -> bool:
+    """True for a row without fault; its faults are reported."""
+    if len(cells) != len(columns):
+        count = f"{len(cells)}" if len(cells) < len(columns) else f"more than {len(columns)}"
+        plural = "" if len(cells) == 1 else "s"
+        report.error(number, f"{count} column{plural} in {shown(text)}", _ACCEPTED[columns])
+        return False
+    query, document, value = (cells[at] for at in _AT[columns])
+    try:
+        score = math.nan if b"_" in value else float(value)
+    except ValueError:
+        score = math.nan
+    if not math.isfinite(score):
+        report.error(number, f"score is {shown(value.decode())}", "a finite number such as 1.5")
+    if not query.strip() or not document.strip():
+        report.error(number, f"an empty id in {shown(text)}", _ACCEPTED[columns])
+        return False
+    return math.isfinite(score)
+
+
+def _run_lines(
+    rankings: Mapping[str, Ranking | Sequence[tuple[str, float]]], tag: str
+) -> Iterator[str]:
+    table = [(query, *_columns(query, ranking)) for query, ranking in rankings.items()]
+    ids = [i for query, doc_ids, _ in table for i in (query, *doc_ids)]
+    for id_ in ids:
+        if not id_ or _UNWRITABLE.search(id_):
+            raise DataError(
+                f"id {id_!r} cannot stand in a TREC run",
+                accepted="ids of at least one character that UTF-8 can hold, without tabs, line "
+                "breaks, and blanks at their ends",
+                fix="rename it in the dataset",
+            )
+    # ASCII white space, as TREC tools split; other blanks of Unicode are part of an id for them.
+    blank = "\t" if any(c in id_ for id_ in ids for c in " \v\f") else " "
+    label = "_".join(tag.split()) or "run"
+    for query, doc_ids, scores in table:
+        head = f"{query}{blank}Q0{blank}"
+        tail = f"{blank}{label}\n"
+        digits = map(str, scores)  # the fewest that lead back to this float32
+        for rank, (doc_id, score) in enumerate(zip(doc_ids, digits, strict=True), start=1):
+            yield f"{head}{doc_id}{blank}{rank}{blank}{score}{tail}"
+
+
+def _columns(
+    query: str, ranking: Ranking | Sequence[tuple[str, float]]
+) -> tuple[Sequence[str], NDArray[np.float32]]:
+    scores: Any
+    if isinstance(ranking, Ranking):
+        doc_ids, scores = ranking.doc_ids, ranking.scores
+    else:
+        doc_ids, scores = [doc_id for doc_id, _ in ranking], [score for _, score in ranking]
+    n = len(doc_ids)
+    values = np.full(n, np.nan) if scores is None else np.asarray(scores, dtype=np.float64)
+    if np.isnan(values).all():
+        values = 1.0 / np.arange(1, n + 1)
+    if not np.isfinite(values).all():
+        at = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise DataError(
+            f"score {values[at]} of document {doc_ids[at]!r}, query {query!r}",
+            accepted="finite numbers, or no score at all",
+            fix="leave documents without a score out of the ranking",
+        )
+    return doc_ids, _strictly_falling(values)
+
+
+def _strictly_falling(scores: NDArray[np.float64]) -> NDArray[np.float32]:
+    """``scores`` in single precision, each lowered as little as makes it less than the one before.
+
+    Works on the positions of float32 numbers in their own order, where the next one below is one
+    less: x[i] = min(s[i], x[i-1] - 1) is a running minimum of s[i] + i. At the low end of the
+    range, where there is no room, the ones before are raised.
+    """
+    n = scores.shape[0]
+    limit = float(np.finfo(np.float32).max)
+    bits = np.clip(scores, -limit, limit).astype(np.float32).view(np.uint32).astype(np.int64)
+    position = np.where(bits & _SIGN_BIT, -(bits & ~_SIGN_BIT), bits)
+    step = np.arange(n)
+    falling = np.minimum.accumulate(position + step) - step
+    falling = np.maximum(falling, -_HIGHEST + step[::-1])
+    lowered = np.where(falling < 0, -falling | _SIGN_BIT, falling).astype(np.uint32)
+    return np.frombuffer(lowered.tobytes(), dtype=np.float32)

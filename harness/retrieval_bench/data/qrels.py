@@ -1,0 +1,245 @@
+"""Judgements as TREC text (4 columns), BEIR table (3, with a header) or JSON.
+
+TREC: ``query iteration document grade``, separated by blanks or tabs; the iteration is ignored.
+A line with exactly three tabs is split on them, so that its ids may hold blanks. BEIR: tabs, after
+the header line ``query-id<TAB>corpus-id<TAB>score``. JSON: ``{query: {document: grade}}`` or
+``{query: [document, ...]}``, in one object or in one a line. Which it is, the first line tells.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from retrieval_bench.core.types import Qrels
+from retrieval_bench.data.faults import Faults, FileFaults, Place, reporting, shown
+from retrieval_bench.data.files import first_line, json_file, json_lines, lines, parse_json
+from retrieval_bench.data.source import Judgement, Located, Stream, file_stream, take_grade, take_id
+
+BEIR_HEADER = ["query-id", "corpus-id", "score"]
+
+TRUTH_KEYS = ("docids", "docid", "topk")
+"""Where a line of the Korean competition's ground truth may have its list."""
+
+_HEADER_SHOWN = "<TAB>".join(BEIR_HEADER)
+_BEIR_LINE = f"3 columns separated by tabs: {_HEADER_SHOWN}"
+_TREC_LINE = "4 columns: query, iteration, document, grade"
+_JSON_VALUE = "{document: grade, ...} or [document, ...], either empty for an unanswerable query"
+_BLANKS = " \t\v\f\r"
+
+
+def read_qrels(path: Path | str) -> Qrels:
+    """The judgements of a TREC, BEIR or JSON file, gzipped when its name ends in ``.gz``.
+
+    Query ids stand in the order of their first judgement, document ids in the order of the file.
+    The documents of a JSON list have grade 1; an empty list or object is kept as an empty mapping:
+    a query that no document answers.
+
+    Raises:
+        DataError: everything that is wrong in the file, line by line; a pair judged twice with two
+            grades is wrong, with the same grade it counts once. A file without judgements is
+            wrong, too.
+    """
+    path = Path(path).expanduser()
+    with reporting("the file of judgements", path) as faults:
+        report = faults.of(path)
+        qrels: Qrels = {}
+        if is_regular(path, faults):
+            is_json = first_line(path).lstrip().startswith(("{", "["))
+            qrels = _json(path, faults) if is_json else collect(judgements(path), faults)[0]
+        if not qrels and not report.count:
+            accepted = f"{_TREC_LINE}; or {_BEIR_LINE}; or JSON: query: {_JSON_VALUE}"
+            report.error(None, "no judgements", accepted)
+    return qrels
+
+
+def is_regular(path: Path, faults: Faults) -> bool:
+    """False, and a fault, for what exists and is no file: it cannot be read from its start again,
+    as a pipe, or not at all, as a folder."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:  # whoever opens it tells what is wrong
+        return True
+    if not stat.S_ISREG(mode):
+        found = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
+        faults.of(path).error(None, found, "a file; save the output of a command in one first")
+    return stat.S_ISREG(mode)
+
+
+def judgements(path: Path) -> Stream[Judgement]:
+    """The judgements of a TREC or BEIR file as a stream."""
+    return file_stream(path, _read)
+
+
+def collect(
+    stream: Stream[Judgement], faults: Faults
+) -> tuple[dict[str, dict[str, int]], dict[tuple[str, str], Place]]:
+    """Judgements by query and document, and the place of each; repetitions are reported."""
+    report = faults.of(stream.label)
+    qrels: dict[str, dict[str, int]] = {}
+    places: dict[tuple[str, str], Place] = {}
+    for place, (query_id, doc_id, grade) in stream.read(faults):
+        grades = qrels.setdefault(query_id, {})
+        pair = (query_id, doc_id)
+        if doc_id not in grades:
+            grades[doc_id] = grade
+            places[pair] = place
+        elif grades[doc_id] == grade:
+            report.warn("judgements given twice", place, f"{shown(query_id)} {shown(doc_id)}")
+        else:
+            report.error(
+                place,
+                f"query {shown(query_id)}, document {shown(doc_id)} has grade {grade} here and "
+                f"{grades[doc_id]} at {report.at(places[pair])}",
+                "one grade for a pair",
+            )
+    return qrels, places
+
+
+def by_query(
+    path: Path,
+    faults: Faults,
+    *,
+    one_object: bool,
+    list_keys: tuple[str, ...],
+    name: str = "query",
+) -> Iterator[tuple[Place, str, Any]]:
+    """Places, query ids and what a JSON file has for them, each query once.
+
+    Args:
+        one_object: True = the file is one object ``{query: value}``; False = JSON lines of such
+            objects or of ``{"eval_id": query, key: value}``.
+        list_keys: what ``key`` may be; other keys are ignored.
+        name: what messages call a query.
+    """
+    report = faults.of(path)
+    first: dict[str, Place] = {}
+    pairs = _object(path, faults, name) if one_object else _lines(path, faults, name, list_keys)
+    for place, given, value in pairs:
+        query_id = take_id({name: given}, name, place, report)
+        if query_id is None:
+            continue
+        if query_id in first:
+            found = f"{name} {shown(query_id)} again, first at {report.at(first[query_id])}"
+            report.error(place, found, "each once")
+            continue
+        first[query_id] = place
+        yield place, query_id, value
+
+
+def is_one_object(path: Path) -> bool:
+    """False when a JSON file has its objects line by line."""
+    start = first_line(path)
+    if '"eval_id"' in start:
+        return start.lstrip().startswith("[")
+    filled = (text for _, text in lines(path, Faults()) if text and not text.isspace())
+    if len(list(islice(filled, 2))) < 2:
+        return True
+    try:
+        return not isinstance(parse_json(start), dict)
+    except ValueError:
+        return True
+
+
+def _object(path: Path, faults: Faults, name: str) -> Iterator[tuple[Place, Any, Any]]:
+    report = faults.of(path)
+    whole = json_file(path, faults)
+    if isinstance(whole, dict):
+        yield from ((f"{name} {shown(key)}", key, value) for key, value in whole.items())
+    elif not report.count:
+        report.error(None, f"{shown(whole)}", f"one JSON object with {name} ids as keys")
+
+
+def _lines(
+    path: Path, faults: Faults, name: str, list_keys: tuple[str, ...]
+) -> Iterator[tuple[Place, Any, Any]]:
+    report = faults.of(path)
+    for number, record in json_lines(path, faults):
+        key = next((key for key in list_keys if key in record), None)
+        if key is None and "eval_id" not in record:
+            yield from ((number, key, value) for key, value in record.items())
+        elif key is None or "eval_id" not in record:
+            accepted = f'{{"eval_id": ..., "{list_keys[0]}": [...]}} or {{{name}: ...}}'
+            report.error(number, f"{shown(record)}", accepted)
+        else:
+            yield number, record["eval_id"], record[key]
+
+
+def _json(path: Path, faults: Faults) -> dict[str, dict[str, int]]:
+    report = faults.of(path)
+    qrels: dict[str, dict[str, int]] = {}
+    for place, query_id, value in by_query(
+        path, faults, one_object=is_one_object(path), list_keys=TRUTH_KEYS
+    ):
+        if not isinstance(value, dict | list):
+            report.error(place, f"the value is {shown(value)}", _JSON_VALUE)
+            continue
+        pairs: Iterable[tuple[Any, Any]] = (
+            value.items() if isinstance(value, dict) else ((document, 1) for document in value)
+        )
+        qrels[query_id] = grades = {}
+        for document, given in pairs:
+            doc_id = take_id({"document": document}, "document", place, report)
+            label = f"grade of {shown(document)}"
+            grade = take_grade({label: given}, label, place, report)
+            if doc_id is not None and grade is not None:
+                grades[doc_id] = grade
+    return qrels
+
+
+def _read(path: Path, faults: Faults) -> Located[Judgement]:
+    is_beir = len(first_line(path).split("\t")) == len(BEIR_HEADER)
+    return _beir(path, faults) if is_beir else _trec(path, faults)
+
+
+def _beir(path: Path, faults: Faults) -> Located[Judgement]:
+    report = faults.of(path)
+    header_seen = False
+    for number, text in lines(path, faults):
+        if not text.strip():
+            continue
+        cells = text.split("\t")
+        if not header_seen:
+            header_seen = True
+            if [cell.strip() for cell in cells] == BEIR_HEADER:
+                continue
+            report.error(number, f"header is {shown(text)}", _HEADER_SHOWN)
+            if not cells[-1].strip().isdecimal():
+                continue
+        judgement = _judgement(cells, number, report, _BEIR_LINE, BEIR_HEADER)
+        if judgement is not None:
+            yield number, judgement
+
+
+def _trec(path: Path, faults: Faults) -> Located[Judgement]:
+    report = faults.of(path)
+    names = ["query", "iteration", "document", "grade"]
+    for number, text in lines(path, faults):
+        if not text.strip():
+            continue
+        if text.count("\t") == len(names) - 1:
+            cells = [cell.strip(_BLANKS) for cell in text.split("\t")]
+        else:  # ASCII blanks only, as TREC tools split: others are part of an id
+            cells = [cell.decode() for cell in text.encode().split()]
+        judgement = _judgement(cells, number, report, f"{_TREC_LINE}; or {_BEIR_LINE}", names)
+        if judgement is not None:
+            yield number, judgement
+
+
+def _judgement(
+    cells: list[str], number: int, report: FileFaults, accepted: str, names: list[str]
+) -> Judgement | None:
+    if len(cells) != len(names):
+        plural = "" if len(cells) == 1 else "s"
+        report.error(number, f"{len(cells)} column{plural} in {shown(' '.join(cells))}", accepted)
+        return None
+    record = dict(zip(names, [*cells[:-1], cells[-1].strip()], strict=True))
+    query_id = take_id(record, names[0], number, report)
+    doc_id = take_id(record, names[-2], number, report)
+    grade = take_grade(record, names[-1], number, report)
+    if query_id is None or doc_id is None or grade is None:
+        return None
+    return Judgement(query_id, doc_id, grade)

@@ -1,0 +1,161 @@
+"""What a format makes of its files: streams of documents, queries and judgements, with places.
+
+A format module turns files into a :class:`Source`; :mod:`.data.build` checks the source
+and makes the dataset. The helpers here take fields out of one record and report what is wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from retrieval_bench.core.types import Document, Query
+from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
+
+Item = TypeVar("Item")
+
+Located = Iterator[tuple[Place, Item]]
+
+_CONTROL = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
+_GRADE = re.compile(r"[+-]?[0-9]{1,9}")
+
+_ID_ACCEPTED = "text or a whole number, not blank, without tabs and line breaks"
+
+
+class Judgement(NamedTuple):
+    """One line of the judgements: how relevant a document is to a query."""
+
+    query_id: str
+    doc_id: str
+    grade: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stream(Generic[Item]):
+    """Items with their places, read anew on each walk.
+
+    Attributes:
+        label: the file as messages name it, or a word for what lies in memory.
+        read: a walk; it reports to the faults given and skips what is faulty.
+        path: the file behind it, absolute; None for what lies in memory.
+    """
+
+    label: str
+    read: Callable[[Faults], Located[Item]]
+    path: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The three parts of a dataset before they are checked.
+
+    Attributes:
+        documents: None for a dataset that serves external retrievers only.
+        judgements: None where there are none yet, as for a competition in progress.
+    """
+
+    documents: Stream[Document] | None
+    queries: Stream[Query]
+    judgements: Stream[Judgement] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """File names that a format recognised in a folder; a split may have no judgements yet."""
+
+    documents: str | None = None
+    queries: str | None = None
+    splits: Mapping[str, str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Where the parts of one split lie; None for a part that there is not."""
+
+    documents: Path | None
+    queries: Path | None
+    judgements: Path | None
+
+
+def file_stream(path: Path, read: Callable[[Path, Faults], Located[Item]]) -> Stream[Item]:
+    """A stream that reads ``path`` on each walk."""
+    return Stream(str(path), partial(read, path), path)
+
+
+def held_stream(label: str, items: list[tuple[Place, Item]]) -> Stream[Item]:
+    """A stream over items that were read already."""
+    return Stream(label, lambda _: iter(items))
+
+
+def part(path: Path | None) -> Path:
+    """A path that the layout guarantees."""
+    if path is None:
+        raise TypeError("a file that the format needs was not resolved")
+    return path
+
+
+def take_id(record: Mapping[str, Any], key: str, place: Place, report: FileFaults) -> str | None:
+    """The id under ``key``, JSON numbers as text; None after a fault."""
+    if key not in record:
+        report.error(place, _missing(key, record))
+        return None
+    value = record[key]
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str) or not value.strip() or _CONTROL.search(value):
+        report.error(place, f"{key} is {shown(value)}", _ID_ACCEPTED)
+        return None
+    return value
+
+
+def take_text(record: Mapping[str, Any], key: str, place: Place, report: FileFaults) -> str | None:
+    """The text under ``key``, which may be empty; None after a fault."""
+    if key not in record:
+        report.error(place, _missing(key, record))
+        return None
+    value = record[key]
+    if not isinstance(value, str):
+        report.error(place, f"{key} is {shown(value)}", "text")
+        return None
+    return value
+
+
+def take_title(
+    record: Mapping[str, Any], key: str | None, place: Place, report: FileFaults
+) -> str | None:
+    """The title under ``key``, empty where there is none; None after a fault."""
+    if key is None or record.get(key) is None:
+        return ""
+    return take_text(record, key, place, report)
+
+
+def take_grade(record: Mapping[str, Any], key: str, place: Place, report: FileFaults) -> int | None:
+    """The grade under ``key``; None after a fault."""
+    if key not in record:
+        report.error(place, _missing(key, record))
+        return None
+    value = record[key]
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if not isinstance(text, str) or not _GRADE.fullmatch(text.strip()):
+        report.error(place, f"{key} is {shown(value)}", "a whole number such as 0, 1, 2")
+        return None
+    return int(text.strip())
+
+
+def rest(record: Mapping[str, Any], used: frozenset[str]) -> dict[str, Any]:
+    """Metadata of a record: every key that is not ``used``, and what an object under ``metadata``
+    holds, which wins where both have a key."""
+    extra = {key: value for key, value in record.items() if key not in used}
+    own = extra.get("metadata")
+    if own is None or isinstance(own, Mapping):
+        extra.pop("metadata", None)
+    return {**extra, **own} if isinstance(own, Mapping) else extra
+
+
+def _missing(key: str, record: Mapping[str, Any]) -> str:
+    found = ", ".join(shown(name) for name in list(record)[:8]) or "none"
+    return f"no {key!r}; found: {found}"

@@ -1,0 +1,152 @@
+"""What a duet found, in records; nothing is computed here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from retrieval_bench.core.types import Verdict
+from retrieval_bench.duets.launch import Measured
+
+SCHEMA_VERSION = 1
+
+WORDS = {
+    Verdict.BETTER: "PASS",
+    Verdict.EQUIVALENT: "PASS",
+    Verdict.WORSE: "FAIL",
+    Verdict.UNDECIDED: "INCONCLUSIVE",
+    Verdict.MISSING: "NOT MEASURED",
+    Verdict.NOT_COMPARABLE: "NOT MEASURED",
+}
+"""What gates say on screen."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """One figure of side b beside side a.
+
+    Attributes:
+        gate: its name, such as "p50".
+        limit: largest acceptable slow-down, a share.
+        beyond: what must be shown to be exceeded to fail, a share.
+        ratio: time of b over time of a; None where nothing was measured.
+        interval: of the ratio, 99 % sure on either side.
+        spread: of the log ratio from launch to launch, one standard deviation.
+        visible: the smallest slow-down, a share, that 9 of 10 duets with this spread say FAIL to.
+        launches: pairs of processes behind it.
+        confirmed: of a first sign of a slow-down, whether new launches showed it again; None where
+            there was none.
+        reason: why there is no verdict, or what else to know.
+    """
+
+    gate: str
+    verdict: Verdict
+    limit: float
+    beyond: float
+    ratio: float | None = None
+    interval: tuple[float, float] | None = None
+    spread: float | None = None
+    visible: float | None = None
+    launches: int = 0
+    confirmed: bool | None = None
+    reason: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The row of ``duet --format json``."""
+        return {
+            "gate": self.gate,
+            "verdict": WORDS[self.verdict],
+            "limit": self.limit,
+            "beyond": self.beyond,
+            "ratio": self.ratio,
+            "interval": None if self.interval is None else list(self.interval),
+            "spread": self.spread,
+            "visible": self.visible,
+            "launches": self.launches,
+            "confirmed": self.confirmed,
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class DuetResult:
+    """A whole duet.
+
+    Attributes:
+        a, b: name, commit and config of each side, and what of ``environment`` is another there.
+        verdict: WORSE when a gate fails, EQUIVALENT or BETTER when all that were judged pass.
+        launches: pairs of processes that were measured.
+        lost: one sentence for each launch that was lost.
+        measured_s, total_s: seconds of measuring, and of everything.
+        calls: pairs of calls.
+        failed: pairs in which a call failed.
+        other_rankings: queries that the two sides answer differently; None when not known.
+        queries: asked.
+        median_ns: of a call of either side, in nanoseconds.
+        stalled: calls of either side that took far longer than their query usually does there;
+            None where there are too few to say.
+        others, stolen: shares of the cores' time that other processes took, and other guests of the
+            host; None where it is not known.
+        one_core: launches in which both sides searched on the same core.
+        launched: all times, for the record.
+        query_ids: of all queries of the dataset, in the order of the numbers in ``launched``.
+    """
+
+    a: Mapping[str, Any]
+    b: Mapping[str, Any]
+    dataset: Mapping[str, Any]
+    verdict: Verdict
+    gates: tuple[GateResult, ...] = ()
+    launches: int = 0
+    lost: tuple[str, ...] = ()
+    measured_s: float = 0.0
+    total_s: float = 0.0
+    calls: int = 0
+    failed: int = 0
+    queries: int = 0
+    other_rankings: int | None = None
+    median_ns: tuple[float, float] | None = None
+    interrupted: bool = False
+    reason: str = ""
+    warnings: tuple[str, ...] = ()
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    stalled: tuple[int, int] | None = None
+    others: float | None = None
+    stolen: float | None = None
+    one_core: int = 0
+    launched: tuple[Measured, ...] = field(default=(), repr=False, compare=False)
+    query_ids: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def word(self) -> str:
+        """The verdict as shown: PASS, FAIL, INCONCLUSIVE or NOT MEASURED."""
+        return WORDS[self.verdict]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The document of ``duet --format json``."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "verdict": self.word,
+            "reason": self.reason,
+            "a": dict(self.a),
+            "b": dict(self.b),
+            "dataset": dict(self.dataset),
+            "gates": [gate.as_dict() for gate in self.gates],
+            "launches": self.launches,
+            "one_core": self.one_core,
+            "lost": list(self.lost),
+            "measured_s": self.measured_s,
+            "total_s": self.total_s,
+            "calls": self.calls,
+            "failed": self.failed,
+            "stalled": None if self.stalled is None else list(self.stalled),
+            "queries": self.queries,
+            "other_rankings": self.other_rankings,
+            "median_ns": None if self.median_ns is None else list(self.median_ns),
+            "others": self.others,
+            "stolen": self.stolen,
+            "interrupted": self.interrupted,
+            "warnings": list(self.warnings),
+            "environment": dict(self.environment),
+        }

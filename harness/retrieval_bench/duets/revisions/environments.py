@@ -1,0 +1,289 @@
+"""The interpreter of a revision: the one that runs now, or an environment made for it once.
+
+An environment holds only what differs. Behind its own packages it sees those of the running
+interpreter, so that pip installs what the revision wants in another version or wants besides, and
+the harness itself is there whether the revision has it or not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+import sysconfig
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
+from retrieval_bench.duets.revisions.dependencies import Needs, fingerprint, needs, unknown_extras
+from retrieval_bench.duets.revisions.kept import Kept
+from retrieval_bench.duets.revisions.repository import Repository
+from retrieval_bench.duets.revisions.trees import Preparation, Tree
+from retrieval_bench.duets.revisions.venvs import (
+    beneath,
+    is_code_of,
+    new_environment,
+    python_in,
+    run_program,
+    starts,
+)
+
+MOST_ENVIRONMENTS = 5
+"""So many are kept, the most recently used ones."""
+
+HARNESS = "retrieval-bench"
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What the user says about environments of revisions.
+
+    Attributes:
+        extras: optional dependencies to install; None = those that are installed now.
+        command: for the shell, run in the folder of the revision in place of the installation, once
+            for these files; the environment is active, and ``RETRIEVAL_BENCH_TREE`` is the user's
+            own tree.
+
+    Raises:
+        ConfigError: both are given.
+    """
+
+    extras: tuple[str, ...] | None = None
+    command: str = ""
+
+    def __post_init__(self) -> None:
+        if self.extras is not None and self.command:
+            raise ConfigError(
+                "`extras` and `setup` of an environment",
+                accepted="one of them",
+                fix="let `setup` install the extras, too",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A revision that is checked out.
+
+    Attributes:
+        label: what is shown.
+        tree: its files.
+        projects: folders in it that say what is needed, the innermost first.
+        own_projects: the same folders in the user's tree.
+    """
+
+    label: str
+    commit: str
+    tree: Tree
+    projects: tuple[Path, ...]
+    own_projects: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """The interpreter of a revision.
+
+    Attributes:
+        packages: the environment, when it was made for this commit and no other.
+        notes: what to know of it.
+    """
+
+    python: Path
+    packages: Path | None = None
+    notes: tuple[str, ...] = ()
+
+
+def python_of(
+    revision: Revision,
+    repository: Repository,
+    cache: Path,
+    setup: Setup,
+    *,
+    has_harness: bool,
+    reporter: Reporter | None = None,
+) -> Interpreter:
+    """The interpreter of a revision that no command of the user prepared.
+
+    Args:
+        has_harness: whether the revision is one of this project.
+
+    Raises:
+        ConfigError: the installation failed.
+    """
+    told = reporter or Silent()
+    here = fingerprint(repository.root, revision.own_projects)
+    there = fingerprint(revision.tree.folder, revision.projects)
+    project = _declaring(revision.projects)
+    _check_extras(project, setup, revision.label)
+    if here == there:
+        return Interpreter(Path(sys.executable))
+    own = revision.own_projects[0 if project == revision.projects[0] else -1]
+    wanted = needs(project, setup.extras, own)
+    locks = [name for name in sorted({*here, *there}) if _is_lock(name)]
+    notes = tuple(
+        f"{revision.label}: {name} is another one and was not used, since pip cannot read it; "
+        "`setup` can install by it"
+        for name in locks
+        if here.get(name) != there.get(name)
+    )
+    if wanted.nothing:
+        return Interpreter(Path(sys.executable), notes=notes)
+    identity = beneath(repository.root) | {
+        "needs": there,
+        "extras": wanted.extras,
+        "harness": has_harness,
+        # What is built, or lies behind a path, may depend on any file.
+        "commit": "" if wanted.self_contained else revision.commit,
+    }
+    key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:24]
+
+    def make(folder: Path) -> dict[str, Any]:
+        with told.phase(Phase(Step.MAKING_ENVIRONMENT, revision.label)):
+            new_environment(folder, repository.root)
+            _install(wanted, folder, project, revision.label, has_harness=has_harness)
+        return {"revision": revision.label, "commit": revision.commit}
+
+    kept = Kept(cache / "environments", "environments", most=MOST_ENVIRONMENTS, reporter=told)
+    folder, _ = kept.folder(key, make, lambda folder, _: starts(folder))
+    packages = None if wanted.self_contained else folder / "env"
+    return Interpreter(python_in(folder), packages, notes)
+
+
+def prepared_by(
+    command: str,
+    repository: Repository,
+    inside: Path,
+    label: str,
+    projects: Callable[[Path], Sequence[Path]],
+    *,
+    reporter: Reporter | None = None,
+) -> Preparation:
+    """A command of the user, run with an environment beside the files.
+
+    Args:
+        inside: where the user stands, as a path within the repository.
+        projects: of a tree, the folders that say what is needed.
+    """
+    told = reporter or Silent()
+    # The command reads the user's own tree, and in linked ones other things lie; where the user
+    # stands decides which project it is run in.
+    identity = beneath(repository.root) | {
+        "command": command,
+        "tree": str(repository.root),
+        "inside": inside.as_posix(),
+    }
+
+    def run(folder: Path) -> None:
+        project = _declaring(projects(folder / "tree"))
+        with told.phase(Phase(Step.MAKING_ENVIRONMENT, label)):
+            new_environment(folder, repository.root)
+            _run_command(command, folder, project, repository, label)
+
+    return Preparation(json.dumps(identity, sort_keys=True), run, starts)
+
+
+def python_beside(tree: Tree) -> Interpreter:
+    """The interpreter that a preparation put beside the files."""
+    folder = tree.folder.parent
+    return Interpreter(python_in(folder), folder / "env")
+
+
+def search_path(python: Path, own_tree: Path) -> list[str]:
+    """Where ``python`` looks for modules, with all that the running interpreter sees behind it.
+
+    Of ``PYTHONPATH`` only what lies in the user's tree goes first: it is code of the repository.
+    All else goes behind the packages of an environment, where pip saw it: in front of them it would
+    hide the versions that the revision asks for.
+
+    Raises:
+        ConfigError: the interpreter does not start.
+    """
+    if python == Path(sys.executable):
+        return list(sys.path)
+    said = run_program(
+        [str(python), "-P", "-c", "import json, sys; print(json.dumps(sys.path))"],
+        "an interpreter does not start",
+        cwd=python.parent,
+        fix="remove the environment's folder, so that it is made again",
+    )
+    found: list[str] = json.loads(said.splitlines()[-1])
+    library = sysconfig.get_path("stdlib")  # PYTHONPATH goes before it
+    ahead = sys.path[: sys.path.index(library)] if library in sys.path else []
+    own = [entry for entry in ahead if is_code_of(own_tree, Path(entry))]
+    return list(dict.fromkeys([*own, *found, *sys.path]))
+
+
+def _declaring(projects: Sequence[Path]) -> Path:
+    """The innermost folder that says what to install."""
+    names = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
+    return next((p for p in projects if any((p / name).is_file() for name in names)), projects[-1])
+
+
+def _check_extras(project: Path, setup: Setup, label: str) -> None:
+    unknown, declared = unknown_extras(project, setup.extras or ())
+    if unknown:
+        raise ConfigError(
+            f"extras {', '.join(unknown)}, which {label} does not have",
+            where=str(project / "pyproject.toml"),
+            accepted=", ".join(declared) or "(none)",
+        )
+
+
+def _is_lock(name: str) -> bool:
+    last = name.rpartition("/")[2]
+    return last.endswith(".lock") or last.startswith(("pylock", "Pipfile"))
+
+
+def _install(wanted: Needs, folder: Path, project: Path, label: str, *, has_harness: bool) -> None:
+    python = python_in(folder)
+    requirements = list(wanted.requirements)
+    if not has_harness:
+        # So that pip keeps to what the harness itself needs, too.
+        with suppress(metadata.PackageNotFoundError):
+            requirements.append(f"{HARNESS}=={metadata.version(HARNESS)}")
+    listed = folder / "requirements.txt"
+    listed.write_text("\n".join(requirements) + "\n", encoding="utf-8")
+    words = ["--requirement", str(listed)]
+    for path in wanted.files:
+        words += ["--requirement", str(path)]
+    for path in wanted.constraints:
+        words += ["--constraint", str(path)]
+    source = folder / "source"
+    if wanted.builds:
+        # Not in its place: what a build leaves behind would be taken for damage.
+        shutil.copytree(project, source, symlinks=True)
+        words.append(str(source) + (f"[{','.join(wanted.extras)}]" if wanted.extras else ""))
+    pip = [str(python), "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
+    try:
+        run_program(
+            [*pip, "--no-warn-script-location", *words],
+            f"what {label} needs cannot be installed",
+            cwd=project,
+            variables={"PIP_USER": "0"},
+            fix="make it installable, name the extras that it needs, or give a command as `setup`",
+        )
+    finally:
+        shutil.rmtree(source, ignore_errors=True)
+
+
+def _run_command(
+    command: str, folder: Path, project: Path, repository: Repository, label: str
+) -> None:
+    scripts = python_in(folder).parent
+    run_program(
+        command,
+        f"`setup` failed for {label}: {command}",
+        cwd=project,
+        variables={
+            "PATH": os.pathsep.join(filter(None, [str(scripts), os.environ.get("PATH")])),
+            "VIRTUAL_ENV": str(folder / "env"),
+            "RETRIEVAL_BENCH_TREE": str(repository.root),
+        },
+        fix="correct the command; it runs in the folder of the revision, see `where`",
+    )

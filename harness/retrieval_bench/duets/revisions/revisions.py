@@ -1,0 +1,334 @@
+"""A git revision of the repository that the user stands in, as a place that code comes from."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from retrieval_bench.core.cache import cache_folder
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.git import changed, code_state
+from retrieval_bench.core.progress import Reporter
+from retrieval_bench.duets.revisions.environments import (
+    Revision,
+    Setup,
+    prepared_by,
+    python_beside,
+    python_of,
+    search_path,
+)
+from retrieval_bench.duets.revisions.projects import package_roots, projects_around
+from retrieval_bench.duets.revisions.repository import Repository
+from retrieval_bench.duets.revisions.trees import tree_of
+from retrieval_bench.duets.revisions.venvs import among_packages, is_installed
+from retrieval_bench.duets.sides import Place, Side
+
+WORKTREE = "WORKTREE"
+"""The user's own files as they are now. In capitals only; a branch of this name is still reached as
+``refs/heads/WORKTREE``."""
+
+_OWN_PACKAGES = ("retrieval_bench", "retrieval_bench_retrievers", "harness", "retrievers")
+"""Of this project, those of before among them."""
+
+_TODAY = _OWN_PACKAGES[:2]
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Where a revision of this project keeps its code.
+
+    Attributes:
+        roots: folders that packages lie in.
+        sign: files that only this project has.
+        measurable: a file of every revision that a duet can measure.
+    """
+
+    roots: tuple[str, ...]
+    sign: tuple[str, ...]
+    measurable: str
+
+
+_LAYOUTS = (
+    _Layout(
+        ("harness", "retrievers"),
+        (
+            "harness/retrieval_bench/__init__.py",
+            "retrievers/retrieval_bench_retrievers/__init__.py",
+        ),
+        "harness/retrieval_bench/experiment/preparation.py",
+    ),
+    _Layout(
+        (".",),
+        ("harness/__init__.py", "harness/retriever.py", "retrievers/__init__.py"),
+        "harness/preparation.py",
+    ),
+)
+"""Today's, and that of before the packages had names of their own."""
+
+
+def place_of(
+    revision: str,
+    folder: Path | None = None,
+    *,
+    cache: Path | None = None,
+    setup: Setup | None = None,
+    reporter: Reporter | None = None,
+) -> Place:
+    """The code of a revision, checked out and with an interpreter that has what it needs.
+
+    Files and environments are made once and kept in the cache; they are in use, and so not removed
+    by other processes, until this process ends.
+
+    Args:
+        revision: what git understands as a commit (branch, tag, hash, ``main~2``), or
+            :data:`WORKTREE`.
+        folder: where the user stands; the current folder by default.
+        cache: folder for what is kept, :func:`retrieval_bench.core.cache.cache_folder` by default.
+        setup: how environments are made.
+
+    Raises:
+        ConfigError: no repository, an unknown revision, a folder that is not in it, or files or
+            packages that cannot be had.
+    """
+    folder = (folder or Path.cwd()).resolve()
+    repository = Repository.around(folder)
+    inside = folder.relative_to(repository.root)
+    own_projects = projects_around(repository.root, folder)
+    if revision == WORKTREE:
+        return _own_tree(repository, folder, own_projects)
+    commit = repository.commit(revision)
+    label = commit[:7] if commit.startswith(revision) else f"{revision} ({commit[:7]})"
+    root = cache or cache_folder()
+    if root is None:
+        raise ConfigError(
+            "no folder is known where revisions could be kept",
+            fix="let the variable RETRIEVAL_BENCH_CACHE name one",
+        )
+    setup = setup or Setup()
+    # Absolute: the processes that use what is kept there stand elsewhere.
+    root = root.absolute()
+
+    def projects_of(tree: Path) -> tuple[Path, ...]:
+        return _measurable(repository, tree, inside, label)
+
+    preparation = None
+    if setup.command:
+        preparation = prepared_by(
+            setup.command, repository, inside, label, projects_of, reporter=reporter
+        )
+    tree = tree_of(repository, commit, label, root, preparation=preparation, reporter=reporter)
+    projects = projects_of(tree.folder)
+    if preparation is not None:
+        found = python_beside(tree)
+    else:
+        checked_out = Revision(label, commit, tree, projects, own_projects)
+        ours = _is_ours(projects)
+        found = python_of(checked_out, repository, root, setup, has_harness=ours, reporter=reporter)
+    entries = search_path(found.python, repository.root)
+    return Place(
+        label,
+        tree.folder / inside,
+        found.python,
+        _search_path(entries, projects, tree.folder, repository.root),
+        commit,
+        tree.folder,
+        repository.root,
+        (*tree.notes, *found.notes),
+        roots=package_roots(repository, commit, tree.folder),
+        packages=found.packages,
+    )
+
+
+def _own_tree(repository: Repository, folder: Path, projects: tuple[Path, ...]) -> Place:
+    root = repository.root
+    return Place(
+        WORKTREE,
+        folder,
+        sys_path=_search_path(sys.path, projects, root, root),
+        commit=None if changed(folder) else repository.head(),
+        tree=root,
+        origin=root,
+        state=code_state(root),
+        roots=package_roots(repository, None, root),
+    )
+
+
+def _measurable(repository: Repository, tree: Path, inside: Path, label: str) -> tuple[Path, ...]:
+    """The projects around ``inside`` in the files of a revision, if a duet can measure them."""
+    there = tree / inside
+    if not there.is_dir():
+        raise ConfigError(
+            f"{label} has no folder {inside.as_posix()}",
+            where=str(repository.root / inside),
+            accepted="a folder that is in both revisions",
+            fix=f"call from another folder, such as {repository.root}",
+        )
+    projects = projects_around(tree, there)
+    own = [(layout, project) for project in projects if (layout := _layout_of(project))]
+    if own and not any((project / layout.measurable).is_file() for layout, project in own):
+        raise ConfigError(
+            f"{label} is older than what a duet can measure",
+            accepted="a revision with " + " or ".join(one.measurable for one in _LAYOUTS),
+        )
+    return projects
+
+
+def _layout_of(project: Path) -> _Layout | None:
+    """Where a project keeps its code, if it is this one; None for that of somebody who uses it."""
+    fitting = (one for one in _LAYOUTS if all((project / file).is_file() for file in one.sign))
+    return next(fitting, None)
+
+
+def _is_ours(projects: Sequence[Path]) -> bool:
+    """Whether the code is that of this project, and not that of somebody who uses it."""
+    return any(_layout_of(project) for project in projects)
+
+
+def _search_path(
+    entries: Sequence[str], projects: Sequence[Path], tree: Path, origin: Path
+) -> tuple[str, ...]:
+    """Python's library, the tree, and all else that is on the path now.
+
+    An entry in the user's tree becomes the same place in ``tree``, or is left out where that does
+    not have it. Packages that are installed in an environment within the user's tree stay.
+    """
+    library: list[str] = []
+    rest: list[str] = []
+    for entry in entries:
+        path = Path(entry).absolute()
+        if is_installed(path):
+            (rest if among_packages(path) else library).append(str(path))
+        elif path.suffix == ".zip" and path.stem.startswith("python"):
+            library.append(str(path))
+        elif origin in (path.resolve(), *path.resolve().parents):
+            twin = tree / path.resolve().relative_to(origin)
+            # Where today's tree has a folder of packages the revision may have a package.
+            package = (twin / "__init__.py").is_file() and not (path / "__init__.py").is_file()
+            rest += [str(twin)] if twin.is_dir() and not package else []
+        else:
+            rest.append(str(path))
+    roots = [
+        str(root)
+        for project in projects
+        for root in (*_own_roots(project), project, project / "src")
+        if root == project or (root.is_dir() and not (root / "__init__.py").is_file())
+    ]
+    # The user's own package of such a name must not hide this project's.
+    namesakes = not _is_ours(projects) and any(
+        (Path(root) / name / "__init__.py").is_file() for root in roots for name in _TODAY
+    )
+    return tuple(
+        dict.fromkeys([*library, *rest, *roots] if namesakes else [*library, *roots, *rest])
+    )
+
+
+def wrong_code(sides: Sequence[Side], facts: Sequence[Mapping[str, Any]]) -> str:
+    """Why the processes measured other code than was asked for, in a sentence; "" when all is well.
+
+    Args:
+        facts: what each process says of itself; ``files`` are those that code was loaded from.
+    """
+    for side, fact in zip(sides, facts, strict=True):
+        place = side.place
+        if place.tree and place.state is not None and place.state != code_state(place.tree):
+            return f"{place.label} was not measured: files of it were edited meanwhile"
+        for file in fact["files"]:
+            if why := _misplaced(side.place, file):
+                return f"{side.place.label} was not measured: {why}"
+    a, b = (side.place for side in sides)
+    if a.tree is None or b.tree is None or a.tree == b.tree:
+        return ""
+    of_trees = [
+        file
+        for side, fact in zip(sides, facts, strict=True)
+        for file in fact["files"]
+        if side.place.tree is not None and _lies_in(Path(file), side.place.tree)
+    ]
+    if not of_trees and _config(a, facts[0]) == _config(b, facts[1]):
+        return (
+            f"{a.label} and {b.label} load no code of the repository, and their configs are the "
+            "same: a duet of a thing with itself shows nothing"
+        )
+    return ""
+
+
+def _config(place: Place, facts: Mapping[str, Any]) -> str:
+    """The config of a side, whatever the folder that its tree is in."""
+    text = json.dumps(facts["config"], sort_keys=True)
+    return text if place.tree is None else text.replace(json.dumps(str(place.tree))[1:-1], "")
+
+
+def _own_roots(project: Path) -> list[Path]:
+    layout = _layout_of(project)
+    return [] if layout is None else [project / root for root in layout.roots]
+
+
+def same_code(a: Place, b: Place) -> str:
+    """Why two places cannot differ, in a sentence; "" when they may."""
+    if a.commit is None or a.commit != b.commit:
+        return ""
+    if a.label == b.label:
+        return f"both sides are {a.label}, so there is nothing to compare"
+    return f"{a.label} and {b.label} are the same commit, so there is nothing to compare"
+
+
+def _misplaced(place: Place, file: str) -> str:
+    """Why a file should not have been loaded at ``place``, "" when it is fine."""
+    if place.tree is None or not file:
+        return ""
+    path = Path(file).resolve()
+    if _lies_in(path, place.tree):
+        return ""
+    if place.origin is not None and _lies_in(path, place.origin):
+        return f"{path} was loaded, a file of your own tree"
+    return _other_copy(place, path, place.tree)
+
+
+def _other_copy(place: Place, path: Path, tree: Path) -> str:
+    """Why a file from elsewhere hides code of the revision, "" when there is none."""
+    on_path = [Path(entry) for entry in place.sys_path if _lies_in(Path(entry), tree)]
+    name = _import_path(path, place.sys_path)
+    if name in _OWN_PACKAGES and not _is_ours([tree, *on_path]):
+        return ""
+    module = name.replace("/", ".")
+    said = f"{module} was loaded from {path.parent}, though the revision has its own"
+    if any(_holds(root, name) for root in on_path):
+        return f"{said}; uninstall the other one"
+    # Of a project that is not on the path, a copy has to be installed. What lies in an environment
+    # for this commit alone was installed from it.
+    if place.packages is not None and place.packages.resolve() in path.parents:
+        return ""
+    for root in place.roots:
+        if _holds(root, name):
+            own = place.tree == place.origin
+            fix = "install that one editable" if own else "let `setup` install that one"
+            return f"{said} in {root.relative_to(tree)}; {fix}"
+    return ""
+
+
+def _holds(root: Path, name: str) -> bool:
+    return (root / name / "__init__.py").is_file() or (root / f"{name}.py").is_file()
+
+
+def _lies_in(path: Path, tree: Path) -> bool:
+    """Whether a path is in ``tree``, and not in an environment that lies there."""
+    tree = tree.resolve()
+    path = path.resolve()
+    return tree in (path, *path.parents) and not is_installed(path.relative_to(tree))
+
+
+def _import_path(path: Path, entries: Sequence[str]) -> str:
+    """The package, or the module, that one imports to get at a file; with the namespace that it is
+    in, as in ``acme/search``."""
+    folder, name = path.parent, path.name.partition(".")[0]
+    while (folder / "__init__.py").is_file():
+        folder, name = folder.parent, folder.name
+    known = {Path(entry).resolve() for entry in entries}
+    top, whole = folder, name
+    while top not in known and top.name.isidentifier():
+        top, whole = top.parent, f"{top.name}/{whole}"
+    return whole if top in known else name

@@ -1,0 +1,311 @@
+"""What duets can see on this machine: equal sides, and sides with real extra work, played here."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from retrieval_bench.core.progress import Reporter
+from retrieval_bench.core.types import Verdict
+from retrieval_bench.duets.controller import DuetProtocol, duet
+from retrieval_bench.duets.decision import Trial, overall
+from retrieval_bench.duets.gates import GATES, slow_queries, thetas
+from retrieval_bench.duets.power import FOUND
+from retrieval_bench.duets.result import WORDS, DuetResult
+from retrieval_bench.duets.sides import Place, Side
+from retrieval_bench.stats.resampling import SEED
+
+PROBE: Mapping[str, Any] = {"name": "probe", "target": "retrieval_bench.duets.probe:Probe"}
+"""What is measured where no retriever is named."""
+
+REPLAYS = 500
+"""Duets that are put together from the launches that were measured."""
+
+_FINEST, _LARGEST = 0.005, 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of duet.
+
+    Attributes:
+        share: extra work of side b, a share of each call.
+        slowest: only the slowest queries have it, as the gate of this name sees them.
+    """
+
+    name: str
+    share: float = 0.0
+    slowest: bool = False
+
+    @property
+    def equal(self) -> bool:
+        """Whether the two sides are the same."""
+        return self.share == 0
+
+
+KINDS = (
+    Kind("equal sides"),
+    Kind("+5 %", 0.05),
+    Kind("+10 %", 0.10),
+    Kind("+3 %", 0.03),
+    Kind("slowest fifth +10 %", 0.10, slowest=True),
+)
+"""Played by turns: after each one with extra work comes one of equal sides."""
+
+
+@dataclass(slots=True)
+class Played:
+    """All duets of one kind."""
+
+    kind: Kind
+    results: list[DuetResult] = field(default_factory=list)
+
+    def count(self, word: str) -> int:
+        """How many ended so."""
+        return sum(result.word == word for result in self.results)
+
+    def slowest(self) -> list[str]:
+        """Ids of the slowest queries, as the first duet found them; none when it measured none."""
+        for result in self.results[:1]:
+            pairs = [launch.pairs(at) for at, launch in enumerate(result.launched)]
+            if pairs:
+                return [result.query_ids[number] for number in slow_queries(pairs).tolist()]
+        return []
+
+    @property
+    def thetas(self) -> list[dict[str, float]]:
+        """Of each launch of a duet with figures, by gate that all of these have."""
+        usable = [result for result in self.results if result.verdict is not Verdict.MISSING]
+        judged = [{one.gate for one in result.gates if one.ratio is not None} for result in usable]
+        common = sorted(set.intersection(*judged)) if judged else []
+        found = []
+        for result in usable:
+            pairs = [launch.pairs(at) for at, launch in enumerate(result.launched)]
+            columns = [thetas(name, pairs) for name in common]
+            found += [dict(zip(common, row, strict=True)) for row in zip(*columns, strict=True)]
+        return found
+
+
+@dataclass(slots=True)
+class SelfTest:
+    """What was played, and what follows.
+
+    Attributes:
+        seconds: that it took.
+        visible: seconds of measuring -> smallest slow-down of usual queries, a share, that is found
+            in :data:`FOUND` of all duets; None = none of up to 50 %.
+        spread: of the log ratio of usual queries from launch to launch, equal sides; one standard
+            deviation.
+        replayed: name of a kind -> share of FAIL among duets put together anew from its launches;
+            absent where there were too few launches.
+    """
+
+    retriever: str
+    dataset: str
+    played: list[Played]
+    seconds: float = 0.0
+    visible: list[tuple[float, float | None]] = field(default_factory=list)
+    replayed: dict[str, float] = field(default_factory=dict)
+    spread: float | None = None
+    interrupted: bool = False
+
+    @property
+    def false_alarms(self) -> int:
+        """Duets of equal sides that failed."""
+        return sum(one.count("FAIL") for one in self.played if one.kind.equal)
+
+    @property
+    def beyond_limit(self) -> list[Played]:
+        """Kinds in which all queries are slowed by the limit of p50 or more: none may pass."""
+        limit = GATES["p50"].limit
+        return [one for one in self.played if one.kind.share >= limit and not one.kind.slowest]
+
+    @property
+    def missed(self) -> int:
+        """Duets of these kinds that passed."""
+        return sum(one.count("PASS") for one in self.beyond_limit)
+
+    @property
+    def unable(self) -> str:
+        """Why duets cannot judge here, in a sentence; "" when they can."""
+        if not any(one.count("PASS") for one in self.played if one.kind.equal):
+            return "no duet of equal sides passed"
+        slowed = [one for one in self.played if not one.kind.equal]
+        if not any(one.count("FAIL") + one.count("PASS") for one in slowed):
+            return "no duet with extra work was decided"
+        return ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The document of ``selftest --format json``."""
+        return {
+            "retriever": self.retriever,
+            "dataset": self.dataset,
+            "seconds": self.seconds,
+            "false_alarms": self.false_alarms,
+            "missed": self.missed,
+            "spread": self.spread,
+            "interrupted": self.interrupted,
+            "kinds": [
+                {
+                    "name": one.kind.name,
+                    "share": one.kind.share,
+                    "slowest": one.kind.slowest,
+                    "duets": len(one.results),
+                    "launches": sum(result.launches for result in one.results),
+                    "verdicts": {word: one.count(word) for word in dict.fromkeys(WORDS.values())},
+                    "replayed_fail": self.replayed.get(one.kind.name),
+                    "measured_s": [result.measured_s for result in one.results],
+                }
+                for one in self.played
+            ],
+            "visible": [{"seconds": seconds, "share": share} for seconds, share in self.visible],
+        }
+
+
+def selftest(
+    retriever: str | Mapping[str, Any] | None = None,
+    dataset: str | Path = "science-mini",
+    *,
+    seconds: float = 120.0,
+    k: int = 10,
+    split: str = "test",
+    protocol: DuetProtocol | None = None,
+    kinds: Sequence[Kind] = KINDS,
+    reporter: Reporter | None = None,
+) -> SelfTest:
+    """Play duets until the next one would take longer than ``seconds`` allow, two at least: equal
+    sides, then extra work, by turns.
+
+    Raises:
+        ConfigError: the retriever cannot be built.
+    """
+    protocol = protocol or DuetProtocol()
+    found = SelfTest("", str(dataset), [Played(kind) for kind in kinds])
+    begin = time.monotonic()
+    equal, *slower = found.played
+    order = [one for other in slower for one in (equal, other)]
+    number, longest = 0, 0.0
+    while number < 2 or time.monotonic() - begin + longest < seconds:
+        one, slow = order[number % len(order)], equal.slowest()
+        if one.kind.slowest and not slow:
+            one = equal  # the first duet measured nothing: which are slow is not known
+        a, b = (extra_work(retriever, kind, slow) for kind in (Kind(""), one.kind))
+        result = duet(
+            a,
+            b,
+            dataset,
+            split=split,
+            k=k,
+            # The slowest queries are known of the first duet: its queries are asked again.
+            protocol=replace(protocol, seed=SEED + (0 if one.kind.slowest else number)),
+            reporter=reporter,
+        )
+        number, longest = number + 1, max(longest, result.total_s)
+        if result.interrupted:
+            found.interrupted = True
+            break
+        one.results.append(result)
+    found.seconds = time.monotonic() - begin
+    found.retriever = _name(retriever)
+    _conclude(found)
+    return found
+
+
+def extra_work(
+    retriever: str | Mapping[str, Any] | None, kind: Kind, slowest: Sequence[str] = ()
+) -> Side:
+    """A side that does the extra work of ``kind``; of a kind without, the same wrapper.
+
+    Args:
+        slowest: ids of the slowest queries.
+    """
+    inner = dict(PROBE) if retriever is None else retriever
+    params: dict[str, Any] = {"retriever": inner, "share": kind.share, "queries": None}
+    if kind.slowest:
+        params["queries"] = list(slowest)
+    slowed = {"name": kind.name or "itself", "target": "retrieval_bench.duets.slowed:Slowed"}
+    return Side({**slowed, "params": params}, Place.here())
+
+
+def _name(retriever: str | Mapping[str, Any] | None) -> str:
+    if isinstance(retriever, str):
+        return retriever
+    return str((retriever or PROBE).get("name", "retriever"))
+
+
+def _conclude(found: SelfTest) -> None:
+    """What follows from all launches together."""
+    rng = np.random.default_rng(SEED)
+    for one in found.played:
+        pool = one.thetas
+        if len(pool) >= FEWEST:
+            found.replayed[one.kind.name] = fail_rate(pool, rng)
+    pool = found.played[0].thetas
+    if len(pool) < FEWEST or "p50" not in pool[0]:
+        return
+    found.spread = float(np.std([one["p50"] for one in pool], ddof=1))
+    results = found.played[0].results
+    per_launch = sum(one.measured_s for one in results) / sum(one.launches for one in results)
+    mean = {name: float(np.mean([one[name] for one in pool])) for name in pool[0]}
+    pool = [{name: value - mean[name] for name, value in one.items()} for one in pool]
+    for launches in (7, 11, 17):
+        found.visible.append((per_launch * launches, _visible(pool, launches, rng)))
+
+
+FEWEST = 5
+"""Launches from which duets are put together."""
+
+
+def fail_rate(
+    pool: Sequence[Mapping[str, float]],
+    rng: np.random.Generator,
+    *,
+    shift: float = 0.0,
+    launches: int | None = None,
+    replays: int = REPLAYS,
+) -> float:
+    """The share of FAIL among duets whose launches are drawn from ``pool``.
+
+    Args:
+        pool: name of each gate -> log ratio, by launch.
+        shift: added to all log ratios.
+        launches: a duet that takes more is broken off.
+    """
+    fails = 0
+    for _ in range(replays):
+        trial = Trial({name: GATES[name].limit for name in pool[0]}, _by_name)
+        n = 0
+        while not trial.over and (launches is None or n < launches):
+            drawn = pool[int(rng.integers(len(pool)))]
+            trial.add({name: value + shift for name, value in drawn.items()})
+            n += 1
+        fails += WORDS[overall(trial.results())] == "FAIL"
+    return fails / replays
+
+
+def _by_name(gate: str, launches: Sequence[Mapping[str, float]]) -> list[float]:
+    return [one[gate] for one in launches]
+
+
+def _visible(
+    pool: Sequence[Mapping[str, float]], launches: int, rng: np.random.Generator
+) -> float | None:
+    """The smallest shift that is found in :data:`FOUND` of all duets of so many launches."""
+    low, high = _FINEST, _LARGEST
+
+    def rate(share: float) -> float:
+        shift = math.log1p(share)
+        return fail_rate(pool, rng, shift=shift, launches=launches, replays=100)
+
+    if rate(high) < FOUND:
+        return None
+    while high - low > _FINEST / 2:
+        middle = (low + high) / 2
+        low, high = (low, middle) if rate(middle) >= FOUND else (middle, high)
+    return high

@@ -1,0 +1,1 @@
+"""From words to a run: every part built and checked, measured here or in fresh processes."""

@@ -1,0 +1,372 @@
+"""One cold start, in a process of its own; :mod:`retrieval_bench.experiment.cold` starts it.
+
+Run as a program it reads what to do as JSON from stdin and writes one line of JSON after every
+step, so that the parent knows where a process hangs or dies. What retrievers print goes to stderr.
+The garbage collector runs as it does for a user.
+"""
+
+from __future__ import annotations
+
+import time
+
+STARTED_NS = time.perf_counter_ns()
+"""When the interpreter had started: nothing of this project but its name was imported."""
+
+import builtins  # noqa: E402 - the reading above comes before everything else
+import json  # noqa: E402
+import os  # noqa: E402
+import sys  # noqa: E402
+from collections.abc import Callable, Iterator, Mapping, Sequence  # noqa: E402
+from contextlib import contextmanager  # noqa: E402
+from pathlib import Path  # noqa: E402
+from typing import TYPE_CHECKING, Any  # noqa: E402
+
+if TYPE_CHECKING:
+    from retrieval_bench.core.config import RetrieverConfig
+    from retrieval_bench.core.retriever import Retriever
+    from retrieval_bench.core.types import Dataset, Query
+
+Tell = Callable[[Mapping[str, Any]], None]
+"""Sends one line to the parent."""
+
+
+class Steps:
+    """Times one step after the other, and how much of each went into importing modules."""
+
+    def __init__(self, tell: Tell, clock: Callable[[], int]) -> None:
+        self.tell = tell
+        self.clock = clock
+        self.current = ""
+        self.last_ns = 0
+        self._importing = False
+        self._imports_ns = 0
+
+    @contextmanager
+    def timed(self, name: str) -> Iterator[None]:
+        """One step; told when it begins and when it ends, not when it fails."""
+        self.begin(name)
+        self._imports_ns = 0
+        with self._imports_watched():
+            start = self.clock()
+            yield
+            self.last_ns = self.clock() - start
+        self.tell({"step": name, "ns": self.last_ns, "imports_ns": self._imports_ns})
+
+    def begin(self, name: str) -> None:
+        """A step, or what is done between two of them."""
+        self.current = name
+        self.tell({"begins": name})
+
+    @contextmanager
+    def _imports_watched(self) -> Iterator[None]:
+        """While this lasts, the outermost import statements of this thread are timed: many
+        libraries are imported only where they are first needed."""
+        import threading
+
+        original, own_thread = builtins.__import__, threading.get_ident()
+
+        def watched(*arguments: Any, **named: Any) -> Any:
+            if self._importing or threading.get_ident() != own_thread:
+                return original(*arguments, **named)
+            self._importing = True
+            start = self.clock()
+            try:
+                return original(*arguments, **named)
+            finally:
+                self._imports_ns += self.clock() - start
+                self._importing = False
+
+        builtins.__import__ = watched
+        try:
+            yield
+        finally:
+            builtins.__import__ = original
+
+
+def measure(spec: Mapping[str, Any], steps: Steps) -> None:
+    """Every step from importing to steady searches; ``done`` is told before the retriever is
+    closed, so that closing can cost nothing that was measured.
+
+    Raises:
+        HarnessError: of the config, the data or the retriever; and whatever a retriever raises.
+    """
+    with steps.timed("import"):
+        config = _imported(spec)
+    from retrieval_bench.core import secrets
+
+    memory = {"after import": _peak()}
+    with steps.timed("build"):
+        retriever = config.build()
+    try:
+        _refuse_replay(config.name, retriever)
+        if _overrides(retriever, "prepare"):
+            with steps.timed("model load"):
+                retriever.prepare()
+            memory["after model load"] = _peak()
+        steps.begin("reading the dataset")
+        data, queries = _data(spec, retriever)
+        searched = _over_units(retriever, data)
+        searched.use_k(spec["k"])
+        seen: dict[str, Any] = {
+            "retriever": config.name,
+            "dataset": _facts(data),
+            "peak_rss_bytes": memory,
+        }
+        seen["index"] = _index(retriever, data, spec, steps)
+        memory["after index"] = _peak()
+        steps.begin("disk_bytes")
+        seen["disk_bytes"] = retriever.disk_bytes()
+        if seen["index"] != "saved":
+            seen |= _searches(searched, queries, spec, steps)
+            memory["after queries"] = _peak()
+            steps.begin("health_facts")
+            facts = [str(fact) for fact in retriever.health_facts(queries)]
+            seen["facts"] = secrets.redact(facts)
+        steps.tell({"done": seen})
+        steps.begin("close")
+    finally:
+        retriever.close()
+
+
+def _facts(data: Dataset) -> dict[str, Any]:
+    return {
+        "name": data.name,
+        "split": data.split,
+        "fingerprint": data.fingerprint,
+        "n_documents": data.n_documents,
+    }
+
+
+def _imported(spec: Mapping[str, Any]) -> RetrieverConfig:
+    """The config, with the module of its class imported."""
+    from retrieval_bench.core import plugins, secrets
+    from retrieval_bench.core.config import inline_config, load_retriever_config
+    from retrieval_bench.measure.threads import prepare_environment
+
+    prepare_environment(spec["threads"])
+    find = inline_config if isinstance(spec["retriever"], Mapping) else load_retriever_config
+    config = find(spec["retriever"], spec["overrides"])
+    where = str(config.source or f"retriever {config.name!r}")
+    base = config.source.parent if config.source else None
+    plugins.resolve("retriever", secrets.expand(config.target, where), base=base)
+    return config
+
+
+def _refuse_replay(name: str, retriever: Retriever) -> None:
+    from retrieval_bench.core.errors import ConfigError
+
+    if retriever.capabilities.replays:
+        raise ConfigError(
+            f"a cold start of {name!r}, which reads its answers from a saved run",
+            accepted="a retriever that searches",
+            fix="measure the system that made the run",
+        )
+
+
+def _data(spec: Mapping[str, Any], retriever: Retriever) -> tuple[Dataset, Sequence[Query]]:
+    """The dataset and the queries that a measured run would make of it."""
+    from retrieval_bench.core.errors import DataError
+    from retrieval_bench.data import load_dataset
+
+    data = load_dataset(spec["dataset"], spec["split"])
+    counted = {q.id for q in data.evaluated} | {q.id for q in data.unanswerable}
+    queries = tuple(q for q in data.queries if q.id in counted)
+    if not queries:
+        raise DataError(
+            f"no query of {data.name!r} has a judgement in split {data.split!r}",
+            accepted="at least one judged or unanswerable query",
+            fix="; ".join(["choose another --split, or check the ids", *data.warnings]),
+        )
+    if data.documents is None and not retriever.capabilities.external:
+        raise DataError(
+            f"dataset {data.name!r} has no corpus, and the retriever needs one to index",
+            accepted="an external retriever (`external: true`), or a dataset with documents",
+            fix="add the documents to the dataset folder, or declare the retriever external",
+        )
+    return data, queries
+
+
+def _index(retriever: Retriever, data: Dataset, spec: Mapping[str, Any], steps: Steps) -> str:
+    """What was done to have an index: ``external``, ``loaded``, ``built``, or ``saved`` where it
+    was built to be loaded by the processes that follow."""
+    if retriever.capabilities.external or data.documents is None:
+        return "external"
+    retriever.use_language(data.language)
+    if spec["load_from"] is not None:
+        with steps.timed("index load"):
+            retriever.load(Path(spec["load_from"]))
+        return "loaded"
+    with steps.timed("documents"):
+        documents = list(data.documents)
+    with steps.timed("index build"):
+        retriever.index(documents)
+    if spec["save_to"] is None or not (
+        _overrides(retriever, "save") and _overrides(retriever, "load")
+    ):
+        return "built"
+    steps.begin("saving the index")
+    try:
+        retriever.save(Path(spec["save_to"]))
+    except NotImplementedError:  # it depends on the parameters
+        return "built"
+    return "saved"
+
+
+def _overrides(retriever: Retriever, method: str) -> bool:
+    """Whether its class does something of its own where the contract's default does nothing."""
+    from retrieval_bench.core.retriever import Retriever as Base
+
+    return getattr(type(retriever), method) is not getattr(Base, method)
+
+
+def _over_units(retriever: Retriever, data: Dataset) -> Retriever:
+    """As in a measured run, where judgements are on something else than the documents."""
+    if not data.unit_of:
+        return retriever
+    from retrieval_bench.core.units import UnitRetriever
+
+    return UnitRetriever(retriever, data.unit_of)
+
+
+def _searches(
+    retriever: Retriever, queries: Sequence[Query], spec: Mapping[str, Any], steps: Steps
+) -> dict[str, Any]:
+    """First and second query, then all of them in seeded rounds until their times are steady and
+    the first one came again."""
+    from retrieval_bench.core.ranking import checked_ranking
+    from retrieval_bench.measure.steady import SteadyState
+    from retrieval_bench.measure.threads import search_threads
+
+    k, search, clock = spec["k"], retriever.search, steps.clock
+    order = _seeded(len(queries), spec["seed"])
+    first, second = next(order), next(order)
+    with search_threads(spec["threads"]) as warnings:
+        state, failed = SteadyState(), 0
+        repeats: list[int] = []
+        begin = clock()
+        for name, at in (("first query", first), ("second query", second)):
+            try:
+                with steps.timed(name):
+                    raw = search(queries[at], k)
+                checked_ranking(raw, k, has_scores=retriever.capabilities.has_scores)
+            except Exception as problem:
+                problem.add_note(f"query {queries[at].id!r}")
+                raise
+            state.add(at, steps.last_ns)
+        steps.begin("queries until steady")
+        calls, seconds = state.calls, (clock() - begin) / 1e9
+        while not (state.steady and repeats) and clock() - begin < spec["steady_s"] * 1e9:
+            at = next(order)
+            start = clock()
+            try:
+                search(queries[at], k)
+            except Exception:  # a measured run tells which and why
+                failed += 1
+                continue
+            elapsed = clock() - start
+            state.add(at, elapsed)
+            if state.steady_after in (None, state.calls):
+                calls, seconds = state.calls, (clock() - begin) / 1e9
+            if at == first:
+                repeats.append(elapsed)
+    return {
+        "calls": calls,
+        "steady": state.steady,
+        "seconds": seconds,
+        "n_queries": len(queries),
+        "failed": failed,
+        "repeats_ns": repeats,
+        "warnings": warnings,
+    }
+
+
+def _seeded(n: int, seed: int) -> Iterator[int]:
+    """Rounds of all queries without end, each in a fresh order, the same in every process."""
+    import numpy as np
+
+    rng = np.random.default_rng(seed)
+    while True:
+        yield from rng.permutation(n).tolist()
+
+
+def _peak() -> int | None:
+    from retrieval_bench.measure.environment import peak_rss_bytes
+
+    return peak_rss_bytes()
+
+
+def _told(problem: BaseException, step: str) -> dict[str, Any]:
+    """An error as the parent can raise it again."""
+    import traceback
+
+    from retrieval_bench.core import secrets
+    from retrieval_bench.core.errors import HarnessError
+    from retrieval_bench.core.foreign import innermost, message_of
+
+    told: dict[str, Any] = {
+        "kind": type(problem).__name__,
+        "step": step,
+        "traceback": "".join(traceback.format_exception(problem)),
+        "given": message_of(problem),
+        "where": innermost(problem),
+        "notes": list(getattr(problem, "__notes__", ())),
+    }
+    if isinstance(problem, HarnessError):
+        own = ("given", "where", "accepted", "fix")
+        told |= {name: getattr(problem, name) for name in own}
+        told["faults"] = list(getattr(problem, "faults", ()))
+    redacted: dict[str, Any] = secrets.redact(told)
+    return redacted | {"harness": isinstance(problem, HarnessError)}
+
+
+def _redacted(_kind: Any, problem: BaseException, _trace: Any) -> None:
+    """Print what nobody caught, without secrets; loaded when needed: imports are timed here."""
+    import traceback
+
+    from retrieval_bench.core import secrets
+
+    if sys.stderr is not None:
+        sys.stderr.write(secrets.redact("".join(traceback.format_exception(problem))))
+
+
+def _private_stdout() -> Any:
+    """The parent's end of the line; stdout itself, also below Python, becomes stderr."""
+    lines = os.fdopen(os.dup(1), "w", encoding="utf-8", errors="backslashreplace")
+    try:
+        os.dup2(2, 1)
+    except OSError:  # the user has closed stderr
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)
+    if sys.stderr is not None:
+        sys.stdout = sys.stderr
+    return lines
+
+
+def main() -> int:
+    """Read, measure, answer."""
+    lines = _private_stdout()
+
+    def tell(what: Mapping[str, Any]) -> None:
+        lines.write(json.dumps(what) + "\n")
+        lines.flush()
+
+    spec = json.loads(sys.stdin.buffer.read())
+    sys.path[:] = spec["path"]
+    sys.excepthook = _redacted
+    tell({"started_ns": STARTED_NS})
+    if sys.stderr is not None:
+        import faulthandler
+
+        # Shows where it hangs; the parent would only see that it does.
+        faulthandler.dump_traceback_later(spec["timeout_s"], exit=True, file=2)
+    steps = Steps(tell, time.perf_counter_ns)
+    try:
+        measure(spec, steps)
+    except BaseException as problem:  # also SystemExit, which a library may raise
+        tell({"error": _told(problem, steps.current)})
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,194 @@
+"""From words to an experiment that can run: every part built and checked, all faults at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from retrieval_bench.core import plugins
+from retrieval_bench.core.config import (
+    RetrieverConfig,
+    config_hash,
+    inline_config,
+    load_retriever_config,
+    path_of,
+)
+from retrieval_bench.core.errors import ConfigError, DataError, HarnessError
+from retrieval_bench.core.foreign import WorkingFolder
+from retrieval_bench.core.retriever import Retriever, require_k
+from retrieval_bench.core.types import Dataset, Query
+from retrieval_bench.core.units import UnitRetriever
+from retrieval_bench.data import found_at, load_dataset
+from retrieval_bench.experiment.experiment import Candidate, Experiment, close_all
+from retrieval_bench.measure.protocol import Protocol, plan
+from retrieval_bench.measure.threads import prepare_environment
+from retrieval_bench.metrics import Metric, default_metrics, parse_metrics
+from retrieval_bench.runs.records import DEFAULT_ROOT, check_destination
+
+
+def prepare(
+    retrievers: Sequence[Any],
+    dataset: str | Path | Dataset,
+    *,
+    split: str = "test",
+    k: int = 10,
+    metrics: Sequence[str] = (),
+    overrides: Sequence[str] = (),
+    protocol: Protocol | None = None,
+    out: Path | None = None,
+    save: bool = True,
+    every_query: bool = False,
+) -> Experiment:
+    """An experiment with every part built and checked; nothing is indexed yet.
+
+    Args:
+        retrievers: names of configs, YAML files, ``module:Class``, inline mappings, or objects:
+            a :class:`Retriever`, a LangChain retriever or runnable, or a function (query, k).
+        overrides: ``dotted.path=value`` into the parameters of every retriever.
+        every_query: also queries that nothing judges.
+
+    Raises:
+        HarnessError: every problem that was found, in one message.
+    """
+    prepare_environment((protocol or Protocol()).threads)
+    problems = Problems()
+    metrics = [metrics] if isinstance(metrics, str) else metrics
+    candidates: list[Candidate] = []
+    folder, root = WorkingFolder(), DEFAULT_ROOT.absolute()
+    for given in retrievers:
+        with problems.kept(), folder.lent(anew=True):
+            candidates.append(_candidate(given, overrides))
+    data: Dataset | None = None
+    with problems.kept():
+        data = dataset if isinstance(dataset, Dataset) else load_dataset(dataset, split)
+    with problems.kept():
+        require_k(k)
+    chosen: tuple[Metric, ...] = ()
+    with problems.kept():
+        chosen = parse_metrics(metrics) if metrics else ()
+    for metric in chosen:
+        if metric.cut is not None and isinstance(k, int) and metric.cut > k >= 1:
+            problems.add(
+                ConfigError(
+                    f"metric {metric} with k = {k}",
+                    where="--metrics",
+                    accepted=f"cut-offs up to k = {k}",
+                    fix=f"raise --k to {metric.cut}, or lower the cut-off",
+                )
+            )
+    if save:
+        with problems.kept():
+            check_destination(out)
+    queries: tuple[Query, ...] = ()
+    if data is not None:
+        counted = {q.id for q in data.evaluated} | {q.id for q in data.unanswerable}
+        queries = tuple(q for q in data.queries if every_query or q.id in counted)
+        with problems.kept():
+            _check_match(candidates, data, queries)
+            plan(protocol or Protocol(), len(queries))
+    try:
+        problems.raise_if_any()
+    except HarnessError:
+        close_all(candidates)
+        raise
+    if data is None:
+        raise AssertionError("a dataset that did not load is a problem that was raised")
+    chosen = chosen or default_metrics(k)
+    if data.unit_of:
+        for candidate in candidates:
+            candidate.retriever = UnitRetriever(candidate.retriever, data.unit_of)
+    source = None if isinstance(dataset, Dataset) else found_at(dataset)
+    return Experiment(
+        candidates,
+        data,
+        queries,
+        k,
+        chosen,
+        protocol or Protocol(),
+        None if out is None else out.absolute(),
+        source,
+        root=root,
+        folder=folder,
+    )
+
+
+class Problems:
+    """Collects errors, to tell all of them at once."""
+
+    def __init__(self) -> None:
+        self._found: list[HarnessError] = []
+
+    def add(self, problem: HarnessError) -> None:
+        """Keep one more."""
+        self._found.append(problem)
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Errors of this project that are raised inside are kept instead."""
+        try:
+            yield
+        except HarnessError as problem:
+            self.add(problem)
+
+    def raise_if_any(self) -> None:
+        """Raise the one problem as it is, or several in one message."""
+        if len(self._found) == 1:
+            raise self._found[0]
+        if self._found:
+            parts = "\n".join(f"{i}. {p.render()}" for i, p in enumerate(self._found, start=1))
+            raise HarnessError(f"{len(self._found)} problems\n{parts}") from self._found[0]
+
+
+def _candidate(given: Any, overrides: Sequence[str]) -> Candidate:
+    called = {}
+    if isinstance(given, str | Path):
+        given = load_retriever_config(str(given), overrides)
+        called = {"overrides": list(overrides)}
+    elif isinstance(given, Mapping):
+        given = inline_config(given, overrides)
+    if isinstance(given, RetrieverConfig):
+        built = given.build()
+        config = {
+            "target": given.target,
+            "params": given.params,
+            "source": str(given.source) if given.source else None,
+            **called,
+            "hash": config_hash(given.target, given.params),
+        }
+        return Candidate(given.name, built, config)
+    if overrides:
+        raise ConfigError(
+            f"overrides for a {type(given).__name__} object",
+            accepted="overrides for a retriever that is given by name or file",
+        )
+    if isinstance(given, Retriever):
+        return Candidate(type(given).__name__, given, {"target": path_of(type(given))})
+    if hasattr(given, "invoke") or hasattr(given, "ainvoke"):
+        wrapped = plugins.resolve("retriever", "langchain")(factory=given)
+        return Candidate(type(given).__name__, wrapped, {"target": path_of(type(given))})
+    if callable(given):
+        wrapped = plugins.resolve("retriever", "callable")(function=given)
+        return Candidate(getattr(given, "__name__", "callable"), wrapped, {"target": "callable"})
+    raise ConfigError(
+        f"a {type(given).__name__} as retriever",
+        accepted="a name, a YAML file, a Retriever, a LangChain retriever or a function(query, k)",
+    )
+
+
+def _check_match(candidates: Sequence[Candidate], data: Dataset, queries: Sequence[Query]) -> None:
+    if not queries:
+        raise DataError(
+            f"no query of {data.name!r} has a judgement in split {data.split!r}",
+            accepted="at least one judged or unanswerable query",
+            fix="; ".join(["choose another --split, or check the ids", *data.warnings]),
+        )
+    if data.documents is None:
+        needy = [c.name for c in candidates if not c.retriever.capabilities.external]
+        if needy:
+            raise DataError(
+                f"dataset {data.name!r} has no corpus, and {', '.join(needy)} needs one to index",
+                accepted="an external retriever (`external: true`), or a dataset with documents",
+                fix="add the documents to the dataset folder, or declare the retriever external",
+            )

@@ -1,0 +1,176 @@
+"""The one-page account of a run: what ``summary.json`` holds and every table is printed from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from retrieval_bench.core.ranking import TIE_RULE
+from retrieval_bench.core.retriever import Capabilities
+from retrieval_bench.core.types import Dataset, Query
+from retrieval_bench.measure.runner import NOT_RUN, OK, Measurement, Timings
+from retrieval_bench.metrics import METRICS_VERSION, conventions
+from retrieval_bench.metrics.abstention import abstention
+from retrieval_bench.runs.evaluation import Evaluation
+from retrieval_bench.runs.latency import LEVELS, latency_report
+from retrieval_bench.runs.records import SCHEMA_VERSION
+from retrieval_bench.runs.stages import stage_report
+
+
+def summarize(
+    *,
+    retriever: str,
+    dataset: Dataset,
+    queries: Sequence[Query],
+    k: int,
+    evaluation: Evaluation,
+    measurement: Measurement,
+    index: dict[str, Any],
+    warnings: Sequence[str],
+    capabilities: Capabilities,
+    health: Sequence[str],
+    levels: Sequence[float] = LEVELS,
+    parallel: bool | None = None,
+) -> dict[str, Any]:
+    """The summary of one run, without its ``run_id``, which is known when it is written."""
+    status = measurement.status
+    partial = measurement.interrupted
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "status": "partial" if partial else "complete",
+        "retriever": retriever,
+        "dataset": {
+            "name": dataset.name,
+            "split": dataset.split,
+            "language": dataset.language,
+            "fingerprint": dataset.fingerprint,
+            "n_documents": dataset.n_documents,
+            "n_queries": len(dataset.evaluated),
+            "n_unanswerable": len(dataset.unanswerable),
+            "n_without_relevant": len(dataset.without_relevant),
+            "n_not_run": len(dataset.queries) - len(queries),
+        },
+        "k": k,
+        "convention": conventions.DEFAULT,
+        "tie_rule": _tie_rule(measurement),
+        "metrics_version": METRICS_VERSION,
+        "metrics": quality(evaluation),
+        "judged": dict(evaluation.judged),
+        "unanswerable": unanswerable(queries, measurement),
+        "latency_ms": latency(
+            measurement.timings,
+            warm_up_calls=measurement.warm_up_calls,
+            steady_after=measurement.steady_after,
+            overhead_ns=measurement.overhead_ns,
+            levels=levels,
+            replayed=capabilities.replays,
+        ),
+        **stages(measurement.timings, parallel),
+        "index": index,
+        "n_collapsed": sum(r.collapsed for r in measurement.rankings if r is not None),
+        "n_failed": sum(s not in (OK, NOT_RUN) for s in status),
+        "n_unreached": sum(s == NOT_RUN for s in status),
+        "health": list(health),
+        "warnings": list(warnings),
+    }
+
+
+def quality(evaluation: Evaluation) -> dict[str, Any]:
+    """Means with intervals, by metric name."""
+    return {
+        str(metric): {
+            "mean": _number(mean.mean),
+            "ci95": None if mean.ci95 is None else list(mean.ci95),
+            "n": mean.n,
+        }
+        for metric, mean in zip(evaluation.metrics, evaluation.means, strict=True)
+    }
+
+
+def unanswerable(queries: Sequence[Query], measurement: Measurement) -> dict[str, Any]:
+    """Of the queries that no document answers: how many were run, how many got hits; and, where
+    there are any, how well empty lists tell them from the others."""
+    answered = [
+        (query.answerable, len(ranking))
+        for query, ranking in zip(queries, measurement.rankings, strict=True)
+        if ranking is not None
+    ]
+    found = abstention([kind for kind, _ in answered], [length for _, length in answered])
+    report: dict[str, Any] = {"n": found.n_unanswerable, "returned_hits": found.false_return}
+    if found.n_unanswerable:
+        report |= {
+            "false_empty": found.false_empty,
+            "precision": found.precision,
+            "recall": found.recall,
+            "f1": found.f1,
+        }
+    return report
+
+
+def latency(
+    timings: Timings,
+    *,
+    warm_up_calls: int,
+    steady_after: int | None,
+    overhead_ns: int,
+    levels: Sequence[float] = LEVELS,
+    replayed: bool = False,
+) -> dict[str, Any]:
+    """Both families of percentiles and what surrounds them; failed calls are in every figure: a
+    user waits for them.
+
+    A replayed run yields no latency: reading a saved ranking says nothing of who made it.
+    """
+    report = latency_report(
+        timings.wall_ns,
+        query=timings.query,
+        round_=timings.round,
+        position=timings.position,
+        failed=timings.failed,
+        launch=timings.launch,
+        first_ns=timings.first_ns,
+        levels=levels,
+    )
+    if replayed:
+        report = report.withheld("the rankings were read from a saved run")
+    return report.as_dict() | {
+        "warm_up_calls": warm_up_calls,
+        "steady_after": steady_after,
+        "overhead": overhead_ns / 1e6,
+    }
+
+
+def resummarize(summary: Mapping[str, Any], timings: Timings) -> dict[str, Any]:
+    """``summary`` with the latency and the stages of other ``timings``, such as those of several
+    launches together."""
+    before = summary["latency_ms"]
+    kept = {name: before[name] for name in ("warm_up_calls", "steady_after", "overhead")}
+    report = latency(
+        timings,
+        warm_up_calls=0,
+        steady_after=None,
+        overhead_ns=0,
+        levels=[float(name[1:]) for name in before if re.fullmatch(r"p[\d.]+", name)],
+        replayed=before["mean"] is None and before["n"] > 0,
+    )
+    legs = summary.get("legs")
+    parallel = None if legs is None else legs["measured"] == "parallel"
+    return {**summary, "latency_ms": report | kept, **stages(timings, parallel)}
+
+
+def stages(timings: Timings, parallel: bool | None = None) -> dict[str, Any]:
+    """``stages_ms``: what each stage takes; for a hybrid also ``legs``: serial against parallel."""
+    return stage_report(timings.wall_ns, timings.stages, parallel=parallel).as_dict()
+
+
+def _tie_rule(measurement: Measurement) -> str:
+    answers = [ranking for ranking in measurement.rankings if ranking]
+    unscored = bool(answers) and all(ranking.scores is None for ranking in answers)
+    return "order of the list" if unscored else TIE_RULE
+
+
+def _number(value: float | np.floating) -> float | None:
+    return float(value) if np.isfinite(value) else None

@@ -1,0 +1,290 @@
+"""The noise record of a measurement: what process and machine counted during the timed rounds.
+
+The harness' own use of the processor is no noise: it is told apart from that of other processes,
+helper processes included. What a system does not tell is None. What a record means is said by
+:mod:`retrieval_bench.measure.disturbances`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from retrieval_bench.measure.cgroup import ControlGroup
+from retrieval_bench.measure.proc import as_int, read_int, read_table, read_text, usable_cpus
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What this process used so far; None where the system does not count it.
+
+    ``children_s`` are processes that ended and were waited for. Times in seconds of one core.
+    """
+
+    cpu_s: float
+    children_s: float | None = None
+    voluntary: int | None = None
+    involuntary: int | None = None
+    major: int | None = None
+    minor: int | None = None
+
+
+def process_usage() -> Usage:
+    """Of this process, with all its threads."""
+    if sys.platform == "win32":
+        return Usage(time.process_time())
+    import resource
+
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return Usage(
+        own.ru_utime + own.ru_stime,
+        ended.ru_utime + ended.ru_stime,
+        own.ru_nvcsw,
+        own.ru_nivcsw,
+        own.ru_majflt,
+        own.ru_minflt,
+    )
+
+
+def _boot_clock() -> int | None:
+    """Nanoseconds since the start, sleep included."""
+    which = getattr(time, "CLOCK_BOOTTIME", None)
+    return None if which is None else time.clock_gettime_ns(which)
+
+
+class NoiseRecorder:
+    """Reads the counters of process and machine when it starts and when it stops.
+
+    A context manager around the timed rounds; ``record`` then holds what changed in between, also
+    when the rounds ended with an exception. Two readings take a fraction of a millisecond and
+    belong outside of every timed call. Arguments are for tests.
+    """
+
+    def __init__(
+        self,
+        *,
+        root: Path = Path("/"),
+        clock: Callable[[], int] = time.monotonic_ns,
+        boot_clock: Callable[[], int | None] = _boot_clock,
+        usage: Callable[[], Usage] = process_usage,
+    ) -> None:
+        self.record: dict[str, Any] = {}
+        self._root, self._clock, self._boot_clock, self._usage = root, clock, boot_clock, usage
+        self._group = ControlGroup.of_this_process(root)
+        self._cpus = usable_cpus(root)
+        self._before: _Reading | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Take the first reading; again: measure from here."""
+        self._before = self._read()
+
+    def stop(self) -> dict[str, Any]:
+        """Take the second reading and return the record; all zero if it was never started."""
+        after = self._read()
+        self.record = _record(self._before or after, after)
+        return self.record
+
+    def _read(self) -> _Reading:
+        root = self._root
+        throttled = self._group.throttled()
+        return _Reading(
+            clock_ns=self._clock(),
+            boot_ns=self._boot_clock(),
+            usage=self._usage(),
+            helpers_s=_helpers_seconds(root),
+            ticks=_ticks(root, self._cpus),
+            load=_load(root),
+            throttled=throttled,
+            mhz=_mhz(root),
+            swapped_in=as_int(read_table(root / "proc/vmstat").get("pswpin")),
+            memory_share=_fullest(self._group.memory_share(), _memory_share(root)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Ticks:
+    """Seconds of core time that the kernel booked."""
+
+    busy: float
+    idle: float
+    stolen: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    clock_ns: int
+    boot_ns: int | None
+    usage: Usage
+    helpers_s: float
+    ticks: _Ticks | None
+    load: list[float] | None
+    throttled: tuple[int, float] | None
+    mhz: float | None
+    swapped_in: int | None
+    memory_share: float | None
+
+
+def _record(before: _Reading, after: _Reading) -> dict[str, Any]:
+    """What changed between two readings, for the manifest; shares are of the usable cores' time."""
+    seconds = (after.clock_ns - before.clock_ns) / 1e9
+    used, first = after.usage, before.usage
+    helpers = (used.children_s or 0.0) - (first.children_s or 0.0)
+    helpers = max(helpers + after.helpers_s - before.helpers_s, 0.0)
+    own = used.cpu_s - first.cpu_s
+    asleep = None
+    if after.boot_ns is not None and before.boot_ns is not None:
+        asleep = max((after.boot_ns - before.boot_ns) / 1e9 - seconds, 0.0)
+    throttled = None
+    if after.throttled and before.throttled:
+        throttled = {
+            "times": after.throttled[0] - before.throttled[0],
+            "seconds": after.throttled[1] - before.throttled[1],
+        }
+    return {
+        "seconds": seconds,
+        "cpu_seconds": own,
+        "helper_cpu_seconds": helpers,
+        "context_switches": {
+            "voluntary": _more(used.voluntary, first.voluntary),
+            "involuntary": _more(used.involuntary, first.involuntary),
+        },
+        "page_faults": {
+            "major": _more(used.major, first.major),
+            "minor": _more(used.minor, first.minor),
+        },
+        "cores": _shares(before.ticks, after.ticks, own + helpers),
+        "load_average": {"before": before.load, "after": after.load},
+        "throttled": throttled,
+        "mhz": {"before": before.mhz, "after": after.mhz},
+        "swapped_in_pages": _more(after.swapped_in, before.swapped_in),
+        "memory_share": after.memory_share,
+        "suspended_seconds": asleep,
+    }
+
+
+def _more(after: int | None, before: int | None) -> int | None:
+    return None if after is None or before is None else after - before
+
+
+def _shares(before: _Ticks | None, after: _Ticks | None, own: float) -> dict[str, float] | None:
+    """``own``, ``others``, ``idle`` and ``stolen`` of the usable cores' time; they add up to 1."""
+    if before is None or after is None:
+        return None
+    # A core that sleeps may have its idle time booked late, even backwards by a tick.
+    busy, idle = max(after.busy - before.busy, 0.0), max(after.idle - before.idle, 0.0)
+    stolen = max(after.stolen - before.stolen, 0.0)
+    total = busy + idle + stolen
+    if not total > 0:
+        return None
+    own = min(own, busy)
+    return {
+        "seconds": total,
+        "own": own / total,
+        "others": (busy - own) / total,
+        "idle": idle / total,
+        "stolen": stolen / total,
+    }
+
+
+def _ticks(root: Path, cpus: frozenset[int] | None) -> _Ticks | None:
+    """Of the cores in ``cpus``, or of all where they are not known."""
+    wanted = {f"cpu{cpu}" for cpu in cpus} if cpus else {"cpu"}
+    busy = idle = stolen = 0
+    for line in (read_text(root / "proc/stat") or "").splitlines():
+        name, *words = line.split()
+        if name not in wanted:
+            continue
+        # user nice system idle iowait irq softirq steal; guests are within user and nice
+        counts = [as_int(word) or 0 for word in words[:8]]
+        counts += [0] * (8 - len(counts))
+        busy += sum(counts[:3]) + sum(counts[5:7])
+        idle += sum(counts[3:5])
+        stolen += counts[7]
+    if busy + idle + stolen == 0:
+        return None
+    a_second = _ticks_a_second()
+    return _Ticks(busy / a_second, idle / a_second, stolen / a_second)
+
+
+def _ticks_a_second() -> int:
+    try:
+        return os.sysconf("SC_CLK_TCK")
+    except (AttributeError, OSError, ValueError):
+        return 100
+
+
+def _helpers_seconds(root: Path) -> float:
+    """Core time of the processes that this one started and that still run, and of theirs."""
+    ticks, todo, seen = 0, ["self"], set[str]()
+    while todo:
+        process = root / "proc" / todo.pop()
+        try:
+            threads = list((process / "task").iterdir())
+        except OSError:
+            continue
+        for thread in threads:
+            children = (read_text(thread / "children") or "").split()
+            seen.update(children)
+            todo += children
+    for pid in seen:
+        words = _after_name(read_text(root / "proc" / pid / "stat"))
+        # fields 14 to 17 of proc(5): user, system, and the same of children that ended
+        ticks += sum(as_int(word) or 0 for word in words[11:15])
+    return ticks / _ticks_a_second()
+
+
+def _after_name(stat: str | None) -> list[str]:
+    """Fields 3 and up of a ``stat`` file; the name before them may hold blanks and brackets."""
+    return (stat or "").rpartition(")")[2].split()
+
+
+def _load(root: Path) -> list[float] | None:
+    """Mean number of tasks that run or want to, over 1, 5 and 15 minutes."""
+    try:
+        return [float(word) for word in (read_text(root / "proc/loadavg") or "").split()[:3]] or [
+            *os.getloadavg()
+        ]
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def _mhz(root: Path) -> float | None:
+    """Clock rate of the core that this thread is on; the others may be asleep."""
+    words = _after_name(read_text(root / "proc/self/stat"))
+    if len(words) < 37:
+        return None
+    cpu = words[36]  # field 39 of proc(5)
+    khz = read_int(root / f"sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq")
+    return None if khz is None else khz / 1000
+
+
+def _memory_share(root: Path) -> float | None:
+    """How full the machine's memory is, without what the kernel can drop at once."""
+    table = read_table(root / "proc/meminfo")
+    total, free = (
+        as_int(table.get(name, "").partition(" ")[0]) for name in ("MemTotal", "MemAvailable")
+    )
+    return None if not total or free is None else 1 - free / total
+
+
+def _fullest(*shares: float | None) -> float | None:
+    return max((share for share in shares if share is not None), default=None)

@@ -1,0 +1,124 @@
+"""The latency measurement that tutorials use, as they do it, to show what it gives.
+
+One pass over a list of queries: the first two are spent on warming up, each of the others is timed
+once by the wall clock, and four figures are taken over what is left. No round, no check of the
+sample, no interval. For figures to rely on use the harness's own protocol.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench.core.errors import ConfigError, counted
+from retrieval_bench.stats.percentiles import needs
+
+Asked = TypeVar("Asked")
+
+WARM_UP = 2
+"""Queries that a tutorial spends on warming up."""
+
+LEVELS = (50.0, 95.0, 99.0)
+
+_MS_PER_S = 1_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class TutorialLatency:
+    """The four figures in milliseconds, and what they stand on.
+
+    Attributes:
+        mean, p50, p95, p99: over the timed calls; 0.0 where there are none, as in the tutorial.
+        n: timed calls, one for each query that warming up left over.
+        warmup: queries that warming up took.
+        warnings: what keeps these figures from being relied on, in plain words.
+    """
+
+    mean: float
+    p50: float
+    p95: float
+    p99: float
+    n: int
+    warmup: int
+    warnings: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it, for JSON."""
+        return {
+            "protocol": "tutorial",
+            "mean": self.mean,
+            "p50": self.p50,
+            "p95": self.p95,
+            "p99": self.p99,
+            "n": self.n,
+            "warmup": self.warmup,
+            "warnings": list(self.warnings),
+        }
+
+
+def tutorial_latency(
+    search: Callable[[Asked], object],
+    queries: Sequence[Asked],
+    warmup: int = WARM_UP,
+    clock: Callable[[], float] = time.time,
+) -> TutorialLatency:
+    """Time ``search`` once for each of ``queries`` but the first ``warmup``, in their order.
+
+    Args:
+        search: called with one query; what it raises ends the measurement, as in the tutorial.
+        queries: what ``search`` takes.
+        warmup: how many of them are asked without being timed, and are lost to the figures.
+        clock: seconds; by default the wall clock, which the system may set forward or back.
+
+    Raises:
+        ConfigError: ``warmup`` is no whole number of at least 0.
+
+    Percentiles by linear interpolation (Hyndman & Fan's type 7), whatever the number of calls.
+    """
+    if isinstance(warmup, bool) or not isinstance(warmup, int) or warmup < 0:
+        raise ConfigError(
+            f"warmup = {warmup!r}",
+            where="protocol tutorial",
+            accepted="a whole number of at least 0",
+            fix=f"the tutorial's own is {WARM_UP}",
+        )
+    for query in queries[:warmup]:
+        search(query)
+    seconds = []
+    for query in queries[warmup:]:
+        start = clock()
+        search(query)
+        seconds.append(clock() - start)
+    lost = min(warmup, len(queries))
+    if not seconds:
+        nothing = f"no query is left to time: warming up took all {lost}" if lost else "no queries"
+        return TutorialLatency(
+            *(0.0,) * 4, n=0, warmup=lost, warnings=(f"{nothing}; the zeros are no times",)
+        )
+    ms = np.asarray(seconds) * _MS_PER_S
+    p50, p95, p99 = (float(value) for value in np.percentile(ms, LEVELS))
+    return TutorialLatency(
+        float(ms.mean()), p50, p95, p99, n=len(ms), warmup=lost, warnings=tuple(_warnings(ms))
+    )
+
+
+def _warnings(ms: NDArray[np.float64]) -> list[str]:
+    n = len(ms)
+    weak = [level for level in LEVELS if n < needs(level).printed]
+    told = []
+    if weak:
+        names = ", ".join(f"p{level:g}" for level in weak)
+        least = ", ".join(f"{needs(level).printed:,}" for level in weak)
+        told.append(f"{names} of {counted(n, 'call')}: this takes at least {least} calls")
+    backwards = int(np.count_nonzero(ms < 0))
+    if backwards:
+        told.append(
+            f"the wall clock was set back in {counted(backwards, 'call')}: negative times are in "
+            "the figures"
+        )
+    return told

@@ -1,0 +1,20 @@
+"""Ranking metrics: exact, on arrays, each a value that parses from its name and prints back."""
+
+from retrieval_bench.metrics.judged import JudgedRun, judge, judge_lists
+from retrieval_bench.metrics.judgements import Judgements
+from retrieval_bench.metrics.names import Metric, default_metrics, parse_metric, parse_metrics
+from retrieval_bench.metrics.ranking import METRICS_VERSION
+from retrieval_bench.metrics.scored import judge_scores
+
+__all__ = [
+    "METRICS_VERSION",
+    "JudgedRun",
+    "Judgements",
+    "Metric",
+    "default_metrics",
+    "judge",
+    "judge_lists",
+    "judge_scores",
+    "parse_metric",
+    "parse_metrics",
+]

@@ -1,0 +1,245 @@
+"""What a baseline keeps: of quality what holds on any machine, of latency what holds on one.
+
+Both are small records of one run. :mod:`retrieval_bench.regression.files` writes and reads them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from retrieval_bench.core import secrets
+from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.measure.runner import OK
+from retrieval_bench.runs.run import Run
+from retrieval_bench.stats.percentiles import medians
+
+SCHEMA_VERSION = 1
+"""Of both files; 1: first version."""
+
+FAILED = "failed"
+"""In place of the hash of a ranking."""
+
+_DIGITS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a run was made of, beyond what the run itself says.
+
+    Attributes:
+        retriever: as it was given: a name, a YAML file, ``module:Class``.
+        overrides: ``dotted.path=value`` into its parameters.
+        revision: commit that the user stands on and whether files differ from it; None outside of
+            a repository.
+    """
+
+    retriever: str
+    overrides: Sequence[str] = ()
+    revision: Mapping[str, Any] | None = None
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class RetrieverFacts(_Record):
+    """``hash`` is that of target and parameters; ``given`` and ``overrides`` build it again."""
+
+    name: str
+    hash: str | None
+    given: str
+    overrides: list[str]
+
+
+class DatasetFacts(_Record):
+    """What was searched and judged."""
+
+    name: str
+    split: str
+    fingerprint: str
+    n_documents: int
+    n_queries: int
+
+
+class Revision(_Record):
+    """Of the code; a dirty one has files that no commit has."""
+
+    commit: str
+    dirty: bool
+
+
+class _Baseline(_Record):
+    schema_version: int = SCHEMA_VERSION
+    retriever: RetrieverFacts
+    dataset: DatasetFacts
+    k: int
+    revision: Revision | None
+
+    @property
+    def commit(self) -> str | None:
+        """What the code can be got back from; None when nothing holds it."""
+        return None if self.revision is None or self.revision.dirty else self.revision.commit
+
+
+class QualityBaseline(_Baseline):
+    """Rankings by their hash and values by query.
+
+    Attributes:
+        metrics: name -> mean over the evaluated queries.
+        queries: id -> hash of its ranking, then its value of each metric, in the order of
+            ``metrics``; of a query that no document answers only the hash.
+    """
+
+    convention: str
+    metrics_version: int
+    metrics: dict[str, float]
+    queries: dict[str, list[Any]]
+
+    def ranking(self, query_id: str) -> str:
+        """The hash of one ranking."""
+        return str(self.queries[query_id][0])
+
+    def values(self, metric: str, query_ids: Sequence[str]) -> np.ndarray[Any, Any]:
+        """float64 (queries,)."""
+        column = 1 + list(self.metrics).index(metric)
+        return np.array([self.queries[query][column] for query in query_ids], dtype=np.float64)
+
+    @property
+    def evaluated(self) -> list[str]:
+        """Ids of the queries that have values, in order."""
+        return sorted(query for query, row in self.queries.items() if len(row) > 1)
+
+
+class LatencyBaseline(_Baseline):
+    """Times of one machine.
+
+    Attributes:
+        date: when they were measured, UTC.
+        machine: its facts with their fingerprint.
+        protocol: how it was measured; the same one is used again.
+        packages: versions.
+        call: percentile over all calls -> value and 95 % interval in ms, None with a reason where
+            it cannot be said.
+        mean: of all answered calls in ms; None in files of before it was kept.
+        queries: id -> median nanoseconds of its calls; one that failed is not in it.
+        warnings: what made the times less than they should be.
+    """
+
+    date: str
+    machine: dict[str, Any]
+    protocol: dict[str, Any]
+    packages: dict[str, str]
+    call: dict[str, dict[str, Any]]
+    mean: float | None = None
+    queries: dict[str, int]
+    warnings: list[str]
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the machine."""
+        return str(self.machine["fingerprint"])
+
+
+def quality_of(run: Run, given: Given) -> QualityBaseline:
+    """What ``run`` says of quality."""
+    summary, rankings, evaluation = run.summary, run.rankings, run.evaluation
+    at = {query: row for row, query in enumerate(evaluation.query_ids)}
+    names = [str(metric) for metric in evaluation.metrics]
+    by_name = sorted(range(len(names)), key=names.__getitem__)
+    queries: dict[str, list[Any]] = {}
+    for row, query in enumerate(rankings.query_ids):
+        ranked = rankings.row(row).doc_ids if run.status[row] == OK else None
+        values = evaluation.per_query[at[query]].tolist() if query in at else []
+        queries[query] = [_hash(ranked), *(values[i] for i in by_name if values)]
+    return QualityBaseline(
+        **_common(run, given),
+        convention=str(summary["convention"]),
+        metrics_version=int(summary["metrics_version"]),
+        metrics={names[i]: evaluation.means[i].mean for i in by_name},
+        queries=dict(sorted(queries.items())),
+    )
+
+
+def latency_of(run: Run, given: Given) -> LatencyBaseline | None:
+    """What ``run`` says of latency; None where it has none: its rankings were read from a file, or
+    no call was answered.
+
+    A call that failed took longer than any other: a query of which half of the calls failed has no
+    median, and is left out.
+    """
+    timings, report = run.timings, run.summary["latency_ms"]
+    walls = np.where(timings.failed, np.inf, timings.wall_ns)
+    typical = medians(walls, timings.query)
+    fine = np.isfinite(typical)
+    if report["mean"] is None or not fine.any():
+        return None
+    typical = typical[fine]
+    ids = [run.rankings.query_ids[number] for number in np.unique(timings.query)[fine].tolist()]
+    surroundings = run.manifest["environment"]
+    return LatencyBaseline(
+        **_common(run, given),
+        date=datetime.now(UTC).isoformat(timespec="seconds"),
+        machine=_finite(surroundings["machine"]),
+        protocol=_finite(run.manifest["protocol"]),
+        packages=dict(surroundings["packages"]),
+        call={
+            name: {key: entry.get(key) for key in ("value", "ci95", "reason") if key in entry}
+            for name, entry in sorted(report.items())
+            if isinstance(entry, Mapping) and "gates" in entry
+        },
+        mean=float(timings.wall_ns[~timings.failed].mean()) / 1e6,
+        queries=dict(sorted(zip(ids, typical.round().astype(int).tolist(), strict=True))),
+        warnings=[str(one) for one in run.summary["warnings"]],
+    )
+
+
+def protocol_of(baseline: LatencyBaseline) -> Protocol:
+    """The protocol that ``baseline`` was measured by.
+
+    Raises:
+        ConfigError, TypeError: it is none that this version knows.
+    """
+    known = {**baseline.protocol, "levels": tuple(baseline.protocol["levels"])}
+    known.pop("warm_up_calls", None)  # of this version, no parameter
+    return Protocol(**known)
+
+
+def _common(run: Run, given: Given) -> dict[str, Any]:
+    data = run.summary["dataset"]
+    revision = given.revision
+    return {
+        "retriever": RetrieverFacts(
+            name=run.name,
+            hash=run.manifest["retriever"]["hash"],
+            given=given.retriever,
+            overrides=[str(secrets.redact(one)) for one in given.overrides],
+        ),
+        "dataset": DatasetFacts(**{name: data[name] for name in DatasetFacts.model_fields}),
+        "k": run.summary["k"],
+        "revision": None if revision is None else Revision(**revision),
+    }
+
+
+def _hash(doc_ids: Sequence[str] | None) -> str:
+    """Of the ids in their order, whatever they hold."""
+    if doc_ids is None:
+        return FAILED
+    return hashlib.sha256(json.dumps(list(doc_ids)).encode()).hexdigest()[:_DIGITS]
+
+
+def _finite(value: Any) -> Any:
+    """``value`` as JSON can hold it: a number that is none becomes null."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,110 @@
+"""The whole answer: quality and latency against a baseline, one verdict, and what to do now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from retrieval_bench.core.types import Verdict
+from retrieval_bench.duets.result import WORDS
+from retrieval_bench.regression.latency import LatencyResult
+from retrieval_bench.regression.policy import Policy, Undecided
+from retrieval_bench.regression.quality import QualityResult
+
+SCHEMA_VERSION = 1
+"""Of the document of ``regress``; 1: first version."""
+
+_WORST_FIRST = (
+    Verdict.WORSE,
+    Verdict.MISSING,
+    Verdict.NOT_COMPARABLE,
+    Verdict.UNDECIDED,
+    Verdict.EQUIVALENT,
+    Verdict.BETTER,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Regression:
+    """What came of ``regress``.
+
+    Attributes:
+        subject: retriever, dataset and k; what was measured now.
+        baselines: "quality", "latency" -> path, revision and date of what it was held against;
+            only those that could be read.
+        quality, latency: None where the policy has no such limit.
+        advice: what to do now, a sentence each.
+        notes: what else is not as it was when the baseline was made.
+        warnings: of the measurement.
+        run: folder in which it is saved; None where nothing was measured but by a duet.
+    """
+
+    subject: Mapping[str, Any]
+    policy: Policy
+    baselines: Mapping[str, Mapping[str, Any]]
+    quality: QualityResult | None
+    latency: LatencyResult | None
+    advice: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    run: str | None = None
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """Of every metric, and of latency as a whole: a gate that so few queries cannot be judged
+        by is none."""
+        found = [gate.verdict for gate in self.quality.gates] if self.quality else []
+        return [*found, *([self.latency.verdict] if self.latency else [])]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of them; nothing measured is worse than undecided."""
+        return worst(self.verdicts)
+
+    @property
+    def interrupted(self) -> bool:
+        """The user stopped the duet before it showed anything: latency was not judged."""
+        if self.latency is None or self.latency.duet is None:
+            return False
+        return self.latency.duet.interrupted and self.latency.verdict is not Verdict.WORSE
+
+    @property
+    def code(self) -> int:
+        """0 fine, 1 a regression, 3 undecided, 4 not measured, 130 interrupted."""
+        if not self.verdicts:
+            return 4
+        codes = {_code(verdict, self.policy.undecided) for verdict in self.verdicts}
+        if 1 in codes:
+            return 1
+        return 130 if self.interrupted else max(codes)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The document of ``regress --format json``."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "verdict": WORDS[self.verdict],
+            "exit_code": self.code,
+            **dict(self.subject),
+            "policy": self.policy.as_dict(),
+            "baselines": {name: dict(facts) for name, facts in self.baselines.items()},
+            "quality": None if self.quality is None else self.quality.as_dict(),
+            "latency": None if self.latency is None else self.latency.as_dict(),
+            "run": self.run,
+            "advice": list(self.advice),
+            "notes": list(self.notes),
+            "warnings": list(self.warnings),
+        }
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """Of several; of none that nothing was measured."""
+    return min(verdicts, key=_WORST_FIRST.index, default=Verdict.MISSING)
+
+
+def _code(verdict: Verdict, undecided: Undecided) -> int:
+    if verdict is Verdict.WORSE:
+        return 1
+    if verdict is Verdict.UNDECIDED:
+        return {Undecided.PASS: 0, Undecided.FAIL: 1, Undecided.INCONCLUSIVE: 3}[undecided]
+    return 0 if verdict in (Verdict.EQUIVALENT, Verdict.BETTER) else 4

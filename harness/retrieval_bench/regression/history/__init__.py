@@ -1,0 +1,5 @@
+"""What saved runs and duets say over time: their small files, and which stand on one line."""
+
+from retrieval_bench.regression.history.lines import Subject, subjects
+
+__all__ = ["Subject", "subjects"]

@@ -1,0 +1,372 @@
+"""What saved runs and duets say over time: which belong on one line, and where a line moved.
+
+A line holds only what may be held against each other: for quality the same dataset, split, k,
+convention and metrics version; for latency also the same machine, protocol and company of other
+retrievers. Saved times of the same code lie apart by more than what is looked for, so that a step
+is shown with the command that decides about it and never judged. Nothing is read or printed here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+from itertools import groupby, pairwise
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from retrieval_bench.duets.gates import GATES
+from retrieval_bench.regression.history.records import Figure, SavedDuet, SavedRun
+
+SCHEMA_VERSION = 1
+
+P50, P95 = "p50", "p95"
+
+_COMMIT = 12
+"""Characters of a commit in a command: fewer may stand for several one day."""
+
+STEP_FROM = GATES[P50].delta
+"""A step of a time that is smaller is not mentioned: a duet calls it no difference either."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Runs or duets that may be held against each other.
+
+    Attributes:
+        label: "A", "B" for quality, "1", "2" for latency, "a", "b" for duets.
+        same: what they have in common.
+    """
+
+    label: str
+    same: Mapping[str, Any]
+
+    @property
+    def id(self) -> str:
+        """The same for equal lines, in every process and on every machine."""
+        return _digest(self.same)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Its label, its id, and what those on it have in common."""
+        return {"line": self.label, "id": self.id, "same": dict(self.same)}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The largest move of a figure from one revision or config to the next. No verdict.
+
+    Attributes:
+        figure: "p50", or a metric.
+        before, after: the runs on both sides of it that lie next to each other.
+        values: median over the runs of each side.
+        change: relative for a time, absolute for a metric.
+        equal_code: how far runs of the same code lie apart on this line, in the unit of
+            ``change``; None where no code was run twice.
+        decides: the command that decides about it; empty where none can.
+    """
+
+    figure: str
+    line: str
+    before: SavedRun
+    after: SavedRun
+    values: tuple[float, float]
+    change: float
+    equal_code: float | None
+    decides: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The row of ``history --format json``."""
+        return {
+            "figure": self.figure,
+            "line": self.line,
+            "before": {"run_id": self.before.id, "revision": self.before.revision},
+            "after": {"run_id": self.after.id, "revision": self.after.revision},
+            "values": list(self.values),
+            "change": self.change,
+            "equal_code": self.equal_code,
+            "decides": list(self.decides),
+        }
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One retriever on one dataset: its runs and duets, the oldest first.
+
+    Attributes:
+        metrics: those to show.
+        n_runs, n_duets: how many there are; the older ones may be left out.
+    """
+
+    retriever: str
+    dataset: str
+    runs: tuple[SavedRun, ...]
+    duets: tuple[SavedDuet, ...]
+    metrics: tuple[str, ...]
+    n_runs: int
+    n_duets: int
+
+    @property
+    def last(self) -> datetime:
+        """When it was measured last."""
+        saved: list[SavedRun | SavedDuet] = [*self.runs, *self.duets]
+        return max(one.created for one in saved)
+
+    @cached_property
+    def quality_lines(self) -> list[Line]:
+        """In the order of their first run."""
+        return _lines((r.same_quality for r in self.runs if r.counts), _letter)
+
+    @cached_property
+    def latency_lines(self) -> list[Line]:
+        """Of runs that have times."""
+        timed = (run.same_latency for run in self.runs if run.counts and run.latency)
+        return _lines(timed, lambda at: str(at + 1))
+
+    @cached_property
+    def trends(self) -> list[Line]:
+        """Of the duets against a pinned revision."""
+        return _lines((d.same for d in self.duets if d.pinned), lambda at: _letter(at).lower())
+
+    def quality_line(self, run: SavedRun) -> Line | None:
+        """Where its means stand; None for a run that was cut short."""
+        return _found(self.quality_lines, run.same_quality) if run.counts else None
+
+    def latency_line(self, run: SavedRun) -> Line | None:
+        """Where its times stand; None for one that has none or was cut short."""
+        timed = run.counts and bool(run.latency)
+        return _found(self.latency_lines, run.same_latency) if timed else None
+
+    def trend(self, duet: SavedDuet) -> Line | None:
+        """Where its ratios stand; None without a pinned revision."""
+        return _found(self.trends, duet.same) if duet.pinned else None
+
+    @cached_property
+    def latency_course(self) -> Line | None:
+        """Whose course is shown: the newest line with two runs or more, else the newest."""
+        return _course([self.latency_line(run) for run in self.runs])
+
+    @cached_property
+    def quality_course(self) -> Line | None:
+        """As :attr:`latency_course`."""
+        return _course([self.quality_line(run) for run in self.runs])
+
+    @cached_property
+    def configs(self) -> list[str | None]:
+        """Hashes in the order in which they came."""
+        return list(dict.fromkeys(run.config for run in self.runs))
+
+    @cached_property
+    def steps(self) -> list[Step]:
+        """The largest one of the p50, and of each metric that moved, on the lines shown."""
+        found = [_largest_time(self)]
+        found += [_largest_mean(self, metric) for metric in self.metrics]
+        return [step for step in found if step is not None]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything of it."""
+        return {
+            "retriever": self.retriever,
+            "dataset": self.dataset,
+            "n_runs": self.n_runs,
+            "n_duets": self.n_duets,
+            "runs": [self._run(run) for run in self.runs],
+            "quality_lines": [line.as_dict() for line in self.quality_lines],
+            "latency_lines": [line.as_dict() for line in self.latency_lines],
+            "steps": [step.as_dict() for step in self.steps],
+            "duets": [self._duet(duet) for duet in self.duets],
+            "trends": [line.as_dict() for line in self.trends],
+        }
+
+    def _run(self, run: SavedRun) -> dict[str, Any]:
+        return {
+            "run_id": run.id,
+            "folder": str(run.folder),
+            "created": run.created.isoformat(timespec="seconds"),
+            "status": run.status,
+            "n_failed": run.failed,
+            "commit": run.commit,
+            "dirty": run.dirty,
+            "config": run.config,
+            "machine": run.same_latency.get("machine"),
+            "metrics": {name: figure.as_dict() for name, figure in run.metrics.items()},
+            "latency_ms": {name: figure.as_dict() for name, figure in run.latency.items()},
+            "quality_line": _label(self.quality_line(run)),
+            "latency_line": _label(self.latency_line(run)),
+        }
+
+    def _duet(self, duet: SavedDuet) -> dict[str, Any]:
+        return {
+            "duet_id": duet.id,
+            "folder": str(duet.folder),
+            "created": duet.created.isoformat(timespec="seconds"),
+            "verdict": duet.verdict,
+            "against": duet.against,
+            "pinned": duet.pinned,
+            "commit": duet.commit,
+            "place": duet.place,
+            "ratios": {gate: figure.as_dict() for gate, figure in duet.ratios.items()},
+            "trend": _label(self.trend(duet)),
+        }
+
+
+def subjects(
+    runs: Iterable[SavedRun],
+    duets: Iterable[SavedDuet],
+    *,
+    metrics: Sequence[str] = (),
+    last: int | None = None,
+) -> list[Subject]:
+    """Every retriever on every dataset, the one that was measured last first.
+
+    Args:
+        metrics: to show; none = the first of the newest run.
+        last: keep only the newest runs, and duets, of each.
+    """
+    by_runs = _by_subject(runs)
+    by_duets = _by_subject(duets)
+    found = []
+    for name in dict.fromkeys([*by_runs, *by_duets]):
+        own, pairs = by_runs.get(name, []), by_duets.get(name, [])
+        kept, played = (items if last is None else items[-last:] for items in (own, pairs))
+        shown = tuple(metrics) or tuple(own[-1].metrics if own else ())[:1]
+        found.append(Subject(*name, tuple(kept), tuple(played), shown, len(own), len(pairs)))
+    return sorted(found, key=lambda one: one.last, reverse=True)
+
+
+def _by_subject(saved: Iterable[Any]) -> dict[tuple[str, str], list[Any]]:
+    """By retriever and dataset, the oldest first."""
+    groups: dict[tuple[str, str], list[Any]] = {}
+    for one in sorted(saved, key=lambda one: (one.created, one.id)):
+        groups.setdefault((one.retriever, one.dataset), []).append(one)
+    return groups
+
+
+def _lines(shared: Iterable[Mapping[str, Any]], label: Callable[[int], str]) -> list[Line]:
+    distinct = {_digest(same): same for same in shared}
+    return [Line(label(at), same) for at, same in enumerate(distinct.values())]
+
+
+def _found(lines: Sequence[Line], same: Mapping[str, Any]) -> Line:
+    return next(line for line in lines if line.same == same)
+
+
+def _course(lines: Sequence[Line | None]) -> Line | None:
+    known = [line for line in reversed(lines) if line is not None]
+    return next((line for line in known if known.count(line) > 1), known[0] if known else None)
+
+
+def _label(line: Line | None) -> str | None:
+    return None if line is None else line.label
+
+
+def _letter(at: int) -> str:
+    """ "A" to "Z", then "A2" ..."""
+    again, place = divmod(at, 26)
+    return chr(ord("A") + place) + (str(again + 1) if again else "")
+
+
+def _digest(same: Mapping[str, Any]) -> str:
+    text = json.dumps(same, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:8]
+
+
+# -- steps ---------------------------------------------------------------------------------------
+
+
+def _largest_time(subject: Subject) -> Step | None:
+    line = subject.latency_course
+    runs = [run for run in subject.runs if subject.latency_line(run) == line]
+    committed = [run for run in runs if run.code is not None]
+    revisions = {run.commit for run in committed}
+    found = _steps(
+        P50,
+        line,
+        committed if len(revisions) > 1 else runs,
+        lambda run: run.latency.get(P50),
+        lambda before, after: after / before - 1 if before > 0 else 0.0,
+    )
+    told = [replace(step, decides=_duet_command(step)) for step in found]
+    # What can be decided comes first: files that are in no commit cannot be measured again.
+    at_hand = [step for step in told if step.decides] or told
+    largest = max(at_hand, key=lambda step: abs(math.log1p(step.change)), default=None)
+    return None if largest is None or abs(largest.change) <= STEP_FROM else largest
+
+
+def _largest_mean(subject: Subject, metric: str) -> Step | None:
+    line = subject.quality_course
+    found = _steps(
+        metric,
+        line,
+        [run for run in subject.runs if subject.quality_line(run) == line],
+        lambda run: run.metrics.get(metric),
+        lambda before, after: after - before,
+    )
+    largest = max(found, key=lambda step: abs(step.change), default=None)
+    if largest is None or not largest.change:
+        return None
+    folders = (str(largest.before.folder), str(largest.after.folder))
+    return replace(largest, decides=("retrieval-bench", "compare", *folders))
+
+
+def _steps(
+    figure: str,
+    line: Line | None,
+    runs: Sequence[SavedRun],
+    of: Callable[[SavedRun], Figure | None],
+    change: Callable[[float, float], float],
+) -> list[Step]:
+    """Between neighbours on a line whose code is not known to be the same."""
+    if line is None:
+        return []
+    known = [(run, found.value) for run in runs if (found := of(run)) is not None]
+    blocks = [
+        list(block) for _, block in groupby(known, key=lambda pair: pair[0].code or pair[0].id)
+    ]
+    by_code: dict[Any, list[float]] = {}
+    for run, value in known:
+        if run.code is not None:
+            by_code.setdefault(run.code, []).append(value)
+    repeated = [
+        abs(change(min(values), max(values))) for values in by_code.values() if len(values) > 1
+    ]
+    steps = []
+    for left, right in pairwise(blocks):
+        values = (median(v for _, v in left), median(v for _, v in right))
+        before, after = left[-1][0], right[0][0]
+        noise = max(repeated, default=None)
+        steps.append(Step(figure, line.label, before, after, values, change(*values), noise))
+    return steps
+
+
+def _duet_command(step: Step) -> tuple[str, ...]:
+    """What measures both revisions side by side; empty where one of them is in no commit, both are
+    the same, or the command line cannot say what was measured."""
+    before, after = step.before, step.after
+    if before.code is None or after.code is None or before.commit == after.commit:
+        return ()
+    if before.overrides is None or after.overrides is None:
+        return ()
+    outside = any(Path(run.source).is_absolute() for run in (before, after))
+    if before.config != after.config and outside:
+        return ()  # it is in no revision, and may have been another one then
+    words = ["retrieval-bench", "duet"]
+    if before.source == after.source:
+        words += ["--retriever", after.source]
+    else:
+        words += ["--a", before.source, "--b", after.source]
+    words += ["--dataset", after.data]
+    words += ["--rev-a", str(before.commit)[:_COMMIT], "--rev-b", str(after.commit)[:_COMMIT]]
+    if before.overrides == after.overrides:
+        words += ["--set", *after.overrides] if after.overrides else []
+    else:
+        for side, run in (("a", before), ("b", after)):
+            words += [f"--set-{side}", *run.overrides] if run.overrides else []
+    for option, usual in (("split", "test"), ("k", 10), ("threads", 1)):
+        value = after.same_latency.get(option)
+        words += [] if value == usual else [f"--{option}", str(value)]
+    return tuple(words)

@@ -1,0 +1,320 @@
+"""Whether calls got slower: a look at the stored times, and a duet where they give cause for it.
+
+Two measurements of the same code at two times differ by more than what is to be found, so that a
+stored time never fails anything. It may only pass where nothing looks slower; otherwise both
+revisions are measured side by side, and that verdict counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from retrieval_bench.comparison.call_pairs import Pairs
+from retrieval_bench.core.errors import HarnessError, counted
+from retrieval_bench.core.figures import change_text
+from retrieval_bench.core.types import Verdict
+from retrieval_bench.duets.failures import MEAN_DELTA
+from retrieval_bench.duets.gates import GATES, thetas
+from retrieval_bench.duets.result import WORDS, DuetResult
+from retrieval_bench.regression.baseline import LatencyBaseline, protocol_of
+
+SHARE = 1 / 3
+"""Of the limit: slower by more than this starts a duet. Faster by the whole limit does, too: stored
+times that are so far above those of today would hide a slow-down."""
+
+Duet = Callable[[], DuetResult]
+"""Measures the revision of the baseline and today's files side by side."""
+
+
+class When(StrEnum):
+    """When a duet is made."""
+
+    SUSPICION = "suspicion"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyGate:
+    """One figure.
+
+    Attributes:
+        limit: largest acceptable slow-down, a share.
+        starts_at: slow-down against the stored times that starts a duet.
+        stored: time now over stored time; None where they cannot be held against each other.
+        ratio, interval: of the duet, time now over that of the baseline's revision; None without.
+    """
+
+    gate: str
+    verdict: Verdict
+    limit: float
+    stored: float | None = None
+    ratio: float | None = None
+    interval: tuple[float, float] | None = None
+    reason: str = ""
+
+    @property
+    def starts_at(self) -> float:
+        return SHARE * self.limit
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the stored time is too far above that of today to clear anything."""
+        return self.stored is not None and self.stored < 1 / (1 + self.limit)
+
+    @property
+    def suspicious(self) -> bool:
+        """Whether the stored time does not clear it."""
+        slower = self.stored is not None and not self.stored <= 1 + self.starts_at
+        return slower or self.outdated
+
+    def as_dict(self) -> dict[str, Any]:
+        """The row of ``regress --format json``."""
+        return {
+            "gate": self.gate,
+            "verdict": WORDS[self.verdict],
+            "limit": self.limit,
+            "starts_at": self.starts_at,
+            "stored": self.stored,
+            "ratio": self.ratio,
+            "interval": None if self.interval is None else list(self.interval),
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyResult:
+    """Latency against the baseline.
+
+    Attributes:
+        mean: stored mean of all calls beside that of now: who pauses now and then shows in no gate.
+            It is no gate, and has a limit only to say where a duet starts; None where it is not
+            known.
+        unsupported: gates of the policy that so few queries cannot be judged by, and why.
+        duet: what it found; None where there was none.
+        broken: a duet was to be made and could not be.
+        unanswered: queries that the baseline has a time of and today none.
+        reason: in one sentence.
+    """
+
+    verdict: Verdict
+    gates: tuple[LatencyGate, ...]
+    reason: str
+    mean: LatencyGate | None = None
+    unsupported: tuple[str, ...] = ()
+    duet: DuetResult | None = None
+    broken: bool = False
+    unanswered: int = 0
+
+    @property
+    def figures(self) -> tuple[LatencyGate, ...]:
+        """All that stored times are held against those of now by."""
+        return (*self.gates, *([self.mean] if self.mean else []))
+
+    @property
+    def suspicious(self) -> bool:
+        """Whether any stored time does not clear it."""
+        return any(figure.suspicious for figure in self.figures)
+
+    def as_dict(self) -> dict[str, Any]:
+        """``latency`` of ``regress --format json``."""
+        return {
+            "verdict": WORDS[self.verdict],
+            "reason": self.reason,
+            "gates": [gate.as_dict() for gate in self.gates],
+            "mean": None
+            if self.mean is None
+            else {"stored": self.mean.stored, "starts_at": self.mean.starts_at},
+            "unsupported": list(self.unsupported),
+            "unanswered": self.unanswered,
+            "duet": None if self.duet is None else self.duet.as_dict(),
+        }
+
+
+def not_measured(
+    limits: Mapping[str, float], reason: str, verdict: Verdict = Verdict.MISSING
+) -> LatencyResult:
+    """Nothing of ``limits`` can be judged."""
+    gates = tuple(LatencyGate(name, verdict, limit) for name, limit in limits.items())
+    return LatencyResult(verdict, gates, reason)
+
+
+def incomparable(before: LatencyBaseline, *, split: str, fingerprint: str, k: int) -> str:
+    """Why times of now cannot be held against ``before``; empty when they can. The machine is right
+    where the file was found, and its protocol is used again."""
+    for name, now in (("split", split), ("fingerprint", fingerprint)):
+        if getattr(before.dataset, name) != now:
+            return f"the times are of another dataset {name}"
+    if before.k != k:
+        return f"the baseline has k {before.k}, now it is {k}"
+    try:
+        again = protocol_of(before).as_dict()
+    except (HarnessError, TypeError, KeyError) as problem:
+        return f"the times were measured by a protocol that is not known here: {problem}"
+    for name, now in again.items():  # what is no parameter but a rule of the version
+        was = before.protocol.get(name)
+        if was != now:
+            return f"measured by another protocol: {name.replace('_', ' ')} {was}, now {now}"
+    return ""
+
+
+def judge_latency(
+    before: LatencyBaseline | None,
+    now: LatencyBaseline | None,
+    limits: Mapping[str, float],
+    *,
+    duet: Duet | None,
+    when: When = When.SUSPICION,
+    reason: str = "",
+) -> LatencyResult:
+    """The verdict on ``limits``, each in the terms of :data:`retrieval_bench.duets.gates.GATES`.
+
+    Args:
+        before: stored times that may be held against those of now; None where there are none.
+        now: times of now.
+        duet: measures both sides; None where no revision can be got back.
+        reason: why there is no ``before``, or no ``duet``, and what to do.
+    """
+    if when is When.ALWAYS:
+        if duet is None:
+            return not_measured(limits, reason)
+        return _by_duet(not_measured(limits, ""), duet)
+    if before is None or now is None:
+        return not_measured(limits, reason or "no call was answered")
+    found = _looked_at(before, now, limits)
+    if found.suspicious:
+        found = _suspected(found, duet, when, reason)
+    return _with_unanswered(found, len(set(before.queries) - set(now.queries)))
+
+
+def _with_unanswered(found: LatencyResult, n: int) -> LatencyResult:
+    """A query that fails or times out takes longer than any limit: those that are left clear
+    nothing."""
+    if not n:
+        return found
+    why = f"{counted(n, 'query')} with a stored time failed or timed out"
+    told = why if found.duet is None else f"{found.reason}; {why}"
+    if found.verdict is not Verdict.WORSE:
+        found = _unjudged(found, told)
+    return replace(found, reason=told, unanswered=n)
+
+
+def _suspected(looked: LatencyResult, duet: Duet | None, when: When, reason: str) -> LatencyResult:
+    """What becomes of stored times that look slower."""
+    signs = ", ".join(
+        f"{figure.gate} {_percent(figure.stored)}" for figure in looked.figures if figure.suspicious
+    )
+    told = f"against the stored times: {signs}"
+    if when is When.NEVER:
+        gates = tuple(
+            replace(gate, verdict=Verdict.UNDECIDED) if gate.suspicious else gate
+            for gate in looked.gates
+        )
+        why = f"{told}; only a duet can tell, and none was to be made"
+        return replace(looked, verdict=Verdict.UNDECIDED, gates=gates, reason=why)
+    if duet is None:
+        return _unjudged(looked, f"{told}; only a duet can tell: {reason}")
+    return _by_duet(replace(looked, reason=told), duet)
+
+
+def _looked_at(
+    before: LatencyBaseline, now: LatencyBaseline, limits: Mapping[str, float]
+) -> LatencyResult:
+    """The stored times beside those of now, by the figures that a duet takes."""
+    queries = sorted(set(before.queries) & set(now.queries))
+    pairs = _pairs(
+        [before.queries[query] for query in queries], [now.queries[query] for query in queries]
+    )
+    gates, unsupported = [], []
+    for name, limit in limits.items():
+        if len(queries) < GATES[name].queries:
+            unsupported.append(f"{name}: {len(queries)} queries, it takes {GATES[name].queries}")
+        else:
+            ratio = math.exp(*thetas(name, [pairs]))
+            gates.append(LatencyGate(name, Verdict.EQUIVALENT, limit, ratio))
+    if not gates:
+        why = f"too few queries: {'; '.join(unsupported)}"
+        return replace(not_measured(limits, why), unsupported=tuple(unsupported))
+    found = LatencyResult(
+        Verdict.EQUIVALENT, tuple(gates), "", _mean(before, now, limits), tuple(unsupported)
+    )
+    shown = ", ".join(
+        f"{figure.gate} {_percent(figure.stored)} "
+        f"(a duet starts at {_percent(1 + figure.starts_at)})"
+        for figure in found.figures
+    )
+    return replace(found, reason=f"no sign of it getting slower: {shown}")
+
+
+def _mean(
+    before: LatencyBaseline, now: LatencyBaseline, limits: Mapping[str, float]
+) -> LatencyGate | None:
+    """Of all calls. A duet that it starts objects to no less than :data:`MEAN_DELTA`, and it moves
+    with every pause of the machine: the widest limit is its own. Of other queries it is another."""
+    if not before.mean or now.mean is None or set(before.queries) != set(now.queries):
+        return None
+    limit = max([MEAN_DELTA / SHARE, *limits.values()])
+    return LatencyGate("mean", Verdict.EQUIVALENT, limit, now.mean / before.mean)
+
+
+def _pairs(before: list[int], now: list[int]) -> Pairs:
+    """Medians of queries as one call of each."""
+    n = len(before)
+    zeros, numbers = np.zeros(n, dtype=np.int32), np.arange(n, dtype=np.int32)
+    logs = [np.log(np.maximum(np.array(side, dtype=np.float64), 1.0)) for side in (before, now)]
+    return Pairs(logs[0], logs[1], zeros, zeros, numbers, numbers)
+
+
+def _by_duet(looked: LatencyResult, duet: Duet) -> LatencyResult:
+    """What the duet says; a duet that cannot be made says nothing."""
+    try:
+        found = duet()
+    except HarnessError as problem:
+        why = " ".join(problem.render().split())
+        return replace(
+            _unjudged(looked, f"{looked.reason}; the duet cannot be made: {why}".lstrip("; ")),
+            broken=True,
+        )
+    judged = {gate.gate: gate for gate in found.gates}
+    gates = []
+    for gate in looked.gates:
+        result = judged.get(gate.gate)
+        gates.append(
+            replace(gate, verdict=Verdict.MISSING, reason=found.reason)
+            if result is None
+            else replace(
+                gate,
+                verdict=result.verdict,
+                ratio=result.ratio,
+                interval=result.interval,
+                reason=result.reason,
+            )
+        )
+    verdict = found.verdict
+    missed = [
+        f"{gate.gate} was not judged: {gate.reason}"
+        for gate in gates
+        if gate.verdict is Verdict.MISSING and found.queries >= GATES[gate.gate].queries
+    ]
+    if verdict in (Verdict.MISSING, Verdict.NOT_COMPARABLE):
+        missed = []  # the duet says why
+    elif (found.interrupted or missed) and verdict is not Verdict.WORSE:
+        verdict = Verdict.MISSING
+    told = (looked.reason, f"side by side: {WORDS[verdict]}", found.reason)
+    reason = "; ".join(dict.fromkeys(filter(None, (*told, *missed))))
+    return replace(looked, verdict=verdict, gates=tuple(gates), reason=reason, duet=found)
+
+
+def _unjudged(looked: LatencyResult, reason: str) -> LatencyResult:
+    gates = tuple(replace(gate, verdict=Verdict.MISSING) for gate in looked.gates)
+    return replace(looked, verdict=Verdict.MISSING, gates=gates, reason=reason)
+
+
+def _percent(ratio: float | None) -> str:
+    return change_text(None if ratio is None else ratio - 1)

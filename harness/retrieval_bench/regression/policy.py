@@ -1,0 +1,163 @@
+"""``configs/policy.yaml``: by how much a figure may get worse, and what undecided means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic_core import PydanticCustomError
+
+from retrieval_bench.core.config import config_folders, read_yaml, validate
+from retrieval_bench.core.errors import ConfigError, near_names
+from retrieval_bench.duets.gates import GATES, acceptable
+from retrieval_bench.metrics import Metric, parse_metric
+from retrieval_bench.metrics.names import DEFINITIONS
+
+FILE = "policy.yaml"
+
+_PERCENTILE = re.compile(r"p[\d.]+")
+
+
+class Undecided(StrEnum):
+    """What an undecided gate means for the whole."""
+
+    INCONCLUSIVE = "inconclusive"
+    PASS = "pass"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What is acceptable.
+
+    Attributes:
+        quality: metric -> largest acceptable drop of its mean, above 0.
+        latency: name of :data:`.GATES` -> largest acceptable slow-down, a share.
+        source: where it stands.
+    """
+
+    quality: Mapping[Metric, float]
+    latency: Mapping[str, float]
+    undecided: Undecided = Undecided.INCONCLUSIVE
+    source: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """``policy`` of the documents."""
+        return {
+            "source": self.source,
+            "limits": {
+                **{str(metric): -drop for metric, drop in self.quality.items()},
+                **dict(self.latency),
+            },
+            "undecided": self.undecided.value,
+        }
+
+
+class _File(BaseModel):
+    """The file, as it stands; all of its faults are told at once."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    limits: dict[str, Any]
+    undecided: str = Undecided.INCONCLUSIVE.value
+
+    @field_validator("limits")
+    @classmethod
+    def _limits_make_sense(cls, limits: dict[str, Any]) -> dict[str, Any]:
+        faults = [fault for name, limit in limits.items() if (fault := _fault(name, limit))]
+        if not limits:
+            faults.append("none: nothing would be judged")
+        if not faults:
+            metrics = [str(parse_metric(name)) for name in limits if name not in GATES]
+            twice = sorted({name for name in metrics if metrics.count(name) > 1})
+            faults += [f"{name} is there twice, under two names" for name in twice]
+        if faults:
+            listed = "".join(f"\n    - {fault}" for fault in faults)
+            raise PydanticCustomError("limits", "{listed}", {"listed": listed})
+        return limits
+
+    @field_validator("undecided")
+    @classmethod
+    def _known_word(cls, word: str) -> str:
+        if word not in list(Undecided):
+            near = near_names(word, list(Undecided))
+            raise PydanticCustomError(
+                "word", "{given}: {near}", {"given": repr(word), "near": near}
+            )
+        return word
+
+
+def find_policy() -> Path:
+    """The user's ``configs/policy.yaml``, or the one that came with this project."""
+    return next(file for folder in config_folders("") if (file := folder / FILE).is_file())
+
+
+def load_policy(path: Path | None = None, *, k: int) -> Policy:
+    """The policy in ``path``, or the one that :func:`find_policy` gives.
+
+    Args:
+        k: hits per query; a metric that looks deeper cannot be judged.
+
+    Raises:
+        ConfigError: unreadable, or all that is wrong in it.
+    """
+    path = find_policy() if path is None else path.expanduser()
+    read = validate(_File, read_yaml(path), where=str(path))
+    quality = {
+        parse_metric(name): -float(limit)
+        for name, limit in read.limits.items()
+        if name not in GATES
+    }
+    deep = [metric for metric in quality if metric.cut is not None and metric.cut > k]
+    if deep:
+        raise ConfigError(
+            f"limits for {', '.join(map(str, deep))} with k = {k}",
+            where=str(path),
+            accepted=f"cut-offs up to k = {k}",
+            fix=f"raise --k to {max(metric.cut or 0 for metric in deep)}, or name another --policy",
+        )
+    latency = {name: acceptable(name, read.limits[name]) for name in GATES if name in read.limits}
+    return Policy(quality, latency, Undecided(read.undecided), str(path))
+
+
+def _fault(name: str, limit: Any) -> str:
+    """What is wrong with one limit; empty when nothing is."""
+    if name in GATES:
+        return _latency_fault(name, limit)
+    if _PERCENTILE.fullmatch(name):
+        return (
+            f"{name}: no gate of that name: {', '.join(GATES)}. Other percentiles take more "
+            "queries and calls than a gate can make"
+        )
+    try:
+        metric = parse_metric(name)
+    except ConfigError as problem:
+        plain = name.partition("@")[0].partition("(")[0]
+        if plain in DEFINITIONS:
+            return f"{name}: {problem.accepted}"
+        return f"unknown limit {name!r}: {near_names(plain, [*GATES, *DEFINITIONS])}"
+    return _quality_fault(metric, limit)
+
+
+def _quality_fault(metric: Metric, limit: Any) -> str:
+    if metric.geometric:
+        return f"{metric}: its mean is geometric, so that no drop means the same everywhere"
+    if isinstance(limit, bool) or not isinstance(limit, int | float) or not -1 < limit < 0:
+        return (
+            f"{metric}: {limit!r} is no largest acceptable drop: write a number below 0 and above "
+            "-1, such as -0.01"
+        )
+    return ""
+
+
+def _latency_fault(name: str, limit: Any) -> str:
+    try:
+        acceptable(name, limit)
+    except ValueError as problem:
+        return f"{name}: {problem}"
+    return ""

@@ -1,0 +1,358 @@
+"""Whether rankings got worse than those of a baseline, metric by metric.
+
+Identical rankings pass. So does a metric that fell on no query, for there is no drop whose size
+could be in question. Otherwise the paired test decides; decision record 0035 says why like this:
+
+* FAIL: the mean dropped by more than the limit, and the drop is shown to be no chance: the paired
+  randomisation test of ``compare``, after Holm over the metrics of the policy.
+* PASS: shown to be better; or the drop is shown to be smaller than the limit, also on queries that
+  were not seen (:func:`retrieval_bench.stats.resampling.mean_below_p`).
+* INCONCLUSIVE: neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench.comparison.holm import QUALITY_ALPHA
+from retrieval_bench.core.errors import counted
+from retrieval_bench.core.types import Verdict
+from retrieval_bench.duets.failures import MOST_FAILED
+from retrieval_bench.duets.result import WORDS
+from retrieval_bench.metrics import Metric
+from retrieval_bench.regression.baseline import FAILED, QualityBaseline
+from retrieval_bench.stats.paired import PairedTests, paired_tests
+from retrieval_bench.stats.power import ROUNDING
+from retrieval_bench.stats.resampling import holm, mean_below_p
+
+_SAME = ("split", "fingerprint")
+_SETTLED = ("k", "convention", "metrics_version")
+
+
+@dataclass(frozen=True, slots=True)
+class QualityGate:
+    """One metric.
+
+    Attributes:
+        limit: largest acceptable drop, above 0.
+        before, now: means.
+        difference: now minus before; ``ci95`` its bootstrap interval.
+        p: that the difference is chance, two-sided, after Holm over the metrics of the policy.
+        p_limit: that the mean of all such queries drops by the limit or more, one-sided.
+        higher, lower: queries on which it rose and fell.
+        queries_needed: further queries that would show a difference of this size and spread.
+    """
+
+    metric: str
+    verdict: Verdict
+    limit: float
+    before: float | None = None
+    now: float | None = None
+    difference: float | None = None
+    ci95: tuple[float, float] | None = None
+    p: float | None = None
+    p_limit: float | None = None
+    higher: int = 0
+    lower: int = 0
+    queries_needed: int | None = None
+    reason: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The row of ``regress --format json``."""
+        return {
+            "metric": self.metric,
+            "verdict": WORDS[self.verdict],
+            "limit": -self.limit,
+            "before": self.before,
+            "now": self.now,
+            "difference": self.difference,
+            "ci95": None if self.ci95 is None else list(self.ci95),
+            "p": self.p,
+            "p_limit": self.p_limit,
+            "higher": self.higher,
+            "lower": self.lower,
+            "queries_needed": self.queries_needed,
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedQuery:
+    """A query with another ranking.
+
+    Attributes:
+        values: metric -> value before and now; empty for a query that no document answers.
+        failed: it was answered before, or is now, and the other time it failed.
+    """
+
+    query_id: str
+    values: Mapping[str, tuple[float, float]]
+    failed: bool = False
+
+    @property
+    def largest_drop(self) -> float:
+        """Over its metrics; below 0 where all rose."""
+        return max((before - now for before, now in self.values.values()), default=0.0)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The row of ``regress --format json``."""
+        return {
+            "query_id": self.query_id,
+            "values": {name: list(pair) for name, pair in self.values.items()},
+            "failed": self.failed,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class QualityResult:
+    """Quality against the baseline.
+
+    Attributes:
+        n: evaluated queries.
+        changed: queries with another ranking, largest drop first.
+        unanswered: queries that were answered in the baseline and failed now.
+        failed: evaluated queries that failed now.
+        failing: why those that were answered do not stand for all; empty where they do.
+    """
+
+    gates: tuple[QualityGate, ...]
+    n: int = 0
+    changed: tuple[ChangedQuery, ...] = ()
+    reason: str = ""
+    unanswered: int = 0
+    failed: int = 0
+    failing: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """``quality`` of ``regress --format json``."""
+        return {
+            "gates": [gate.as_dict() for gate in self.gates],
+            "n": self.n,
+            "changed": [query.as_dict() for query in self.changed],
+            "unanswered": self.unanswered,
+            "failed": self.failed,
+            "reason": self.reason or self.failing,
+        }
+
+
+def not_measured(
+    limits: Mapping[Metric, float], reason: str, verdict: Verdict = Verdict.MISSING
+) -> QualityResult:
+    """No metric of ``limits`` can be judged."""
+    return QualityResult(
+        tuple(QualityGate(str(m), verdict, limit, reason=reason) for m, limit in limits.items()),
+        reason=reason,
+    )
+
+
+def incomparable(
+    before: QualityBaseline, *, split: str, fingerprint: str, k: int, rules: Mapping[str, Any]
+) -> str:
+    """Why quality cannot be held against ``before``; empty when it can.
+
+    Args:
+        rules: ``convention`` and ``metrics_version`` of today.
+    """
+    now: dict[str, Any] = {"split": split, "fingerprint": fingerprint, "k": k, **rules}
+    for name in _SAME:
+        was = getattr(before.dataset, name)
+        if was != now[name]:
+            what = {"fingerprint": "its content has changed"}.get(name, f"{was}, now {now[name]}")
+            return f"the baseline is of another dataset {name}: {what}"
+    for name in _SETTLED:
+        was = getattr(before, name)
+        if was != now[name]:
+            return f"the baseline has {name.replace('_', ' ')} {was}, now it is {now[name]}"
+    return ""
+
+
+def judge_quality(
+    before: QualityBaseline,
+    now: QualityBaseline,
+    limits: Mapping[Metric, float],
+    fixed: Mapping[Metric, str] | None = None,
+) -> QualityResult:
+    """Every metric of ``limits`` on the queries of both, which :func:`incomparable` finds equal.
+
+    Args:
+        fixed: metrics on which no two rankings could differ -> why.
+    """
+    if set(before.queries) != set(now.queries) or before.evaluated != now.evaluated:
+        return not_measured(limits, "other queries were finished", Verdict.NOT_COMPARABLE)
+    unanswered = sum(FAILED == now.ranking(q) != before.ranking(q) for q in now.queries)
+    failed, failing = _failed(now), why_failing(now)
+    if failed == len(now.evaluated):
+        nothing = not_measured(limits, "no evaluated query was answered")
+        return replace(nothing, unanswered=unanswered, failed=failed, failing=failing)
+    if not failing and (then := why_failing(before)):
+        failing = f"in the baseline {then}"
+    changed = _changed(before, now)
+    cannot = {m: _why_missing(str(m), before, now) or (fixed or {}).get(m, "") for m in limits}
+    missing = {metric: why for metric, why in cannot.items() if why}
+    known = [m for m in limits if m not in missing]
+    tested = _tested(before, now, {m: limits[m] for m in known}) if changed else {}
+    gates = []
+    for metric, limit in limits.items():
+        name = str(metric)
+        if metric in missing:
+            gates.append(QualityGate(name, Verdict.MISSING, limit, reason=missing[metric]))
+        elif changed:
+            gates.append(tested[name])
+        else:
+            same = (before.metrics[name], now.metrics[name])
+            gates.append(
+                QualityGate(name, Verdict.EQUIVALENT, limit, *same, 0.0, reason="same rankings")
+            )
+    why = failing
+    if unanswered:
+        # Whether its values would have fallen is not known, also where they were 0 before.
+        why = f"{counted(unanswered, 'query')} that had an answer failed"
+    if why:
+        worse = _worse_where_answered(before, now, {m: limits[m] for m in known})
+        gates = [
+            gate
+            if gate.verdict is Verdict.MISSING
+            or (gate.verdict is Verdict.WORSE and gate.metric in worse)
+            else replace(gate, verdict=Verdict.MISSING, queries_needed=None, reason=why)
+            for gate in gates
+        ]
+    return QualityResult(
+        tuple(gates), len(now.evaluated), tuple(changed), "", unanswered, failed, failing
+    )
+
+
+def why_failing(of: QualityBaseline) -> str:
+    """Why the evaluated queries that were answered do not stand for all; empty where they do. Two
+    measurements in which the same queries fail have identical rankings."""
+    if not of.evaluated:
+        return "no query is judged"
+    n, failed = len(of.evaluated), _failed(of)
+    return f"{failed} of {counted(n, 'judged query')} failed" if failed > MOST_FAILED * n else ""
+
+
+def _failed(of: QualityBaseline) -> int:
+    return sum(of.ranking(query) == FAILED for query in of.evaluated)
+
+
+def _why_missing(name: str, before: QualityBaseline, now: QualityBaseline) -> str:
+    """Why a metric cannot be judged; empty when it can."""
+    if name not in before.metrics or name not in now.metrics:
+        return f"the baseline does not have {name}"
+    values = [one.values(name, now.evaluated) for one in (before, now)]
+    return "" if np.isfinite(values).all() else "a value is no number"
+
+
+def _changed(before: QualityBaseline, now: QualityBaseline) -> list[ChangedQuery]:
+    names = [name for name in before.metrics if name in now.metrics]
+    found = []
+    for query in sorted(now.queries):
+        hashes = (before.ranking(query), now.ranking(query))
+        if hashes[0] == hashes[1]:
+            continue
+        values = {}
+        if len(now.queries[query]) > 1:
+            for name in names:
+                old, new = (one.values(name, [query])[0] for one in (before, now))
+                values[name] = (float(old), float(new))
+        found.append(ChangedQuery(query, values, FAILED in hashes))
+    return sorted(found, key=lambda one: (-one.largest_drop, one.query_id))
+
+
+def _worse_where_answered(
+    before: QualityBaseline, now: QualityBaseline, limits: Mapping[Metric, float]
+) -> set[str]:
+    """Metrics that are worse also without the queries that failed: a drop that only these make says
+    nothing of the rankings."""
+    answered = [q for q in now.evaluated if FAILED not in (before.ranking(q), now.ranking(q))]
+    found = _tested(before, now, limits, answered) if answered else {}
+    return {name for name, gate in found.items() if gate.verdict is Verdict.WORSE}
+
+
+def _tested(
+    before: QualityBaseline,
+    now: QualityBaseline,
+    limits: Mapping[Metric, float],
+    queries: Sequence[str] | None = None,
+) -> dict[str, QualityGate]:
+    """The paired test of each metric on ``queries``; None = on all that are evaluated."""
+    if not limits:
+        return {}
+    names = [str(metric) for metric in limits]
+    queries = now.evaluated if queries is None else queries
+    values = np.stack(
+        [np.column_stack([one.values(name, queries) for name in names]) for one in (before, now)]
+    )
+    found = paired_tests(values, [(0, 1)])
+    p = holm(found.p[0])
+    drops = values[0] - values[1]
+    drops[np.abs(drops) <= ROUNDING] = 0.0
+    needed = found.queries_needed(QUALITY_ALPHA)[0]
+    gates = {}
+    for at, (name, limit) in enumerate(zip(names, limits.values(), strict=True)):
+        chance, p_limit = float(p[at]), _beyond_limit_p(drops[:, at], limit)
+        difference = float(found.difference[0, at])
+        gate = replace(
+            _gate(name, limit, found, at),
+            before=before.metrics[name],
+            now=now.metrics[name],
+            difference=difference,
+            p=chance,
+            p_limit=p_limit,
+            queries_needed=needed[at].difference,
+        )
+        gates[name] = _judged(gate, difference, chance, p_limit)
+    return gates
+
+
+def _gate(name: str, limit: float, found: PairedTests, at: int) -> QualityGate:
+    ends = found.ci95[0, at]
+    return QualityGate(
+        name,
+        Verdict.UNDECIDED,
+        limit,
+        ci95=None if np.isnan(ends[0]) else (float(ends[0]), float(ends[1])),
+        higher=int(found.wins[0, at]),
+        lower=int(found.losses[0, at]),
+    )
+
+
+def _beyond_limit_p(drops: NDArray[np.float64], limit: float) -> float:
+    """A query that was not seen may drop by 1, or by as much as any seen one if that is more."""
+    largest = np.array([max(1.0, float(np.abs(drops).max()))])
+    return float(mean_below_p(drops[:, None], limit, largest)[0])
+
+
+def _judged(gate: QualityGate, difference: float, p: float, p_limit: float) -> QualityGate:
+    """With the verdict; see the module."""
+    queries = counted(gate.higher + gate.lower, "query")
+    if not gate.lower:
+        why = f"rose on {queries}, fell on none" if gate.higher else "no value changed"
+        verdict = Verdict.BETTER if gate.higher else Verdict.EQUIVALENT
+        return replace(gate, verdict=verdict, queries_needed=None, reason=why)
+    shown = p < QUALITY_ALPHA
+    if shown and difference > 0:
+        return replace(
+            gate, verdict=Verdict.BETTER, queries_needed=None, reason="shown to be better"
+        )
+    if shown and -difference > gate.limit:
+        return replace(
+            gate,
+            verdict=Verdict.WORSE,
+            queries_needed=None,
+            reason="dropped by more than the limit, and not by chance",
+        )
+    if p_limit < QUALITY_ALPHA:
+        why = "a drop as large as the limit is ruled out"
+        return replace(gate, verdict=Verdict.EQUIVALENT, queries_needed=None, reason=why)
+    if -difference > gate.limit:
+        why = "dropped by more than the limit, but that may be chance"
+    elif shown:
+        why = "shown to be worse; whether by less than the limit on all such queries is open"
+    else:
+        why = "within the limit here; a drop as large as it is not ruled out"
+    return replace(gate, reason=why)

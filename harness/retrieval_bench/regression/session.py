@@ -1,0 +1,377 @@
+"""One measurement beside the baselines that are there: what can be judged, and what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+from retrieval_bench.comparison.comparability import nothing_can_differ
+from retrieval_bench.core.errors import ConfigError, RecordError
+from retrieval_bench.core.git import why_no_commit
+from retrieval_bench.core.types import Verdict
+from retrieval_bench.experiment.experiment import Experiment
+from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
+from retrieval_bench.measure.threads import prepare_environment
+from retrieval_bench.metrics import (
+    METRICS_VERSION,
+    Metric,
+    conventions,
+    default_metrics,
+    parse_metric,
+    parse_metrics,
+)
+from retrieval_bench.regression import latency, quality
+from retrieval_bench.regression.baseline import (
+    Given,
+    LatencyBaseline,
+    QualityBaseline,
+    latency_of,
+    protocol_of,
+    quality_of,
+)
+from retrieval_bench.regression.code import Code, code_of, why_no_code, with_its_config
+from retrieval_bench.regression.files import DamagedBaselineError, NoBaselineError, Places
+from retrieval_bench.regression.gate import Regression
+from retrieval_bench.regression.latency import Duet, LatencyResult, When
+from retrieval_bench.regression.policy import Policy
+from retrieval_bench.regression.quality import QualityResult
+from retrieval_bench.runs.run import Run
+
+PROTOCOL: Mapping[str, Any] = {"profile": "baseline", "min_calls": 400, "warm_up_s": 3.0}
+"""Of a baseline, unless it is asked for another: a few rounds, since stored times only raise a
+suspicion. Whatever is held against it is measured by the same."""
+
+SECONDS, MOST_CALLS = 3.0, 50_000
+"""Short calls are repeated until they fill so much time, so often at most."""
+
+NO_TIMES: Mapping[str, Any] = {"profile": RANKINGS_ONLY, "rounds": 1, "warm_up_s": 0.0}
+"""Where no time can be judged."""
+
+
+ALWAYS_FAILING = "see why queries fail, then make the baseline anew"
+
+FAILING = "see why queries fail that were answered before; where that is as it should be: --accept"
+
+
+Kind = TypeVar("Kind", QualityBaseline, LatencyBaseline)
+
+
+@dataclass(frozen=True, slots=True)
+class Held(Generic[Kind]):
+    """What today's figures may be held against.
+
+    Attributes:
+        there: the baseline as it was read; None where there is none, or none that can be read.
+        why_not: why nothing can be held against it; empty when it can.
+        remedy: what to do about that.
+    """
+
+    there: Kind | None
+    why_not: str = ""
+    remedy: str = ""
+
+    @property
+    def usable(self) -> Kind | None:
+        """The baseline, where today's figures can be held against it."""
+        return None if self.why_not else self.there
+
+
+@dataclass(frozen=True, slots=True)
+class Today:
+    """What is measured now, as the files of today have it.
+
+    Attributes:
+        make: the command that makes the baseline.
+    """
+
+    experiment: Experiment
+    places: Places
+    policy: Policy
+    given: Given
+    make: str
+
+    def quality(self) -> Held[QualityBaseline]:
+        """The baseline of quality."""
+        try:
+            found = self.places.read_quality()
+        except NoBaselineError:
+            return Held(None, "no baseline of quality", f"make one: {self.make}")
+        except RecordError as problem:
+            return Held(None, _sentence(problem), self._anew(problem))
+        rules = {"convention": conventions.DEFAULT, "metrics_version": METRICS_VERSION}
+        why = quality.incomparable(found, **self._data(), rules=rules)
+        return Held(found, why, f"make the baseline anew: {self.make} --force" if why else "")
+
+    def latency(self) -> Held[LatencyBaseline]:
+        """The baseline of latency on this machine."""
+        try:
+            found = self.places.read_latency()
+        except NoBaselineError:
+            others = self.places.elsewhere()
+            if not others:
+                return Held(None, "no baseline of latency", f"make one: {self.make}")
+            why = (
+                f"no baseline of this machine ({self.places.machine}), only of "
+                f"{', '.join(others)}: times of another machine say nothing here"
+            )
+            remedy = f"make one here: {self.make}; or measure both revisions here: --duet always"
+            return Held(None, why, remedy)
+        except RecordError as problem:
+            return Held(None, _sentence(problem), self._anew(problem))
+        why = latency.incomparable(found, **self._data())
+        return Held(found, why, f"make the baseline anew: {self.make} --force" if why else "")
+
+    def measure_as(self, before: LatencyBaseline | None, *, times: bool, **given: Any) -> None:
+        """Measure as ``before`` was, or as ``given``; without ``times`` only for the rankings,
+        with as many threads and seconds per call."""
+        known = None if before is None else protocol_of(before)
+        if times:
+            protocol = known or Protocol(**PROTOCOL)
+        else:
+            protocol = Protocol(**NO_TIMES)
+            if known is not None:
+                protocol = replace(protocol, threads=known.threads, timeout_s=known.timeout_s)
+        protocol = replace(protocol, **given)
+        prepare_environment(protocol.threads)
+        self.experiment.protocol = protocol
+
+    def measure_metrics(self, before: QualityBaseline | None, more: Sequence[str] = ()) -> None:
+        """Those of the policy, of the baseline as far as they are known here, the usual ones, and
+        ``more``.
+
+        Raises:
+            ConfigError: one of ``more`` is no metric.
+        """
+        k = self.experiment.k
+        kept = () if before is None or before.k != k else _parsed(before)[0]
+        wanted = (*default_metrics(k), *self.policy.quality, *kept, *parse_metrics(more))
+        self.experiment.metrics = tuple(dict.fromkeys(wanted))
+
+    def longer(self, run: Run) -> Protocol | None:
+        """The protocol with as many calls as :data:`SECONDS` hold; None where there are as many.
+
+        They are rounded up to a power of two: a mean that was measured is another one each time,
+        and times of another protocol are on another line of the history.
+        """
+        mean, before = run.summary["latency_ms"]["mean"], self.experiment.protocol
+        calls = 0 if mean is None else min(MOST_CALLS, round(SECONDS * 1_000 / max(mean, 1e-3)))
+        if calls <= 2 * before.min_calls:
+            return None
+        return replace(before, min_calls=min(MOST_CALLS, 1 << (calls - 1).bit_length()))
+
+    def judged(
+        self,
+        run: Run | None,
+        of_quality: Held[QualityBaseline],
+        of_latency: Held[LatencyBaseline],
+        *,
+        duet: Callable[[Code], Duet],
+        when: When,
+    ) -> Regression:
+        """The verdict on ``run``, None where nothing could have been held against it.
+
+        Args:
+            duet: of the code of the baseline against that of today.
+        """
+        policy, advice, notes = self.policy, [], []
+        quality_result = latency_result = None
+        if policy.quality:
+            before = of_quality.usable
+            if before is None or run is None:
+                quality_result = quality.not_measured(policy.quality, of_quality.why_not)
+                advice.append(of_quality.remedy)
+            else:
+                now = quality_of(run, self.given)
+                fixed = {m: why for m in policy.quality if (why := nothing_can_differ([run], m))}
+                quality_result = quality.judge_quality(before, now, policy.quality, fixed)
+                advice += self._about_quality(quality_result)
+        if policy.latency:
+            source = _source(of_quality, of_latency, when)
+            latency_result = self._judged_times(run, of_latency, source, duet, when)
+            if latency_result.duet is not None and isinstance(source, QualityBaseline):
+                notes.append(
+                    f"side a of the duet is {str(source.commit)[:10]}, the commit of the quality "
+                    "baseline: that of latency names none"
+                )
+            advice += self._about_latency(latency_result, of_latency, when)
+        if run is not None:
+            notes += self._differs(run, of_quality.usable, of_latency.usable)
+        known = {"quality": of_quality.there, "latency": of_latency.there}
+        paths = {"quality": self.places.quality, "latency": self.places.latency}
+        return Regression(
+            self.subject,
+            policy,
+            {name: _facts(paths[name], one) for name, one in known.items() if one is not None},
+            quality_result,
+            latency_result,
+            tuple(dict.fromkeys(filter(None, advice))),
+            tuple(notes),
+            () if run is None else tuple(run.summary["warnings"]),
+        )
+
+    def _differs(
+        self, run: Run, of_quality: QualityBaseline | None, of_latency: LatencyBaseline | None
+    ) -> Iterator[str]:
+        """What else is not as it was: settings and versions, which no revision holds."""
+        hashes = {one.retriever.hash for one in (of_quality, of_latency) if one is not None}
+        if hashes - {run.manifest["retriever"]["hash"]}:
+            yield "the settings of the retriever are not those of the baseline"
+        if of_latency is not None and of_latency.mean is None:
+            yield (
+                "the stored times have no mean of all calls, so that pauses now and then start no "
+                f"duet: make the baseline anew: {self.make} --force"
+            )
+        if of_quality is not None and (unknown := _parsed(of_quality)[1]):
+            yield f"metrics of the baseline that are not known here: {', '.join(unknown)}"
+        was = {} if of_latency is None else of_latency.packages
+        now = run.manifest["environment"]["packages"]
+        other = [
+            f"{name} {now.get(name, 'gone')} (was {version})"
+            for name, version in was.items()
+            if now.get(name) != version
+        ]
+        if other:
+            yield f"other versions than the baseline's: {', '.join(other)}"
+
+    def notes(self, latency: LatencyBaseline | None) -> list[str]:
+        """What to know of a baseline that is made today."""
+        told = []
+        revision = self.given.revision
+        if revision is None:
+            told.append(f"{why_no_commit()}: a duet against this baseline is impossible")
+        elif revision["dirty"]:
+            told.append(
+                "files are new or differ from the last commit, so that no duet against this "
+                f"baseline is possible: commit first, then {self.make} --force"
+            )
+        if latency is None:
+            told.append("no times: the rankings were read from a saved run")
+        return told
+
+    @property
+    def subject(self) -> dict[str, Any]:
+        """What is measured, for a document."""
+        data = self.experiment.dataset
+        return {
+            "retriever": self.experiment.candidates[0].name,
+            "dataset": {
+                "name": data.name,
+                "split": data.split,
+                "fingerprint": data.fingerprint,
+                "n_queries": len(data.evaluated),
+            },
+            "k": self.experiment.k,
+            "machine": self.places.machine,
+            "revision": None if self.given.revision is None else dict(self.given.revision),
+        }
+
+    def _judged_times(
+        self,
+        run: Run | None,
+        of_latency: Held[LatencyBaseline],
+        source: QualityBaseline | LatencyBaseline | None,
+        duet: Callable[[Code], Duet],
+        when: When,
+    ) -> LatencyResult:
+        limits, before = self.policy.latency, of_latency.usable
+        make_duet = None
+        if (code := code_of(source)) is not None:
+            make_duet = with_its_config(duet(code), code, self.make)
+        why = of_latency.why_not
+        if before is not None or when is When.ALWAYS:
+            why = "" if make_duet is not None else why_no_code(source)
+        now = None if run is None or before is None else latency_of(run, self.given)
+        return latency.judge_latency(before, now, limits, duet=make_duet, when=when, reason=why)
+
+    def _about_quality(self, found: QualityResult) -> list[str]:
+        verdicts = {gate.verdict for gate in found.gates}
+        if found.unanswered:
+            return [FAILING]
+        if found.failing:
+            return [f"{ALWAYS_FAILING}: {self.make} --force"]
+        if Verdict.MISSING in verdicts:
+            return [f"make the baseline anew, with all metrics of the policy: {self.make} --force"]
+        if not verdicts & {Verdict.WORSE, Verdict.UNDECIDED}:
+            return []
+        told = ["look at the changed queries; where they are as they should be: --accept"]
+        if Verdict.UNDECIDED in verdicts and Verdict.WORSE not in verdicts:
+            told.append(
+                "more queries would decide; `undecided` in the policy says what counts then"
+            )
+        return told
+
+    def _about_latency(
+        self, found: LatencyResult, held: Held[LatencyBaseline], when: When
+    ) -> list[str]:
+        told: list[str] = []
+        if found.verdict is Verdict.WORSE:
+            told = ["make it faster; or, where that is the price: --accept"]
+        elif found.unanswered:
+            told = [FAILING]
+        elif found.verdict is Verdict.UNDECIDED:
+            told = ["measure again on an idle machine" if found.duet else "leave out --duet never"]
+        elif found.verdict not in (Verdict.MISSING, Verdict.NOT_COMPARABLE):
+            told = self._outdated(found)
+        elif held.usable is None and when is not When.ALWAYS:
+            told = [held.remedy]
+        elif found.unsupported and not found.suspicious:
+            told = ["measure on more queries, or take latency out of the policy"]
+        elif found.duet is not None:
+            anew = f"make the baseline anew: {self.make} --force"
+            told = [f"start it again; where only the machine or a package differs, {anew}"]
+        elif not found.broken:
+            told = [f"commit first, then make the baseline anew: {self.make} --force"]
+        return told
+
+    def _outdated(self, found: LatencyResult) -> list[str]:
+        """Of stored times that are far above those of today."""
+        outdated = [figure.gate for figure in found.figures if figure.outdated]
+        if not outdated:
+            return []
+        why = f"the stored times of {', '.join(outdated)} are far above those of today"
+        return [f"make the baseline anew, {why}: {self.make} --force"]
+
+    def _data(self) -> dict[str, Any]:
+        data = self.experiment.dataset
+        return {"split": data.split, "fingerprint": data.fingerprint, "k": self.experiment.k}
+
+    def _anew(self, problem: RecordError) -> str:
+        makeable = isinstance(problem, DamagedBaselineError)
+        return f"{problem.fix}: {self.make} --force" if makeable else problem.fix
+
+
+def _parsed(baseline: QualityBaseline) -> tuple[list[Metric], list[str]]:
+    """Its metrics, and the names that mean none here: of another version, or of a plug-in."""
+    known, unknown = [], []
+    for name in baseline.metrics:
+        try:
+            known.append(parse_metric(name))
+        except ConfigError:
+            unknown.append(name)
+    return known, unknown
+
+
+def _sentence(problem: RecordError) -> str:
+    return f"{problem.given} ({problem.where})"
+
+
+def _facts(path: Any, baseline: QualityBaseline | LatencyBaseline) -> dict[str, Any]:
+    revision = baseline.revision
+    facts: dict[str, Any] = {
+        "path": str(path),
+        "revision": None if revision is None else revision.model_dump(),
+        "config": baseline.retriever.hash,
+    }
+    return facts | ({"date": baseline.date} if isinstance(baseline, LatencyBaseline) else {})
+
+
+def _source(
+    of_quality: Held[QualityBaseline], of_latency: Held[LatencyBaseline], when: When
+) -> QualityBaseline | LatencyBaseline | None:
+    """Whose revision side a of a duet is. A suspicion of stored times is about the code that they
+    were measured of; where a duet is made in any case, any baseline with a commit will do."""
+    if when is not When.ALWAYS:
+        return of_latency.usable
+    there = [one for one in (of_latency.there, of_quality.there) if one is not None]
+    return next((one for one in there if one.commit), there[0] if there else None)

@@ -1,0 +1,280 @@
+"""The whole page: one HTML file that loads nothing, and opens with the answer.
+
+The parts of each dataset stand in one order: quality against time, the systems, their differences,
+times and costs, metrics, slices, single queries. What could not be made is said where it would
+have been.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from importlib import resources
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from retrieval_bench.comparison.comparison import Comparison
+from retrieval_bench.comparison.recommendation import Recommendation, recommend
+from retrieval_bench.core import secrets
+from retrieval_bench.core.errors import counted
+from retrieval_bench.core.types import Dataset
+from retrieval_bench.core.version import VERSION
+from retrieval_bench.reports.page.sections import GroupPage, Part
+from retrieval_bench.reports.page.systems import rules_table, runs_table
+from retrieval_bench.reports.render.markup import Markup, el, joined, own_direction
+from retrieval_bench.reports.render.page_tables import notes_html, table_html
+from retrieval_bench.reports.tables.board import board_tables
+from retrieval_bench.reports.tables.run_facts import relative_folder, without_folders
+from retrieval_bench.runs.records import to_json
+from retrieval_bench.runs.run import Run
+
+LARGEST = 1_900_000
+"""Bytes of the page; the explorer of each dataset gets an equal share of what is left."""
+
+_MANIFESTS = 100_000
+"""Bytes of manifests: of some fifteen runs."""
+
+_LEAST = 60_000
+"""Bytes of an explorer, however large the rest of the page is."""
+
+_WITHOUT_TEXTS = "warnings left out with --no-text, for they may quote one; summary.json has them"
+
+
+def report_page(
+    comparison: Comparison,
+    sources: Sequence[Dataset | str],
+    *,
+    title: str = "",
+    with_text: bool = True,
+) -> str:
+    """The page of ``comparison``. Equal input gives equal text: no time is read, no file.
+
+    Args:
+        sources: for each group of the comparison its dataset, or why it is not there; without it
+            there are no slices and no single queries.
+        title: instead of the names of the datasets.
+        with_text: False = no text of a query and no title or text of a document anywhere, nor
+            what may quote one.
+    """
+    if not with_text:
+        comparison = _without_warnings(comparison)
+    answers = recommend(comparison)
+    comparison = _without_folders(comparison)
+    sources = [without_folders(one) if isinstance(one, str) else one for one in sources]
+    groups = [
+        GroupPage(comparison, group, source, answer, f"d{at}", with_text=with_text)
+        for at, (group, source, answer) in enumerate(
+            zip(comparison.groups, sources, answers, strict=True), start=1
+        )
+    ]
+    name = title or _title(comparison)
+    several = len(groups) > 1
+    parts = [Part("answer", "The answer", _answers(comparison, answers))]
+    if several and (boards := board_tables(comparison)):
+        parts.append(Part("datasets", "All datasets", joined(map(table_html, boards))))
+    for page in groups:
+        parts += page.parts(several=several)
+    parts.append(Part("rules", "What the figures rest on", _rules(comparison)))
+    parts.append(Part("runs", "Runs and manifests", _runs(comparison)))
+    page_text = _page(name, comparison, parts)
+    explorers = [page for page in groups if page.explorer is not None]
+    for at, page in enumerate(explorers):
+        # What an earlier one did not need is there for the others.
+        room = (LARGEST - len(page_text.encode())) // (len(explorers) - at)
+        page_text = page_text.replace(page.place, page.explorer_html(max(_LEAST, room)))
+    return page_text
+
+
+def _answers(comparison: Comparison, answers: Sequence[Recommendation]) -> Markup:
+    blocks = []
+    for at, answer in enumerate(answers, start=1):
+        links = [
+            el("a", text, href=f"#d{at}-{name}")
+            for name, text in (
+                ("front", "quality against time"),
+                ("differences", "differences"),
+                ("times", "times and costs"),
+            )
+        ]
+        blocks += [
+            el("p", answer.sentence, class_="answer", dir="auto"),
+            el("ul", *(el("li", reason, dir="auto") for reason in answer.reasons))
+            if answer.reasons
+            else "",
+            el("p", "Evidence: ", joined(links, ", "), ".", class_="aside"),
+        ]
+    warnings = [f"Warning: {text}" for text in comparison.warnings]
+    partial = [
+        f"{name} was interrupted: what it finished is here, and no more."
+        for group in comparison.groups
+        for name, run in zip(group.names, group.runs, strict=True)
+        if run.summary.get("status") == "partial"
+    ]
+    return joined([*blocks, *(el("p", text, class_="warning") for text in [*partial, *warnings])])
+
+
+def _rules(comparison: Comparison) -> Markup:
+    return joined(
+        [
+            table_html(rules_table(comparison), sortable=False),
+            notes_html(
+                [
+                    "better, worse: p after Holm is below the level",
+                    "equivalent: two one-sided tests show a difference within the margin",
+                    "undecided: neither is shown; it does not mean equal",
+                    "the answer reads these verdicts, of the first metric, and tests nothing",
+                ]
+            ),
+        ]
+    )
+
+
+def _runs(comparison: Comparison) -> Markup:
+    """The runs, and as many of their manifests as :data:`_MANIFESTS` allows."""
+    blocks = [table_html(runs_table(comparison))]
+    surroundings: dict[str, str] = {}
+    room, left_out = _MANIFESTS, 0
+    for group in comparison.groups:
+        for name, run in zip(group.names, group.runs, strict=True):
+            label = f"{name} on {group.dataset}"
+            text = _manifest(run, label, surroundings)
+            room -= len(text.encode(errors="replace"))
+            if room < 0:
+                left_out += 1
+                continue
+            summary = el("summary", "Manifest of ", own_direction(label))
+            blocks.append(el("details", summary, el("pre", text, dir="ltr")))
+    if left_out:
+        told = f"{counted(left_out, 'manifest')} left out, to keep the page small: each lies in "
+        blocks.append(el("p", f"{told}the folder of its run.", class_="aside"))
+    return joined(blocks)
+
+
+def _manifest(run: Run, label: str, surroundings: dict[str, str]) -> str:
+    """The manifest as JSON; an environment that an earlier one has as well is only named."""
+    manifest: dict[str, Any] = dict(run.manifest)
+    environment = json.dumps(manifest.get("environment"), sort_keys=True, default=str)
+    first = surroundings.setdefault(environment, label)
+    if first != label:
+        manifest["environment"] = f"as of {first}"
+    return to_json(manifest)
+
+
+def _without_warnings(comparison: Comparison) -> Comparison:
+    """Runs whose sentences cannot quote a text; how many warnings there were is told."""
+
+    def silent(run: Run) -> Run:
+        n = len(run.summary.get("warnings", ()))
+        told = [f"{n:,} {_WITHOUT_TEXTS}"] if n else []
+        silenced: dict[str, list[str]] = {
+            name: [] for name in secrets.FREE_TEXTS if name in run.summary
+        }
+        return replace(run, summary={**run.summary, **silenced, "warnings": told})
+
+    return _with_runs(comparison, silent)
+
+
+def _without_folders(comparison: Comparison) -> Comparison:
+    """Runs that do not say where anything lies outside of the folder that the reader is in."""
+
+    def placeless(run: Run) -> Run:
+        told = {name: run.summary[name] for name in secrets.FREE_TEXTS if name in run.summary}
+        return replace(
+            run,
+            summary={**run.summary, **without_folders(told)},
+            manifest=without_folders(run.manifest),
+            folder=None if run.folder is None else Path(without_folders(relative_folder(run))),
+        )
+
+    return _with_runs(comparison, placeless)
+
+
+def _with_runs(comparison: Comparison, changed: Callable[[Run], Run]) -> Comparison:
+    groups = tuple(
+        replace(group, runs=tuple(map(changed, group.runs))) for group in comparison.groups
+    )
+    return replace(comparison, groups=groups)
+
+
+def _title(comparison: Comparison) -> str:
+    datasets = [group.dataset for group in comparison.groups]
+    shown = ", ".join(datasets[:3]) + (f" and {len(datasets) - 3} more" * (len(datasets) > 3))
+    return f"{counted(len(comparison.names), 'system')} on {shown}"
+
+
+def _page(name: str, comparison: Comparison, parts: Sequence[Part]) -> str:
+    style, script = (_file(file) for file in ("style.css", "script.js"))
+    sections = [
+        el(
+            "section",
+            el("h2", part.whole_heading, id=f"{part.id}-h"),
+            part.content,
+            id=part.id,
+            aria_labelledby=f"{part.id}-h",
+        )
+        for part in parts
+    ]
+    head = el(
+        "head",
+        el("meta", charset="utf-8"),
+        Markup(f'<meta http-equiv="Content-Security-Policy" content="{_policy(script)}">'),
+        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        el("meta", name="color-scheme", content="light dark"),
+        el("meta", name="referrer", content="no-referrer"),
+        el("link", rel="icon", href="data:,"),
+        el("title", name),
+        Markup(f"<style>{style}</style>"),
+    )
+    body = el(
+        "body",
+        el("a", "Skip to the answer", href="#answer", class_="skip"),
+        el("header", el("h1", name, dir="auto"), el("p", *_about(comparison)), _contents(parts)),
+        el("main", *sections),
+        el(
+            "footer",
+            el("p", f"Made by retrieval-bench {VERSION}. This file loads nothing."),
+        ),
+        Markup(f"<script>{script}</script>"),
+    )
+    return f'<!doctype html>\n<html lang="en">{head}{body}</html>\n'
+
+
+def _contents(parts: Sequence[Part]) -> Markup:
+    """Links to all parts, those of one dataset behind its name."""
+    items = []
+    for dataset, some in groupby(parts, key=lambda part: part.dataset):
+        links = [el("a", part.heading, href=f"#{part.id}") for part in some]
+        if dataset:
+            items.append(el("li", el("bdi", dataset), ": ", joined(links, " ")))
+        else:
+            items += [el("li", link) for link in links]
+    return el("nav", el("ol", *items), aria_label="Contents")
+
+
+def _about(comparison: Comparison) -> list[str]:
+    made = sorted(str(run.manifest["created"])[:10] for run in comparison.runs
+                  if "created" in run.manifest)  # fmt: skip
+    days = list(dict.fromkeys([made[0], made[-1]])) if made else []
+    datasets = [
+        f"{group.dataset}: {group.runs[0].evaluation.means[0].n:,} queries" for group in
+        comparison.groups
+    ]  # fmt: skip
+    measured = f"; measured {' to '.join(days)}" if days else ""
+    return [f"{counted(len(comparison.runs), 'run')} on ", "; ".join(datasets), measured, "."]
+
+
+def _policy(script: str) -> str:
+    """Only this page's own script may run, and nothing may be loaded."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return (
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _file(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,238 @@
+"""The sections on one dataset, and what stands where something could not be made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from retrieval_bench.comparison.comparison import Comparison, DatasetComparison
+from retrieval_bench.comparison.recommendation import Recommendation
+from retrieval_bench.comparison.slices import all_slicings
+from retrieval_bench.core.errors import MissingDependencyError, counted
+from retrieval_bench.core.types import Dataset
+from retrieval_bench.reports.page.explorer import STATIC, Chosen, Explorer, explorer_of, shown_of
+from retrieval_bench.reports.page.pictures import Pictures, drawn, figure, time_level
+from retrieval_bench.reports.page.systems import (
+    PAIRS_ON_PAGE,
+    cost_table,
+    differences_wide,
+    quality_table,
+    slice_tables_wide,
+    speed_table,
+)
+from retrieval_bench.reports.render.markup import Markup, el, joined, own_direction
+from retrieval_bench.reports.render.page_tables import notes_html, table_html
+from retrieval_bench.reports.render.table import NoteKind, kind_of
+from retrieval_bench.reports.tables.comparison import systems_tables
+from retrieval_bench.reports.tables.diff import diff_tables
+from retrieval_bench.reports.tables.slice import slice_tables
+from retrieval_bench.stats.percentiles import NEEDS
+
+PAIRS_OPEN = 15
+"""Of six systems all are to be seen at once, of more those of the best one."""
+
+_LOUD = (NoteKind.LEGEND, NoteKind.WARNING)
+"""Notes that are not folded away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A section of the page."""
+
+    id: str
+    heading: str
+    content: Markup
+    dataset: str = ""
+    """Where there are several: the one it is about."""
+
+    @property
+    def whole_heading(self) -> str:
+        return f"{self.heading} on {self.dataset}" if self.dataset else self.heading
+
+
+class GroupPage:
+    """What the page says of one dataset."""
+
+    def __init__(
+        self,
+        comparison: Comparison,
+        group: DatasetComparison,
+        source: Dataset | str,
+        answer: Recommendation,
+        id_: str,
+        *,
+        with_text: bool,
+    ) -> None:
+        self._comparison, self._group, self._answer, self._id = comparison, group, answer, id_
+        self._dataset = None if isinstance(source, str) else source
+        self._why_not = source if isinstance(source, str) else ""
+        self.explorer: Explorer | None = None
+        if self._dataset is not None:
+            self.explorer = explorer_of(group, self._dataset, answer.system, with_text=with_text)
+        self.place = f"<!--explorer of {id_}-->"
+        self._no_pictures = ""
+        try:
+            self._pictures = drawn(group, self.explorer, answer.system)
+        except MissingDependencyError as problem:
+            self._pictures, self._no_pictures = Pictures(), f"No pictures: {problem.given}."
+
+    def parts(self, *, several: bool) -> Iterator[Part]:
+        """The sections, headed by the dataset where there is more than one."""
+        dataset = self._group.dataset if several else ""
+        level = time_level(self._group) or "time"
+        metric = self._group.metrics[0]
+        for name, heading, content in (
+            ("front", f"{metric} against {level}", self._front()),
+            ("systems", "Systems side by side", self._systems()),
+            ("differences", "Is the difference real?", self._differences()),
+            ("times", "Time and cost", self._times()),
+            ("metrics", "Metric by metric", self._metrics()),
+            ("legs", "Legs and fusion", self._legs()),
+            ("slices", "Slices", self._slices()),
+            ("queries", "Query by query", self._queries()),
+        ):
+            if content:
+                yield Part(f"{self._id}-{name}", heading, content, dataset)
+
+    def explorer_html(self, budget: int) -> Markup:
+        """The explorer in at most ``budget`` bytes, unless that is less than its least."""
+        explorer = self.explorer
+        if explorer is None:
+            return Markup()
+        first = self._still(explorer, explorer.chosen(budget))
+        chosen = explorer.chosen(budget - len(first.encode(errors="replace")))
+        still = self._still(explorer, chosen)
+        script = el("script", Markup(explorer.document(chosen)), type="application/json")
+        shown = shown_of(len(chosen.queries), len(explorer.query_ids))
+        return el(
+            "div",
+            el("p", shown, class_="shown", hidden=True),
+            el("div", still, class_="still"),
+            script,
+            class_="explorer",
+            id=f"{self._id}-explorer",
+        )
+
+    @staticmethod
+    def _still(explorer: Explorer, chosen: Chosen) -> Markup:
+        """What is there without the script."""
+        a, b = (explorer.names[at] for at in explorer.pair)
+        return joined(
+            [
+                el(
+                    "p",
+                    f"The {min(STATIC, len(chosen.queries))} of "
+                    f"{counted(len(explorer.query_ids), 'query')} on which ",
+                    own_direction(b), " and ", own_direction(a),
+                    f" differ most in {explorer.metric} (difference: ", own_direction(b),
+                    " minus ", own_direction(a), "). Searching and sorting need JavaScript.",
+                ),
+                explorer.without_script(chosen),
+            ]
+        )  # fmt: skip
+
+    def _front(self) -> Markup:
+        if self._no_pictures:
+            return el("p", self._no_pictures)
+        if not self._pictures.front:
+            return el("p", self._untimed())
+        return joined(
+            [
+                figure(self._pictures.front, "Quality against time"),
+                el(
+                    "p",
+                    "Up is better, left is faster. Boxes may overlap though a difference is real: "
+                    "the verdicts below compare query by query, and call by call.",
+                    class_="aside",
+                ),
+            ]
+        )
+
+    def _untimed(self) -> str:
+        calls = max(run.summary["latency_ms"].get("n", 0) for run in self._group.runs)
+        replayed = all(run.summary["latency_ms"].get("mean") is None for run in self._group.runs)
+        if replayed or not calls:
+            return "No system has a time: these are rankings that were made elsewhere."
+        least = NEEDS[50.0].printed
+        return f"Too few calls for a median: {counted(calls, 'call')}, it takes {least}."
+
+    def _systems(self) -> Markup:
+        notes = systems_tables(self._comparison, self._group)[-1].notes
+        loud = [note for note in notes if kind_of(note) in _LOUD]
+        quiet = [note for note in notes if note not in loud]
+        how = el("details", el("summary", "How this was measured"), notes_html(quiet))
+        table = table_html(quality_table(self._comparison, self._group))
+        return joined([table, notes_html(loud), *([how] if quiet else [])])
+
+    def _differences(self) -> Markup:
+        group = self._group
+        if not group.deltas:
+            return el("p", *(f"{text}. " for text in group.warnings))
+        first, *others = (
+            table_html(differences_wide(self._comparison, group, metric, PAIRS_OPEN))
+            for metric in group.metrics
+        )
+        what = [f"The same for {', '.join(map(str, group.metrics[1:]))}"] if others else []
+        if PAIRS_OPEN < len(group.of(group.metrics[0])) <= PAIRS_ON_PAGE:
+            whole = differences_wide(self._comparison, group, group.metrics[0])
+            what.insert(0, f"All pairs in {group.metrics[0]}")
+            others.insert(0, table_html(whole))
+        more = [el("details", el("summary", "; ".join(what)), *others)]
+        picture = figure(self._pictures.differences, "Differences query by query")
+        return joined([first, picture, *(more if others else [])])
+
+    def _times(self) -> Markup:
+        tables = [table_html(cost_table(self._group))]
+        if self._group.latency:
+            tables.append(table_html(speed_table(self._group), sortable=False))
+        shown = [
+            figure(svg, name) if at == 0 else el("details", el("summary", name), figure(svg, name))
+            for at, (name, svg) in enumerate(self._pictures.times)
+        ]
+        return joined([*tables, *shown])
+
+    def _metrics(self) -> Markup:
+        if self._no_pictures:
+            return el("p", self._no_pictures)
+        shown = figure(self._pictures.quality, "Quality, metric by metric")
+        return joined([shown])
+
+    def _legs(self) -> Markup:
+        """What each hybrid makes of its legs, and how far a perfect one would get."""
+        blocks = []
+        for one in self.explorer.explained if self.explorer is not None else ():
+            means, *groups = diff_tables(one, one.ceilings((one.metric,)), [])
+            summary = el("summary", f"Queries by leg and fusion of {one.systems[0].name}")
+            blocks += [table_html(means), el("details", summary, *map(table_html, groups))]
+        return joined(blocks)
+
+    def _slices(self) -> Markup:
+        if self._dataset is None:
+            return el("p", f"No slices: {self._why_not}")
+        # The page shows the first metric only.
+        group = replace(self._group, metrics=self._group.metrics[:1])
+        slicings = all_slicings(group, self._dataset, baseline=self._answer.system)
+        if not slicings:
+            return el("p", "The queries have no tags, source or lengths that tell them apart.")
+        blocks = []
+        for slicing in slicings:
+            means, *differences = map(table_html, slice_tables_wide(slicing))
+            blocks.append(means)
+            if differences:
+                summary = el("summary", f"Differences from {slicing.baseline}")
+                blocks.append(el("details", summary, *differences))
+            blocks.append(notes_html(slicing.warnings))
+        return joined([*blocks, notes_html(_common_notes(slicings))])
+
+    def _queries(self) -> Markup:
+        if self._dataset is None:
+            return el("p", f"No single queries: {self._why_not}")
+        if self.explorer is None:
+            return el("p", "No two systems here can be compared query by query.")
+        return Markup(self.place)
+
+
+def _common_notes(slicings: Sequence[Any]) -> list[str]:
+    """What :func:`slice_tables` says below the last of its tables."""
+    return list(slice_tables(slicings)[-1].notes)

@@ -1,0 +1,131 @@
+"""The pictures of runs, by file name: what is drawn of which timings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from retrieval_bench.reports.pictures import Calls, StageTimes, ecdf, per_query, rounds, stages
+from retrieval_bench.runs.run import Run
+from retrieval_bench.runs.stages import StageReport, Times, stage_report
+from retrieval_bench.stats.percentiles import Percentile
+
+MS = 1e6
+
+
+def run_pictures(run: Run) -> dict[str, str]:
+    """File name -> SVG text: the distribution of call times, queries from fast to slow, drift over
+    rounds, and the stages of a call. Nothing for a run without times.
+
+    Raises:
+        MissingDependencyError: matplotlib is not installed.
+    """
+    if not _has_times(run):
+        return {}
+    about = f"{run.summary['dataset']['name']}, k = {run.summary['k']}"
+    pictures = {
+        "latency.svg": ecdf([_calls(run, run.name)], about=about),
+        "queries.svg": slow_queries(run.name, run, about=about),
+    }
+    if drifted := drift([run.name], [run], about=about):
+        pictures["rounds.svg"] = drifted
+    if bars := stage_bars([run.name], [run], about=about):
+        pictures["stages.svg"] = bars
+    return pictures
+
+
+def side_by_side(names: Sequence[str], runs: Sequence[Run]) -> str:
+    """The distributions of call times of several runs in one picture, as SVG text; nothing where
+    no run has times."""
+    timed = _timed(names, runs)
+    return ecdf(timed, about=str(runs[0].summary["dataset"]["name"])) if timed else ""
+
+
+def drift(names: Sequence[str], runs: Sequence[Run], *, about: str = "") -> str:
+    """Several runs from round to round, as SVG text; nothing where none has two rounds."""
+    timed = [
+        calls
+        for calls in _timed(names, runs)
+        if calls.round is not None and calls.round.max(initial=0) > 0
+    ]
+    return rounds(timed, about=about) if timed else ""
+
+
+def stage_bars(names: Sequence[str], runs: Sequence[Run], *, about: str = "") -> str:
+    """The stages of those runs that report any, as SVG text; nothing where none does."""
+    reports = [
+        (name, stage_report(run.timings.wall_ns, run.timings.stages, parallel=run.parallel))
+        for name, run in zip(names, runs, strict=True)
+        if _has_times(run)
+    ]
+    found = [_stage_times(name, report) for name, report in reports if report.stages]
+    return stages(found, about=about) if found else ""
+
+
+def slow_queries(name: str, run: Run, *, about: str = "") -> str:
+    """The calls of one run by query, as SVG text; nothing for a run without times."""
+    timings = run.timings
+    if not _has_times(run):
+        return ""
+    return per_query(
+        timings.wall_ns / MS,
+        timings.query,
+        run.rankings.query_ids,
+        failed=timings.failed,
+        name=name,
+        about=about,
+    )
+
+
+def _has_times(run: Run) -> bool:
+    """Whether there are calls, and they are no replay."""
+    return len(run.timings.wall_ns) > 0 and run.summary["latency_ms"].get("mean") is not None
+
+
+def _timed(names: Sequence[str], runs: Sequence[Run]) -> list[Calls]:
+    return [_calls(run, name) for name, run in zip(names, runs, strict=True) if _has_times(run)]
+
+
+def _calls(run: Run, name: str) -> Calls:
+    timings = run.timings
+    return Calls(
+        name,
+        timings.wall_ns / MS,
+        failed=timings.failed,
+        query=timings.query,
+        # Rounds of all launches, one behind the other.
+        round=(timings.launch * (timings.round.max(initial=0) + 1) + timings.round).astype(
+            np.int32
+        ),
+        percentiles=_percentiles(run.summary["latency_ms"]),
+    )
+
+
+def _percentiles(latency: Mapping[str, Any]) -> list[Percentile]:
+    return [
+        Percentile(
+            float(name[1:]),
+            entry["value"],
+            None if entry["ci95"] is None else (entry["ci95"][0], entry["ci95"][1]),
+            entry.get("reason"),
+        )
+        for name, entry in latency.items()
+        if isinstance(entry, dict) and "ci95" in entry
+    ]
+
+
+def _stage_times(name: str, report: StageReport) -> StageTimes:
+    direct = {stage.name: _drawn(stage.times) for stage in report.stages if stage.direct}
+    legs = {}
+    if report.legs is not None:
+        legs = {
+            "legs in a row": _drawn(report.legs.serial),
+            "legs side by side": _drawn(report.legs.parallel),
+        }
+    return StageTimes(name, direct, legs, None if report.call is None else _drawn(report.call))
+
+
+def _drawn(times: Times) -> tuple[float, float]:
+    return times.p50, float("nan") if times.p95 is None else times.p95

@@ -1,0 +1,72 @@
+"""Progress on a terminal: a bar per phase, redrawn at most ten times a second."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import IO
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from retrieval_bench.core.progress import Phase
+
+_SECONDS_BETWEEN = 0.1
+
+
+class Bars:
+    """A reporter for :meth:`retrieval_bench.experiment.experiment.Experiment.run`.
+
+    It draws only when it is told of progress, between two calls: a thread that redraws by itself
+    would take the interpreter away from the call that is being timed.
+    """
+
+    def __init__(self, file: IO[str]) -> None:
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            console=Console(file=file),
+            auto_refresh=False,
+            transient=True,
+        )
+
+    def __enter__(self) -> Bars:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    @contextmanager
+    def phase(self, phase: Phase) -> Iterator[Callable[[int, int], None]]:
+        """A bar for one phase; gone when the phase ends."""
+        task = self._progress.add_task(phase.text, total=None)
+        self._progress.refresh()
+        drawn = time.monotonic()
+
+        def advance(done: int, total: int) -> None:
+            nonlocal drawn
+            now = time.monotonic()
+            if now - drawn >= _SECONDS_BETWEEN or done >= total:
+                drawn = now
+                self._progress.update(task, completed=done, total=total)
+                self._progress.refresh()
+
+        try:
+            yield advance
+        finally:
+            self._progress.remove_task(task)
+            self._progress.refresh()

@@ -1,0 +1,1 @@
+"""Tables to text, in every format."""

@@ -1,0 +1,138 @@
+"""What is said of a run in words: what was measured on what, what is missing and why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
+
+from retrieval_bench.core.errors import counted
+from retrieval_bench.reports.render.table import Note, NoteKind
+from retrieval_bench.runs.run import Run
+
+_LEVEL = re.compile(r"p[\d.]+")
+
+_ABSOLUTE = re.compile(
+    r"""(?<![\w:/.…~])(?:/(?:[^/\s"'<>:,;]+/)+|[A-Za-z]:\\(?:[^\\\s"'<>:,;]+\\)*)"""
+)
+"""The folders of an absolute path within a text; not those of a URL."""
+
+WARNINGS_SHOWN = 5
+"""Of each run; the others are in its summary.json."""
+
+
+def title_of(summaries: Sequence[Mapping[str, Any]], what: str) -> str:
+    """What was measured on what; only what holds for all ``summaries``."""
+    data = {f"{s['dataset']['name']} ({s['dataset']['split']})" for s in summaries}
+    cuts = {s["k"] for s in summaries}
+    title = f"{what} on {data.pop() if len(data) == 1 else f'{len(data)} datasets'}"
+    if len(cuts) == 1:
+        title += f", k = {cuts.pop()}"
+    partial = all(s.get("status") == "partial" for s in summaries)
+    return title + (" - PARTIAL RUN" if partial else "")
+
+
+def measured_on(run: Run) -> list[str]:
+    """Data, calls, machine and convention, a sentence each."""
+    data, latency = run.summary["dataset"], latency_of(run)
+    environment = run.manifest.get("environment", {})
+    machine = environment.get("machine", {})
+    n_documents, n_not_run = data.get("n_documents", 0), data.get("n_not_run", 0)
+    corpus = counted(n_documents, "document") if n_documents else "no corpus (external)"
+    not_run = f", {n_not_run:,} not judged in this split" if n_not_run else ""
+    return [
+        (
+            f"data: {corpus}; queries: {data.get('n_queries', 0):,} evaluated, "
+            f"{data.get('n_unanswerable', 0):,} need no search{not_run}"
+        ),
+        Note(
+            f"calls: {_launches(latency)}{counted(latency.get('rounds', 0), 'round')} "
+            f"after a warm-up of {latency.get('warm_up_calls', 0):,} ({_steady(latency)}), "
+            f"{counted(environment.get('threads', 1), 'thread')} while searching",
+            NoteKind.WARNING if latency.get("steady_after") is None else NoteKind.METHOD,
+        ),
+        (
+            f"machine: {machine.get('processor', 'unknown')}, "
+            f"{machine.get('usable_cores', '?')} cores, {machine.get('python', 'Python ?')}"
+        ),
+        (
+            f"convention {run.summary.get('convention', '?')}, "
+            f"ties: {run.summary.get('tie_rule', '?')}; fingerprint {data['fingerprint'][:12]}"
+        ),
+    ]
+
+
+def _launches(latency: Mapping[str, Any]) -> str:
+    n = latency.get("launches", 1)
+    return f"{n} launches of " if n > 1 else ""
+
+
+def _steady(latency: Mapping[str, Any]) -> str:
+    return "not steady" if latency.get("steady_after") is None else "steady"
+
+
+def unsupported(summary: Mapping[str, Any]) -> list[str]:
+    """Why percentiles are not given, equal reasons together."""
+    missing: dict[str, list[str]] = {}
+    latency = summary.get("latency_ms", {})
+    for level in levels(latency):
+        reason = latency[level].get("reason")
+        if reason:
+            missing.setdefault(reason, []).append(level)
+    mix = latency.get("mix", {})
+    for level in levels(mix):
+        reason = mix[level].get("reason")
+        if reason:
+            missing.setdefault(reason, []).append(f"by query {level}")
+    return [f"{', '.join(levels)} not given: {reason}" for reason, levels in missing.items()]
+
+
+def shown_warnings(summary: Mapping[str, Any]) -> list[str]:
+    """The first warnings, and how many more there are."""
+    warnings = list(summary.get("warnings", ()))
+    more = len(warnings) - WARNINGS_SHOWN
+    if more <= 0:
+        return warnings
+    return [*warnings[:WARNINGS_SHOWN], f"... and {more:,} more in summary.json"]
+
+
+def levels(latency: Mapping[str, Any]) -> list[str]:
+    """Names of the percentiles that were reported."""
+    return [name for name in latency if _LEVEL.fullmatch(name)]
+
+
+def latency_of(run: Run) -> Mapping[str, Any]:
+    """``latency_ms`` of the summary."""
+    found: Mapping[str, Any] = run.summary.get("latency_ms", {})
+    return found
+
+
+def unanswerable(summary: Mapping[str, Any]) -> tuple[int, int]:
+    """Queries that need no search: how many, and how many of them got hits."""
+    found = summary.get("unanswerable", {})
+    return found.get("n", 0), found.get("returned_hits", 0)
+
+
+def without_folders(value: Any) -> Any:
+    """``value`` with "…/NAME" for every absolute path in its strings: a page that is passed on need
+    not say where things lie on the machine of its author."""
+    if isinstance(value, str):
+        absolute = PurePosixPath(value).is_absolute() or PureWindowsPath(value).is_absolute()
+        if absolute and not re.search(r"\n|[:,;] ", value):  # else a sentence
+            return "…/" + re.split(r"[/\\]", value.rstrip("/\\"))[-1]
+        return _ABSOLUTE.sub("…/", value)
+    if isinstance(value, Mapping):
+        return {key: without_folders(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_folders(item) for item in value]
+    return value
+
+
+def relative_folder(run: Run) -> str:
+    """Where the run lies, from here."""
+    folder = run.folder
+    if folder is None:
+        return "(not saved)"
+    here = Path.cwd()
+    return str(folder.relative_to(here) if folder.is_relative_to(here) else folder)

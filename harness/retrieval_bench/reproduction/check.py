@@ -1,0 +1,284 @@
+"""Published numbers against what is measured here, with one tolerance for all of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from retrieval_bench.core.errors import HarnessError
+from retrieval_bench.core.progress import Reporter
+from retrieval_bench.core.types import Ranking
+from retrieval_bench.metrics.conventions import convention
+from retrieval_bench.reproduction.answered import Answered, NotAtHandError, sentence
+from retrieval_bench.reproduction.groups import GroupTable, group_table
+from retrieval_bench.reproduction.published import (
+    Published,
+    PublishedFigure,
+    PublishedLists,
+    PublishedOutcomes,
+)
+from retrieval_bench.scoring.answers.outcome_records import read_outcomes
+from retrieval_bench.scoring.answers.outcomes import RATES, outcome_report
+
+OK_WITHIN = 0.002
+CLOSE_WITHIN = 0.01
+
+_ROUNDING = 1e-9
+MEAN = "mean"
+SAME_LISTS = "same lists"
+SCORES_OFF = "scores off"
+
+
+class Status(StrEnum):
+    """What a measured value says of a published one; the words on screen."""
+
+    OK = "OK"
+    CLOSE = "CLOSE"
+    FAIL = "FAIL"
+    NOT_MEASURED = "NOT MEASURED"
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One published value.
+
+    Attributes:
+        measured: here, on the published dataset by the published system; None without a status
+            other than NOT MEASURED.
+        beside: what is measured on another dataset, or by another system; never judged.
+        reason: why it was not measured, or what ``beside`` is.
+        n: queries or items behind the value that is shown.
+    """
+
+    name: str
+    source: str
+    metric: str
+    convention: str
+    published: float
+    status: Status
+    measured: float | None = None
+    beside: float | None = None
+    n: int | None = None
+    reason: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """One of ``figures`` in the JSON document."""
+        return {name: getattr(self, name) for name in Checked.__slots__}
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduction:
+    """All that was looked at."""
+
+    published: Published
+    figures: tuple[Checked, ...]
+    outcomes: tuple[Checked, ...]
+    table: GroupTable | None
+
+    @property
+    def worst(self) -> Status:
+        """FAIL if there is one, NOT MEASURED if nothing was measured."""
+        return worst_of([*self.figures, *self.outcomes])
+
+    def as_dict(self) -> dict[str, Any]:
+        """The document of ``reproduce --format json``, for one file."""
+        return {
+            "title": self.published.title,
+            "url": self.published.url,
+            "tolerance": {"ok": OK_WITHIN, "close": CLOSE_WITHIN},
+            "figures": [figure.as_dict() for figure in self.figures],
+            "outcomes": [figure.as_dict() for figure in self.outcomes],
+            "table": None if self.table is None else self.table.as_dict(),
+            "remarks": list(self.published.remarks),
+        }
+
+
+def reproduce(
+    published: Published, folder: Path | None, reporter: Reporter | None = None
+) -> Reproduction:
+    """Measure what the data in ``folder`` allow, and compare.
+
+    Raises:
+        ConfigError: a convention or metric that does not exist.
+    """
+    answered = Answered(published, folder, reporter)
+    figures: list[Checked] = []
+    for figure in published.figures:
+        figures += _figure(figure, answered)
+    for lists in published.lists:
+        figures += _lists(lists, answered)
+    outcomes = _all_outcomes(published.outcomes, answered)
+    table = None if published.table is None else group_table(published.table, answered)
+    return Reproduction(published, tuple(figures), tuple(outcomes), table)
+
+
+def worst_of(checked: Iterable[Checked]) -> Status:
+    """FAIL if there is one, NOT MEASURED if nothing was measured."""
+    statuses = {one.status for one in checked}
+    order = (Status.FAIL, Status.CLOSE, Status.OK)
+    return next((status for status in order if status in statuses), Status.NOT_MEASURED)
+
+
+def status_of(published: float, measured: float) -> Status:
+    """OK within 0.002, CLOSE within 0.01, else FAIL."""
+    difference = abs(measured - published) - _ROUNDING
+    if difference <= OK_WITHIN:
+        return Status.OK
+    return Status.CLOSE if difference <= CLOSE_WITHIN else Status.FAIL
+
+
+def _figure(figure: PublishedFigure, answered: Answered) -> list[Checked]:
+    rules = convention(figure.convention)
+    names = dict(zip(figure.values, map(str, rules.parse(list(figure.values))), strict=True))
+    found: Mapping[str, tuple[float, int]] = {}
+    reason = ""
+    judged = not figure.differs
+    try:
+        reason = answered.data(figure.dataset).unjudged
+        judged = judged and not reason
+        found = _means(figure, figure.dataset, answered)
+        reason = "; ".join(part for part in (reason, figure.differs) if part)
+    except NotAtHandError as problem:
+        reason, judged = str(problem), False
+        found, reason = _beside(figure, answered, reason)
+    return [
+        _checked(figure, names[given], value, found.get(names[given]), judged=judged, reason=reason)
+        for given, value in figure.values.items()
+    ]
+
+
+def _checked(
+    figure: PublishedFigure,
+    metric: str,
+    value: float,
+    found: tuple[float, int] | None,
+    *,
+    judged: bool,
+    reason: str,
+) -> Checked:
+    mean, n = (None, None) if found is None else found
+    common = (figure.name, figure.source, metric, figure.convention, value)
+    if judged and mean is not None and not math.isnan(mean):
+        return Checked(*common, status_of(value, mean), measured=mean, n=n)
+    return Checked(*common, Status.NOT_MEASURED, beside=mean, n=n, reason=reason)
+
+
+def _means(
+    figure: PublishedFigure, dataset: str, answered: Answered
+) -> dict[str, tuple[float, int]]:
+    rules = convention(figure.convention)
+    scored = answered.scored(figure.system, dataset, figure.k, rules, list(figure.values))
+    evaluation = scored.evaluation
+    return {
+        str(metric): (mean.mean, mean.n)
+        for metric, mean in zip(evaluation.metrics, evaluation.means, strict=True)
+    }
+
+
+def _lists(given: PublishedLists, answered: Answered) -> list[Checked]:
+    """Share of the queries with exactly the published list, and how far a score is off at most."""
+    published = {SAME_LISTS: 1.0, SCORES_OFF: 0.0}
+    found: dict[str, float] = {}
+    reason, n = "", None
+    try:
+        ours, theirs = answered.lists_like(given.system, given.run)
+        found, n = _likeness(ours.rankings("list"), theirs.rankings("list"))
+    except NotAtHandError as problem:
+        reason = str(problem)
+    return [
+        Checked(given.name, given.source, metric, "-", value, Status.NOT_MEASURED, reason=reason)
+        if metric not in found
+        else Checked(
+            given.name,
+            given.source,
+            metric,
+            "-",
+            value,
+            status_of(value, found[metric]),
+            measured=found[metric],
+            n=n,
+        )
+        for metric, value in published.items()
+        if reason or metric in found
+    ]
+
+
+def _likeness(
+    ours: Mapping[str, Ranking], theirs: Mapping[str, Ranking]
+) -> tuple[dict[str, float], int]:
+    """The two values of :func:`_lists` (the second where both have scores), and of how many."""
+    same = 0
+    off: list[float] = []
+    for query_id, wanted in theirs.items():
+        got = ours.get(query_id, Ranking([]))
+        same += list(got.doc_ids) == list(wanted.doc_ids)
+        if got.scores is None or wanted.scores is None:
+            continue
+        score_of = dict(zip(got.doc_ids, got.scores, strict=True))
+        off += [
+            abs(float(score_of[hit.doc_id]) - hit.score) / (abs(hit.score) or 1.0)
+            for hit in wanted
+            if hit.doc_id in score_of
+        ]
+    found = {SAME_LISTS: same / len(theirs)}
+    return (found | {SCORES_OFF: max(off)} if off else found), len(theirs)
+
+
+def _beside(
+    figure: PublishedFigure, answered: Answered, reason: str
+) -> tuple[Mapping[str, tuple[float, int]], str]:
+    """What another dataset gives, and the whole reason."""
+    if figure.beside is None:
+        return {}, reason
+    try:
+        found = _means(figure, figure.beside, answered)
+    except NotAtHandError as problem:
+        also = "" if str(problem) == reason else f"; nor {figure.beside}: {problem}"
+        return {}, reason + also
+    parts = (reason, f"beside: on {figure.beside}", figure.differs)
+    return found, "; ".join(part for part in parts if part)
+
+
+def _all_outcomes(published: Sequence[PublishedOutcomes], answered: Answered) -> list[Checked]:
+    found: dict[tuple[str, str | None], Mapping[tuple[str, str], dict[str, float | None]] | str]
+    found = {}
+    figures = []
+    for given in published:
+        key = (given.records, given.by)
+        if key not in found:
+            try:
+                found[key] = _rates(answered.path(given.records), given.by)
+            except (NotAtHandError, HarnessError) as problem:
+                found[key] = sentence(problem)
+        rates = found[key]
+        for rate, value in given.values.items():
+            common = (given.name, given.source, rate, "-", value)
+            if isinstance(rates, str):
+                figures.append(Checked(*common, Status.NOT_MEASURED, reason=rates))
+                continue
+            group = given.group or "all"
+            measured = rates.get((group, given.system), {}).get(rate)
+            if measured is None:
+                reason = f"the records have no {rate} of {given.system} in {group}"
+                figures.append(Checked(*common, Status.NOT_MEASURED, reason=reason))
+            else:
+                figures.append(Checked(*common, status_of(value, measured), measured=measured))
+    return figures
+
+
+def _rates(path: Path, by: str | None) -> dict[tuple[str, str], dict[str, float | None]]:
+    """(group, system) -> rate -> value; with the groups "all" and "mean"."""
+    report = outcome_report(read_outcomes(path), [] if by is None else [by])
+    groups = [report.all, *(group for of in report.by for group in of.groups)]
+    rates: dict[tuple[str, str], dict[str, float | None]] = {
+        (group.label, system.name): {name: system.rates[name].value for name in RATES}
+        for group in groups
+        for system in group.systems
+    }
+    for of in report.by:
+        rates |= {(MEAN, name): dict(means) for name, means in of.means().items()}
+    return rates

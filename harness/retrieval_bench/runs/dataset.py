@@ -1,0 +1,109 @@
+"""The dataset that runs were made on, found again: a run keeps ids, not texts, grades and tags."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from retrieval_bench.core.errors import ConfigError, DataError, HarnessError
+from retrieval_bench.core.types import Dataset
+from retrieval_bench.data import load_dataset
+from retrieval_bench.runs.run import Run
+
+
+def dataset_of(runs: Sequence[Run], given: str | Path | Dataset | None = None) -> Dataset:
+    """What all of ``runs`` were measured on, checked by its fingerprint.
+
+    Args:
+        runs: at least one.
+        given: name, folder or dataset; None = where the first run found it.
+
+    Raises:
+        ConfigError: the runs are on different datasets or splits, or nothing says where it is.
+        DataError: what was found is another dataset, or has changed since.
+    """
+    first = runs[0]
+    wanted, split = first.summary["dataset"]["fingerprint"], first.summary["dataset"]["split"]
+    kinds = {(r.summary["dataset"]["fingerprint"], r.summary["dataset"]["split"]) for r in runs}
+    if len(kinds) > 1:
+        raise ConfigError(
+            f"runs on {len(kinds)} datasets or splits",
+            where=", ".join(str(run.folder or run.name) for run in runs),
+            accepted="runs on one dataset and split",
+            fix="give those of one dataset at a time",
+        )
+    found = given if isinstance(given, Dataset) else _loaded(first, given, split)
+    if found.fingerprint != wanted or found.split != split:
+        raise DataError(
+            f"dataset {found.name!r} ({found.split}) is not the one of the runs",
+            where=f"fingerprint {found.fingerprint[:12]}, in the runs {wanted[:12]} ({split})",
+            accepted="the documents, queries and judgements that were measured, unchanged",
+            fix="name the right folder with --dataset, or measure again",
+        )
+    return found
+
+
+def datasets_of(
+    groups: Sequence[Sequence[Run]], named: Sequence[str | Path | Dataset] = ()
+) -> list[Dataset | str]:
+    """For each group of runs on one dataset that dataset, or in a sentence why it is not there.
+
+    Args:
+        named: where some of the datasets are now, in any order; the others are looked for where
+            the runs found them.
+
+    Raises:
+        HarnessError: one of ``named`` is no dataset, or none of those of the runs.
+    """
+    splits = list(dict.fromkeys(runs[0].summary["dataset"]["split"] for runs in groups))
+    known = {run.summary["dataset"]["fingerprint"] for runs in groups for run in runs}
+    loaded: list[Dataset] = []
+    for one in named:
+        found_here = [one] if isinstance(one, Dataset) else _in_splits(one, splits)
+        if not any(dataset.fingerprint in known for dataset in found_here):
+            dataset_of(groups[0], found_here[0])  # says what is wrong with it
+        loaded += found_here
+    found: list[Dataset | str] = []
+    for runs in groups:
+        wanted = {run.summary["dataset"]["fingerprint"] for run in runs}
+        fitting = [dataset for dataset in loaded if dataset.fingerprint in wanted]
+        try:
+            found.append(dataset_of(runs, fitting[0] if fitting else None))
+        except HarnessError as problem:
+            if fitting:
+                raise
+            found.append(f"{problem.given}.")
+    return found
+
+
+def _in_splits(place: str | Path, splits: Sequence[str]) -> list[Dataset]:
+    """The dataset there in each of ``splits`` that it has; the error of the first if in none."""
+    found: list[Dataset] = []
+    problems: list[HarnessError] = []
+    for split in splits:
+        try:
+            found.append(load_dataset(place, split))
+        except HarnessError as problem:
+            problems.append(problem)
+    if not found:
+        raise problems[0]
+    return found
+
+
+def _loaded(run: Run, given: str | Path | None, split: str) -> Dataset:
+    """Raises:
+    ConfigError: nothing says where the dataset is, or it is there no more.
+    """
+    if given is not None:
+        return load_dataset(given, split)
+    name = run.summary["dataset"]["name"]
+    source = run.manifest.get("dataset", {}).get("source")
+    try:
+        return load_dataset(source or name, split)
+    except HarnessError as problem:
+        raise ConfigError(
+            f"the dataset {name!r} of the run was not found again: {problem.given}",
+            where=str(run.folder or run.name),
+            accepted="its name or folder",
+            fix="say where it is with --dataset",
+        ) from problem

@@ -1,0 +1,103 @@
+"""A run and its judgements become values per query and means with intervals.
+
+Nothing is measured and nothing decided here. One denominator for all metrics: every evaluated
+query counts in every mean; a query without hits or that failed has the metric's default, 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench.core.types import EMPTY, Qrels
+from retrieval_bench.metrics import Judgements, Metric, judge
+from retrieval_bench.stats.resampling import bootstrap_mean_ci
+
+JUDGED_AT = 10
+"""Cut-off of ``Judged``, unless rankings are shorter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean over queries with its 95 % interval (None below two queries)."""
+
+    mean: float
+    ci95: tuple[float, float] | None
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Quality of one run.
+
+    Attributes:
+        query_ids: the evaluated queries.
+        metrics: in the order asked for.
+        per_query: float64 (queries, metrics).
+        means: one for each metric.
+        judged: ``Judged@k`` -> its mean: how much of what the metrics see is known. It stands
+            beside the metrics and is none of them: more is not better.
+    """
+
+    query_ids: tuple[str, ...]
+    metrics: tuple[Metric, ...]
+    per_query: NDArray[np.float64]
+    means: tuple[Mean, ...]
+    judged: Mapping[str, float] = field(default_factory=lambda: EMPTY)
+
+    def mean(self, metric: Metric) -> Mean:
+        """The mean of one metric."""
+        return self.means[self.metrics.index(metric)]
+
+    def values(self, metric: Metric) -> NDArray[np.float64]:
+        """float64 (queries,) of one metric."""
+        return np.asarray(self.per_query[:, self.metrics.index(metric)])
+
+
+def evaluate(
+    ranking: NDArray[np.int32],
+    doc_ids: Sequence[str],
+    query_ids: Sequence[str],
+    qrels: Qrels,
+    metrics: Sequence[Metric],
+    *,
+    judged_at: int = JUDGED_AT,
+) -> Evaluation:
+    """Score rankings of the queries that count.
+
+    Args:
+        ranking: (queries, depth) positions in ``doc_ids``, -1 behind the last hit.
+        query_ids: the evaluated queries, one for each row.
+        judged_at: cut-off of ``Judged``.
+    """
+    run = judge(ranking, doc_ids, query_ids, Judgements(qrels))
+    per_query = np.column_stack([metric.compute(run) for metric in metrics])
+    judged = Metric("Judged", judged_at)
+    known = {str(judged): float(judged.compute(run).mean())} if len(query_ids) else {}
+    return replace(averaged(query_ids, metrics, per_query), judged=known)
+
+
+def averaged(
+    query_ids: Sequence[str], metrics: Sequence[Metric], per_query: NDArray[np.float64]
+) -> Evaluation:
+    """Values with their means; intervals by percentile bootstrap over queries.
+
+    Args:
+        per_query: (queries, metrics).
+    """
+    n = len(query_ids)
+    additive = np.column_stack(
+        [metric.additive(column) for metric, column in zip(metrics, per_query.T, strict=True)]
+    )
+    # In the order of the ids: the order in which queries were given changes no interval.
+    by_id = sorted(range(n), key=query_ids.__getitem__)
+    intervals = bootstrap_mean_ci(additive[by_id])
+    means = []
+    for metric, column, ends in zip(metrics, additive.T, intervals, strict=True):
+        mean = float(metric.from_additive(column.mean())) if n else float("nan")
+        low, high = (float(end) for end in metric.from_additive(ends))
+        means.append(Mean(mean, None if np.isnan(low) else (low, high), n))
+    return Evaluation(tuple(query_ids), tuple(metrics), per_query, tuple(means))

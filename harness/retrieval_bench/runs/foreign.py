@@ -1,0 +1,279 @@
+"""Runs made elsewhere, in the formats of the field, and how each convention orders them.
+
+A file is recognised by its content, not by its name, and is taken whole or not at all: all that is
+wrong in it comes in one error. Only a document that stands twice in a query is no fault here,
+for conventions differ on it: it is reported in :attr:`RunFile.repeated`.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench.core.errors import counted
+from retrieval_bench.core.types import Ranking
+from retrieval_bench.data.faults import Faults, FileFaults, Place, reporting, shown
+from retrieval_bench.data.files import first_line, json_file
+from retrieval_bench.data.formats.trec_runs import BEIR_COLUMNS, TREC_COLUMNS, Block, run_blocks
+from retrieval_bench.data.qrels import by_query, is_one_object, is_regular
+from retrieval_bench.data.source import take_id
+from retrieval_bench.measure.runner import NOT_RUN, OK
+from retrieval_bench.metrics.conventions import Ties
+from retrieval_bench.runs.records import PER_QUERY, RANKINGS, SCHEMA_VERSION, SUMMARY, load_rankings
+
+RUN_FOLDER = "run folder"
+
+_JSON_VALUE = "{document: score, ...} or [document, ...], best first"
+_ACCEPTED = (
+    f"TREC text ({' '.join(TREC_COLUMNS)}), a table {'<TAB>'.join(BEIR_COLUMNS)}, "
+    f'JSON {{query: {_JSON_VALUE}}}, JSON lines {{"eval_id": ..., "topk": [...]}}, or a run folder'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RunFile:
+    """A run made elsewhere, as its file has it.
+
+    Attributes:
+        path: the file or folder.
+        format: "trec", "beir", "json", "submission" or "run folder".
+        rankings: query id -> ranking, both in the order of the file; scores are float64, None
+            where the format has none. A ranking may be empty, and may hold a document repeatedly.
+        repeated: query id -> documents that stand in its ranking more than once, in the order of
+            their first repetition; only such queries.
+        warnings: what may surprise, in plain words.
+        label: what made it, where the format says so; else empty.
+    """
+
+    path: Path
+    format: str
+    rankings: Mapping[str, Ranking]
+    repeated: Mapping[str, tuple[str, ...]]
+    warnings: tuple[str, ...] = ()
+    label: str = ""
+
+    def ordered(self, ties: Ties) -> dict[str, Ranking]:
+        """The rankings, best first.
+
+        Scores come along unchanged, in double precision. Rankings without scores, and those of a
+        run folder, keep their order.
+
+        Args:
+            ties: "trec" = by score in single precision, equal ones by document id descending (code
+                points, the same as bytes of UTF-8), as trec_eval does; "list" = by score in double
+                precision, equal ones in the order of the file.
+        """
+        if self.format == RUN_FOLDER:
+            return dict(self.rankings)
+        return {query_id: _ordered(one, ties) for query_id, one in self.rankings.items()}
+
+
+def read_rankings(path: Path | str) -> RunFile:
+    """The run in a file, gzipped when its name ends in ``.gz``, or in a run folder.
+
+    * TREC text and BEIR's table of results, as :func:`.run_blocks` takes them. The
+      lines of a query need not stand together.
+    * JSON, ``{query: {document: score}}`` or ``{query: [document, ...]}``, in one object or in
+      one a line.
+    * Submission lines of the Korean competition, ``{"eval_id": ..., "topk": [...]}``; other keys
+      are ignored. An empty list is a query that was answered with nothing.
+    * A folder that ``retrieval-bench bench`` wrote.
+
+    Ids that are whole numbers in JSON become text.
+
+    Raises:
+        DataError: everything that is wrong in the file, line by line; a file without rankings is
+            wrong, too.
+    """
+    path = Path(path).expanduser()
+    rankings: dict[str, Ranking] = {}
+    kind = label = ""
+    with reporting("the run", path) as faults:
+        report = faults.of(path)
+        if path.is_dir():
+            kind = RUN_FOLDER
+            label, rankings = _from_folder(path, faults)
+        elif is_regular(path, faults):
+            start = first_line(path).lstrip()
+            if start.startswith(("{", "[")):
+                kind = "submission" if '"eval_id"' in start else "json"
+                rankings = _from_json(path, faults)
+            else:
+                is_table = len(start.split("\t", len(BEIR_COLUMNS))) == len(BEIR_COLUMNS)
+                kind, columns = ("beir", BEIR_COLUMNS) if is_table else ("trec", TREC_COLUMNS)
+                rankings = _collected(run_blocks(path, faults, columns))
+        if not rankings and not faults.count:
+            report.error(None, "no rankings", _ACCEPTED)
+        if kind == "trec":
+            _warn_of_order(rankings, faults)
+        unscored = sum(ranking.scores is None for ranking in rankings.values() if len(ranking))
+        if 0 < unscored < sum(len(ranking) > 0 for ranking in rankings.values()):
+            faults.note(
+                f"{unscored:,} of {len(rankings):,} rankings are lists without scores: they keep "
+                "their order, whatever the rule for ties"
+            )
+    return RunFile(path, kind, rankings, _repeated(rankings), faults.warnings(), label)
+
+
+def _repeated(rankings: Mapping[str, Ranking]) -> dict[str, tuple[str, ...]]:
+    repeated: dict[str, tuple[str, ...]] = {}
+    for query_id, ranking in rankings.items():
+        if len(set(ranking.doc_ids)) < len(ranking):
+            seen: set[str] = set()
+            again: dict[str, None] = {}
+            for doc_id in ranking.doc_ids:
+                if doc_id in seen:
+                    again[doc_id] = None
+                seen.add(doc_id)
+            repeated[query_id] = tuple(again)
+    return repeated
+
+
+def _warn_of_order(rankings: Mapping[str, Ranking], faults: Faults) -> None:
+    rising = 0
+    for ranking in rankings.values():
+        scores = np.asarray(ranking.scores)
+        rising += bool((scores[1:] > scores[:-1]).any())
+    if rising:
+        faults.note(
+            f"for {rising:,} of {len(rankings):,} queries the lines do not follow the scores; the "
+            "scores decide, as in trec_eval"
+        )
+
+
+def _ordered(ranking: Ranking, ties: Ties) -> Ranking:
+    if ranking.scores is None:
+        return ranking
+    scores = np.asarray(ranking.scores, dtype=np.float64)
+    with np.errstate(over="ignore"):  # beyond single precision is infinite, as in C
+        keys = scores.astype(np.float32) if ties == "trec" else scores
+    if (keys[1:] < keys[:-1]).all():
+        return ranking
+    doc_ids = ranking.doc_ids
+    order = np.argsort(-keys, kind="stable").tolist()
+    if ties == "trec":
+        order = _ties_by_id(order, keys, doc_ids)
+    return Ranking([doc_ids[at] for at in order], scores[order])
+
+
+def _ties_by_id(
+    order: list[int], keys: NDArray[np.floating[Any]], doc_ids: Sequence[str]
+) -> list[int]:
+    """``order`` with positions of equal keys by document id, descending."""
+    tied = keys[order]
+    bounds = [0, *(np.flatnonzero(tied[1:] != tied[:-1]) + 1).tolist(), len(order)]
+    for start, end in pairwise(bounds):
+        if end - start > 1:
+            order[start:end] = sorted(order[start:end], key=doc_ids.__getitem__, reverse=True)
+    return order
+
+
+def _collected(blocks: Sequence[Block]) -> dict[str, Ranking]:
+    """One ranking for each query; its blocks may lie apart."""
+    found: dict[str, list[Block]] = {}
+    for block in blocks:
+        found.setdefault(block.query_id, []).append(block)
+    return {
+        query_id: Ranking(
+            [doc_id for part in parts for doc_id in part.doc_ids],
+            np.concatenate([part.scores for part in parts]),
+        )
+        for query_id, parts in found.items()
+    }
+
+
+def _from_json(path: Path, faults: Faults) -> dict[str, Ranking]:
+    report = faults.of(path)
+    rankings: dict[str, Ranking] = {}
+    for place, query_id, value in by_query(
+        path, faults, one_object=is_one_object(path), list_keys=("topk",)
+    ):
+        if not isinstance(value, dict | list):
+            report.error(place, f"the value is {shown(value)}", _JSON_VALUE)
+            continue
+        doc_ids = [take_id({"document": doc}, "document", place, report) for doc in value]
+        scores = _scores(value, place, report) if isinstance(value, dict) else None
+        rankings[query_id] = Ranking([doc_id for doc_id in doc_ids if doc_id is not None], scores)
+    return rankings
+
+
+def _scores(given: Mapping[str, Any], place: Place, report: FileFaults) -> NDArray[np.float64]:
+    scores = np.array([_number(value) for value in given.values()], dtype=np.float64)
+    if not np.isfinite(scores).all():
+        for doc_id, value, score in zip(given, given.values(), scores, strict=True):
+            if not np.isfinite(score):
+                found = f"score of {shown(doc_id)} is {shown(value)}"
+                report.error(place, found, "a finite number such as 1.5")
+    return scores
+
+
+def _number(value: Any) -> float:
+    """``value`` as a number, NaN for what is none, such as true, or too large."""
+    if type(value) is float:
+        return value
+    try:
+        return float(value) if type(value) is int else math.nan
+    except OverflowError:
+        return math.nan
+
+
+def _status(path: Path) -> dict[str, str]:
+    """What became of each query; empty where the file is missing."""
+    if not path.is_file():
+        return {}
+    with path.open(encoding="utf-8", newline="") as file:
+        return {row["query_id"]: row["status"] for row in csv.DictReader(file)}
+
+
+def _warn_of_status(status: Mapping[str, str], faults: Faults) -> None:
+    unreached = sum(one == NOT_RUN for one in status.values())
+    failed = sum(one not in (OK, NOT_RUN) for one in status.values())
+    if unreached:
+        faults.note(
+            f"partial run: {counted(unreached, 'query')} not reached, taken as not in the run"
+        )
+    if failed:
+        faults.note(f"{counted(failed, 'query')} failed, taken as not in the run")
+
+
+def _from_folder(folder: Path, faults: Faults) -> tuple[str, dict[str, Ranking]]:
+    """The retriever and its saved rankings; needs neither the metrics nor the timings of the run to
+    be readable."""
+    report = faults.of(folder)
+    if not (folder / SUMMARY).is_file() or not (folder / RANKINGS).is_file():
+        report.error(None, f"a folder without {SUMMARY} and {RANKINGS}", _ACCEPTED)
+        return "", {}
+    summary = json_file(folder / SUMMARY, faults)
+    version = summary.get("schema_version") if isinstance(summary, dict) else None
+    if type(version) is not int or version > SCHEMA_VERSION:
+        if not faults.count:
+            accepted = f"versions up to {SCHEMA_VERSION}, which this version of the project writes"
+            report.error(None, f"run of schema version {shown(version)}", accepted)
+        return "", {}
+    try:
+        saved = load_rankings(folder)
+        status = _status(folder / PER_QUERY)
+        rankings = {
+            query_id: saved.row(at)
+            for at, query_id in enumerate(saved.query_ids)
+            if status.get(query_id, OK) == OK
+        }
+        _warn_of_status(status, faults)
+        return str(summary.get("retriever", "")), rankings
+    except (
+        OSError, ValueError, LookupError, TypeError, AttributeError, RuntimeError, EOFError,
+        BadZipFile, zlib.error,
+    ) as problem:  # fmt: skip
+        found = f"damaged: {type(problem).__name__}: {problem}"
+        faults.of(folder / RANKINGS).error(None, found, "the file as it was written")
+    return "", {}

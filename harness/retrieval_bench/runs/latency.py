@@ -1,0 +1,263 @@
+"""What raw call times say: two families of percentiles that are never mixed, and what surrounds
+them.
+
+Family ``call`` is over all measured calls, nothing removed and failed ones included: what a user
+waits. Family ``mix`` is over queries, each by its median over its calls: which queries are slow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench.stats.percentiles import (
+    FEWEST_LAUNCHES,
+    CallSample,
+    Clusters,
+    Percentile,
+    clusters,
+    medians,
+    percentile,
+)
+
+LEVELS = (50.0, 95.0, 99.0)
+"""Percentiles that are reported unless others are asked for."""
+
+STALL_Z = 14.826
+"""Modified z-score from which a call is a stall: ten robust standard deviations of 1.4826 MAD."""
+
+_LEAST_MAD = 0.01
+_FEWEST_VISITS = 3
+_NS_PER_MS = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class FirstVisit:
+    """First call of a query in a launch against the median of its later ones.
+
+    Attributes:
+        ratio: the median ratio over queries; well above 1 where answers are remembered. None where
+            nothing was repeated.
+        n: queries (times launches) with repeats.
+    """
+
+    ratio: float | None
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyReport:
+    """One retriever's latency. Times are in milliseconds; None is "cannot be said".
+
+    Attributes:
+        n: measured calls.
+        n_queries: queries with at least one call.
+        rounds: rounds of a launch.
+        launches: processes that were measured.
+        failed: calls that failed; their times count everywhere.
+        mean, min, max, sd: over all calls; ``sd`` with n - 1.
+        throughput: calls a second of one client that makes them one after the other.
+        stalls: number of calls that took far longer than their query does, see :func:`stalls`.
+        first_visit: what the first call of a query costs against the others.
+        call: percentiles over all calls.
+        mix: percentiles over queries.
+        intervals: in words, what the intervals of family ``call`` cover.
+    """
+
+    n: int
+    n_queries: int
+    rounds: int
+    launches: int
+    failed: int
+    mean: float | None
+    min: float | None
+    max: float | None
+    sd: float | None
+    throughput: float | None
+    stalls: int | None
+    first_visit: FirstVisit
+    call: tuple[Percentile, ...]
+    mix: tuple[Percentile, ...]
+    intervals: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """The ``latency_ms`` of a summary, without warm-up and overhead."""
+        return {
+            "family": "call",
+            "n": self.n,
+            "rounds": self.rounds,
+            "launches": self.launches,
+            "failed_calls": self.failed,
+            "mean": self.mean,
+            "min": self.min,
+            "max": self.max,
+            "sd": self.sd,
+            "throughput": self.throughput,
+            "stalls": self.stalls,
+            "first_visit": {"ratio": self.first_visit.ratio, "n": self.first_visit.n},
+            **_entries(self.call),
+            "intervals": self.intervals,
+            "mix": {"n": self.n_queries, **_entries(self.mix)},
+        }
+
+    def withheld(self, reason: str) -> LatencyReport:
+        """The same counts without any time, for calls whose times say nothing of the retriever."""
+        return replace(
+            self,
+            mean=None,
+            min=None,
+            max=None,
+            sd=None,
+            throughput=None,
+            stalls=None,
+            first_visit=FirstVisit(None, 0),
+            call=tuple(Percentile(each.level, None, None, reason) for each in self.call),
+            mix=tuple(Percentile(each.level, None, None, reason) for each in self.mix),
+            intervals=reason,
+        )
+
+
+def _entries(percentiles: Sequence[Percentile]) -> dict[str, Any]:
+    report: dict[str, Any] = {}
+    for found in percentiles:
+        entry: dict[str, Any] = {
+            "value": found.value,
+            "ci95": None if found.ci95 is None else list(found.ci95),
+            "gates": found.gates,
+        }
+        if found.reason:
+            entry["reason"] = found.reason
+        report[f"p{np.format_float_positional(found.level, trim='-')}"] = entry
+    return report
+
+
+def latency_report(
+    wall_ns: NDArray[np.int64],
+    *,
+    query: NDArray[np.int32],
+    round_: NDArray[np.int32],
+    position: NDArray[np.int32],
+    failed: NDArray[np.bool_],
+    launch: NDArray[np.int32] | None = None,
+    first_ns: NDArray[np.int64] | None = None,
+    levels: Sequence[float] = LEVELS,
+) -> LatencyReport:
+    """All figures of one retriever's calls. The order of the calls does not matter.
+
+    Args:
+        wall_ns: nanoseconds of each call; the other arrays have its length.
+        query: which query, from 0.
+        round_: which round of the launch, from 0.
+        position: which place in the round, from 0.
+        failed: the call raised or took longer than the time-out.
+        launch: which process; without it there was one.
+        first_ns: (launches, queries), nanoseconds of the very first call of each query, made while
+            warming up; -1 = none. Without it the first measured call counts as the first.
+        levels: percentiles to report, above 0 and below 100.
+
+    Raises:
+        ConfigError: a level that is no percentile.
+    """
+    launch = np.zeros(len(wall_ns), dtype=np.int32) if launch is None else launch
+    n, n_launches = len(wall_ns), len(np.unique(launch))
+    ms = wall_ns / _NS_PER_MS
+    groups = clusters(round_, position, launch)
+    sample = CallSample(ms, query, groups)
+    ordered = sample.ordered  # sums in one order, so that the order of the calls cannot show
+    mean = float(ordered.mean()) if n else None
+    typical = medians(ms, query)
+    return LatencyReport(
+        n=n,
+        n_queries=len(typical),
+        rounds=int(round_.max(initial=-1)) + 1,
+        launches=n_launches,
+        failed=int(failed.sum()),
+        mean=mean,
+        min=float(ordered[0]) if n else None,
+        max=float(ordered[-1]) if n else None,
+        sd=float(ordered.std(ddof=1)) if n > 1 else None,
+        throughput=1_000 / mean if mean else None,
+        stalls=stalls(wall_ns, query),
+        first_visit=first_visit(wall_ns, query, round_, launch, first_ns),
+        call=tuple(sample.percentile(level) for level in levels),
+        mix=tuple(percentile(typical, level, "query") for level in levels),
+        intervals=_intervals(groups, n_launches),
+    )
+
+
+def stalls(wall_ns: NDArray[np.int64], query: NDArray[np.int32]) -> int | None:
+    """How many calls took far longer than their query usually does. They stay in every figure.
+
+    A call's log time less the median log time of its query, over the median absolute deviation of
+    all such differences, is above :data:`STALL_Z`. Only queries with at least three calls are
+    judged (None when there is none): of one or two calls nothing says which is the usual one. The
+    deviation counts as at least 1 %, so that a call is never a stall for less than 16 % more.
+
+    Source: Iglewicz & Hoaglin (1993), How to Detect and Handle Outliers, with the limit of
+    hyperfine, 1.4826 x 10 in units of the MAD.
+    """
+    visits = np.bincount(query)
+    judged = visits[query] >= _FEWEST_VISITS
+    if not judged.any():
+        return None
+    log, of = np.log(np.maximum(wall_ns[judged], 1)), query[judged]
+    present, index = np.unique(of, return_inverse=True)
+    excess = log - medians(log, of)[index]
+    # The median of an odd number of calls is one of them: its difference of 0 says nothing.
+    own = int(np.count_nonzero(visits[present] % 2))
+    mad = float(np.median(np.sort(np.abs(excess))[own:]))
+    return int(np.count_nonzero(excess > STALL_Z * max(mad, _LEAST_MAD)))
+
+
+def first_visit(
+    wall_ns: NDArray[np.int64],
+    query: NDArray[np.int32],
+    round_: NDArray[np.int32],
+    launch: NDArray[np.int32],
+    first_ns: NDArray[np.int64] | None = None,
+) -> FirstVisit:
+    """What the first call of a query costs, as a multiple of its later ones; arguments as those of
+    :func:`latency_report`."""
+    if first_ns is None or not (first_ns >= 0).any():
+        return _first_measured(wall_ns, query, round_, launch)
+    width = first_ns.shape[1]
+    key = np.unique(launch, return_inverse=True)[1] * width + query
+    first = first_ns.ravel()[np.unique(key)]
+    later = medians(wall_ns / _NS_PER_MS, key)
+    known = (first >= 0) & (later > 0)
+    ratios = first[known] / _NS_PER_MS / later[known]
+    return FirstVisit(float(np.median(ratios)) if len(ratios) else None, len(ratios))
+
+
+def _first_measured(
+    wall_ns: NDArray[np.int64],
+    query: NDArray[np.int32],
+    round_: NDArray[np.int32],
+    launch: NDArray[np.int32],
+) -> FirstVisit:
+    width = int(query.max(initial=0)) + 1
+    key = np.unique(launch, return_inverse=True)[1] * width + query
+    order = np.lexsort((round_, key))
+    key, ms = key[order], wall_ns[order] / _NS_PER_MS
+    first = np.ones(len(key), dtype=bool)
+    first[1:] = key[1:] != key[:-1]
+    repeated = np.zeros(len(key), dtype=bool)
+    repeated[:-1] = ~first[1:]
+    later = medians(ms[~first], key[~first])
+    measurable = later > 0
+    ratios = ms[first & repeated][measurable] / later[measurable]
+    return FirstVisit(float(np.median(ratios)) if len(ratios) else None, len(ratios))
+
+
+def _intervals(groups: Clusters, launches: int) -> str:
+    if launches >= FEWEST_LAUNCHES:
+        return f"by {groups.words}: they hold for any launch of the same code"
+    where = "one launch" if launches == 1 else f"{launches} launches"
+    missing = "between launches, about 1 %, and what drifts more slowly than a run"
+    if not groups.repeated:
+        missing = "between rounds, between launches, and what drifts more slowly than a run"
+    return f"by {groups.words} of {where}: not in them is the difference {missing}"

@@ -1,0 +1,467 @@
+"""What a run leaves on disk: one folder, written once, complete or not at all.
+
+The layout is versioned by ``schema_version`` (see :mod:`.experiment.summary`); a folder of a newer
+version is refused with a clear message, never half understood.
+"""
+
+from __future__ import annotations
+
+import csv
+import errno
+import hashlib
+import json
+import math
+import os
+import re
+import shutil
+import tempfile
+import unicodedata
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from retrieval_bench.core import secrets
+from retrieval_bench.core.errors import ConfigError, DataError, RecordError
+from retrieval_bench.core.figures import visible
+from retrieval_bench.data.formats import trec_runs as trec
+from retrieval_bench.measure.runner import NOT_RUN, OK, Timings
+from retrieval_bench.metrics import parse_metrics
+from retrieval_bench.runs.evaluation import Evaluation, Mean
+from retrieval_bench.runs.run import Rankings, Run
+
+SCHEMA_VERSION = 1
+"""Of ``summary.json``; 1: first version."""
+
+SUMMARY = "summary.json"
+MANIFEST = "manifest.json"
+TREC_RUN = "run.trec"
+RANKINGS = "rankings.npz"
+PER_QUERY = "per_query.csv"
+PICTURES = "pictures"
+COLD = "cold.json"
+TIMINGS = "timings.npz"
+DUET = "duet.json"
+_PENDING = ".summary.json"
+_FILES = (SUMMARY, MANIFEST, TREC_RUN, RANKINGS, PER_QUERY, TIMINGS, DUET, _PENDING)
+
+DEFAULT_ROOT = Path("results") / "runs"
+
+_CONTROLS = re.compile("[\x7f-\x9f\u2028\u2029]")
+"""What JSON may hold as it is, and a terminal may obey or a reader of lines take for line ends."""
+
+_LONGEST_STATUS = 500
+"""Characters of a status in ``per_query.csv``, where it stands once for each metric."""
+
+_MADE_BY_BENCH = "a run folder, as `retrieval-bench bench`"
+_LONGEST_SLUG = 60
+"""Bytes: two of them, time, hash and prefix stay below the 255 that file systems allow."""
+
+
+def check_destination(out: Path | None, root: Path = DEFAULT_ROOT, record: str = "run") -> None:
+    """Find out before the measurement whether a record can be written; leaves no trace.
+
+    Args:
+        root: where a new folder is made without ``out``.
+        record: what it is, in a message.
+
+    Raises:
+        RecordError: ``out`` is a file, already holds something, or cannot be written to.
+    """
+    target = root if out is None else _resolved(out)
+    try:
+        what = None if out is None else _taken(target)
+        if what is None:
+            existing = out is not None and target.is_dir()
+            probe(target if existing or out is None else target.parent)
+    except OSError as problem:
+        raise cannot_write(root if out is None else out, problem, record) from None
+    if what is not None:
+        raise RecordError(
+            f"output folder {what}",
+            where=str(out),
+            accepted="a folder that does not exist yet, or an empty one",
+            fix="name another folder with --out, or leave it out for a new one in "
+            f"{root.as_posix()}",
+        )
+
+
+def write_run(run: Run, out: Path | None = None, root: Path = DEFAULT_ROOT) -> Run:
+    """Save ``run`` as one folder, complete or not at all; gives it as :func:`read_run` would.
+
+    A ranking that cannot be written as TREC text costs ``run.trec``, not the run: a warning in the
+    summary says so.
+
+    Args:
+        out: exactly this folder; None = a new one under ``root``, named after time, retriever,
+            dataset and a hash of the content.
+
+    Raises:
+        RecordError: nothing was written; disk full, read-only, or the folder is taken.
+    """
+    check_destination(out, root)
+    created = datetime.now(UTC)
+    run_id = "-".join(
+        (
+            created.strftime("%Y%m%dT%H%M%SZ"),
+            slug(run.name),
+            slug(str(run.summary["dataset"]["name"])),
+            _content_hash(run),
+        )
+    )
+    shown = (root / run_id if out is None else out).absolute()
+    manifest = secrets.redact_manifest(
+        {"run_id": run_id, "created": created.isoformat(timespec="seconds"), **run.manifest}
+    )
+    status = _status_texts(run.status)
+    try:
+        with new_folder(_resolved(shown), run_id) as folder:
+            summary = {"run_id": run_id, **run.summary}
+            complaint = _write_trec(folder / TREC_RUN, run)
+            if complaint is not None:
+                summary["warnings"] = [*summary.get("warnings", ()), complaint]
+            summary = _visible_summary(secrets.redact_summary(summary))
+            _write_arrays(folder, run)
+            _write_per_query(folder / PER_QUERY, run, status)
+            _write_json(folder / MANIFEST, manifest)
+            # Last and at once: a folder without a summary is no run.
+            _write_json(folder / _PENDING, summary)
+            (folder / _PENDING).replace(folder / SUMMARY)
+    except OSError as problem:
+        raise cannot_write(shown, problem) from None
+    return Run(summary, manifest, run.rankings, status, run.timings, run.evaluation, shown)
+
+
+def add_files(folder: Path, files: Mapping[str, str]) -> None:
+    """Put further files (path in the folder -> text) beside the figures of a saved run.
+
+    Raises:
+        RecordError: they cannot be written; the run itself is complete.
+    """
+    try:
+        for name, text in files.items():
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+    except OSError as problem:
+        raise RecordError(
+            f"cannot write {', '.join(files)}: {problem.strerror}",
+            where=str(folder),
+            fix="make room there; the run itself is saved",
+        ) from None
+
+
+def load_rankings(folder: Path) -> Rankings:
+    """The rankings in the folder of a run.
+
+    Raises:
+        OSError, ValueError, LookupError, BadZipFile and others: missing or damaged.
+    """
+    with (folder / RANKINGS).open("rb") as file, np.load(file) as arrays:
+        return Rankings(
+            tuple(arrays["query_ids"].tolist()),
+            tuple(arrays["doc_ids"].tolist()),
+            arrays["ranking"],
+            arrays["scores"],
+            {n[10:]: arrays[n] for n in arrays.files if n.startswith("leg_ranks:")},
+            {n[11:]: arrays[n] for n in arrays.files if n.startswith("leg_scores:")},
+            {n[10:]: arrays[n] for n in arrays.files if n.startswith("leg_lists:")},
+            {n[16:]: arrays[n] for n in arrays.files if n.startswith("leg_list_scores:")},
+        )
+
+
+def read_run(folder: Path) -> Run:
+    """The run in ``folder``.
+
+    Raises:
+        RecordError: no run there, written by a newer version, or damaged (which file, and how).
+    """
+    summary = read_json(folder / SUMMARY)
+    version = summary.get("schema_version")
+    if not isinstance(version, int) or version > SCHEMA_VERSION:
+        raise RecordError(
+            f"run of schema version {version}",
+            where=str(folder / SUMMARY),
+            accepted=f"versions up to {SCHEMA_VERSION}",
+            fix="read it with the version of retrieval-bench that wrote it, or a newer one",
+        )
+    try:
+        rankings = load_rankings(folder)
+        with (folder / TIMINGS).open("rb") as file, np.load(file) as arrays:
+            timings = Timings(
+                arrays["wall_ns"],
+                arrays["round"],
+                arrays["position"],
+                arrays["query"],
+                arrays["failed"],
+                {n[6:]: arrays[n] for n in arrays.files if n.startswith("stage:")},
+                arrays["launch"],
+                arrays["first_ns"] if "first_ns" in arrays.files else np.zeros((0, 0), np.int64),
+            )
+        status, evaluation = _read_per_query(folder / PER_QUERY, summary, rankings.query_ids)
+    except ConfigError as problem:
+        raise RecordError(
+            f"run with a metric that is not known here: {problem.given}",
+            where=str(folder),
+            fix="install the package that registers this metric",
+        ) from None
+    except (
+        OSError, ValueError, LookupError, TypeError, AttributeError, EOFError, BadZipFile,
+        csv.Error, zlib.error,
+    ) as problem:  # fmt: skip
+        raise RecordError(
+            f"run folder is damaged: {type(problem).__name__}: {problem}",
+            where=str(folder),
+            fix="measure again; a folder is written completely or not at all, so something "
+            "changed it afterwards",
+        ) from None
+    return Run(summary, read_json(folder / MANIFEST), rankings, status, timings, evaluation, folder)
+
+
+def to_json(document: Any) -> str:
+    """``document`` as JSON text that every reader takes, in UTF-8 and without a last line break.
+
+    Numbers that are not finite become null, for JSON has no word for them; lone surrogates, which
+    UTF-8 cannot hold, become visible escapes; what JSON does not know becomes text. Control
+    characters are written as escapes of JSON, so that they can be printed and read back.
+    """
+    text = json.dumps(_plain(document), ensure_ascii=False, indent=2, default=_as_text)
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _resolved(path: Path) -> Path:
+    """The place behind links; unlike ``Path.resolve`` it never raises."""
+    return Path(os.path.realpath(path))
+
+
+def _taken(target: Path) -> str | None:
+    """Why a run cannot become ``target``; None = it can."""
+    if target.is_dir():
+        if (target / SUMMARY).exists():
+            return "already holds a run"
+        return "is not empty" if any(target.iterdir()) else None
+    return "is a file" if os.path.lexists(target) else None
+
+
+def probe(folder: Path) -> None:
+    """Try to write into ``folder``, or to make it; nothing of that stays, and nothing is made that
+    another process might be about to use."""
+    folder = folder.absolute()
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    trial = Path(tempfile.mkdtemp(prefix=".probe-", dir=there))
+    try:
+        (trial / folder.relative_to(there)).mkdir(parents=True, exist_ok=True)
+    finally:
+        shutil.rmtree(trial, ignore_errors=True)
+
+
+@contextmanager
+def new_folder(target: Path, record_id: str) -> Iterator[Path]:
+    """A folder to write the files of a record in, which is ``target`` afterwards or gone.
+
+    An existing empty folder is filled in place: a mounted one cannot be renamed onto.
+    """
+    if target.is_dir():
+        try:
+            yield target
+        except BaseException:
+            for name in _FILES:
+                with suppress(OSError):
+                    (target / name).unlink(missing_ok=True)
+            raise
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.parent / f".tmp-{os.getpid()}-{record_id}"
+    temporary.mkdir()
+    try:
+        yield temporary
+        temporary.replace(target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _write_trec(path: Path, run: Run) -> str | None:
+    """Write ``run.trec``, or say why that cannot be done."""
+    rankings = run.rankings
+    rows = {query_id: rankings.row(at) for at, query_id in enumerate(rankings.query_ids)}
+    try:
+        trec.write_run(path, rows, slug(run.name))
+    except DataError as problem:
+        path.unlink(missing_ok=True)
+        return f"{TREC_RUN} was not written: {problem.given}"
+    return None
+
+
+def _write_arrays(folder: Path, run: Run) -> None:
+    rankings, timings = run.rankings, run.timings
+    arrays: dict[str, Any] = {
+        "query_ids": np.array(rankings.query_ids, dtype=np.str_),
+        "doc_ids": np.array(rankings.doc_ids, dtype=np.str_),
+        "ranking": rankings.ranking,
+        "scores": rankings.scores,
+        **{f"leg_ranks:{visible(leg)}": ranks for leg, ranks in rankings.leg_ranks.items()},
+        **{f"leg_scores:{visible(leg)}": scores for leg, scores in rankings.leg_scores.items()},
+        **{f"leg_lists:{visible(leg)}": lists for leg, lists in rankings.leg_lists.items()},
+        **{f"leg_list_scores:{visible(leg)}": s for leg, s in rankings.leg_list_scores.items()},
+    }
+    np.savez_compressed(folder / RANKINGS, **arrays)
+    calls: dict[str, Any] = {
+        "wall_ns": timings.wall_ns,
+        "launch": timings.launch,
+        "round": timings.round,
+        "position": timings.position,
+        "query": timings.query,
+        "failed": timings.failed,
+        "first_ns": timings.first_ns,
+        **{f"stage:{visible(stage)}": values for stage, values in timings.stages.items()},
+    }
+    np.savez_compressed(folder / TIMINGS, **calls)
+
+
+def _write_per_query(path: Path, run: Run, status: Sequence[str]) -> None:
+    evaluated = {query_id: at for at, query_id in enumerate(run.evaluation.query_ids)}
+    with path.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(("query_id", "status", "metric", "value"))
+        for query_id, told in zip(run.rankings.query_ids, status, strict=True):
+            at = evaluated.get(query_id)
+            shown = visible(query_id)
+            if at is None:
+                rows.writerow((shown, told, "", ""))
+                continue
+            for metric, value in zip(
+                run.evaluation.metrics, run.evaluation.per_query[at].tolist(), strict=True
+            ):
+                rows.writerow((shown, told, metric, repr(value)))
+
+
+def _read_per_query(
+    path: Path, summary: Mapping[str, Any], query_ids: Sequence[str]
+) -> tuple[tuple[str, ...], Evaluation]:
+    status: dict[str, str] = {}
+    values: dict[str, dict[str, float]] = {}
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            status[row["query_id"]] = row["status"]
+            if row["metric"]:
+                values.setdefault(row["query_id"], {})[row["metric"]] = float(row["value"])
+    names = list(summary["metrics"])
+    means = tuple(
+        Mean(
+            float("nan") if entry["mean"] is None else entry["mean"],
+            None if entry["ci95"] is None else (entry["ci95"][0], entry["ci95"][1]),
+            entry["n"],
+        )
+        for entry in summary["metrics"].values()
+    )
+    per_query = np.array(
+        [[row[name] for name in names] for row in values.values()], dtype=np.float64
+    ).reshape(len(values), len(names))
+    original = {visible(query_id): query_id for query_id in query_ids}
+    evaluated = tuple(original[shown] for shown in values)
+    judged = summary.get("judged", {})
+    evaluation = Evaluation(evaluated, parse_metrics(names), per_query, means, judged)
+    return tuple(status[shown] for shown in map(visible, query_ids)), evaluation
+
+
+def _status_texts(status: Sequence[str]) -> tuple[str, ...]:
+    """``status`` as it is written: no secret, one line, not too long."""
+    return tuple(
+        one if one in (OK, NOT_RUN) else _cut(visible(redacted))
+        for one, redacted in zip(status, secrets.redact(status), strict=True)
+    )
+
+
+def _visible_summary(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """``summary`` whose sentences cannot move the cursor of a terminal they are printed on."""
+    free = {
+        name: [visible(str(text)) for text in summary[name]]
+        for name in secrets.FREE_TEXTS
+        if name in summary
+    }
+    return {**summary, **free}
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_STATUS else text[: _LONGEST_STATUS - 3] + "..."
+
+
+def _write_json(path: Path, content: Mapping[str, Any]) -> None:
+    path.write_text(to_json(content) + "\n", encoding="utf-8")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return _encodable(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {_encodable(str(key)): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _as_text(value: Any) -> str:
+    return _encodable(str(value))
+
+
+def _encodable(text: str) -> str:
+    return text.encode(errors="backslashreplace").decode()
+
+
+def read_json(
+    path: Path, made_by: str = "a run folder, as `retrieval-bench bench`"
+) -> dict[str, Any]:
+    """The object in a JSON file of a record.
+
+    Raises:
+        RecordError: missing, unreadable, cut off, or no object.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise RecordError(
+            f"no {path.name} in the folder",
+            where=str(path.parent),
+            accepted=f"{made_by} writes it",
+            fix="check the path; runs lie in results/runs",
+        ) from None
+    except (OSError, ValueError, RecursionError) as problem:
+        raise RecordError(f"unreadable: {problem}", where=str(path)) from None
+    if not isinstance(content, dict):
+        raise RecordError("not a JSON object", where=str(path))
+    return content
+
+
+def cannot_write(path: Path, problem: OSError, what: str = "run") -> RecordError:
+    """The error that tells why ``what`` was not written, and what to do."""
+    if problem.errno in (errno.ENOSPC, errno.EDQUOT):
+        fix = "free some space, or name a folder on another disk with --out"
+    elif problem.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        fix = "name a place that you may write to with --out"
+    else:
+        fix = "name another folder with --out"
+    return RecordError(
+        f"cannot write the {what}: {problem.strerror or problem}",
+        where=str(path),
+        accepted="a folder with free space that you may write to",
+        fix=fix,
+    )
+
+
+def _content_hash(run: Run) -> str:
+    digest = hashlib.sha256(to_json(run.manifest).encode())
+    digest.update(run.rankings.ranking.tobytes())
+    digest.update(run.timings.wall_ns.tobytes())
+    return digest.hexdigest()[:8]
+
+
+def slug(name: str) -> str:
+    """``name`` as a part of a file name: letters of any script stay, and it is never too long."""
+    safe = re.sub(r"[^\w.+-]+", "_", unicodedata.normalize("NFC", name)).strip("._")
+    return safe.encode()[:_LONGEST_SLUG].decode(errors="ignore").strip("._") or "run"

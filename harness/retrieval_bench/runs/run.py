@@ -1,0 +1,147 @@
+"""One run as arrays: rankings, raw times, values per query, and the facts around them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench.core.types import Ranking
+from retrieval_bench.measure.runner import Timings
+from retrieval_bench.metrics.judged import NONE
+from retrieval_bench.runs.evaluation import Evaluation
+
+
+@dataclass(frozen=True, slots=True)
+class Rankings:
+    """Rankings of all queries as arrays.
+
+    Attributes:
+        query_ids: one for each row.
+        doc_ids: what positions in ``ranking`` and ``leg_lists`` stand for, distinct. Every id
+            occurs in one of them; those of the rankings come first.
+        ranking: int32 (queries, width), -1 behind the last hit; the width is the length of the
+            longest ranking, at least 1.
+        scores: float64 (queries, width), raw, NaN behind the last hit and where there is none.
+        leg_ranks: per leg int32 (queries, width), 1-based, 0 = not returned by the leg.
+        leg_scores: per leg float64 (queries, width), NaN = none.
+        leg_lists: per leg int32 (queries, depth), positions in ``doc_ids`` of all that the leg
+            returned to be fused, best first, -1 behind the last; each leg has a depth of its own,
+            at least 1. A leg that did not tell its lists is missing here.
+        leg_list_scores: per leg float64 (queries, depth), NaN = none.
+    """
+
+    query_ids: tuple[str, ...]
+    doc_ids: tuple[str, ...]
+    ranking: NDArray[np.int32]
+    scores: NDArray[np.float64]
+    leg_ranks: Mapping[str, NDArray[np.int32]] = field(default_factory=dict)
+    leg_scores: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    leg_lists: Mapping[str, NDArray[np.int32]] = field(default_factory=dict)
+    leg_list_scores: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+
+    def row(self, at: int) -> Ranking:
+        """The ranking of one query."""
+        positions = self.ranking[at]
+        n = int(np.count_nonzero(positions != NONE))
+        scores = self.scores[at, :n]
+        return Ranking(
+            [self.doc_ids[i] for i in positions[:n]], None if np.isnan(scores).any() else scores
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run, as measured or as read back; ``folder`` is None while it is not saved."""
+
+    summary: Mapping[str, Any]
+    manifest: Mapping[str, Any]
+    rankings: Rankings
+    status: tuple[str, ...]
+    timings: Timings
+    evaluation: Evaluation
+    folder: Path | None = None
+
+    @property
+    def parallel(self) -> bool | None:
+        """Whether a hybrid asks its legs at the same time; None for any other retriever."""
+        facts = self.manifest.get("retriever", {}).get("facts", {})
+        found = facts.get("parallel")
+        return found if isinstance(found, bool) else None
+
+    @property
+    def name(self) -> str:
+        """Name of the retriever."""
+        return str(self.summary["retriever"])
+
+
+def pack_rankings(query_ids: Sequence[str], rankings: Sequence[Ranking | None], k: int) -> Rankings:
+    """Rankings of up to ``k`` hits as arrays; a query without one gets an empty row.
+
+    The arrays are as wide as the longest ranking: a huge ``k`` costs nothing.
+
+    Raises:
+        ValueError: a ranking of more than ``k`` hits.
+    """
+    longest = max((len(one) for one in rankings if one is not None), default=0)
+    if longest > k:
+        raise ValueError(f"a ranking of {longest} hits, k = {k}")
+    positions: dict[str, int] = {}
+    shape = (len(query_ids), max(longest, 1))
+    ranking = np.full(shape, NONE, dtype=np.int32)
+    scores = np.full(shape, np.nan)
+    leg_ranks: dict[str, NDArray[np.int32]] = {}
+    leg_scores: dict[str, NDArray[np.float64]] = {}
+    for at, one in enumerate(rankings):
+        if one is None:
+            continue
+        n = len(one)
+        ranking[at, :n] = [positions.setdefault(doc_id, len(positions)) for doc_id in one.doc_ids]
+        if one.scores is not None:
+            scores[at, :n] = one.scores
+        for leg, trace in one.legs.items():
+            if leg not in leg_ranks:
+                leg_ranks[leg] = np.zeros(shape, dtype=np.int32)
+                leg_scores[leg] = np.full(shape, np.nan)
+            leg_ranks[leg][at, :n] = trace.ranks
+            leg_scores[leg][at, :n] = trace.scores
+    leg_lists, leg_list_scores = _packed_lists(rankings, positions)
+    return Rankings(
+        tuple(query_ids),
+        tuple(positions),
+        ranking,
+        scores,
+        leg_ranks,
+        leg_scores,
+        leg_lists,
+        leg_list_scores,
+    )
+
+
+def _packed_lists(
+    rankings: Sequence[Ranking | None], positions: dict[str, int]
+) -> tuple[dict[str, NDArray[np.int32]], dict[str, NDArray[np.float64]]]:
+    """The lists of the legs and their scores; ids that only legs have come into ``positions``."""
+    told = [
+        (at, leg, trace.doc_ids, trace.doc_scores)
+        for at, one in enumerate(rankings)
+        if one is not None
+        for leg, trace in one.legs.items()
+        if trace.doc_ids is not None
+    ]
+    depths: dict[str, int] = {}
+    for _, leg, doc_ids, _ in told:
+        depths[leg] = max(depths.get(leg, 1), len(doc_ids))
+    shapes = {leg: (len(rankings), depth) for leg, depth in depths.items()}
+    lists = {leg: np.full(shape, NONE, dtype=np.int32) for leg, shape in shapes.items()}
+    scores = {leg: np.full(shape, np.nan) for leg, shape in shapes.items()}
+    for at, leg, doc_ids, given in told:
+        n = len(doc_ids)
+        lists[leg][at, :n] = [positions.setdefault(doc, len(positions)) for doc in doc_ids]
+        if given is not None:
+            scores[leg][at, :n] = given
+    return lists, scores

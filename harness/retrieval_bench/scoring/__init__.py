@@ -1,0 +1,1 @@
+"""What other programs made: runs and answers, scored by a convention."""

@@ -1,0 +1,344 @@
+"""Retriever and reader, end to end: which documents were found, what was read in them, how long
+both took.
+
+The retriever is scored as PIAF does (its recall is the hit rate), the reader under both
+denominators: all questions, and those whose document was found. Times are told apart by label: what
+a question without an answer costs is not what another one does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench.core.errors import ConfigError, counted
+from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
+from retrieval_bench.core.types import Document, Query
+from retrieval_bench.experiment.experiment import Asked, Experiment
+from retrieval_bench.measure.runner import OK
+from retrieval_bench.metrics import Judgements
+from retrieval_bench.metrics.conventions import convention
+from retrieval_bench.runs.lines import write_lines
+from retrieval_bench.scoring.answers.answers import Answer, GoldQuestion, Predictions
+from retrieval_bench.scoring.answers.questions import Questions, documents_of, questions_of
+from retrieval_bench.scoring.answers.reader import DENOMINATORS, ReaderResult, score_reader
+from retrieval_bench.scoring.answers.reading import Reader, Readings, read_all
+from retrieval_bench.scoring.scoring import Answers, score
+from retrieval_bench.stats.percentiles import percentile
+
+RETRIEVED = "retrieved"
+NOT_RETRIEVED = "not retrieved"
+NO_ANSWER = "no answer"
+"""Labels: questions with an answer whose document was found, or was not; those without one."""
+
+_METRICS = {"piaf": ("R", "AP", "RR"), "trec": ("nDCG",)}
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The mean of one metric of the retriever over the questions with an answer."""
+
+    convention: str
+    metric: str
+    mean: float | None
+    ci95: tuple[float, float] | None
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Milliseconds:
+    """Times of one label; a percentile that so few calls do not support is None."""
+
+    mean: float
+    p50: float | None
+    p95: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """What the questions of one label took; ``read`` is None where nothing was read here."""
+
+    label: str
+    n: int
+    search: Milliseconds
+    read: Milliseconds | None
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionAnswering:
+    """A retriever and a reader on one dataset.
+
+    Attributes:
+        reader: empty where only the retriever was scored.
+        n: answers asked for.
+        readings: denominator -> scores of the reader; empty without one.
+        replayed: the answers come from a file: the reader had other documents than these.
+        failed: questions on which the search failed, and on which the reader did.
+    """
+
+    retriever: str
+    reader: str
+    dataset: str
+    k: int
+    n: int
+    retrieval: tuple[Found, ...]
+    readings: Mapping[str, ReaderResult]
+    times: tuple[Times, ...]
+    replayed: bool
+    failed: tuple[int, int]
+    facts: Mapping[str, Any]
+    predictions: Predictions
+    warnings: tuple[str, ...]
+
+    def write(self, path: Path) -> None:
+        """Write the answers, as ``reader`` and ``qa`` read them again.
+
+        Raises:
+            RecordError: it is there already, or cannot be written.
+        """
+        write_answers(path, self.predictions.answers)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The document of ``qa --format json``."""
+        return {
+            "retriever": self.retriever,
+            "reader": self.reader or None,
+            "reader_facts": dict(self.facts),
+            "dataset": self.dataset,
+            "k": self.k,
+            "answers": self.n,
+            "retrieval": [asdict(found) for found in self.retrieval],
+            "readings": {name: result.as_dict() for name, result in self.readings.items()},
+            "times_ms": [asdict(times) for times in self.times],
+            "failed_searches": self.failed[0],
+            "failed_readings": self.failed[1],
+            "warnings": list(self.warnings),
+        }
+
+
+def write_answers(path: Path, answers: Mapping[str, Sequence[Answer]]) -> None:
+    """A new file of predictions, JSON lines.
+
+    Raises:
+        RecordError: it is there already, or cannot be written.
+    """
+    lines = answers.items()
+    write_lines(path, ({"id": q, "answers": [_line(a) for a in found]} for q, found in lines))
+
+
+def _line(answer: Answer) -> dict[str, Any]:
+    line: dict[str, Any] = {"text": answer.text}
+    if answer.span is not None:
+        line |= answer.span._asdict()
+    if answer.score is not None:
+        line["score"] = answer.score
+    return line
+
+
+def answer_questions(
+    experiment: Experiment,
+    reader: Reader | Path | None = None,
+    n: int = 5,
+    *,
+    name: str = "",
+    reporter: Reporter | None = None,
+) -> QuestionAnswering:
+    """Search every question, read what was found, score both.
+
+    Args:
+        experiment: one retriever, a dataset and the number of documents; see
+            :func:`retrieval_bench.experiment.preparation.prepare`.
+        reader: a reader, a file of predictions, or None to score the retriever alone.
+        n: answers wanted of each question.
+        name: what outputs call the reader.
+
+    Raises:
+        ConfigError: a reader where the texts of documents are not known.
+        DataError: no gold answers; everything that is wrong in gold or predictions.
+        ContractError: the retriever or the reader broke its contract.
+        ReadingInterrupted: Ctrl-C while the reader was at work; with the answers so far.
+    """
+    reporter = reporter or Silent()
+    data, queries = experiment.dataset, experiment.queries
+    questions: Questions | None = None
+    try:
+        if reader is not None:
+            _check(experiment, reader, n)
+            questions = questions_of(data, queries, reader if isinstance(reader, Path) else None)
+        asked = experiment.ask(reporter)
+        rankings = {
+            query.id: () if ranking is None else tuple(ranking.doc_ids)
+            for query, ranking in zip(queries, asked.rankings, strict=True)
+        }
+        readings: Readings | None = None
+        told: list[str] = []
+        if isinstance(reader, Reader):
+            found, told = _documents(experiment, rankings)
+            with reporter.phase(Phase(Step.READING, name or "the reader")) as task:
+                readings = read_all(reader, queries, found, n, progress=task)
+            told += _failures(queries, readings.status)
+        facts = reader.describe() if isinstance(reader, Reader) else {}
+    finally:
+        experiment.close()
+        if isinstance(reader, Reader):
+            reader.close()
+    predictions = Predictions({}, has_spans=False)
+    results: dict[str, ReaderResult] = {}
+    if questions is not None:
+        predictions, more = _predictions(questions, readings)
+        told += [*questions.warnings, *more]
+        for denominator in DENOMINATORS:
+            retrieved = rankings if denominator == "retrieved" else None
+            results[denominator] = score_reader(questions.gold, predictions, denominator, retrieved)
+    return QuestionAnswering(
+        asked.name,
+        name,
+        f"{data.name} ({data.split})",
+        experiment.k,
+        n,
+        _retrieval(experiment, rankings),
+        results,
+        _times(experiment, asked, rankings, readings, questions),
+        isinstance(reader, Path),
+        (
+            sum(status != OK for status in asked.status),
+            0 if readings is None else sum(status != OK for status in readings.status),
+        ),
+        facts,
+        predictions,
+        (*asked.warnings, *told),
+    )
+
+
+def _check(experiment: Experiment, reader: Reader | Path, n: int) -> None:
+    if n < 1:
+        raise ConfigError(f"{n} answers", where="--answers", accepted="1 or more", fix="raise it")
+    if isinstance(reader, Path):
+        return
+    data = experiment.dataset
+    if data.documents is None or data.unit_of:
+        what = "has no corpus" if data.documents is None else "has judgements on units of chunks"
+        raise ConfigError(
+            f"a reader for {data.name!r}, which {what}",
+            where="--reader",
+            accepted="a dataset whose documents are what is found and read",
+            fix="leave the reader out, or give its predictions as a file",
+        )
+
+
+def _documents(
+    experiment: Experiment, rankings: Mapping[str, Sequence[str]]
+) -> tuple[list[list[Document]], list[str]]:
+    """For each question the documents to read; ids that the corpus does not have are told."""
+    wanted = {doc_id for doc_ids in rankings.values() for doc_id in doc_ids}
+    known = documents_of(experiment.dataset, wanted)
+    unknown = sorted(wanted - known.keys())
+    told = []
+    if unknown:
+        shown = ", ".join(unknown[:_NAMED]) + (", ..." if len(unknown) > _NAMED else "")
+        told = [f"{counted(len(unknown), 'document')} not in the corpus, not read: {shown}"]
+    found = [
+        [known[doc_id] for doc_id in rankings[query.id] if doc_id in known]
+        for query in experiment.queries
+    ]
+    return found, told
+
+
+def _predictions(questions: Questions, readings: Readings | None) -> tuple[Predictions, list[str]]:
+    if questions.predictions is not None:
+        predictions = questions.predictions
+        given = any(a.span for answers in predictions.answers.values() for a in answers)
+    else:
+        answers = {} if readings is None else readings.answers
+        texts = [answer for found in answers.values() for answer in found if answer.text]
+        given = any(answer.span for answer in texts)
+        whole = given and all(answer.span for answer in texts)
+        if given and not whole:
+            without = sum(answer.span is None for answer in texts)
+            told = f"{counted(without, 'answer')} without a span, others have one: texts alone"
+            return Predictions(answers, has_spans=False), [f"{told} are scored"]
+        # Without any text there is nothing that a span could be missing of.
+        predictions = Predictions(answers, has_spans=questions.has_spans and (whole or not texts))
+    if given and not questions.has_spans:
+        return predictions, ["the gold has no offsets: texts alone are scored"]
+    return predictions, []
+
+
+def _failures(queries: Sequence[Query], status: Sequence[str]) -> list[str]:
+    failed = [(query.id, one) for query, one in zip(queries, status, strict=True) if one != OK]
+    if not failed:
+        return []
+    shown = ", ".join(f"{query_id} ({why})" for query_id, why in failed[:_NAMED])
+    more = ", ..." if len(failed) > _NAMED else ""
+    return [f"the reader failed on {counted(len(failed), 'question')}: {shown}{more}"]
+
+
+def _retrieval(experiment: Experiment, rankings: Mapping[str, Sequence[str]]) -> tuple[Found, ...]:
+    data = experiment.dataset
+    unanswerable = [query.id for query in data.unanswerable]
+    rows = []
+    for name, metrics in _METRICS.items():
+        rules = convention(name)
+        evaluation = score(
+            Answers(lists=rankings),
+            Judgements(data.qrels),
+            rules,
+            rules.parse([f"{metric}@{experiment.k}" for metric in metrics]),
+            known=[query.id for query in data.queries],
+            unanswerable=unanswerable,
+        ).evaluation
+        for metric, mean in zip(evaluation.metrics, evaluation.means, strict=True):
+            value = mean.mean if np.isfinite(mean.mean) else None
+            rows.append(Found(name, str(metric), value, mean.ci95, mean.n))
+    return tuple(rows)
+
+
+def _times(
+    experiment: Experiment,
+    asked: Asked,
+    rankings: Mapping[str, Sequence[str]],
+    readings: Readings | None,
+    questions: Questions | None,
+) -> tuple[Times, ...]:
+    gold = {} if questions is None else {question.id: question for question in questions.gold}
+    labels = np.array(
+        [_label(query, gold, experiment, rankings[query.id]) for query in experiment.queries]
+    )
+    rows = []
+    for label in (RETRIEVED, NOT_RETRIEVED, NO_ANSWER):
+        of_label = labels == label
+        if of_label.any():
+            searched = asked.timings.wall_ns[of_label[asked.timings.query]]
+            read = None if readings is None else _milliseconds(readings.wall_ns[of_label])
+            rows.append(Times(label, int(of_label.sum()), _milliseconds(searched), read))
+    return tuple(rows)
+
+
+def _label(
+    query: Query,
+    gold: Mapping[str, GoldQuestion],
+    experiment: Experiment,
+    found: Sequence[str],
+) -> str:
+    """As the gold says; where there is none, as the query and its judgements do."""
+    question = gold.get(query.id)
+    if not (query.answerable if question is None else question.answerable):
+        return NO_ANSWER
+    if question is not None:
+        relevant: Sequence[str] = question.documents
+    else:
+        grades = experiment.dataset.qrels.get(query.id, {})
+        relevant = [doc_id for doc_id, grade in grades.items() if grade >= 1]
+    return RETRIEVED if set(relevant) & set(found) else NOT_RETRIEVED
+
+
+def _milliseconds(wall_ns: NDArray[np.int64]) -> Milliseconds:
+    values = wall_ns / 1e6
+    p50, p95 = (percentile(values, level).value for level in (50.0, 95.0))
+    return Milliseconds(float(values.mean()), p50, p95)

@@ -1,0 +1,277 @@
+"""Gold answers and a reader's answers become scores per question and means with intervals.
+
+Two families: texts (SQuAD, in percent as the official script prints them) and, where the answers
+have offsets, spans (PIAF / Haystack 0.x, fractions 0..1). One denominator for everything: the
+questions of the denominator count in every mean, each group of them (all, with an answer, without)
+by itself; a question without a prediction scores 0. Nothing is decided and nothing printed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench.core.errors import ConfigError, DataError, counted, near_names
+from retrieval_bench.metrics import METRICS_VERSION
+from retrieval_bench.scoring.answers import reader_spans, reader_text
+from retrieval_bench.scoring.answers.answers import Answer, GoldQuestion, Predictions
+from retrieval_bench.stats.resampling import RESAMPLES, SEED, bootstrap_mean_ci
+
+DENOMINATORS = ("all", "retrieved")
+"""Questions that count: every one (end to end), or those whose gold document was retrieved and
+those without an answer."""
+
+PERCENT = "percent"
+FRACTION = "fraction"
+
+CONVENTIONS = {"text": "squad", "spans": "piaf"}
+
+INTERVAL = f"percentile bootstrap over questions, {RESAMPLES:,} resamples, seed {SEED}"
+
+_METRICS = {**reader_text.METRICS, **reader_spans.METRICS}
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderMean:
+    """The mean of one metric.
+
+    Attributes:
+        mean: in ``unit``; None when it is not defined.
+        ci95: 95 % interval in ``unit``; None below two questions.
+        n: the questions over which the mean is taken.
+        unit: "percent" or "fraction".
+        reason: why ``mean`` is None, else None.
+    """
+
+    mean: float | None
+    ci95: tuple[float, float] | None
+    n: int
+    unit: str
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderCounts:
+    """How many questions and predictions there are.
+
+    Attributes:
+        gold: questions of the gold file.
+        counted: those in the denominator; ``has_answer`` and ``no_answer`` are its parts.
+        not_retrieved: questions that do not count because their documents were not retrieved.
+        without_prediction: questions that count and score 0 because nothing was predicted.
+        unknown_predictions: predictions for questions that are not in the gold file.
+        unknown_rankings: rankings of questions that are not in the gold file.
+        longest_list: answers of the longest list, the k of top-k.
+    """
+
+    gold: int
+    counted: int
+    has_answer: int
+    no_answer: int
+    not_retrieved: int
+    without_prediction: int
+    unknown_predictions: int
+    unknown_rankings: int
+    longest_list: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderResult:
+    """Scores of one reader.
+
+    Attributes:
+        denominator: "all" or "retrieved".
+        question_ids: the questions that count, in the order of the gold.
+        columns: names of the values per question: those of the text family and, when the answers
+            have offsets, those of the span family.
+        per_question: float64 (questions, columns), each value in the unit of its mean.
+        metrics: name -> mean, the text family first.
+        counts: how many of everything.
+    """
+
+    denominator: str
+    question_ids: tuple[str, ...]
+    columns: tuple[str, ...]
+    per_question: NDArray[np.float64]
+    metrics: Mapping[str, ReaderMean]
+    counts: ReaderCounts
+
+    @property
+    def has_spans(self) -> bool:
+        """Whether the span family is there."""
+        return len(self.columns) > len(reader_text.COLUMNS)
+
+    def mean(self, name: str) -> ReaderMean:
+        """The mean of one metric, also by its name in the PIAF text (``reader_top1_fk``).
+
+        Raises:
+            ConfigError: there is no such metric, or it needs offsets that the answers do not have.
+        """
+        found = self.metrics.get(reader_spans.ALIASES.get(name, name))
+        if found is None:
+            raise ConfigError(f"reader metric {name!r}", accepted=near_names(name, self.metrics))
+        return found
+
+    def official(self) -> dict[str, float | int]:
+        """The rows of the official SQuAD script under its names, in percent, over the questions
+        that count; HasAns and NoAns rows, like there, only when there are such questions."""
+        rows: dict[str, float | int] = {}
+        for prefix in ("", "HasAns_", "NoAns_"):
+            exact, f1 = self.metrics[f"{prefix}exact"], self.metrics[f"{prefix}f1"]
+            if exact.mean is not None and f1.mean is not None:
+                rows |= {f"{prefix}exact": exact.mean, f"{prefix}f1": f1.mean}
+                rows |= {f"{prefix}total": exact.n}
+        return rows
+
+    def as_dict(self, *, per_question: bool = False) -> dict[str, Any]:
+        """The result as JSON has it; with ``per_question`` also every question's values."""
+        document: dict[str, Any] = {
+            "conventions": CONVENTIONS if self.has_spans else {"text": CONVENTIONS["text"]},
+            "metrics_version": METRICS_VERSION,
+            "denominator": self.denominator,
+            "interval": INTERVAL,
+            "metrics": {
+                name: asdict(mean) | {"ci95": None if mean.ci95 is None else list(mean.ci95)}
+                for name, mean in self.metrics.items()
+            },
+            "official": self.official(),
+            "counts": asdict(self.counts),
+        }
+        if per_question:
+            document["per_question"] = {
+                question: dict(zip(self.columns, row, strict=True))
+                for question, row in zip(self.question_ids, self.per_question.tolist(), strict=True)
+            }
+        return document
+
+
+def score_reader(
+    gold: Sequence[GoldQuestion],
+    predictions: Predictions,
+    denominator: str = "all",
+    retrieved: Mapping[str, Collection[str]] | None = None,
+) -> ReaderResult:
+    """Score a reader's answers.
+
+    Args:
+        gold: each question once.
+        predictions: its first answer is the text that is scored; spans are scored when every
+            answer with a text has one.
+        denominator: one of :data:`DENOMINATORS`.
+        retrieved: question id -> ids of the documents that were retrieved for it, for
+            ``denominator="retrieved"``; a question that is not in it had none.
+
+    Raises:
+        ConfigError: another denominator, or ``retrieved`` missing or given in vain.
+        DataError: the answers have spans and an answerable question has no gold span.
+    """
+    _check(denominator, retrieved)
+    if predictions.has_spans:
+        _check_spans(gold)
+    answerable = [question.answerable for question in gold]
+    found = None if retrieved is None else [_is_retrieved(q, retrieved) for q in gold]
+    counts_in = reader_spans.in_denominator(answerable, found)
+    scored = [question for question, counts in zip(gold, counts_in, strict=True) if counts]
+    columns, rows = _scores(scored, predictions)
+    by_id = sorted(range(len(scored)), key=lambda at: scored[at].id)
+    has_answer = np.array([question.answerable for question in scored], dtype=bool)
+    known = {question.id for question in gold}
+    given = predictions.answers
+    return ReaderResult(
+        denominator,
+        tuple(question.id for question in scored),
+        columns,
+        rows,
+        # In the order of the ids: the order of the gold file changes no interval.
+        _means(columns, rows[by_id], has_answer[by_id]),
+        ReaderCounts(
+            gold=len(gold),
+            counted=len(scored),
+            has_answer=int(has_answer.sum()),
+            no_answer=int((~has_answer).sum()),
+            not_retrieved=len(gold) - len(scored),
+            without_prediction=sum(question.id not in given for question in scored),
+            unknown_predictions=sum(question not in known for question in given),
+            unknown_rankings=sum(question not in known for question in retrieved or ()),
+            longest_list=max((len(given.get(question.id, ())) for question in scored), default=0),
+        ),
+    )
+
+
+def _check(denominator: str, retrieved: Mapping[str, Collection[str]] | None) -> None:
+    if denominator not in DENOMINATORS:
+        raise ConfigError(
+            f"denominator {denominator!r}", accepted=near_names(denominator, DENOMINATORS)
+        )
+    if denominator == "retrieved" and retrieved is None:
+        raise ConfigError(
+            "denominator 'retrieved' without a run",
+            accepted="the rankings of a retriever, which say whose document was retrieved",
+            fix="give the run, or score with denominator 'all'",
+        )
+    if denominator == "all" and retrieved is not None:
+        raise ConfigError(
+            "a run with denominator 'all', which counts every question",
+            accepted="a run with denominator 'retrieved' only",
+            fix="leave out the run, or score with denominator 'retrieved'",
+        )
+
+
+def _check_spans(gold: Sequence[GoldQuestion]) -> None:
+    without = [question.id for question in gold if question.answerable and not question.spans]
+    if without:
+        raise DataError(
+            f"{counted(len(without), 'question')} with an answer and without a gold span",
+            where=f"such as question {without[0]!r}",
+            accepted="a gold span for every answerable question, to score spans",
+            fix="read the gold together with these predictions, which says what does not fit",
+        )
+
+
+def _is_retrieved(question: GoldQuestion, retrieved: Mapping[str, Collection[str]]) -> bool:
+    found = retrieved.get(question.id, ())
+    return any(document in found for document in question.documents)
+
+
+def _scores(
+    questions: Sequence[GoldQuestion], predictions: Predictions
+) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+    columns: tuple[str, ...] = reader_text.COLUMNS
+    if predictions.has_spans:
+        columns += reader_spans.SpanScores._fields
+    rows = np.empty((len(questions), len(columns)))
+    for i, question in enumerate(questions):
+        rows[i] = _row(question, predictions.answers.get(question.id, ()), predictions.has_spans)
+    rows[:, : len(reader_text.COLUMNS)] *= 100
+    return columns, rows
+
+
+def _row(question: GoldQuestion, answers: Sequence[Answer], has_spans: bool) -> tuple[float, ...]:
+    texts = (0.0,) * len(reader_text.COLUMNS)
+    if answers:
+        texts = reader_text.score(question.texts, answers[0].text)
+    if not has_spans:
+        return texts
+    return texts + reader_spans.score(question.spans, [answer.span for answer in answers])
+
+
+def _means(
+    columns: Sequence[str], rows: NDArray[np.float64], has_answer: NDArray[np.bool_]
+) -> dict[str, ReaderMean]:
+    groups = {"all": rows, "has_answer": rows[has_answer], "no_answer": rows[~has_answer]}
+    intervals = {group: bootstrap_mean_ci(values) for group, values in groups.items()}
+    means: dict[str, ReaderMean] = {}
+    for name, (column, group) in _METRICS.items():
+        if column not in columns:
+            continue
+        i = columns.index(column)
+        n = len(groups[group])
+        value, reason = reader_spans.mean(groups[group][:, i].tolist())
+        low, high = intervals[group][i].tolist()
+        unit = PERCENT if column in reader_text.COLUMNS else FRACTION
+        means[name] = ReaderMean(value, (low, high) if n >= 2 else None, n, unit, reason)
+    return means

@@ -1,0 +1,315 @@
+"""A retriever's answers as a submission to the Korean scientific-knowledge QA competition.
+
+Conversations become queries (:mod:`.answers.standalone`), each is searched once, and what is below
+a threshold on the top score counts as "no search is needed". A threshold is chosen on dev queries
+and its effect told on all others (:mod:`.metrics.thresholds`). Where there are no judgements,
+the submission is written all the same and nothing is scored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from retrieval_bench.core.errors import ConfigError, counted
+from retrieval_bench.core.progress import Reporter
+from retrieval_bench.core.types import Dataset, Ranking
+from retrieval_bench.experiment.experiment import Experiment
+from retrieval_bench.measure.runner import OK
+from retrieval_bench.metrics.thresholds import AbstentionReport, abstention_report
+from retrieval_bench.runs.lines import write_lines
+from retrieval_bench.scoring.answers.standalone import LAST, Rewriter, standalone_queries
+from retrieval_bench.scoring.answers.submission_scores import (
+    Choice,
+    JudgedRankings,
+    Score,
+    decision_table,
+    top_score,
+)
+from retrieval_bench.scoring.scorecard import Truth
+
+AUTO = "auto"
+NONE = "none"
+GIVEN = "given"
+
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """When nothing is returned.
+
+    Attributes:
+        kind: "auto" = chosen on dev queries, "given", or "none".
+        threshold: lists whose top score is below it are emptied; None empties none.
+        reason: why there is none, where one was looked for.
+    """
+
+    kind: str
+    threshold: float | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What became of the queries, each in one of the last five.
+
+    Attributes:
+        lines: of the file.
+        returned: with documents.
+        no_search: empty because a function said that no search is needed.
+        below_threshold: empty because the top score is below the threshold.
+        nothing_found: empty because the retriever found nothing.
+        failed: empty because the retriever failed.
+    """
+
+    lines: int
+    returned: int
+    no_search: int
+    below_threshold: int
+    nothing_found: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What is submitted, and how it scores where there are judgements.
+
+    Attributes:
+        records: the lines of the file, in the order of the queries.
+        report: None without judgements, or where every query has an answer.
+        choices: the decision table; empty where there is none.
+        reported: which queries the decision table reports on.
+        scores: empty without judgements.
+    """
+
+    retriever: str
+    dataset: str
+    k: int
+    records: tuple[Mapping[str, Any], ...]
+    counts: Counts
+    decision: Decision
+    report: AbstentionReport | None
+    choices: tuple[Choice, ...]
+    reported: str
+    scores: tuple[Score, ...]
+    warnings: tuple[str, ...]
+
+    def write(self, path: Path) -> None:
+        """Write the file.
+
+        Raises:
+            RecordError: it is there already, or cannot be written.
+        """
+        write_lines(path, self.records)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The document of ``submit --format json``."""
+        return {
+            "retriever": self.retriever,
+            "dataset": self.dataset,
+            "k": self.k,
+            "counts": asdict(self.counts),
+            "decision": asdict(self.decision),
+            "reported": self.reported,
+            "choices": [asdict(choice) for choice in self.choices],
+            "scores": [asdict(one) for one in self.scores],
+            "abstention": None if self.report is None else self.report.as_dict(),
+            "warnings": list(self.warnings),
+        }
+
+
+def read_threshold(text: str | None) -> str | float | None:
+    """``auto``, ``none`` or a number; None stays None, which is ``auto`` where that is possible.
+
+    Raises:
+        ConfigError: something else.
+    """
+    if text is None or text in (AUTO, NONE):
+        return text
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not np.isfinite(value):
+        raise ConfigError(
+            f"threshold {text!r}",
+            where="--threshold",
+            accepted="auto, none, or a score such as 4.5",
+            fix="correct it",
+        )
+    return value
+
+
+def submit(
+    experiment: Experiment,
+    *,
+    messages: str | Rewriter = LAST,
+    threshold: str | float | None = None,
+    dev_ids: Collection[str] | None = None,
+    reporter: Reporter | None = None,
+) -> Submission:
+    """Search every query of the dataset once and make the submission.
+
+    Args:
+        experiment: one retriever, a dataset and the number of hits; see
+            :func:`retrieval_bench.experiment.preparation.prepare`, with ``every_query``.
+        messages: ``last``, ``joined``, or a function; see :mod:`.answers.standalone`.
+        threshold: a top score below which nothing is returned; ``auto`` chooses one on dev queries;
+            ``none`` returns whatever is found. None is ``auto`` where the dataset has what that
+            takes, else ``none``.
+        dev_ids: the queries to choose on; None draws half of each kind, seeded.
+
+    Raises:
+        ConfigError: ``auto`` where no threshold can be chosen, dev queries without ``auto``.
+    """
+    truth = Truth.of(experiment.dataset)
+    _check(truth, threshold, dev_ids)
+    made = standalone_queries(experiment.dataset.queries, messages)
+    experiment.queries = made.queries
+    experiment.protocol = replace(experiment.protocol, rounds=1, max_calls=len(made.queries))
+    asked = experiment.ask(reporter)
+    found = {
+        query.id: ranking or Ranking(())
+        for query, ranking in zip(made.queries, asked.rankings, strict=True)
+    }
+    failed = {q.id for q, s in zip(made.queries, asked.status, strict=True) if s != OK}
+    found |= {query_id: Ranking(()) for query_id in made.silent}
+    judged = JudgedRankings(truth, found, experiment.k)
+    decision, report = _decide(judged, threshold, dev_ids)
+    submitted = {q: _under(ranking, decision.threshold) for q, ranking in found.items()}
+    below = {q for q in found if len(found[q]) and not len(submitted[q])}
+    given = decision.threshold if decision.kind == GIVEN else None
+    choices, reported = decision_table(judged, given, report)
+    texts = {query.id: query.text for query in made.queries}
+    return Submission(
+        asked.name,
+        f"{experiment.dataset.name} ({experiment.dataset.split})",
+        experiment.k,
+        _records(experiment.dataset, texts, submitted),
+        Counts(
+            lines=len(found),
+            returned=sum(len(ranking) > 0 for ranking in submitted.values()),
+            no_search=len(made.silent),
+            below_threshold=len(below),
+            nothing_found=sum(not len(found[q]) for q in texts) - len(failed),
+            failed=len(failed),
+        ),
+        decision,
+        report,
+        choices,
+        reported,
+        judged.scores(submitted, report),
+        (*made.warnings, *asked.warnings, *_unjudged(judged, found), *_told(failed)),
+    )
+
+
+def _check(truth: Truth, threshold: str | float | None, dev_ids: Collection[str] | None) -> None:
+    if dev_ids is not None and threshold not in (None, AUTO):
+        raise ConfigError(
+            f"queries to choose a threshold on, with --threshold {threshold}",
+            where="--dev",
+            accepted="--dev with --threshold auto",
+            fix="leave one of them out",
+        )
+    lacking = _lacking(truth)
+    if lacking and (threshold == AUTO or dev_ids is not None):
+        raise ConfigError(
+            f"a threshold to be chosen where {lacking}",
+            where="--threshold auto" if dev_ids is None else "--dev",
+            accepted="judgements, some of which are empty lists",
+            fix="choose it on a dataset that has them, and give its value: --threshold 4.5",
+        )
+
+
+def _lacking(truth: Truth) -> str | None:
+    if not any(truth.judgements.qrels.values()):
+        return "no query has a judged document"
+    return None if truth.no_answer else "no query is said to need no search"
+
+
+def _under(ranking: Ranking, threshold: float | None) -> Ranking:
+    return Ranking(()) if threshold is not None and top_score(ranking) < threshold else ranking
+
+
+def _decide(
+    judged: JudgedRankings, threshold: str | float | None, dev_ids: Collection[str] | None
+) -> tuple[Decision, AbstentionReport | None]:
+    looked_for = threshold in (None, AUTO)
+    reason = _lacking(judged.truth)
+    if isinstance(threshold, float | int):
+        _check_scores(judged.found)
+        return Decision(GIVEN, float(threshold)), None
+    if not looked_for or reason:
+        return Decision(NONE, None, reason if looked_for else None), None
+    report = abstention_report(judged.known, dev_ids=dev_ids)
+    if report.threshold is None:
+        if threshold == AUTO or dev_ids is not None:
+            raise ConfigError(
+                f"no threshold can be chosen: {report.reason}",
+                where="--threshold auto",
+                accepted="a retriever with scores, and queries of both kinds",
+                fix="give a threshold, or --threshold none",
+            )
+        return Decision(NONE, None, report.reason), report
+    value = report.threshold.threshold
+    reason = "none is better than returning everything" if value is None else None
+    return Decision(AUTO, value, reason), report
+
+
+def _check_scores(found: Mapping[str, Ranking]) -> None:
+    without = sum(len(ranking) > 0 and ranking.scores is None for ranking in found.values())
+    if without:
+        raise ConfigError(
+            f"a threshold for {counted(without, 'ranking')} without scores",
+            where="--threshold",
+            accepted="a retriever that gives scores",
+            fix="give --threshold none",
+        )
+
+
+def _records(
+    data: Dataset, texts: Mapping[str, str], submitted: Mapping[str, Ranking]
+) -> tuple[Mapping[str, Any], ...]:
+    wanted = {doc_id for ranking in submitted.values() for doc_id in ranking.doc_ids}
+    contents = {doc.id: doc.contents for doc in data.documents or () if doc.id in wanted}
+    ids = [query.id for query in data.queries]
+    as_numbers = all(_is_number(query_id) for query_id in ids)
+    return tuple(
+        {
+            "eval_id": int(query_id) if as_numbers else query_id,
+            "standalone_query": texts.get(query_id, ""),
+            "topk": list(submitted[query_id].doc_ids),
+            "answer": "",
+            "references": [
+                {
+                    "score": None if submitted[query_id].scores is None else hit.score,
+                    "content": contents.get(hit.doc_id),
+                }
+                for hit in submitted[query_id]
+            ],
+        }
+        for query_id in ids
+    )
+
+
+def _is_number(query_id: str) -> bool:
+    return query_id.isascii() and query_id.isdigit() and str(int(query_id)) == query_id
+
+
+def _unjudged(judged: JudgedRankings, found: Mapping[str, Ranking]) -> list[str]:
+    n = len(found) - len(judged.known)
+    if not n or not len(judged.known):
+        return []
+    return [f"{counted(n, 'query')} without judgements: submitted, not scored"]
+
+
+def _told(failed: Collection[str]) -> list[str]:
+    if not failed:
+        return []
+    shown = ", ".join(sorted(failed)[:_NAMED]) + (", ..." if len(failed) > _NAMED else "")
+    return [f"submitted as empty lists because the search failed: {len(failed):,} ({shown})"]

@@ -1,0 +1,266 @@
+"""Runs made elsewhere, and what they are judged by, brought together: the work of ``evaluate``.
+
+A run comes from a file, a run folder or dictionaries, the truth from a file of judgements or from a
+dataset. The score card holds the means under one convention and, where there are queries that no
+document answers, how the run deals with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from retrieval_bench.core.errors import ConfigError, DataError
+from retrieval_bench.core.types import Dataset, Qrels, Ranking
+from retrieval_bench.data import load_dataset
+from retrieval_bench.data.qrels import read_qrels
+from retrieval_bench.metrics import Judgements, parse_metric
+from retrieval_bench.metrics.abstention import outcomes
+from retrieval_bench.metrics.conventions import DEFAULT, TIES, Convention, convention
+from retrieval_bench.metrics.thresholds import AbstentionReport, abstention_report
+from retrieval_bench.runs.foreign import RUN_FOLDER, RunFile
+from retrieval_bench.scoring.scoring import Answers, Scored, score, values_of
+
+ABSTENTION = "AP@3"
+"""What a threshold is weighed by, read as the convention of the competition does."""
+
+_COMPETITION = "scienceqa"
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What a run is judged by.
+
+    Attributes:
+        name: of the file or dataset, for people.
+        known: queries that exist, judged or not; empty where only judgements are known.
+        unanswerable: those that say that no document answers them; in addition to those whose set
+            of judgements is empty.
+    """
+
+    name: str
+    judgements: Judgements
+    known: Collection[str] = ()
+    unanswerable: Collection[str] = ()
+
+    @classmethod
+    def of(cls, source: str | Path | Qrels | Dataset, split: str = "test") -> Truth:
+        """Judgements from a file (TREC, BEIR, JSON) or a dictionary; from a dataset or its folder
+        also its queries, with ``split`` the judgements of a folder."""
+        if isinstance(source, str | Path):
+            if not Path(source).expanduser().is_dir():
+                return cls(str(source), Judgements(read_qrels(source)))
+            source = load_dataset(source, split)
+        if not isinstance(source, Dataset):
+            _check_form(source)
+            return cls("judgements", Judgements(source))
+        return cls(
+            f"{source.name} ({source.split})",
+            Judgements(source.qrels),
+            tuple(query.id for query in source.queries),
+            tuple(query.id for query in source.unanswerable),
+        )
+
+    def matches(self, query_ids: Collection[str]) -> int:
+        """How many of ``query_ids`` are judged, or known to have no answer."""
+        known = {*self.judgements.qrels, *self.unanswerable}
+        return sum(query_id in known for query_id in query_ids)
+
+    @property
+    def no_answer(self) -> frozenset[str]:
+        """All queries that no document answers."""
+        empty = (q for q, grades in self.judgements.qrels.items() if not grades)
+        return frozenset(empty) | frozenset(self.unanswerable)
+
+
+def _check_form(qrels: Qrels) -> None:
+    given: Any = qrels
+    if not isinstance(given, Mapping) or not all(isinstance(of, Mapping) for of in given.values()):
+        raise DataError(
+            "judgements in another form than dictionaries of dictionaries",
+            where="the judgements",
+            accepted="{query: {document: grade}}, a file, or a dataset",
+            fix="give {document: 1, ...} for a list of relevant documents",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreCard:
+    """One run, scored.
+
+    Attributes:
+        matched: queries of the run that are judged, or known to have no answer; without any, the
+            figures say nothing of the run.
+        abstention: None where every query has an answer.
+    """
+
+    run: str
+    truth: str
+    scored: Scored
+    matched: int
+    abstention: AbstentionReport | None
+
+    def as_dict(self, *, per_query: bool = False) -> dict[str, Any]:
+        """The document of ``evaluate --format json``."""
+        document: dict[str, Any] = {"run": self.run, "judgements": self.truth}
+        document |= self.scored.as_dict(per_query=per_query)
+        if self.abstention is not None:
+            document["abstention"] = self.abstention.as_dict()
+        return document
+
+
+def score_file(
+    run: RunFile,
+    truth: Truth,
+    metrics: Sequence[str] = (),
+    rules: Convention | None = None,
+    *,
+    dev_ids: Collection[str] | None = None,
+) -> ScoreCard:
+    """Score a run that was read from a file or folder.
+
+    Args:
+        metrics: names as anybody writes them; empty = what the convention shows.
+        rules: None = trec.
+        dev_ids: the queries to choose an abstention threshold on; None draws half of them, seeded.
+
+    Raises:
+        ConfigError: a metric that the convention does not define.
+        DataError: repeated documents or queries without relevant ones, where it forbids them.
+    """
+    rules = convention(DEFAULT) if rules is None else rules
+    ordered = run.ordered(rules.ties)
+    tie_rule = None
+    if run.format == RUN_FOLDER:
+        tie_rule = "as saved"
+    elif all(ranking.scores is None for ranking in ordered.values()):
+        tie_rule = "order of the list"
+    lists = {query_id: ranking.doc_ids for query_id, ranking in ordered.items()}
+    answers = Answers(lists=lists, tie_rule=tie_rule)
+    depth = max(map(len, lists.values()), default=1)
+    scored = _scored(answers, truth, metrics, rules, depth)
+    scored = replace(scored, warnings=(*run.warnings, *scored.warnings))
+    listed = run.ordered(convention(_COMPETITION).ties)
+    abstention = _abstention(listed, truth, rules, dev_ids, complete=run.format == RUN_FOLDER)
+    return ScoreCard(str(run.path), truth.name, scored, truth.matches(lists), abstention)
+
+
+def score_mapping(
+    run: Mapping[str, Mapping[str, float]] | Mapping[str, Sequence[str]],
+    truth: Truth,
+    metrics: Sequence[str] = (),
+    rules: Convention | None = None,
+    *,
+    dev_ids: Collection[str] | None = None,
+) -> ScoreCard:
+    """Score a run given as dictionaries: query id -> document id -> score, or query id -> document
+    ids, best first.
+
+    Raises:
+        ConfigError, DataError: as :func:`score_file`; also a score that is not finite, and a run
+            that has both forms.
+    """
+    rules = convention(DEFAULT) if rules is None else rules
+    answers = _answers(run)
+    depth = max(map(len, run.values()), default=1)
+    scored = _scored(answers, truth, metrics, rules, depth)
+    ordered = {
+        query_id: Ranking(doc_ids, _scores_along(doc_ids, run[query_id]))
+        for query_id, doc_ids in (answers.under("list").lists or {}).items()
+    }
+    abstention = _abstention(ordered, truth, rules, dev_ids)
+    return ScoreCard("run", truth.name, scored, truth.matches(run), abstention)
+
+
+def _answers(run: Mapping[str, Mapping[str, float]] | Mapping[str, Sequence[str]]) -> Answers:
+    rankings = list(run.values()) if isinstance(run, Mapping) else [""]
+    if all(isinstance(of, Sequence) and not isinstance(of, str) for of in rankings):
+        return Answers(lists=cast("Mapping[str, Sequence[str]]", run), tie_rule=TIES["list"])
+    if all(isinstance(of, Mapping) for of in rankings):
+        return Answers(scores=cast("Mapping[str, Mapping[str, float]]", run))
+    raise DataError(
+        "a run that mixes dictionaries and lists, or has something else for a ranking",
+        where="the run",
+        accepted="{query: {document: score}} or {query: [document, ...]}",
+        fix="give every query the same form",
+    )
+
+
+def _scores_along(
+    doc_ids: Sequence[str], given: Mapping[str, float] | Sequence[str]
+) -> list[float] | None:
+    return [given[doc_id] for doc_id in doc_ids] if isinstance(given, Mapping) else None
+
+
+def _scored(
+    answers: Answers, truth: Truth, metrics: Sequence[str], rules: Convention, depth: int
+) -> Scored:
+    return score(
+        answers,
+        truth.judgements,
+        rules,
+        rules.parse(metrics) if metrics else rules.default_metrics(max(1, depth)),
+        known=truth.known,
+        unanswerable=truth.unanswerable,
+    )
+
+
+def _abstention(
+    ordered: Mapping[str, Ranking],
+    truth: Truth,
+    rules: Convention,
+    dev_ids: Collection[str] | None,
+    *,
+    complete: bool = False,
+) -> AbstentionReport | None:
+    """None where every query has an answer.
+
+    Queries that the run does not have count as empty lists, unless the convention leaves them out:
+    text formats cannot hold an empty list.
+
+    Args:
+        ordered: the rankings as the convention of the competition orders them.
+        complete: the run has every query that was answered, if with nothing: one that it does not
+            have failed, and says nothing of abstention.
+    """
+    no_answer = truth.no_answer
+    if not no_answer:
+        if dev_ids is None:
+            return None
+        raise ConfigError(
+            "queries to choose an abstention threshold on",
+            where="--dev",
+            accepted="with judgements or a dataset that have queries which no document answers",
+            fix="leave --dev out: here every query has an answer",
+        )
+    queries = list(dict.fromkeys([*truth.judgements.qrels, *truth.unanswerable]))
+    if complete or rules.missing == "left out":
+        queries = [query_id for query_id in queries if query_id in ordered]
+    nothing = Ranking(())
+    rankings = [ordered.get(query_id, nothing) for query_id in queries]
+    competition = convention(_COMPETITION)
+    _, values = values_of(
+        Answers(lists={q: ranking.doc_ids for q, ranking in ordered.items()}),
+        truth.judgements,
+        competition,
+        [competition.read(parse_metric(ABSTENTION))],
+        queries,
+    )
+    known = outcomes(
+        queries,
+        [query_id not in no_answer for query_id in queries],
+        [len(ranking) for ranking in rankings],
+        [_top_score(ranking) for ranking in rankings],
+        values[:, 0],
+    )
+    return abstention_report(known, dev_ids=dev_ids)
+
+
+def _top_score(ranking: Ranking) -> float:
+    if ranking.scores is None or not len(ranking):
+        return float("nan")
+    return float(np.asarray(ranking.scores)[0])

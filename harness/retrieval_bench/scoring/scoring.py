@@ -1,0 +1,336 @@
+"""A run made elsewhere, scored under a convention.
+
+Here, and only here, a convention's rules on queries and lists are applied: which queries count,
+what a query without relevant documents is worth, what a repeated document or a missing query means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench.core.errors import ConfigError, DataError, counted
+from retrieval_bench.metrics import (
+    METRICS_VERSION,
+    JudgedRun,
+    Judgements,
+    Metric,
+    judge_lists,
+    judge_scores,
+)
+from retrieval_bench.metrics.conventions import CONVENTIONS, Convention, Ties
+from retrieval_bench.metrics.scored import finite_scores
+from retrieval_bench.runs.evaluation import Evaluation, averaged
+from retrieval_bench.stats.resampling import RESAMPLES
+
+INTERVAL = f"percentile bootstrap over queries, {RESAMPLES:,} resamples"
+
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Which queries there are.
+
+    Attributes:
+        evaluated: those in every mean.
+        missing: those that count, or would, and that the run does not have: the convention says
+            whether they are among the evaluated.
+        unanswerable: those whose judged set is empty, or that say so.
+        unjudged_queries: known ones without a judgement; not scored.
+        unknown_queries: those of the run that neither judgements nor dataset know; not scored.
+    """
+
+    evaluated: int
+    missing: int
+    unanswerable: int
+    unjudged_queries: int
+    unknown_queries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """One run under one convention.
+
+    Attributes:
+        evaluation: values and means, over the queries that count.
+        tie_rule: the order of equal scores, in words.
+        warnings: what a reader of the figures should know, in plain words.
+    """
+
+    convention: Convention
+    evaluation: Evaluation
+    tie_rule: str
+    counts: Counts
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def n_answered(self) -> int:
+        """Evaluated queries that the run has."""
+        left_out = self.convention.missing == "left out"
+        return self.counts.evaluated - (0 if left_out else self.counts.missing)
+
+    def as_dict(self, *, per_query: bool = False) -> dict[str, Any]:
+        """The document of ``evaluate --format json``."""
+        evaluation = self.evaluation
+        names = [str(metric) for metric in evaluation.metrics]
+        document: dict[str, Any] = {
+            "convention": self.convention.name,
+            "tie_rule": self.tie_rule,
+            "metrics_version": METRICS_VERSION,
+            "interval": INTERVAL,
+            "metrics": {
+                name: {
+                    "mean": mean.mean if np.isfinite(mean.mean) else None,
+                    "ci95": None if mean.ci95 is None else list(mean.ci95),
+                    "n": mean.n,
+                }
+                for name, mean in zip(names, evaluation.means, strict=True)
+            },
+            "counts": {name: getattr(self.counts, name) for name in Counts.__slots__},
+            "warnings": list(self.warnings),
+        }
+        if per_query:
+            document["per_query"] = {
+                query_id: dict(zip(names, row, strict=True))
+                for query_id, row in zip(
+                    evaluation.query_ids, evaluation.per_query.tolist(), strict=True
+                )
+            }
+        return document
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """A run as it comes; lists or scores, not both.
+
+    Attributes:
+        lists: query id -> document ids, best first, already in the order that counts.
+        scores: query id -> document id -> score, in no order; ordered as trec_eval does.
+        tie_rule: how the lists were ordered, in words, where it is not as the convention has it.
+    """
+
+    lists: Mapping[str, Sequence[str]] | None = None
+    scores: Mapping[str, Mapping[str, float]] | None = None
+    tie_rule: str | None = None
+
+    @property
+    def query_ids(self) -> Collection[str]:
+        """The queries that the run has."""
+        return (self.lists if self.lists is not None else self.scores or {}).keys()
+
+    def under(self, ties: Ties) -> Answers:
+        """As a convention with this rule for ties reads them: where it takes lists as they are,
+        scores become lists, equal ones in the order given.
+
+        Raises:
+            DataError: a score that is no finite number.
+        """
+        if self.scores is None or ties == "trec":
+            return self
+        finite_scores(list(self.scores), list(self.scores.values()))
+        lists = {q: sorted(of, key=of.__getitem__, reverse=True) for q, of in self.scores.items()}
+        return Answers(lists=lists, tie_rule=self.tie_rule)
+
+
+def score(
+    answers: Answers,
+    judgements: Judgements,
+    convention: Convention,
+    metrics: Sequence[Metric],
+    *,
+    known: Collection[str] = (),
+    unanswerable: Collection[str] = (),
+) -> Scored:
+    """Score a run under ``convention``.
+
+    Args:
+        judgements: a query with an empty set of judgements is unanswerable.
+        metrics: explicit ones, from :meth:`Convention.parse`.
+        known: further queries that exist, though nothing judges them.
+        unanswerable: queries that say that no document answers them.
+
+    Raises:
+        DataError: a document twice in one ranking, or a query without relevant documents, where the
+            convention does not define what that means.
+    """
+    if not metrics:
+        raise ConfigError("no metric", accepted="one or more", fix="name some, such as nDCG@10")
+    answers = answers.under(convention.ties)
+    queries = _Queries(answers, judgements, convention, known, sorted(unanswerable))
+    run, values = values_of(answers, judgements, convention, metrics, queries.counting)
+    counts = queries.counts()
+    warnings = _warnings(convention, counts, queries, run)
+    tie_rule = answers.tie_rule or convention.tie_rule
+    evaluation = averaged(queries.counting, metrics, values)
+    return Scored(convention, evaluation, tie_rule, counts, warnings)
+
+
+def values_of(
+    answers: Answers,
+    judgements: Judgements,
+    convention: Convention,
+    metrics: Sequence[Metric],
+    query_ids: Sequence[str],
+) -> tuple[JudgedRun, NDArray[np.float64]]:
+    """The joined run of ``query_ids``, and values (queries, metrics) under ``convention``.
+
+    Raises:
+        DataError: as :func:`score`.
+    """
+    answers = answers.under(convention.ties)
+    _check_repetitions(answers, convention, query_ids)
+    if answers.scores is not None:
+        run = judge_scores(answers.scores, query_ids, judgements)
+    else:
+        run = judge_lists(answers.lists or {}, query_ids, judgements)
+    values = np.column_stack([metric.compute(run) for metric in metrics])
+    return run, _without_relevant(values, run, convention, query_ids)
+
+
+class _Queries:
+    """Which queries there are, and which of them count."""
+
+    def __init__(
+        self,
+        answers: Answers,
+        judgements: Judgements,
+        convention: Convention,
+        known: Collection[str],
+        unanswerable: Collection[str],
+    ) -> None:
+        qrels, in_run = judgements.qrels, answers.query_ids
+        self._empty = {q for q, grades in qrels.items() if not grades} | set(unanswerable)
+        self._scored = dict.fromkeys([*qrels, *unanswerable])
+        self._everyone = {*self._scored, *known}
+        self.unknown = [q for q in in_run if q not in self._everyone]
+        wanted = [
+            q for q in self._scored if q not in self._empty or convention.unanswerable == "counted"
+        ]
+        self.missing = [q for q in wanted if q not in in_run]
+        self.counting = wanted
+        if convention.missing == "left out":
+            self.counting = [q for q in wanted if q in in_run]
+        self.unheard = sum(q in self._empty for q in self.missing)
+        self.contradicting = sum(
+            any(grade > 0 for grade in qrels.get(q, {}).values()) for q in unanswerable
+        )
+
+    def counts(self) -> Counts:
+        return Counts(
+            evaluated=len(self.counting),
+            missing=len(self.missing),
+            unanswerable=len(self._empty),
+            unjudged_queries=len(self._everyone) - len(self._scored),
+            unknown_queries=len(self.unknown),
+        )
+
+
+def counting_queries(
+    answers: Answers,
+    judgements: Judgements,
+    convention: Convention,
+    unanswerable: Collection[str] = (),
+) -> list[str]:
+    """The queries in every mean under ``convention``."""
+    return _Queries(answers, judgements, convention, (), unanswerable).counting
+
+
+def _check_repetitions(answers: Answers, convention: Convention, query_ids: Sequence[str]) -> None:
+    if convention.duplicates != "error" or answers.lists is None:
+        return
+    lists = answers.lists
+    faulty = [q for q in query_ids if len(set(lists.get(q, ()))) != len(lists.get(q, ()))]
+    if not faulty:
+        return
+    faults = [f"query {q!r}: document {_first_repeated(lists[q])!r}" for q in faulty[:_NAMED]]
+    if len(faulty) > _NAMED:
+        faults.append(f"... and {counted(len(faulty) - _NAMED, 'query')} more")
+    patient = ", ".join(c.name for c in CONVENTIONS.values() if c.duplicates == "counted again")
+    raise DataError(
+        f"a document stands more than once in the ranking of {counted(len(faulty), 'query')}",
+        where="the run",
+        accepted=f"each document once per query, under the convention {convention.name}",
+        fix=f"remove the repetitions, or choose a convention that counts them again: {patient}",
+        faults=faults,
+    )
+
+
+def _first_repeated(doc_ids: Sequence[str]) -> str:
+    seen: set[str] = set()
+    for doc_id in doc_ids:
+        if doc_id in seen:
+            return doc_id
+        seen.add(doc_id)
+    return ""
+
+
+def _without_relevant(
+    values: NDArray[np.float64],
+    run: JudgedRun,
+    convention: Convention,
+    query_ids: Sequence[str],
+) -> NDArray[np.float64]:
+    """``values`` with those of queries without a relevant document as the convention has them."""
+    without = run.n_relevant() == 0
+    if convention.without_relevant == "zero" or not without.any():
+        return values
+    if convention.without_relevant == "one if nothing returned":
+        nothing = (run.lengths == 0).astype(np.float64)
+        return np.where(without[:, None], nothing[:, None], values)
+    faulty = [query_ids[at] for at in np.flatnonzero(without).tolist()]
+    raise DataError(
+        f"{counted(len(faulty), 'query')} without a relevant document, such as {faulty[0]!r}",
+        where="the judgements",
+        accepted=f"a relevant document for each query: {convention.name} does not define the rest",
+        fix="leave these queries out of the judgements, or choose another convention",
+    )
+
+
+def _warnings(
+    convention: Convention, counts: Counts, queries: _Queries, run: JudgedRun
+) -> tuple[str, ...]:
+    warnings = []
+    unknown = queries.unknown
+    if queries.contradicting:
+        both = counted(queries.contradicting, "query")
+        warnings.append(
+            f"{both} said to have no answer, but judged to have one: taken as without an answer"
+        )
+    if queries.unheard and convention.missing == "left out":
+        unheard = counted(queries.unheard, "query")
+        warnings.append(
+            f"{unheard} without an answer not in the run: a text format cannot hold an empty list, "
+            "JSON and submission lines can"
+        )
+    if counts.missing:
+        effect = {
+            "zero": "no hits, that is the value of an empty list",
+            "left out": f"in no mean, as {convention.name} has it",
+        }[convention.missing]
+        told = f"{counted(counts.missing, 'query')} to score not in the run: {effect}"
+        warnings.append(f"{told} ({_named(queries.missing)})")
+    if run.judged.repeated.any():
+        n = len(np.unique(run.judged.row[run.judged.repeated]))
+        warnings.append(
+            f"{counted(n, 'query')} with a judged document more than once, counted again: a value "
+            "may be above 1"
+        )
+    if unknown:
+        told = f"{counted(len(unknown), 'query')} of the run unknown, not scored"
+        warnings.append(f"{told}: {_named(unknown)}")
+    has_judgements = run.count(run.ideal.row) > 0
+    without = int(np.count_nonzero((run.n_relevant() == 0) & has_judgements))
+    if without:
+        warnings.append(f"{counted(without, 'query')} judged without a relevant document")
+    if not counts.evaluated:
+        warnings.append("no query counts: nothing of the run is judged")
+    return tuple(warnings)
+
+
+def _named(query_ids: Sequence[str]) -> str:
+    return ", ".join(query_ids[:_NAMED]) + (", ..." if len(query_ids) > _NAMED else "")

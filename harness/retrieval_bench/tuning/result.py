@@ -1,0 +1,321 @@
+"""What tuning found, as data: the gain on queries that had no part in the choice, and the doubts.
+
+Decides in data; reads no file and prints nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench.comparison.holm import QUALITY_ALPHA
+from retrieval_bench.comparison.verdicts import Delta, PairJudge, Rules
+from retrieval_bench.core import secrets
+from retrieval_bench.core.config import RetrieverConfig
+from retrieval_bench.core.errors import counted
+from retrieval_bench.metrics import Metric
+from retrieval_bench.stats.power import MARGIN
+from retrieval_bench.stats.resampling import RESAMPLES, bootstrap_mean_ci, randomization_p
+from retrieval_bench.tuning.grid import Grid, Setting, as_yaml, numeric, ordered
+from retrieval_bench.tuning.selection import Selection, tied
+
+FEW_QUERIES = 50
+"""With fewer tuning queries the best setting is mostly the luckiest one."""
+
+_RESAMPLES = 2000
+"""For one test of each setting against the best."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How settings were chosen and tried.
+
+    Attributes:
+        split: of the queries that the held-out figure is of.
+        dev_split: of the queries that the choice was made on; None = cross-validation.
+        folds, repeats: of the cross-validation.
+        seed: the queries of repeat r were dealt with ``seed`` + r, and a sample of the grid drawn.
+    """
+
+    split: str
+    dev_split: str | None
+    folds: int
+    repeats: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tuning:
+    """What :func:`retrieval_bench.tuning.tune` found.
+
+    Attributes:
+        retriever: the config that was tuned.
+        dataset: name, fingerprint, split and dev_split.
+        values: (settings, tuning queries), on which settings are chosen; with cross-validation
+            these are all queries.
+        query_ids: the held-out queries, in the order of ``selection.held_out``.
+        delta: the tuned retriever beside the default, on held-out queries.
+        recommended: the config with the values of the winner.
+        legs: names of the retrievers that this one asks, in the order of a list of weights.
+        warnings: what makes the figures less than they seem, in plain words.
+    """
+
+    retriever: RetrieverConfig
+    dataset: Mapping[str, Any]
+    k: int
+    metric: Metric
+    plan: Plan
+    grid: Grid
+    values: NDArray[np.float64]
+    query_ids: tuple[str, ...]
+    selection: Selection
+    delta: Delta
+    recommended: RetrieverConfig
+    legs: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def means(self) -> NDArray[np.float64]:
+        """Mean of every setting on the tuning queries."""
+        return np.asarray(self.values.mean(axis=1))
+
+    @property
+    def winner(self) -> Setting:
+        """Best on the tuning queries: what is recommended."""
+        return self.grid.settings[self.selection.winner]
+
+    @property
+    def held_out(self) -> float:
+        """Mean over queries that had no part in the choice."""
+        return float(self.selection.held_out.mean())
+
+    @property
+    def held_out_ci95(self) -> tuple[float, float] | None:
+        """Percentile bootstrap over queries; the choices are taken as they are."""
+        return _ci95(self.selection.held_out)
+
+    @property
+    def default(self) -> float:
+        """Mean of the default on the same queries."""
+        return float(self.selection.default.mean())
+
+    @property
+    def default_ci95(self) -> tuple[float, float] | None:
+        """Percentile bootstrap over queries."""
+        return _ci95(self.selection.default)
+
+    def views(self) -> dict[str, list[tuple[Any, float]]]:
+        """Parameter -> its values with the means on the tuning queries, all other parameters as in
+        :meth:`centre`; values that were not tried with these are left out."""
+        centre = self.centre().values
+        means = {str(s): float(m) for s, m in zip(self.grid.settings, self.means, strict=True)}
+        found = {}
+        for path, values in self.grid.parameters.items():
+            around = [(v, means.get(str(Setting({**centre, path: v})))) for v in ordered(values)]
+            found[path] = [(value, mean) for value, mean in around if mean is not None]
+        return found
+
+    def centre(self) -> Setting:
+        """The best of the settings whose values are known: the winner, unless that is a default
+        that is not on the grid."""
+        at = [i for i, setting in enumerate(self.grid.settings) if setting.values]
+        return self.grid.settings[max(at, key=lambda i: (self.means[i], -i))]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The document of ``tune --format json``."""
+        chosen = self.selection
+        document = {
+            "retriever": self.retriever.name,
+            "dataset": dict(self.dataset),
+            "k": self.k,
+            "metric": str(self.metric),
+            "method": "cross-validation" if self.plan.dev_split is None else "dev split",
+            "folds": None if self.plan.dev_split else self.plan.folds,
+            "repeats": None if self.plan.dev_split else self.plan.repeats,
+            "seed": self.plan.seed,
+            "n_tuning": self.values.shape[1],
+            "n_held_out": len(self.query_ids),
+            "grid": {path: list(values) for path, values in self.grid.parameters.items()},
+            "n_combinations": self.grid.n_combinations,
+            "sampled": self.grid.sampled,
+            "legs": list(self.legs),
+            "default": {
+                "values": dict(self.grid.settings[0].values),
+                "tuning": chosen.default_tuning,
+                "held_out": self.default,
+                "ci95": self.default_ci95,
+                "gap": chosen.default_gap,
+            },
+            "tuned": {
+                "tuning": chosen.tuning,
+                "held_out": self.held_out,
+                "ci95": self.held_out_ci95,
+                "gap": chosen.gap,
+                "gaps": chosen.gaps.tolist(),
+            },
+            "naive": {
+                "values": dict(self.grid.settings[chosen.naive].values),
+                "mean": chosen.naive_mean,
+            },
+            "delta": self.delta.as_dict(),
+            "recommended": {
+                "values": dict(self.winner.values),
+                "is_default": self.winner.as_is,
+                "tuning": float(self.means[chosen.winner]),
+                "target": self.recommended.target,
+                "params": self.recommended.params,
+            },
+            "choices": [
+                {
+                    "repeat": choice.repeat,
+                    "fold": choice.fold,
+                    "values": dict(self.grid.settings[choice.setting].values),
+                    "tuning": choice.tuning,
+                    "held_out": choice.held_out,
+                    "n_held_out": choice.n_held_out,
+                }
+                for choice in chosen.choices
+            ],
+            "settings": [
+                {
+                    "values": dict(setting.values),
+                    "is_default": setting.as_is,
+                    "tuning": float(mean),
+                    "chosen": chosen.times_chosen(at),
+                }
+                for at, (setting, mean) in enumerate(
+                    zip(self.grid.settings, self.means, strict=True)
+                )
+            ],
+            "parameters": {
+                path: [{"value": value, "tuning": mean} for value, mean in rows]
+                for path, rows in self.views().items()
+            },
+            "queries": [
+                {"id": query_id, "default": default, "held_out": own}
+                for query_id, default, own in zip(
+                    self.query_ids, chosen.default.tolist(), chosen.held_out.tolist(), strict=True
+                )
+            ],
+            "warnings": list(self.warnings),
+        }
+        redacted: dict[str, Any] = secrets.redact(document)
+        return redacted
+
+
+def judged(selection: Selection, metric: Metric, dataset: str, margin: float = MARGIN) -> Delta:
+    """The tuned retriever (b) beside the default (a), paired by held-out query."""
+    values = [selection.default[:, None], selection.held_out[:, None]]
+    judge = PairJudge(dataset, ("default", "tuned"), (metric,), values)
+    (delta,) = judge.judged([(0, 1)], Rules(margin, (), RESAMPLES))
+    return delta
+
+
+def doubts(grid: Grid, values: NDArray[np.float64], selection: Selection) -> list[str]:
+    """Why the choice may be luck, one sentence each.
+
+    Args:
+        values: (settings, tuning queries).
+    """
+    return [
+        *_few(values.shape[1], selection),
+        *_ties(grid, values, selection),
+        *_noise(grid, values, selection),
+        *_unstable(selection),
+        *_at_an_end(grid, grid.settings[selection.winner]),
+    ]
+
+
+def _few(n: int, selection: Selection) -> list[str]:
+    fewest = n - max(c.n_held_out for c in selection.choices) if len(selection.choices) > 1 else n
+    if fewest >= FEW_QUERIES:
+        return []
+    return [f"{counted(fewest, 'tuning query')}: with fewer than {FEW_QUERIES} luck decides"]
+
+
+def _ties(grid: Grid, values: NDArray[np.float64], selection: Selection) -> list[str]:
+    equal = tied(values.mean(axis=1))
+    if len(equal) < 2:
+        return []
+    won = grid.settings[selection.winner]
+    which = "the default is taken" if won.as_is else f"the first is taken, {won}"
+    return [f"{len(equal):,} settings tie for the best mean: {which}"]
+
+
+def _noise(grid: Grid, values: NDArray[np.float64], selection: Selection) -> list[str]:
+    """What the tuning queries cannot tell from the best."""
+    others = [at for at in range(len(values)) if at != selection.winner]
+    if not others:
+        return []
+    worse = (values[selection.winner] - values[others]).T
+    p = randomization_p(worse, resamples=_RESAMPLES)
+    as_good = [at for at, own in zip(others, p.tolist(), strict=True) if own >= QUALITY_ALPHA]
+    told = []
+    if as_good:
+        n = counted(len(others), "other setting")
+        told.append(
+            f"{len(as_good):,} of {n} cannot be told from the best on the tuning queries (one "
+            "paired test each, p of .05 and more)"
+        )
+    alone = [at for at in (selection.winner, *as_good) if _one_leg(grid.settings[at])]
+    if alone:
+        which = grid.settings[alone[0]]
+        verb = "is the best" if alone[0] == selection.winner else "cannot be told from the best"
+        told.append(f"one leg alone {verb} ({which}): the others may not be worth their time")
+    return told
+
+
+def _one_leg(setting: Setting) -> bool:
+    """Whether weights leave a single leg of several."""
+    return any(
+        path.rpartition(".")[2] == "weights"
+        and isinstance(weights, list | tuple)
+        and sum(map(bool, weights)) == 1 < len(weights)
+        for path, weights in setting.values.items()
+    )
+
+
+def _unstable(selection: Selection) -> list[str]:
+    chosen = Counter(choice.setting for choice in selection.choices)
+    often = chosen.most_common(1)[0][1]
+    total = len(selection.choices)
+    if total == 1 or often * 2 >= total:
+        return []
+    told = f"{len(chosen)} settings were chosen in {total} folds, none in more than {often}"
+    return [f"{told}: which one is best is not settled"]
+
+
+def _at_an_end(grid: Grid, winner: Setting) -> list[str]:
+    """Parameters whose best value is the lowest or highest that was tried."""
+    found = []
+    for path, value in winner.values.items():
+        values = grid.parameters[path]
+        if len(values) > 1 and numeric(values) and _is_end(value, values):
+            found.append(f"{path}={as_yaml(value)}")
+    if not found:
+        return []
+    return [f"the best is at an end of what was tried in {', '.join(found)}: try values beyond it"]
+
+
+def _is_end(value: Any, values: Sequence[Any]) -> bool:
+    """Of a list, whether any of its numbers is the lowest or highest there; 0 is no such end,
+    weights go no lower."""
+    if not isinstance(value, list | tuple):
+        return bool(value in (min(values), max(values)))
+    if sum(map(bool, value)) == 1 < len(value):
+        return False  # one leg alone: there is nothing beyond it, and that is told by itself
+    columns = zip(*values, strict=True)
+    return any(
+        part != 0 and part in (min(column), max(column)) and len(set(column)) > 1
+        for part, column in zip(value, columns, strict=True)
+    )
+
+
+def _ci95(values: NDArray[np.float64]) -> tuple[float, float] | None:
+    low, high = bootstrap_mean_ci(values[:, None])[0].tolist()
+    return None if np.isnan(low) else (low, high)

@@ -1,0 +1,315 @@
+"""What every setting finds: one value for each setting and query.
+
+Nothing is timed. Where a retriever combines the answers of others, its legs, these are asked once,
+and every setting combines what they answered, with the retriever's own code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench.core.config import RetrieverConfig, inline_config
+from retrieval_bench.core.errors import ConfigError, ContractError, HarnessError, counted
+from retrieval_bench.core.foreign import foreign_code, innermost, message_of
+from retrieval_bench.core.progress import Phase, Reporter, Step
+from retrieval_bench.core.ranking import checked_ranking
+from retrieval_bench.core.retriever import Capabilities, Retriever
+from retrieval_bench.core.types import Dataset, Qrels, Query, Ranking
+from retrieval_bench.core.units import UnitRetriever
+from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.measure.threads import search_threads
+from retrieval_bench.metrics import Judgements, Metric, judge
+from retrieval_bench.runs.run import pack_rankings
+from retrieval_bench.tuning.grid import Grid, Setting
+
+_FAULTS_SHOWN = 10
+
+
+class Remembered(Retriever):
+    """A leg that was indexed by others: it is asked once for each query, and then answers from
+    memory.
+
+    A list is asked for at the largest depth and cut to what is wanted, unless a leg's list at a
+    smaller depth need not be the start of that one: an approximate index, or a leg that combines
+    legs of its own. Such a leg is asked once for each depth.
+
+    Attributes:
+        name: what a hybrid calls it.
+        searches: how often the leg was asked.
+    """
+
+    def __init__(self, name: str, inner: Retriever) -> None:
+        self.name = name
+        self.searches = 0
+        self._inner = inner
+        self._cuts = inner.capabilities.exact and not inner.named_legs()
+        self._deepest = 0
+        self._answers: dict[tuple[str, int | None], tuple[int, Ranking]] = {}
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Those of the leg, which is indexed already."""
+        return replace(self._inner.capabilities, external=True)
+
+    def use_k(self, k: int) -> None:
+        """The largest of them is what the leg is asked for, and told before it is indexed."""
+        if k > self._deepest:
+            self._deepest = k
+            self._inner.use_k(k)
+
+    def remember(self, query: Query) -> None:
+        """Ask now, if one list will do for all depths."""
+        if self._cuts:
+            self.search(query, self._deepest)
+
+    def search(self, query: Query, k: int) -> Ranking:
+        """The first ``k`` hits of the leg, with their scores."""
+        key = (query.id, None if self._cuts else k)
+        asked, known = self._answers.get(key, (0, None))
+        if known is None or (asked < k and len(known) == asked):
+            asked = max(k, self._deepest) if self._cuts else k
+            self.searches += 1
+            raw = self._inner.search(query, asked)
+            has_scores = self._inner.capabilities.has_scores
+            known = checked_ranking(raw, asked, has_scores=has_scores)
+            self._answers[key] = (asked, known)
+        scores = None if known.scores is None else known.scores[:k]
+        return Ranking(known.doc_ids[:k], scores)
+
+
+class Tunable:
+    """A retriever's config, and what settings make of it.
+
+    Raises:
+        HarnessError: the retriever cannot be built.
+    """
+
+    def __init__(self, config: RetrieverConfig) -> None:
+        self.config = config
+        self.base = config.build()
+        self._legs: list[Remembered] = []
+
+    @property
+    def shares_legs(self) -> bool:
+        """Whether all settings combine the same answers of the same legs."""
+        return bool(self._legs)
+
+    def remember_legs(self, parameters: Mapping[str, Any]) -> None:
+        """Let legs answer from memory, unless one of ``parameters`` is a leg's own."""
+        own = any(path == "legs" or path.startswith("legs.") for path in parameters)
+        if not own:
+            self._legs = [Remembered(*leg) for leg in self.base.named_legs().items()]
+
+    def current(self, path: str) -> Any:
+        """The value of a parameter as the config says it, or the retriever.
+
+        Raises:
+            KeyError: neither does.
+        """
+        space = self.base.search_space()
+        if path in space:
+            return space[path][0]
+        node: Any = self.config.params
+        for part in path.split("."):
+            if isinstance(node, list) and part.isdecimal() and int(part) < len(node):
+                node = node[int(part)]
+            elif isinstance(node, dict):
+                node = node[part]
+            else:
+                raise KeyError(path)
+        return node
+
+    def config_of(self, setting: Setting) -> RetrieverConfig:
+        """The config with the values of ``setting``."""
+        if not setting.overrides:
+            return self.config
+        own = self.config
+        given = {"name": own.name, "target": own.target, "params": own.params}
+        changed = inline_config(given, setting.overrides)
+        return own.model_copy(update={"params": changed.params})
+
+    def build(self, setting: Setting) -> Retriever:
+        """A retriever of its own for ``setting``; with shared legs it is ready to search once these
+        are indexed.
+
+        Raises:
+            HarnessError: there can be no retriever with these values.
+        """
+        config = self.config_of(setting)
+        if self._legs:
+            config = config.model_copy(update={"params": {**config.params, "legs": self._legs}})
+        return config.build()
+
+    def check(self, grid: Grid, k: int) -> None:
+        """Build every setting once; shared legs learn how deep they will be asked.
+
+        Raises:
+            ConfigError: all settings that cannot be built, each fault once.
+        """
+        found: dict[str, list[Setting]] = {}
+        first: dict[str, HarnessError] = {}
+        for setting in grid.settings:
+            try:
+                retriever = self.build(setting)
+            except HarnessError as problem:
+                found.setdefault(problem.given, []).append(setting)
+                first.setdefault(problem.given, problem)
+                continue
+            if self._legs:
+                retriever.use_k(k)
+            retriever.close()
+        if found:
+            raise _cannot_be_built(found, first, len(grid.settings))
+
+    def ask_legs(self, queries: Sequence[Query], task: Any) -> None:
+        """Ask every leg for every query, so that settings find the answers in memory."""
+        for at, query in enumerate(queries):
+            task(at, len(queries))
+            for leg in self._legs:
+                with _told(f"leg {leg.name!r}, query {query.id!r}"):
+                    leg.remember(query)
+
+    def close(self) -> None:
+        """Close the retriever that was built from the config, legs included."""
+        self.base.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Corpus:
+    """A dataset, and the ids that may be returned; None where they are not known."""
+
+    data: Dataset
+    known: Container[str] | None
+
+
+def values_of(
+    tunable: Tunable,
+    grid: Grid,
+    data: Dataset,
+    queries: Sequence[Query],
+    qrels: Qrels,
+    *,
+    k: int,
+    metric: Metric,
+    reporter: Reporter,
+) -> NDArray[np.float64]:
+    """The value of every setting on every query, float64 (settings, queries).
+
+    Args:
+        data: where the documents are from; the queries may be of several splits.
+        qrels: judgements of all ``queries``.
+
+    Raises:
+        HarnessError: a setting that fails: it has no value to be judged by.
+    """
+    corpus = _corpus(tunable.base, data)
+    values = np.empty((len(grid.settings), len(queries)))
+    ids, judgements = [query.id for query in queries], Judgements(qrels)
+    with ExitStack() as stack:
+        if tunable.shares_legs:
+            _index(tunable.base, data, tunable.config.name, reporter)
+            stack.enter_context(search_threads(Protocol().threads))
+            with reporter.phase(Phase(Step.ASKING_LEGS)) as task:
+                tunable.ask_legs(queries, task)
+        with reporter.phase(
+            Phase(Step.TRYING_SETTINGS, counted(len(grid.settings), "setting"))
+        ) as task:
+            for row, setting in enumerate(grid.settings):
+                task(row, len(grid.settings))
+                rankings = _rankings(tunable, setting, queries, k, corpus)
+                packed = pack_rankings(ids, rankings, k)
+                values[row] = metric.compute(judge(packed.ranking, packed.doc_ids, ids, judgements))
+    return values
+
+
+def _rankings(
+    tunable: Tunable, setting: Setting, queries: Sequence[Query], k: int, corpus: _Corpus
+) -> list[Ranking]:
+    """The first ``k`` of every query, as a run has them."""
+    retriever, name = tunable.build(setting), f"{tunable.config.name} with {setting}"
+    if corpus.data.unit_of:
+        retriever = UnitRetriever(retriever, corpus.data.unit_of)
+    with closing(retriever), ExitStack() as stack:
+        retriever.use_k(k)
+        if not tunable.shares_legs:
+            _index(retriever, corpus.data, name)
+            stack.enter_context(search_threads(Protocol().threads))
+        has_scores = retriever.capabilities.has_scores
+        found = []
+        for query in queries:
+            with _told(f"{name}, query {query.id!r}"):
+                raw = retriever.search(query, k)
+                if isinstance(raw, Ranking):  # where legs had it is not asked here
+                    raw = Ranking(raw.doc_ids, raw.scores)
+                found.append(checked_ranking(raw, k, corpus.known, has_scores=has_scores))
+    return found
+
+
+def _index(
+    retriever: Retriever, data: Dataset, name: str, reporter: Reporter | None = None
+) -> None:
+    if retriever.capabilities.external or data.documents is None:
+        return
+    with _told(name):
+        retriever.use_language(data.language)
+        if reporter is None:
+            retriever.index(data.documents)
+            return
+        with reporter.phase(Phase(Step.INDEXING, name)) as task:
+            retriever.progress = task
+            retriever.index(data.documents)
+
+
+def _corpus(retriever: Retriever, data: Dataset) -> _Corpus:
+    if retriever.capabilities.external or data.documents is None:
+        return _Corpus(data, None)
+    if data.unit_of:
+        return _Corpus(data, set(data.unit_of.values()))
+    return _Corpus(data, {document.id for document in data.documents})
+
+
+@contextmanager
+def _told(where: str) -> Iterator[None]:
+    """What fails inside is told with its place; nothing that a retriever does ends the process."""
+
+    def unanswered(problem: BaseException) -> ContractError:
+        return ContractError(
+            message_of(problem),
+            where=", ".join(filter(None, [where, innermost(problem)])),
+            accepted="an answer to every query: a setting that fails cannot be judged",
+            fix="correct the retriever or the grid; --debug shows the traceback",
+        )
+
+    try:
+        with foreign_code(unanswered):
+            yield
+    except HarnessError as problem:
+        if where not in problem.where:
+            problem.where = "; ".join(part for part in (where, problem.where) if part)
+            problem.args = (problem.render(),)
+        raise
+
+
+def _cannot_be_built(
+    found: Mapping[str, Sequence[Setting]], first: Mapping[str, HarnessError], n: int
+) -> ConfigError:
+    lines = []
+    for given, settings in list(found.items())[:_FAULTS_SHOWN]:
+        accepted = first[given].accepted
+        told = f"{given}\n    in {len(settings):,} of {n:,} settings, such as {settings[0]}"
+        lines.append(told + (f"\n    accepted: {accepted}" if accepted else ""))
+    if len(found) > _FAULTS_SHOWN:
+        lines.append(f"and {len(found) - _FAULTS_SHOWN:,} more kinds of fault")
+    return ConfigError(
+        "settings that the retriever does not take\n  - " + "\n  - ".join(lines),
+        where="--grid",
+        accepted="values that go together in every combination; whole mappings where they do not, "
+        "such as 'fusion=[{method: rrf, k: 60}, {method: convex, weights: [1, 2]}]'",
+        fix="correct the grid",
+    )

@@ -1,0 +1,380 @@
+"""From words to tuned parameters: everything built and checked first, all faults at once."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from retrieval_bench.core.config import RetrieverConfig, inline_config, load_retriever_config
+from retrieval_bench.core.errors import ConfigError, DataError, counted
+from retrieval_bench.core.foreign import WorkingFolder
+from retrieval_bench.core.progress import Reporter, Silent
+from retrieval_bench.core.retriever import require_k
+from retrieval_bench.core.types import Dataset, Query
+from retrieval_bench.data import load_dataset
+from retrieval_bench.experiment.preparation import Problems
+from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.measure.threads import prepare_environment
+from retrieval_bench.metrics import Metric, default_metrics, parse_metric
+from retrieval_bench.stats.power import MARGIN, check_margin
+from retrieval_bench.stats.resampling import SEED
+from retrieval_bench.tuning.config_file import check_out, write_config
+from retrieval_bench.tuning.grid import Grid, checked_grid, make_grid, parse_grid
+from retrieval_bench.tuning.result import Plan, Tuning, doubts, judged
+from retrieval_bench.tuning.search import Tunable, values_of
+from retrieval_bench.tuning.selection import chosen_on_dev, cross_validated
+
+FOLDS, REPEATS = 5, 10
+
+GridGiven = Mapping[str, Sequence[Any]] | Sequence[str]
+
+
+def tune(
+    retriever: str | Path | Mapping[str, Any],
+    dataset: str | Path | Dataset = "science-mini",
+    *,
+    split: str = "test",
+    dev: str | Dataset | None = None,
+    folds: int = FOLDS,
+    repeats: int = REPEATS,
+    k: int = 10,
+    metric: str | None = None,
+    grid: GridGiven = (),
+    overrides: Sequence[str] = (),
+    sample: int | None = None,
+    seed: int = SEED,
+    margin: float = MARGIN,
+    out: str | Path | None = None,
+    reporter: Reporter | None = None,
+) -> Tuning:
+    """Choose parameters of one retriever, and say what they are worth on other queries.
+
+    Args:
+        retriever: name of a config, YAML file, ``module:Class`` or inline mapping.
+        dataset: name, folder, or a :class:`Dataset`; its judged queries are reported on.
+        split: of a dataset that is given by name or folder.
+        dev: split of the same dataset, or a dataset with the same documents, on whose queries
+            settings are chosen; None = cross-validation over the queries of ``split``.
+        folds, repeats: of the cross-validation.
+        k: hits asked for per query.
+        metric: what the best setting has most of; None = nDCG@10, or at k when that is smaller.
+        grid: dotted path of a parameter -> values, or ``path=[v1, v2]`` as on the command line;
+            empty = the retriever's own :meth:`.Retriever.search_space`.
+        overrides: ``dotted.path=value`` into the parameters, the same in every setting.
+        sample: so many settings of a large grid, drawn at random.
+        margin: up to this absolute difference of means tuned and default are as good as equal.
+        out: file for the recommended setting as a retriever config.
+
+    Raises:
+        HarnessError: everything that is wrong with the input, in one message.
+    """
+    asked = Asked(k, metric, folds, repeats, seed, sample, margin)
+    destination = None if out is None else Path(out)
+    with WorkingFolder().lent():
+        found = tuned(
+            retriever,
+            dataset,
+            asked,
+            split=split,
+            dev=dev,
+            grid=grid,
+            overrides=overrides,
+            out=destination,
+            reporter=reporter,
+        )
+    if destination is not None:
+        write_config(destination, found)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Numbers and names of :func:`tune` that are checked without a retriever or data."""
+
+    k: int = 10
+    metric: str | None = None
+    folds: int = FOLDS
+    repeats: int = REPEATS
+    seed: int = SEED
+    sample: int | None = None
+    margin: float = MARGIN
+
+    def chosen_metric(self) -> Metric:
+        """Raises:
+        ConfigError: unknown, deeper than k, or with a mean of its own kind.
+        """
+        if self.metric is None:
+            return default_metrics(max(self.k, 1))[0]  # a k below 1 is told by itself
+        metric = parse_metric(self.metric)
+        if metric.cut is not None and metric.cut > self.k >= 1:
+            raise ConfigError(
+                f"metric {metric} with k = {self.k}",
+                where="--metric",
+                accepted=f"cut-offs up to k = {self.k}",
+                fix=f"raise --k to {metric.cut}, or lower the cut-off",
+            )
+        if metric.geometric:
+            raise ConfigError(
+                f"metric {metric}",
+                where="--metric",
+                accepted="a metric whose mean over queries is the arithmetic one",
+                fix="tune on AP",
+            )
+        return metric
+
+    def check(self) -> None:
+        """Raises:
+        ConfigError: everything that is wrong with the numbers.
+        """
+        problems = Problems()
+        for name, value, least in (("folds", self.folds, 2), ("repeats", self.repeats, 1)):
+            if value < least:
+                problems.add(
+                    ConfigError(f"--{name} {value}", accepted=f"a whole number from {least}")
+                )
+        if self.seed < 0:
+            problems.add(ConfigError(f"--seed {self.seed}", accepted="a whole number from 0"))
+        try:
+            check_margin(self.margin)
+        except ConfigError as problem:
+            problems.add(problem)
+        problems.raise_if_any()
+
+
+def tuned(
+    retriever: str | Path | Mapping[str, Any],
+    dataset: str | Path | Dataset,
+    asked: Asked,
+    *,
+    split: str,
+    dev: str | Dataset | None,
+    grid: GridGiven,
+    overrides: Sequence[str],
+    out: Path | None,
+    reporter: Reporter | None,
+) -> Tuning:
+    """:func:`tune` without writing ``out``, which is only checked."""
+    prepare_environment(Protocol().threads)
+    problems = Problems()
+    with problems.kept():
+        asked.check()
+    metric: Metric | None = None
+    with problems.kept():
+        require_k(asked.k)
+    with problems.kept():
+        metric = asked.chosen_metric()
+    queries: _Queries | None = None
+    with problems.kept():
+        queries = _Queries.of(dataset, split, dev, asked.folds)
+    tunable: Tunable | None = None
+    with problems.kept():
+        config = _config(retriever, overrides)
+        tunable = Tunable(config)
+        check_out(out, config)
+    made: Grid | None = None
+    if isinstance(grid, Mapping):
+        given = checked_grid(grid, problems)
+    else:
+        given = parse_grid(grid, problems)
+    with problems.kept():
+        if tunable is not None and (given or not grid):
+            made = _grid(tunable, given, asked, problems)
+    try:
+        problems.raise_if_any()
+        if tunable is None or made is None or queries is None or metric is None:
+            raise AssertionError("what could not be made is a problem that was raised")
+        queries.check_corpus(tunable)
+        told = reporter or Silent()
+        return _found(tunable, made, queries, asked, metric=metric, reporter=told)
+    finally:
+        if tunable is not None:
+            tunable.close()
+
+
+def _config(retriever: str | Path | Mapping[str, Any], overrides: Sequence[str]) -> RetrieverConfig:
+    if isinstance(retriever, str | Path):
+        return load_retriever_config(str(retriever), overrides)
+    if isinstance(retriever, Mapping):
+        return inline_config(retriever, overrides)
+    raise ConfigError(
+        f"a {type(retriever).__name__} to tune",
+        accepted="a name, a YAML file, module:Class, or an inline {target, params}",
+        fix="name its class, so that it can be built with other parameters",
+    )
+
+
+def _grid(
+    tunable: Tunable, given: Mapping[str, tuple[Any, ...]], asked: Asked, problems: Problems
+) -> Grid:
+    parameters = dict(given) or checked_grid(tunable.base.search_space(), problems)
+    if not parameters:
+        raise ConfigError(
+            f"{tunable.config.name!r} does not say what is worth tuning",
+            where="no --grid",
+            accepted="parameters with the values to try",
+            fix="give --grid key=[value, value]; an adapter can name its own in search_space()",
+        )
+    current = {}
+    for path in parameters:
+        try:
+            current[path] = tunable.current(path)
+        except KeyError:
+            continue  # neither config nor retriever tells it
+    made = make_grid(parameters, current, sample=asked.sample, seed=asked.seed)
+    tunable.remember_legs(parameters)
+    tunable.check(made, asked.k)
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class _Queries:
+    """What settings are chosen and tried on."""
+
+    data: Dataset
+    held_out: tuple[Query, ...]
+    dev: Dataset | None
+    tuning: tuple[Query, ...]
+    warnings: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls, dataset: str | Path | Dataset, split: str, dev: str | Dataset | None, folds: int
+    ) -> _Queries:
+        """Raises:
+        HarnessError: no such data, too few queries, or other documents.
+        """
+        data = dataset if isinstance(dataset, Dataset) else load_dataset(dataset, split)
+        held_out = _by_id(data.evaluated)
+        if held_out and len(data.without_relevant) == len(held_out):
+            raise DataError(
+                f"nothing can be compared in split {data.split!r}: no evaluated query has a "
+                "relevant document",
+                accepted="judgements of which some are 1 or more",
+                fix="choose another --split, or judge some documents as relevant",
+            )
+        if dev is None:
+            n = len({_group(query) for query in held_out})
+            if n < folds:
+                raise DataError(
+                    f"{counted(n, 'different query')} with judgements in split {data.split!r}",
+                    accepted=f"at least one for each of {folds} folds",
+                    fix="choose another --split, or fewer --folds",
+                )
+            return cls(data, held_out, None, held_out, tuple(data.warnings))
+        other = dev if isinstance(dev, Dataset) else _dev_data(dataset, dev)
+        if other.n_documents != data.n_documents:
+            raise DataError(
+                f"{other.n_documents:,} documents with split {other.split!r}, "
+                f"{data.n_documents:,} with {data.split!r}",
+                accepted="two splits of queries over the same documents",
+                fix="give a dev split of the same dataset",
+            )
+        reported = {query.id for query in held_out} | {_group(query) for query in held_out}
+        own = [q for q in _by_id(other.evaluated) if q.id not in reported]
+        tuning = tuple(q for q in own if _group(q) not in reported)
+        if not tuning or not held_out:
+            raise DataError(
+                f"{counted(len(tuning), 'query')} to choose on in split {other.split!r}, "
+                f"{len(held_out):,} to report on in {data.split!r}",
+                accepted="two splits with judged queries, no query in both",
+                fix="choose other splits, or leave --dev-split out for cross-validation",
+            )
+        left_out = len(other.evaluated) - len(tuning)
+        warnings = list(dict.fromkeys([*data.warnings, *other.warnings]))
+        if left_out:
+            warnings.append(
+                f"{counted(left_out, 'query')} of split {other.split!r} left out: the same id or "
+                f"text is in {data.split!r}"
+            )
+        return cls(data, held_out, other, tuning, tuple(warnings))
+
+    def check_corpus(self, tunable: Tunable) -> None:
+        """Raises:
+        DataError: the retriever needs documents and there are none.
+        """
+        if self.data.documents is None and not tunable.base.capabilities.external:
+            raise DataError(
+                f"dataset {self.data.name!r} has no corpus, and {tunable.config.name} needs one "
+                "to index",
+                accepted="an external retriever (`external: true`), or a dataset with documents",
+                fix="add the documents to the dataset folder, or declare the retriever external",
+            )
+
+
+def _dev_data(dataset: str | Path | Dataset, dev: str) -> Dataset:
+    if isinstance(dataset, Dataset):
+        raise ConfigError(
+            f"dev split {dev!r} of a dataset that is given as an object",
+            accepted="a dev Dataset, or the dataset by name or folder",
+            fix="load both splits, and give the other one as dev",
+        )
+    return load_dataset(dataset, dev)
+
+
+def _by_id(queries: Sequence[Query]) -> tuple[Query, ...]:
+    """The order in which queries were given changes no choice and no interval."""
+    return tuple(sorted(queries, key=lambda query: query.id))
+
+
+def _group(query: Query) -> Hashable:
+    """Queries with the same text are one question: knowing one is knowing the other."""
+    return (" ".join(query.text.casefold().split()), tuple(map(str, query.messages)))
+
+
+def _found(
+    tunable: Tunable,
+    grid: Grid,
+    queries: _Queries,
+    asked: Asked,
+    *,
+    metric: Metric,
+    reporter: Reporter,
+) -> Tuning:
+    data, dev = queries.data, queries.dev
+    together = queries.held_out if dev is None else (*queries.tuning, *queries.held_out)
+    kept = {query.id for query in queries.tuning}
+    qrels = {
+        **{q: row for q, row in (dev.qrels if dev else {}).items() if q in kept},
+        **{query.id: data.qrels[query.id] for query in queries.held_out},
+    }
+    values = values_of(
+        tunable, grid, data, together, qrels, k=asked.k, metric=metric, reporter=reporter
+    )
+    if dev is None:
+        tuning = values
+        selection = cross_validated(
+            values,
+            [_group(query) for query in queries.held_out],
+            n_folds=asked.folds,
+            repeats=asked.repeats,
+            seed=asked.seed,
+        )
+    else:
+        tuning, held_out = np.split(values, [len(queries.tuning)], axis=1)
+        selection = chosen_on_dev(tuning, held_out)
+    plan = Plan(data.split, dev.split if dev else None, asked.folds, asked.repeats, asked.seed)
+    described = {
+        "name": data.name,
+        "fingerprint": data.fingerprint,
+        "split": data.split,
+        "dev_split": plan.dev_split,
+    }
+    return Tuning(
+        tunable.config,
+        described,
+        asked.k,
+        metric,
+        plan,
+        grid,
+        tuning,
+        tuple(query.id for query in queries.held_out),
+        selection,
+        judged(selection, metric, data.name, asked.margin),
+        tunable.config_of(grid.settings[selection.winner]),
+        tuple(tunable.base.named_legs()),
+        (*queries.warnings, *doubts(grid, tuning, selection)),
+    )

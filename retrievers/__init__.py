@@ -1,4 +1,0 @@
-"""Adapters: each module fulfils :class:`harness.retriever.Retriever` with one engine.
-
-They import :mod:`harness`, never the other way round, and import heavy libraries where needed.
-"""

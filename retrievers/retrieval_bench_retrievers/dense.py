@@ -1,0 +1,327 @@
+"""Dense retrieval: a sentence-transformers encoder and a FAISS index, exact unless HNSW is chosen.
+
+Equal texts are encoded once and share one row of the index, so their scores are equal to the last
+bit; ties come out by document id, and none is lost at the cut. The order of the corpus has no
+influence: documents are sorted by id, and texts are encoded in an order of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
+from time import perf_counter_ns
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench.core.errors import ConfigError, ContractError, near_names
+from retrieval_bench.core.retriever import Capabilities, Retriever, require_index, require_k
+from retrieval_bench.core.types import Document, Query, Ranking
+from retrieval_bench_retrievers import encoder_fit
+from retrieval_bench_retrievers.embedding_cache import (
+    FILE_SIZE,
+    EmbeddingCache,
+    default_root,
+    text_key,
+)
+from retrieval_bench_retrievers.encoder import Encoder, Vectors, readable
+from retrieval_bench_retrievers.faiss_index import Index, IndexSettings
+from retrieval_bench_retrievers.model_files import DEFAULT_MODEL, require_package
+
+_SIMILARITIES = ("cosine", "dot")
+_PAST_THE_CUT = 16
+
+_Fits = tuple[encoder_fit.TokenFit, encoder_fit.TokenFit]
+
+
+class Dense(Retriever):
+    """Documents by the similarity of their vector to the query's. A blank query finds nothing.
+
+    Args:
+        model: see :class:`retrieval_bench_retrievers.encoder.Encoder`.
+        index: ``flat``, ``hnsw``, or ``{type: hnsw, m, ef_construction, ef_search}``.
+        similarity: ``cosine``, or ``dot`` for models that were trained with the inner product.
+        prompts: ``{query: ..., document: ...}``, put before each text; the model's own by default.
+        device: ``auto``, or as torch names it (``cpu``, ``cuda:1``, ``mps``).
+        batch_size: documents in one pass through the model.
+        max_seq_length: tokens read of a text; the model's own by default.
+        cache: keep the vectors of documents on disk, for the next run.
+
+    Raises:
+        ConfigError, MissingDependencyError, ModelError: as :class:`.Encoder`.
+    """
+
+    progress: Callable[[int, int], None] | None = None
+    """Called while documents are encoded, with (distinct texts done, distinct texts in all)."""
+
+    def __init__(
+        self,
+        *,
+        model: str = DEFAULT_MODEL,
+        index: str | dict[str, Any] = "flat",
+        similarity: str = "cosine",
+        prompts: dict[str, str] | None = None,
+        device: str = "auto",
+        batch_size: int = 32,
+        max_seq_length: int | None = None,
+        cache: bool = True,
+    ) -> None:
+        self._settings = IndexSettings.parse(index)
+        if similarity not in _SIMILARITIES:
+            raise ConfigError(
+                f"similarity = {similarity!r}",
+                where="retriever dense",
+                accepted=near_names(str(similarity), _SIMILARITIES),
+            )
+        if not isinstance(cache, bool):
+            raise ConfigError(
+                f"cache = {cache!r}", where="retriever dense", accepted="true or false"
+            )
+        require_package("faiss-cpu")
+        self._similarity = similarity
+        self._use_cache = cache
+        self._encoder = Encoder(
+            model,
+            prompts=prompts,
+            device=device,
+            batch_size=batch_size,
+            max_seq_length=max_seq_length,
+        )
+        self._language: str | None = None
+        self._index: Index | None = None
+        self._ids: list[str] = []
+        self._groups: _Groups | None = None
+        self._sample: list[str] = []
+        self._fitted: tuple[tuple[Query, ...], _Fits] | None = None
+        self._cache: EmbeddingCache | None = None
+        self._cache_note = ""
+        self._facts: dict[str, Any] = {}
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Exact with a flat index. A vector depends a little on what it was encoded together with,
+        hence the tolerance."""
+        return Capabilities(exact=self._settings.kind == "flat", score_tolerance=1e-5)
+
+    def use_language(self, language: str | None) -> None:
+        """Remembered, to be compared with the languages that the model's card names."""
+        self._language = language
+
+    def prepare(self) -> None:
+        """Load the model.
+
+        Raises:
+            ModelError: it cannot be loaded.
+        """
+        self._encoder.load()
+
+    def index(self, documents: Iterable[Document]) -> None:
+        """Encode the documents, or take their vectors from the cache, and build the index.
+
+        What was encoded before an interruption is kept in the cache.
+
+        Raises:
+            ContractError: two documents of one id.
+            ModelError: the model cannot be loaded.
+        """
+        self._index = None
+        self._fitted = None
+        self._encoder.load()
+        pairs = sorted((document.id, readable(document.contents)) for document in documents)
+        self._ids = [doc_id for doc_id, _ in pairs]
+        _require_distinct(self._ids)
+        row_of: dict[str, int] = {}
+        rows = np.array([row_of.setdefault(text, len(row_of)) for _, text in pairs], dtype=np.intp)
+        texts = list(row_of)
+        self._groups = _Groups(rows) if len(texts) < len(pairs) else None
+        self._sample = encoder_fit.sample([text for _, text in pairs])
+        vectors = self._vectors(texts)
+        if self._similarity == "cosine":
+            _normalise(vectors)
+        self._facts["documents"] = len(pairs)
+        self._facts["distinct_texts"] = len(texts)
+        self._index = self._settings.build(vectors)
+
+    def search(self, query: Query, k: int) -> Ranking:
+        """The ``k`` documents nearest to ``query.text``; stages ``encode`` and ``dense``."""
+        require_k(k)
+        require_index(self._index is not None, self)
+        if not self._ids or not query.text.strip():
+            return Ranking([], [])
+        begin = perf_counter_ns()
+        vector = self._encoder.encode_query(query.text)
+        if self._similarity == "cosine":
+            _normalise(vector)
+        encoded = perf_counter_ns()
+        scores, rows = self._nearest(vector, k)
+        if self._groups is not None:
+            scores, rows = self._groups.spread(scores, rows)
+        order = np.lexsort((rows, -scores))[:k]
+        ids = [self._ids[position] for position in rows[order].tolist()]
+        ranked = scores[order].astype(np.float64)
+        stages = {"encode": encoded - begin, "dense": perf_counter_ns() - encoded}
+        return Ranking(ids, ranked, stages)
+
+    def describe(self) -> Mapping[str, Any]:
+        """Model, index, cache: how many vectors were encoded for this index and how many were on
+        disk (``encoded``, ``from_cache``)."""
+        return {
+            **self._encoder.describe(),
+            "similarity": self._similarity,
+            "index": self._settings.describe(self._facts.get("distinct_texts", 0)),
+            "cache": self._cache_note or ("on" if self._use_cache else "off"),
+            **self._facts,
+        }
+
+    def health_facts(self, queries: Sequence[Query]) -> Sequence[str]:
+        """What the encoder cuts off and does not know, of a sample of the texts, and whether the
+        time of indexing is that of reading a cache."""
+        fits = self._fits(queries)
+        if fits is None:
+            return ()
+        facts = [encoder_fit.facts(self._encoder.name, self._encoder.max_seq_length, *fits)]
+        cached, texts = self._facts["from_cache"], self._facts["distinct_texts"]
+        if cached:
+            facts.append(
+                f"{cached:,} of {texts:,} vectors came from the cache: index seconds are not those "
+                "of a first run"
+            )
+        return facts
+
+    def health(self, queries: Sequence[Query]) -> Sequence[str]:
+        """Warnings: an encoder that does not fit the language, trouble with the cache."""
+        if self._index is None:
+            return ()
+        trouble = list(self._cache.notes) if self._cache else []
+        if self._cache_note:
+            trouble.append(self._cache_note)
+        fits = self._fits(queries)
+        if fits is None:
+            return [f"encoder {self._encoder.name}: its tokenizer cannot be examined", *trouble]
+        return [
+            *encoder_fit.warnings(
+                self._encoder.name,
+                *fits,
+                languages=self._encoder.languages(),
+                language=self._language,
+            ),
+            *trouble,
+        ]
+
+    def _fits(self, queries: Sequence[Query]) -> _Fits | None:
+        """What the tokenizer makes of documents and of queries; None when there is no index, or no
+        tokenizer that can be examined. Counted once for facts and warnings."""
+        if self._fitted is not None and self._fitted[0] == tuple(queries):
+            return self._fitted[1]
+        tools = self._encoder.tokenizer() if self._index is not None else None
+        if tools is None:
+            return None
+        limit, prompts = self._encoder.max_seq_length, self._encoder.prompts
+        asked = encoder_fit.sample([readable(query.text) for query in queries])
+        documents, questions = (
+            encoder_fit.measure(*tools, [prompts[role] + text for text in texts], limit)
+            for role, texts in (("document", self._sample), ("query", asked))
+        )
+        self._fitted = (tuple(queries), (documents, questions))
+        return documents, questions
+
+    def disk_bytes(self) -> int | None:
+        """Bytes of the cache files that hold this index's vectors; None without a cache."""
+        return self._cache.bytes_used if self._cache else None
+
+    def close(self) -> None:
+        """Let go of the model and the vectors."""
+        self._index = None
+        self._fitted = None
+        self._encoder.close()
+
+    def _vectors(self, texts: Sequence[str]) -> Vectors:
+        """One row for each of ``texts``, from the cache as far as it has them."""
+        self._cache = self._open_cache()
+        vectors = np.empty((len(texts), self._encoder.dimension), dtype=np.float32)
+        keys = [text_key(text) for text in texts] if self._cache else []
+        missing = self._cache.fill(keys, vectors) if self._cache else list(range(len(texts)))
+        self._facts = {"encoded": len(missing), "from_cache": len(texts) - len(missing)}
+        done = len(texts) - len(missing)
+        fresh: list[int] = []
+        try:
+            for chosen, batch in self._encoder.document_batches([texts[i] for i in missing]):
+                rows = [missing[i] for i in chosen]
+                vectors[rows] = batch
+                fresh += rows
+                if len(fresh) >= FILE_SIZE:
+                    self._keep(keys, vectors, fresh)
+                done += len(rows)
+                if self.progress is not None:
+                    self.progress(done, len(texts))
+        finally:
+            self._keep(keys, vectors, fresh)
+        return vectors
+
+    def _keep(self, keys: Sequence[bytes], vectors: Vectors, fresh: list[int]) -> None:
+        """Write the rows in ``fresh`` to the cache, if there is one, and empty the list."""
+        if self._cache is not None:
+            self._cache.store([keys[row] for row in fresh], vectors[fresh])
+        fresh.clear()
+
+    def _open_cache(self) -> EmbeddingCache | None:
+        self._cache_note = ""
+        if not self._use_cache:
+            return None
+        identity, root = self._encoder.identity(), default_root()
+        if identity is None or root is None:
+            what = "the model's files were not found" if root else "no home folder is known"
+            self._cache_note = f"no embedding cache: {what}, so every run encodes again"
+            return None
+        return EmbeddingCache(root, identity, self._encoder.dimension)
+
+    def _nearest(self, vector: Vectors, k: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """At least the ``k`` best rows with all that tie with the last of them, best first."""
+        n = len(self._groups) if self._groups is not None else len(self._ids)
+        want = min(k + _PAST_THE_CUT, n)
+        while True:
+            scores, rows = self._index.nearest(vector, want)  # type: ignore[union-attr]
+            if want == n or len(rows) < want or scores[-1] < scores[k - 1]:
+                return scores, rows
+            want = min(2 * want, n)
+
+
+class _Groups:
+    """Which documents share a row of the index, because their texts are equal.
+
+    Args:
+        rows: the row of each document, documents in the order of their ids.
+    """
+
+    def __init__(self, rows: NDArray[np.intp]) -> None:
+        self._members = np.argsort(rows, kind="stable")
+        self._starts = np.concatenate(([0], np.cumsum(np.bincount(rows))))
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    def spread(
+        self, scores: NDArray[np.float32], rows: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Scores and positions of the documents that the rows stand for."""
+        counts = self._starts[rows + 1] - self._starts[rows]
+        members = [self._members[self._starts[r] : self._starts[r + 1]] for r in rows.tolist()]
+        return np.repeat(scores, counts), np.concatenate(members)
+
+
+def _normalise(vectors: Vectors) -> None:
+    """Scale every row to length 1, in place; a row of zeros stays."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    lengths[lengths == 0] = 1
+    vectors /= lengths[:, np.newaxis]
+
+
+def _require_distinct(sorted_ids: Sequence[str]) -> None:
+    for one, other in pairwise(sorted_ids):
+        if one == other:
+            raise ContractError(
+                f"document id {one!r} given twice",
+                accepted="distinct ids",
+                fix="correct the corpus; chunks of one document need an id each",
+            )

@@ -1,0 +1,124 @@
+"""An inverted index of score contributions, searched with numpy alone.
+
+Every posting holds what its term adds to the score of its document, so that a search is additions
+and one selection. Positions are those of the documents in ascending order of their ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench.core.ranking import top_k
+
+# A term in a quarter of the documents is stored as a row with one weight for every document: adding
+# a row is several times faster than scattered additions, and takes at most twice the memory.
+_DENSE_FROM = 0.25
+# Sums of more terms are taken in double precision: single precision would lose 6e-8 a term.
+_MOST_SINGLE_TERMS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Postings:
+    """Weights by term.
+
+    Attributes:
+        n_documents: size of the corpus.
+        starts: shape (terms + 1,); postings of term t are those from starts[t] to starts[t + 1].
+        positions: shape (postings,), int32, ascending within a term and distinct.
+        weights: shape (postings,), what the term adds to the score of that document. Single
+            precision keeps scores within 1e-5 relative as long as no weight is negative.
+    """
+
+    n_documents: int
+    starts: NDArray[np.int64]
+    positions: NDArray[np.int32]
+    weights: NDArray[np.floating[Any]]
+
+
+class InvertedIndex:
+    """Sums the weights of query terms per document and selects the best."""
+
+    def __init__(self, postings: Postings) -> None:
+        self._n = postings.n_documents
+        self._dtype = postings.weights.dtype
+        dense = _dense_terms(postings)
+        self._row_of = {int(term): row for row, term in enumerate(dense)}
+        self._rows = np.zeros((len(dense), self._n), dtype=self._dtype)
+        in_rows = np.zeros(postings.positions.shape[0], dtype=bool)
+        for row, term in enumerate(dense):
+            part = slice(postings.starts[term], postings.starts[term + 1])
+            self._rows[row, postings.positions[part]] = postings.weights[part]
+            in_rows[part] = True
+        lengths = np.diff(postings.starts)
+        lengths[dense] = 0
+        self._starts = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+        self._positions = postings.positions[~in_rows]
+        self._weights = postings.weights[~in_rows]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        arrays = (self._rows, self._starts, self._positions, self._weights)
+        return sum(array.nbytes for array in arrays)
+
+    def search(
+        self, counts: Mapping[int, int], k: int
+    ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """Positions and scores of the best ``k`` documents that share a term with the query.
+
+        Args:
+            counts: how often each term occurs in the query; at least one term, all known.
+            k: at least 1.
+
+        Returns:
+            Score descending, ties by position; documents without any of the terms are never there,
+            those whose score is zero or negative are.
+        """
+        scores = self.scores(counts)
+        best = top_k(scores, k)
+        if not scores[best[-1]] > 0:
+            # Fewer than k positive scores: what is no candidate must not stand in for one.
+            candidates = np.flatnonzero(self._has_any(counts))
+            best = candidates[top_k(scores[candidates], k)]
+        return best, scores[best].astype(np.float64)
+
+    def scores(self, counts: Mapping[int, int]) -> NDArray[np.floating[Any]]:
+        """The score of every document, 0 where it has none of the terms."""
+        dtype = self._dtype if len(counts) <= _MOST_SINGLE_TERMS else np.dtype(np.float64)
+        total = np.zeros(self._n, dtype=dtype)
+        for term, count in counts.items():
+            row = self._row_of.get(term)
+            if row is not None:
+                total += self._rows[row] if count == 1 else self._rows[row] * dtype.type(count)
+                continue
+            part = slice(self._starts[term], self._starts[term + 1])
+            weights = self._weights[part].astype(dtype, copy=False)
+            np.add.at(
+                total, self._positions[part], weights if count == 1 else weights * dtype.type(count)
+            )
+        return total
+
+    def _has_any(self, counts: Mapping[int, int]) -> NDArray[np.bool_]:
+        found = np.zeros(self._n, dtype=np.bool_)
+        for term in counts:
+            row = self._row_of.get(term)
+            if row is None:
+                found[self._positions[self._starts[term] : self._starts[term + 1]]] = True
+            else:
+                found |= self._rows[row] > 0
+        return found
+
+
+def _dense_terms(postings: Postings) -> NDArray[np.intp]:
+    """Frequent terms whose weights are all positive, so that a row also says who has the term."""
+    frequent = np.flatnonzero(np.diff(postings.starts) >= _DENSE_FROM * postings.n_documents)
+    lowest = [
+        postings.weights[postings.starts[term] : postings.starts[term + 1]].min(initial=np.inf)
+        for term in frequent
+    ]
+    return frequent[np.asarray(lowest, dtype=np.float64) > 0]

@@ -1,0 +1,78 @@
+"""What every tokenizer is, and what several share: words that are remembered, stop words, marks."""
+
+from __future__ import annotations
+
+import importlib.util
+import runpy
+import threading
+import unicodedata
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from retrieval_bench.core.errors import MissingDependencyError
+
+EMOJI = "\u2600-\u27bf\U0001f000-\U0001faff"
+"""For a character class."""
+
+# Bounds of the memory of a tokenizer. When it is full nothing is replaced: frequent words come
+# early, and throwing out is slower than computing a rare word again.
+_REMEMBERED = 1 << 16
+_LONGEST_REMEMBERED = 20
+
+
+class Tokenizer(ABC):
+    """Cuts a text into terms; the same function serves documents and queries."""
+
+    @abstractmethod
+    def __call__(self, text: str) -> list[str]:
+        """Terms of ``text`` in reading order, repeated as often as they occur; never empty ones."""
+
+    @abstractmethod
+    def describe(self) -> dict[str, Any]:
+        """Name and everything that changes the terms, for the manifest."""
+
+
+class Terms(dict[str, tuple[str, ...]]):
+    """Word -> its terms, computed at the first look-up and remembered within bounds."""
+
+    def __init__(self, expand: Callable[[str], tuple[str, ...]]) -> None:
+        super().__init__()
+        self._expand = expand
+        self._lock = threading.Lock()  # a Snowball stemmer must not be entered twice at a time
+
+    def __missing__(self, word: str) -> tuple[str, ...]:
+        with self._lock:
+            terms = self._expand(word)
+            if len(word) <= _LONGEST_REMEMBERED and len(self) < _REMEMBERED:
+                self[word] = terms
+        return terms
+
+
+@cache
+def stop_words(stemmer: str) -> frozenset[str]:
+    """Stop words for the language of a Snowball stemmer, from the lists that bm25s ships.
+
+    Empty where it ships none. The English list is the short one of Lucene (33 words).
+    """
+    package = importlib.util.find_spec("bm25s")
+    if package is None or package.origin is None:
+        raise MissingDependencyError("the package bm25s is not installed", fix="pip install bm25s")
+    # Run by path: importing the package would pull in numba and scipy for a list of words.
+    lists = runpy.run_path(str(Path(package.origin).with_name("stopwords.py")))
+    suffix = "EN" if stemmer == "english" else stemmer.upper()
+    return frozenset(word.casefold() for word in lists.get(f"STOPWORDS_{suffix}", ()))
+
+
+def combining_marks() -> str:
+    """The combining marks of the basic plane but variation selectors, for a character class.
+
+    Marks of the planes above (historic scripts) would make every match several times slower.
+    """
+    blocks = (range(0x300, 0x3100), range(0xA660, 0xAC00), range(0xFB1E, 0xFB1F))
+    half_marks = range(0xFE20, 0xFE30)
+    marks = map(chr, chain(*blocks, half_marks))
+    return "".join(mark for mark in marks if unicodedata.category(mark).startswith("M"))

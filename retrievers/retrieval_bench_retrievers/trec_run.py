@@ -1,0 +1,76 @@
+"""A saved TREC run as a retriever: the rankings of any system, replayed by query id."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from retrieval_bench.core import plugins
+from retrieval_bench.core.ranking import order_hits
+from retrieval_bench.core.retriever import Capabilities, Retriever, require_k
+from retrieval_bench.core.types import Query, Ranking
+from retrieval_bench.data.formats.trec_runs import read_run
+
+
+class TrecRun(Retriever):
+    """Answers each query with its ranking in a run file; no hits for a query that is not in it.
+
+    The order is by score descending, as TREC tools read a run, whatever the rank column says; ties
+    follow the harness's rule (id ascending). Runs written by the harness have no ties.
+
+    Args:
+        path: a run file (``.gz`` too), or a run folder, whose ``run.trec`` is taken.
+
+    Raises:
+        DataError: the file cannot be read, or has faults; see :func:`.read_run`.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        given = plugins.beside_config(path)
+        self.path = given / "run.trec" if given.is_dir() else given
+        saved = read_run(self.path)
+        self._sha256 = hashlib.sha256(self.path.read_bytes()).hexdigest()
+        self._rankings: dict[str, Ranking] = {}
+        self._reordered: set[str] = set()
+        for query_id, hits in saved.items():
+            ordered = order_hits(hits)
+            ids = [hit.doc_id for hit in ordered]
+            self._rankings[query_id] = Ranking(ids, [hit.score for hit in ordered])
+            if any(after.score > before.score for before, after in pairwise(hits)):
+                self._reordered.add(query_id)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """External: the system that made the run held the corpus."""
+        return Capabilities(external=True, replays=True)
+
+    def search(self, query: Query, k: int) -> Ranking:
+        """The first ``k`` hits that the run has for ``query.id``; its text is not looked at."""
+        require_k(k)
+        saved = self._rankings.get(query.id)
+        if saved is None:
+            return Ranking([])
+        return Ranking(saved.doc_ids[:k], None if saved.scores is None else saved.scores[:k])
+
+    def describe(self) -> Mapping[str, Any]:
+        """Hash and size of the run."""
+        return {"sha256": self._sha256, "queries": len(self._rankings)}
+
+    def health(self, queries: Sequence[Query]) -> Sequence[str]:
+        """Queries that the run lacks, and those whose lines are not in the order of the scores."""
+        warnings = []
+        missing = sum(query.id not in self._rankings for query in queries)
+        if missing:
+            warnings.append(
+                f"{missing} of {len(queries)} queries are not in {self.path.name}: they got no hits"
+            )
+        reordered = sum(query.id in self._reordered for query in queries)
+        if reordered:
+            warnings.append(
+                f"for {reordered} of {len(queries)} queries the lines of {self.path.name} do not "
+                "follow the scores; the scores decide, as in trec_eval"
+            )
+        return warnings
