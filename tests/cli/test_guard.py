@@ -40,6 +40,20 @@ def act(how):
         os.fork()
     if how == "chdir":
         os.chdir("/")
+    if how == "bytes":
+        os.system(r"printf '\\000\\001'; printf '\\000\\001' >&2")
+        os._exit(9)
+    if how == "value":
+        raise ValueError("no answer")
+    if how == "long":
+        raise RuntimeError("x" * 1975 + secret + "y" * 100)
+    if how == "logged":
+        import concurrent.futures
+        def fail(_):
+            raise RuntimeError(f"token {secret}")
+        future = concurrent.futures.Future()
+        future.add_done_callback(fail)
+        future.set_result(1)
     if how == "wait":
         print("waiting", file=sys.stderr, flush=True)
         time.sleep(60)
@@ -77,6 +91,22 @@ class Bad(Retriever):
 
     def close(self):
         self.at("close")
+
+    def describe(self):
+        return 5 if self.how == "five" else {}
+
+
+def rule(turns):
+    os.chdir("/")
+    return turns[-1]["content"]
+
+
+def data(split):
+    from retrieval_bench import load_dataset
+
+    found = load_dataset("./data", split)
+    os.chdir("/")
+    return found
 """
 
 QUICK = ("--dataset", "data", "--profile", "smoke", "--warm-up", "0", "--timeout", "5",
@@ -213,7 +243,7 @@ def test_the_third_ctrl_c_kills_what_answers_none(bad: Path) -> None:
         time.sleep(0.3)
     _, err = process.communicate(timeout=NOT_SO_LONG)
     assert process.returncode == 130
-    assert "nothing was saved" in err
+    assert "interrupted" in err
 
 
 @pytest.mark.slow
@@ -226,6 +256,87 @@ def test_nothing_goes_on_when_the_command_is_ended(bad: Path, number: signal.Sig
     process.send_signal(number)
     process.communicate(timeout=NOT_SO_LONG)  # the child holds the pipes, too
     assert process.returncode == -number
+
+
+@pytest.mark.slow
+def test_closed_streams_are_nobodys_pipe(bad: Path) -> None:
+    words = ["--retriever", "bad.py:Bad", "--set", "how=bytes", *QUICK, "--out", "kept"]
+    line = " ".join(command("bench", *words)) + " >&- 2>&-"
+    assert subprocess.run(["bash", "-c", line], check=False, timeout=NOT_SO_LONG).returncode == 4
+    assert not (bad / "kept").exists()
+
+
+@pytest.mark.slow
+def test_a_measurement_in_launches_that_is_told_to_end_says_so(bad: Path) -> None:
+    words = (
+        "--retriever",
+        "bad.py:Bad",
+        "--set",
+        "how=wait",
+        "--dataset",
+        "data",
+        "--launches",
+        "1",
+    )
+    process = started("bench", *words, "--no-pictures")
+    assert process.stderr is not None
+    assert process.stderr.readline() == "waiting\n"
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=NOT_SO_LONG)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert err == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["long", "logged"])
+def test_no_part_of_a_secret_is_shown_or_kept(bad: Path, how: str) -> None:
+    secret = "s3cret-and-long-enough-to-be-cut"
+    done = bench(how, "search", "--out", "kept", MY_API_KEY=secret)
+    kept = (bad / "kept" / "summary.json").read_text(encoding="utf-8")
+    assert "s3cret" not in done.stdout + done.stderr + kept
+
+
+@pytest.mark.slow
+def test_the_loop_of_the_notebook_stops_at_a_failure_and_at_a_fork(bad: Path) -> None:
+    words = ("bench", "--retriever", "bad.py:Bad", "--dataset", "data", "--protocol", "tutorial")
+    done = ended(*words, "--set", "how=value")
+    assert done.returncode == 2
+    assert "a search failed with ValueError: no answer" in done.stderr
+    forked = ended(*words, "--set", "how=fork")
+    assert forked.returncode == 0
+    assert forked.stdout.count("timed as in a tutorial") == 1
+
+
+@pytest.mark.slow
+def test_a_description_that_is_none_costs_no_run(bad: Path) -> None:
+    done = bench("five", "nowhere", "--out", "kept")
+    assert done.returncode == 0, done.stderr
+    assert "describe() of Bad failed with TypeError" in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("bench", "--retriever", "bm25", "--dataset", "bad:data", "--out", "kept", *QUICK[2:]),
+        ("compare", "--retrievers", "bm25", "own.yaml", "--dataset", "bad:data", "science-ko-mini",
+         *QUICK[2:]),
+        ("submit", "--retriever", "bm25", "--messages", "bad.py:rule", "--dataset", "./data",
+         "--out", "kept"),
+        ("tune", "--retriever", "./bad.py:Bad", "--set", "how=chdir", "where=index", "--folds", "2",
+         "--grid", "where=[index,search]", "--dataset", "./data", "--out", "kept.yaml"),
+        ("bench", "--retriever", "bm25", "--dataset", "data", "--cold", "1", *QUICK[2:]),
+    ],
+    ids=lambda words: words[0],
+)  # fmt: skip
+def test_paths_are_those_of_the_folder_that_the_user_stands_in(
+    bad: Path, words: tuple[str, ...]
+) -> None:
+    done = ended(*words)
+    assert done.returncode == 0, done.stderr
+    for name in words:
+        if name.startswith("kept"):
+            assert (bad / name).exists()
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ import pytest
 from retrieval_bench.core.errors import ConfigError, ContractError
 from retrieval_bench.core.foreign import (
     WorkingFolder,
+    folder_kept,
     foreign_code,
     how_ended,
     innermost,
@@ -99,8 +100,10 @@ def test_each_side_stands_in_its_own_folder(
     assert Path.cwd() == tmp_path
     with folder.lent():
         assert Path.cwd() == tmp_path / "theirs"
-    with folder.lent(anew=True):
-        assert Path.cwd() == tmp_path
+    assert folder.place == tmp_path / "theirs"
+    with folder_kept():
+        os.chdir("theirs")
+    assert Path.cwd() == tmp_path
 
 
 def test_a_folder_that_is_gone_stops_nothing(

@@ -18,7 +18,8 @@ from retrieval_bench.core.config import config_hash
 from retrieval_bench.core.errors import ConfigError, DataError, RecordError
 from retrieval_bench.core.types import Dataset, Query, Verdict
 from retrieval_bench.duets.result import DuetResult
-from retrieval_bench.experiment.experiment import Candidate, Experiment
+from retrieval_bench.experiment.candidate import Candidate
+from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.measure.environment import git_revision
 from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
 from retrieval_bench.metrics import METRICS_VERSION, default_metrics, parse_metric

@@ -219,11 +219,19 @@ def test_failed_queries_hide_no_drop_of_the_others() -> None:
     assert (found.gates[0].verdict, found.unanswered) == (Verdict.WORSE, 3)
 
 
-def test_a_metric_on_which_nothing_can_differ_is_not_measured() -> None:
-    (metric,) = LIMIT
-    same = quality({"nDCG@10": [0.0] * 20})
-    found = judge_quality(same, same, LIMIT, {metric: "nothing could be compared"})
-    assert found.gates[0].verdict is Verdict.MISSING
+def test_failures_of_the_baseline_hide_no_drop() -> None:
+    rng = np.random.default_rng(5)
+    old = rng.uniform(0.3, 1.0, 1000)
+    failed = range(80)
+    then = [FAILED if i in failed else f"then {i}" for i in range(1000)]
+    counted = [0.0 if i in failed else value for i, value in enumerate(old.tolist())]
+    found = judge_quality(
+        quality({"nDCG@10": counted}, then),
+        quality({"nDCG@10": (old - 0.04).tolist()}, [f"now {i}" for i in range(1000)]),
+        dict.fromkeys(LIMIT, 0.03),
+    )
+    assert found.gates[0].verdict is Verdict.WORSE
+    assert "answered both times" in found.gates[0].reason
 
 
 def test_nothing_answered_is_nothing_measured() -> None:

@@ -59,6 +59,7 @@ def run(options: argparse.Namespace) -> int:
             # Ids and texts in any script must print, whatever the terminal's encoding is.
             stream.reconfigure(errors="backslashreplace")
     from retrieval_bench.core.errors import HarnessError
+    from retrieval_bench.core.foreign import TerminatedError
 
     try:
         code: int = options.run(options)
@@ -66,8 +67,10 @@ def run(options: argparse.Namespace) -> int:
         _tell(problem, "error", traceback=options.debug)
         return BAD_INPUT
     except KeyboardInterrupt:
-        say("retrieval-bench: interrupted; nothing was saved")
+        say("retrieval-bench: interrupted before it was done")
         return INTERRUPTED
+    except TerminatedError as ended:
+        return int(ended.code or 0)
     except Exception as problem:
         _tell(problem, "this is a bug of retrieval-bench, please report it", traceback=True)
         return BUG

@@ -29,8 +29,14 @@ _ECHO_S = 0.1
 """A Ctrl-C at the terminal reaches the child, too. One that it has not had after this long was sent
 to the parent alone, and is passed on."""
 
-_PATIENCE = 3
-"""This many Ctrl-C kill a child that answers none."""
+_PATIENCE, _RUSH_S = 3, 2.0
+"""This many Ctrl-C within so many seconds kill the child, which answered none of them."""
+
+_DONE = b"done:"
+"""What the child writes before its exit code."""
+
+_HIGH = 100
+"""From here on are the numbers of our pipes."""
 
 _PASSED_ON = tuple(
     number for name in ("SIGTERM", "SIGHUP") if (number := getattr(signal, name, None))
@@ -45,11 +51,13 @@ def guarded(run: Callable[[], int]) -> int:
         if stream is not None:
             with suppress(OSError):
                 stream.flush()
-    done, heard = os.pipe(), os.pipe()
-    child = os.fork()
+    _open_standard_streams()
+    done, heard = _pipe(), _pipe()
+    parent, child = os.getpid(), os.fork()
     if child == 0:
         os.close(done[0])
         os.close(heard[0])
+        _end_with(parent)
         return _work(run, done[1], heard[1])
     os.close(done[1])
     os.close(heard[1])
@@ -61,7 +69,6 @@ def _work(run: Callable[[], int], done: int, heard: int) -> int:
     from retrieval_bench.core.secrets import redact_tracebacks
 
     own = os.getpid()
-    _end_with_parent()
     redact_tracebacks()
     os.set_blocking(heard, False)
     signal.set_wakeup_fd(heard, warn_on_full_buffer=False)
@@ -69,19 +76,48 @@ def _work(run: Callable[[], int], done: int, heard: int) -> int:
     if os.getpid() != own:  # forked by a retriever, and no part of this command
         os._exit(NOT_MEASURED)
     with suppress(OSError):  # closed by a retriever: then nobody can know that it is done
-        os.write(done, bytes([code]))
+        os.write(done, _DONE + bytes([code]))
     return code
 
 
-def _end_with_parent() -> None:
+def _open_standard_streams() -> None:
+    """Give what the caller closed a number of its own, so that nothing else of ours gets it."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+
+
+def _pipe() -> tuple[int, int]:
+    """Both ends of a pipe, out of the way of whoever closes or writes to low numbers."""
+    from fcntl import F_DUPFD_CLOEXEC, fcntl
+
+    ends = []
+    for end in os.pipe():
+        try:
+            ends.append(fcntl(end, F_DUPFD_CLOEXEC, _HIGH))
+        except OSError:  # fewer are allowed
+            ends.append(end)
+        else:
+            os.close(end)
+    return ends[0], ends[1]
+
+
+def _end_with(parent: int) -> None:
     """Have this process killed when its parent is; only Linux can."""
     if sys.platform != "linux":
         return
-    import ctypes
-
     parent_death_signal = 1  # PR_SET_PDEATHSIG
-    with suppress(OSError, AttributeError):
+    with suppress(ImportError, OSError, AttributeError):
+        import ctypes
+
         ctypes.CDLL(None).prctl(parent_death_signal, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(NOT_MEASURED)
 
 
 class _Watch:
@@ -98,7 +134,8 @@ class _Watch:
         self.code: int | None = None
         self.status: int | None = None
         self.ended_by: int | None = None
-        self.interrupts = 0
+        self.interrupts: list[float] = []
+        self.written = b""
         self.last_echo = -_ECHO_S
         self.unheard_since: float | None = None
         self.kill_at: float | None = None
@@ -126,7 +163,7 @@ class _Watch:
                 self._act()
                 self._look()
             with suppress(BlockingIOError):
-                self._on_done(os.read(self.done, 1))
+                self._on_done(os.read(self.done, 1 << 12))
         return self._verdict(self.status)
 
     def _listen(self, stack: ExitStack) -> int:
@@ -139,14 +176,17 @@ class _Watch:
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             wanted.append(signal.SIGINT)
         for number in wanted:
-            stack.callback(signal.signal, number, signal.signal(number, _nothing))
-        before = signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
-        stack.callback(signal.set_wakeup_fd, before)
+            before = signal.signal(number, _nothing)
+            if before is not None:  # set by Python, which can set it back
+                stack.callback(signal.signal, number, before)
+        old = signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
+        stack.callback(signal.set_wakeup_fd, old)
         return told
 
     def _on_done(self, content: bytes) -> None:
-        if content:
-            self.code = content[0]
+        self.written += content
+        if self.code is None and self.written.startswith(_DONE) and len(self.written) > len(_DONE):
+            self.code = self.written[len(_DONE)]
             self.kill_at = time.monotonic() + EXIT_S
 
     def _on_heard(self, content: bytes) -> None:
@@ -161,10 +201,10 @@ class _Watch:
                 self.ended_by = number
                 self._send(number)
             elif number == signal.SIGINT:
-                self.interrupts += 1
+                self.interrupts.append(now)
                 if now - self.last_echo > _ECHO_S:
                     self.unheard_since = now
-        if self.interrupts >= _PATIENCE:
+        if len(self.interrupts) >= _PATIENCE and now - self.interrupts[-_PATIENCE] <= _RUSH_S:
             self.kill_at = now
 
     def _next_deadline(self) -> float | None:
@@ -203,7 +243,7 @@ class _Watch:
             signal.signal(self.ended_by, signal.SIG_DFL)
             os.kill(os.getpid(), self.ended_by)
         if self.interrupts:
-            say("retrieval-bench: interrupted; nothing was saved")
+            say("retrieval-bench: interrupted before it was done")
             return INTERRUPTED
         say(
             "retrieval-bench: error: the process of this command ended before its work was done: "

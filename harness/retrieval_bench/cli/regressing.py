@@ -252,7 +252,7 @@ def _kept(run: Run) -> str | None:
 
 def _stored(today: Today, run: Run, options: argparse.Namespace, *, force: bool) -> int:
     """Write the baseline and show what it changes."""
-    from retrieval_bench.comparison.comparability import nothing_can_differ
+    from retrieval_bench.comparison.comparability import nothing_is_relevant
     from retrieval_bench.regression.baseline import latency_of, quality_of
     from retrieval_bench.regression.quality import why_failing
     from retrieval_bench.regression.storing import store
@@ -261,8 +261,8 @@ def _stored(today: Today, run: Run, options: argparse.Namespace, *, force: bool)
     if run.summary["status"] == "partial":
         return _interrupted()
     quality, latency = quality_of(run, today.given), latency_of(run, today.given)
-    fixed = [nothing_can_differ([run], metric) for metric in run.evaluation.metrics]
-    if why := why_failing(quality) or (fixed[0] if fixed and all(fixed) else ""):
+    irrelevant = "no judged query has a relevant document" if nothing_is_relevant(run) else ""
+    if why := why_failing(quality) or irrelevant:
         say(
             f"retrieval-bench: {why}: there is nothing to keep, since nothing could be judged by it"
         )

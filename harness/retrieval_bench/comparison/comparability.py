@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import distinct_names
 from retrieval_bench.metrics import Metric
@@ -85,25 +84,28 @@ def judged_gap(names: Sequence[str], runs: Sequence[Run]) -> tuple[str, ...]:
     return tuple(warnings)
 
 
-def nothing_can_differ(runs: Sequence[Run], metric: Metric) -> str:
-    """Why all rankings get the same value of ``metric``; empty where they can differ in it."""
-    for run in runs:
-        data = run.summary["dataset"]
-        counted = len(run.evaluation.query_ids)
-        if counted and data.get("n_without_relevant") == counted:
-            return "nothing could be compared: no evaluated query has a relevant document"
-        depth, documents = run.summary.get("k", 0), data.get("n_documents", 0)
-        if metric not in run.evaluation.metrics:
+def nothing_can_differ(a: Run, b: Run, metric: Metric) -> str:
+    """Why two runs have the same values of ``metric`` whatever they returned; empty where their
+    rankings could differ in it, and where their values do."""
+    if not np.array_equal(a.evaluation.values(metric), b.evaluation.values(metric)):
+        return ""
+    if nothing_is_relevant(a) and nothing_is_relevant(b):
+        return "nothing could be compared: no evaluated query has a relevant document"
+    for run in (a, b):
+        depth, documents = run.summary.get("k", 0), run.summary["dataset"].get("n_documents", 0)
+        if not 0 < documents <= min(depth, metric.cut or depth):
             return ""
-        whole = 0 < documents <= min(depth, metric.cut or depth)
-        if whole and metric.name in _BY_PRESENCE and np.ptp(_all_values(runs, metric)) == 0:
-            return f"nothing could be compared: {metric} looks at all {documents:,} documents"
-    return ""
+    values = a.evaluation.values(metric)
+    if metric.name not in _BY_PRESENCE or not values.size or np.ptp(values) > 0:
+        return ""
+    return f"nothing could be compared: {metric} looks at the whole corpus"
+
+
+def nothing_is_relevant(run: Run) -> bool:
+    """Whether no query that ``run`` was evaluated on has a relevant document."""
+    n = len(run.evaluation.query_ids)
+    return bool(n) and run.summary["dataset"].get("n_without_relevant") == n
 
 
 _BY_PRESENCE = ("R", "Success")
 """Metrics that do not ask at which rank a document stands."""
-
-
-def _all_values(runs: Sequence[Run], metric: Metric) -> NDArray[np.float64]:
-    return np.concatenate([run.evaluation.values(metric) for run in runs])

@@ -69,7 +69,7 @@ def with_rows(
             other = again[pair]
             p[row] = 1.0 if other is None else other.p[0]
             equivalence[row] = 1.0 if other is None else other.p_equivalence[0]
-    return replace(found, p=p, p_equivalence=equivalence, extra={})
+    return replace(found, p=p, p_equivalence=equivalence)
 
 
 def _corrected(

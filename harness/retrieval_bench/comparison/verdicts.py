@@ -8,7 +8,7 @@ pairs of one metric: those that one table shows.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -140,7 +140,7 @@ class PairJudge:
         values: of each system (queries, metrics) as the metrics give them; paired row by row.
         refusal: which pairs cannot be tested.
         answered: of each system (queries,), whether it answered; None = all of them did.
-        fixed: metrics on which nothing can differ -> why.
+        fixed: why a pair cannot differ in a metric, whatever was returned; "" where it can.
     """
 
     def __init__(
@@ -152,14 +152,14 @@ class PairJudge:
         refusal: Refusal | None = None,
         *,
         answered: Sequence[NDArray[np.bool_]] | None = None,
-        fixed: Mapping[Metric, str] | None = None,
+        fixed: Callable[[int, int, Metric], str] | None = None,
     ) -> None:
         self._dataset, self._names, self._metrics = dataset, names, metrics
         self._values = [_additive(one, metrics) for one in values]
         self._resampled: dict[int, dict[int, NDArray[np.float64]]] = {}
         self._refusal = refusal or (lambda i, j: (Verdict.UNDECIDED, ""))
         self._answered = answered or [np.ones(len(one), dtype=bool) for one in values]
-        self._fixed = fixed or {}
+        self._fixed = fixed or (lambda i, j, metric: "")
 
     @classmethod
     def of_runs(
@@ -187,7 +187,7 @@ class PairJudge:
             [_by_id(run, metrics) for run in runs],
             refusal,
             answered=[answered_queries(run) for run in runs],
-            fixed={m: why for m in metrics if (why := nothing_can_differ(runs, m))},
+            fixed=lambda i, j, metric: nothing_can_differ(runs[i], runs[j], metric),
         )
 
     def judged(self, pairs: Sequence[Pair], rules: Rules) -> list[Delta]:
@@ -195,70 +195,58 @@ class PairJudge:
         deltas = {pair: self._untested(*pair) for pair in pairs}
         blocks = self._blocks([pair for pair in pairs if not deltas[pair][0].reason])
         tested = [(block, self._statistics(block, rules)) for block in blocks]
-        corrected = Corrected.of([found for _, found in tested])
+        again = self._without_failures([pair for block in blocks for pair in block], rules)
+        first = Corrected.of([found for _, found in tested])
+        # Pairs with failures take part a second time, with the p of what both sides answered: by
+        # this correction all others are judged, for a p that rests on failures rejects nothing.
+        second = Corrected.of([with_rows(block, found, again) for block, found in tested])
         start = 0
         for block, found in tested:
-            part = corrected.rows(start, start + len(block))
+            part = second.rows(start, start + len(block))
             needed = stepped(
                 found.queries_needed(part.level, equivalence_alpha=part.equivalence_level), part
             )
+            whole = first.rows(start, start + len(block))
             for row, pair in enumerate(block):
-                deltas[pair] = [
-                    self._delta(
+                for at, metric in enumerate(self._metrics):
+                    delta = self._delta(
                         pair,
                         metric,
                         found=found,
-                        corrected=part,
+                        corrected=whole if pair in again else part,
                         needed=needed[row][at],
                         at=(row, at),
                     )
-                    for at, metric in enumerate(self._metrics)
-                ]
+                    if pair in again:
+                        delta = self._second_look(pair, delta, again[pair], part, (row, at))
+                    deltas[pair][at] = self._varying(pair, delta, metric)
             start += len(block)
-        self._look_again(deltas, blocks, tested, rules)
-        return [self._varying(delta) for pair in pairs for delta in deltas[pair]]
+        return [delta for pair in pairs for delta in deltas[pair]]
 
-    def _varying(self, delta: Delta) -> Delta:
+    def _varying(self, pair: Pair, delta: Delta, metric: Metric) -> Delta:
         """``delta``, without figures where nothing can differ."""
-        why = next((why for m, why in self._fixed.items() if str(m) == delta.metric), "")
-        if not why or delta.difference is None:
-            return delta
+        why = self._fixed(*pair, metric)
+        return self._missing(delta, why) if why else delta
+
+    def _missing(self, delta: Delta, why: str) -> Delta:
         return Delta(
             delta.metric, delta.a, delta.b, Verdict.MISSING, delta.dataset, n=delta.n, reason=why
         )
 
-    def _look_again(
-        self,
-        deltas: dict[Pair, list[Delta]],
-        blocks: Sequence[list[Pair]],
-        tested: Sequence[tuple[list[Pair], PairedTests]],
-        rules: Rules,
-    ) -> None:
-        """Hold each verdict against what the queries say that both answered."""
-        again: dict[Pair, PairedTests | None] = {
+    def _without_failures(
+        self, pairs: Sequence[Pair], rules: Rules
+    ) -> dict[Pair, PairedTests | None]:
+        """The tests of each pair with failures on the queries that both answered."""
+        return {
             (i, j): tests_on_answered(
                 [self._values[i], self._values[j]],
                 [self._answered[i], self._answered[j]],
                 margin=rules.margin,
                 resamples=rules.resamples,
             )
-            for block in blocks
-            for i, j in block
+            for i, j in pairs
             if not (self._answered[i].all() and self._answered[j].all())
         }
-        if not again:
-            return
-        # Holm looks at all pairs as before; those with failures bring their other p.
-        corrected = Corrected.of([with_rows(block, found, again) for block, found in tested])
-        row = 0
-        for block in blocks:
-            for pair in block:
-                if pair in again:
-                    deltas[pair] = [
-                        self._second_look(pair, delta, again[pair], corrected, (row, at))
-                        for at, delta in enumerate(deltas[pair])
-                    ]
-                row += 1
 
     def _second_look(
         self,
@@ -268,10 +256,12 @@ class PairJudge:
         corrected: Corrected,
         at: tuple[int, int],
     ) -> Delta:
+        """Hold a verdict against what the queries say that both answered."""
         failed_a, failed_b = (int(np.count_nonzero(~self._answered[side])) for side in pair)
         answered = Answered(0, failed_a, failed_b)
-        if found is not None:
-            answered = self._on_answered(pair, found, corrected, at, answered)
+        if found is None:
+            return self._missing(delta, answered.reason(delta.a, delta.b))
+        answered = self._on_answered(pair, found, corrected, at, answered)
         # More queries would show how often it fails.
         delta = replace(delta, answered=answered, queries_needed=None, needed_for="")
         if delta.verdict in (Verdict.UNDECIDED, answered.verdict):

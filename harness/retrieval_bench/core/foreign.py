@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from retrieval_bench.core import secrets
 from retrieval_bench.core.errors import HarnessError
 
 _LONGEST_MESSAGE = 2_000
@@ -22,11 +23,12 @@ FORKED = 70
 
 
 def message_of(problem: BaseException) -> str:
-    """The type and the message of ``problem``, shortened; never raises."""
+    """The type and the message of ``problem``, without secrets and shortened; never raises."""
     try:
         text = str(problem)
     except BaseException as unprintable:  # its own __str__ is foreign code, too
         text = f"(its message cannot be shown: {type(unprintable).__name__})"
+    text = secrets.redact(text)  # before a cut could leave the half of one
     if len(text) > _LONGEST_MESSAGE:
         text = f"{text[:_LONGEST_MESSAGE]}... ({len(text):,} characters)"
     return f"{type(problem).__name__}: {text}"
@@ -40,6 +42,10 @@ def innermost(problem: BaseException) -> str:
     return "" if trace is None else f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
 
 
+class TerminatedError(SystemExit):
+    """This process was told to end, by the signal whose number stands behind 128 in its code."""
+
+
 @contextmanager
 def foreign_code(translate: Callable[[BaseException], HarnessError]) -> Iterator[None]:
     """Run foreign code; raise what ``translate`` makes of anything that leaves it.
@@ -50,13 +56,20 @@ def foreign_code(translate: Callable[[BaseException], HarnessError]) -> Iterator
     process = os.getpid()
     try:
         yield
-    except (HarnessError, KeyboardInterrupt):
+    except (HarnessError, KeyboardInterrupt, TerminatedError):
         end_if_forked(process)
         raise
     except BaseException as problem:
         end_if_forked(process)
         raise translate(problem) from problem
     end_if_forked(process)
+
+
+@contextmanager
+def folder_kept() -> Iterator[None]:
+    """Stand in the same folder afterwards, wherever foreign code goes."""
+    with WorkingFolder().lent():
+        yield
 
 
 class WorkingFolder:
@@ -69,11 +82,16 @@ class WorkingFolder:
     def __init__(self) -> None:
         self._ours = self._theirs = Path.cwd()
 
+    @property
+    def place(self) -> Path:
+        """Where foreign code went."""
+        return self._theirs
+
     @contextmanager
-    def lent(self, *, anew: bool = False) -> Iterator[None]:
-        """Let foreign code run in its folder, with ``anew`` in ours; afterwards return to ours."""
+    def lent(self) -> Iterator[None]:
+        """Let foreign code run in its folder; afterwards return to ours."""
         with suppress(OSError):  # it may be gone
-            os.chdir(self._ours if anew else self._theirs)
+            os.chdir(self._theirs)
         try:
             yield
         finally:

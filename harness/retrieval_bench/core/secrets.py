@@ -8,6 +8,7 @@ they are secret (``..._KEY``, ``..._TOKEN``) count too, for a library reads them
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import sys
@@ -109,13 +110,22 @@ def redact_tracebacks() -> None:
         if problem is not None and sys.stderr is not None:
             sys.stderr.write(redact(heading + "".join(traceback.format_exception(problem))))
 
+    def in_thread(raised: Any) -> None:
+        if not isinstance(raised.exc_value, SystemExit):  # of which Python says nothing, either
+            show(raised.exc_value, f"in thread {raised.thread.name if raised.thread else '?'}: ")
+
     sys.excepthook = lambda _kind, problem, _trace: show(problem)
-    threading.excepthook = lambda raised: show(
-        raised.exc_value, f"in thread {raised.thread.name if raised.thread else '?'}: "
-    )
+    threading.excepthook = in_thread
     sys.unraisablehook = lambda raised: show(
-        raised.exc_value, f"{raised.err_msg or 'ignored'}: {raised.object!r}: "
+        raised.exc_value, f"{raised.err_msg or 'ignored'}, {type(raised.object).__name__}: "
     )
+    if logging.lastResort is not None:  # where a library logs and nobody said how
+        logging.lastResort.setFormatter(_RedactingFormatter())
+
+
+class _RedactingFormatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return str(redact(super().format(record)))
 
 
 def filled() -> list[str]:

@@ -9,7 +9,7 @@ from typing import Protocol
 from retrieval_bench.core import plugins
 from retrieval_bench.core.config import config_folders
 from retrieval_bench.core.errors import ConfigError, PluginError, near_names
-from retrieval_bench.core.foreign import foreign_code, message_of
+from retrieval_bench.core.foreign import folder_kept, foreign_code, message_of
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data.build import assemble, build_dataset
 from retrieval_bench.data.config import (
@@ -143,7 +143,8 @@ def _catalog_folders() -> dict[str, Path]:
 
 def _from_plugin(target: str, split: str) -> Dataset:
     """What the function of a plug-in gives, checked and with a fingerprint of our own."""
-    function = plugins.resolve("dataset", target)
+    with folder_kept():
+        function = plugins.resolve("dataset", target)
     if not callable(function):
         raise PluginError(f"dataset {target!r} is no function", accepted="a function of the split")
 
@@ -153,7 +154,7 @@ def _from_plugin(target: str, split: str) -> Dataset:
             accepted="a function called as function(split) that gives a Dataset",
         )
 
-    with foreign_code(failed):
+    with folder_kept(), foreign_code(failed):
         made = function(split)
     if not isinstance(made, Dataset):
         raise PluginError(

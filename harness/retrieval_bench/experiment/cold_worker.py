@@ -260,7 +260,9 @@ def _searches(
             start = clock()
             try:
                 search(queries[at], k)
-            except Exception:  # a measured run tells which and why
+            except KeyboardInterrupt:
+                raise
+            except BaseException:  # a measured run tells which and why
                 failed += 1
                 continue
             elapsed = clock() - start

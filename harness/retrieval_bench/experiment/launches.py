@@ -28,7 +28,7 @@ from typing import Any
 
 from retrieval_bench.core import secrets
 from retrieval_bench.core.errors import ConfigError, ContractError
-from retrieval_bench.core.foreign import how_ended
+from retrieval_bench.core.foreign import TerminatedError, how_ended
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step, Task
 from retrieval_bench.experiment.launch_merge import Launch, Resummarize, hash_seed, merge
 from retrieval_bench.experiment.launch_worker import BOARD, rebuilt
@@ -186,7 +186,7 @@ def _signals() -> Iterator[_Interrupts]:
 
 
 def _end(number: int, *_: Any) -> None:
-    raise SystemExit(128 + number)
+    raise TerminatedError(128 + number)
 
 
 class _Watch:
@@ -365,7 +365,7 @@ class _Watch:
         lines = [line.strip() for line in [*self.lines, self.unfinished_line] if line.strip()]
         fatal = [at for at, line in enumerate(lines) if line.startswith("Fatal Python error")]
         last = lines[fatal[-1] :][:_LAST_LINES] if fatal else lines[-_LAST_LINES:]
-        text = " / ".join(last)
+        text = secrets.redact(" / ".join(last))
         text = text if len(text) <= _LONGEST else f"... {text[-_LONGEST:]}"
         return f"; its last words: {text}" if text else ""
 

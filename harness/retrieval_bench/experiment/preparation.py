@@ -21,7 +21,8 @@ from retrieval_bench.core.retriever import Retriever, require_k
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.core.units import UnitRetriever
 from retrieval_bench.data import found_at, load_dataset
-from retrieval_bench.experiment.experiment import Candidate, Experiment, close_all
+from retrieval_bench.experiment.candidate import Candidate, close_all
+from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.measure.protocol import Protocol, plan
 from retrieval_bench.measure.threads import prepare_environment
 from retrieval_bench.metrics import Metric, default_metrics, parse_metrics
@@ -56,9 +57,9 @@ def prepare(
     problems = Problems()
     metrics = [metrics] if isinstance(metrics, str) else metrics
     candidates: list[Candidate] = []
-    folder, root = WorkingFolder(), DEFAULT_ROOT.absolute()
+    root, out = DEFAULT_ROOT.absolute(), None if out is None else out.absolute()
     for given in retrievers:
-        with problems.kept(), folder.lent(anew=True):
+        with problems.kept():
             candidates.append(_candidate(given, overrides))
     data: Dataset | None = None
     with problems.kept():
@@ -107,10 +108,9 @@ def prepare(
         k,
         chosen,
         protocol or Protocol(),
-        None if out is None else out.absolute(),
+        out,
         source,
-        root=root,
-        folder=folder,
+        root,
     )
 
 
@@ -149,7 +149,9 @@ def _candidate(given: Any, overrides: Sequence[str]) -> Candidate:
     elif isinstance(given, Mapping):
         given = inline_config(given, overrides)
     if isinstance(given, RetrieverConfig):
-        built = given.build()
+        folder = WorkingFolder()
+        with folder.lent():
+            built = given.build()
         config = {
             "target": given.target,
             "params": given.params,
@@ -157,7 +159,7 @@ def _candidate(given: Any, overrides: Sequence[str]) -> Candidate:
             **called,
             "hash": config_hash(given.target, given.params),
         }
-        return Candidate(given.name, built, config)
+        return Candidate(given.name, built, config, folder=folder)
     if overrides:
         raise ConfigError(
             f"overrides for a {type(given).__name__} object",
@@ -185,7 +187,7 @@ def _check_match(candidates: Sequence[Candidate], data: Dataset, queries: Sequen
             fix="; ".join(["choose another --split, or check the ids", *data.warnings]),
         )
     if data.documents is None:
-        needy = [c.name for c in candidates if not c.retriever.capabilities.external]
+        needy = [c.name for c in candidates if not c.capabilities.external]
         if needy:
             raise DataError(
                 f"dataset {data.name!r} has no corpus, and {', '.join(needy)} needs one to index",

@@ -50,7 +50,9 @@ def summarize(
             "n_documents": dataset.n_documents,
             "n_queries": len(dataset.evaluated),
             "n_unanswerable": len(dataset.unanswerable),
-            "n_without_relevant": len(dataset.without_relevant),
+            "n_without_relevant": len(
+                {query.id for query in dataset.without_relevant} & set(evaluation.query_ids)
+            ),
             "n_not_run": len(dataset.queries) - len(queries),
         },
         "k": k,

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core import plugins
 from retrieval_bench.core.errors import ConfigError, PluginError, near_names
+from retrieval_bench.core.foreign import folder_kept, foreign_code, innermost, message_of
 from retrieval_bench.metrics import ranking
 from retrieval_bench.metrics.judged import JudgedRun
 
@@ -131,9 +132,19 @@ class Metric:
     def compute(self, run: JudgedRun) -> NDArray[np.float64]:
         """The value of every query, float64 (queries,)."""
         definition = _definition(self.name)
-        if definition.cut == "refused":
-            return definition.compute(run, **dict(self.params))
-        return definition.compute(run, self.cut, **dict(self.params))
+        cut = () if definition.cut == "refused" else (self.cut,)
+        if self.name in DEFINITIONS:
+            return definition.compute(run, *cut, **dict(self.params))
+
+        def failed(problem: BaseException) -> ConfigError:
+            return ConfigError(
+                f"metric {self} failed with {message_of(problem)}",
+                where=innermost(problem),
+                fix="correct the function that the plug-in registers",
+            )
+
+        with folder_kept(), foreign_code(failed):
+            return definition.compute(run, *cut, **dict(self.params))
 
     @property
     def geometric(self) -> bool:
@@ -194,7 +205,8 @@ def _definition(name: str, given: str | None = None) -> Definition:
     if known is not None:
         return known
     try:
-        found: Any = plugins.resolve("metric", name)
+        with folder_kept():
+            found: Any = plugins.resolve("metric", name)
     except plugins.OldGroupError:
         raise
     except PluginError:

@@ -175,13 +175,8 @@ def judge_quality(
     before: QualityBaseline,
     now: QualityBaseline,
     limits: Mapping[Metric, float],
-    fixed: Mapping[Metric, str] | None = None,
 ) -> QualityResult:
-    """Every metric of ``limits`` on the queries of both, which :func:`incomparable` finds equal.
-
-    Args:
-        fixed: metrics on which no two rankings could differ -> why.
-    """
+    """Every metric of ``limits`` on the queries of both, which :func:`incomparable` finds equal."""
     if set(before.queries) != set(now.queries) or before.evaluated != now.evaluated:
         return not_measured(limits, "other queries were finished", Verdict.NOT_COMPARABLE)
     unanswered = sum(FAILED == now.ranking(q) != before.ranking(q) for q in now.queries)
@@ -192,8 +187,7 @@ def judge_quality(
     if not failing and (then := why_failing(before)):
         failing = f"in the baseline {then}"
     changed = _changed(before, now)
-    cannot = {m: _why_missing(str(m), before, now) or (fixed or {}).get(m, "") for m in limits}
-    missing = {metric: why for metric, why in cannot.items() if why}
+    missing = {m: why for m in limits if (why := _why_missing(str(m), before, now))}
     known = [m for m in limits if m not in missing]
     tested = _tested(before, now, {m: limits[m] for m in known}) if changed else {}
     gates = []
@@ -212,15 +206,9 @@ def judge_quality(
     if unanswered:
         # Whether its values would have fallen is not known, also where they were 0 before.
         why = f"{counted(unanswered, 'query')} that had an answer failed"
-    if why:
-        worse = _worse_where_answered(before, now, {m: limits[m] for m in known})
-        gates = [
-            gate
-            if gate.verdict is Verdict.MISSING
-            or (gate.verdict is Verdict.WORSE and gate.metric in worse)
-            else replace(gate, verdict=Verdict.MISSING, queries_needed=None, reason=why)
-            for gate in gates
-        ]
+    if why or _failed(before):
+        there = _where_answered(before, now, {m: limits[m] for m in known})
+        gates = [_second_look(gate, there.get(gate.metric), why) for gate in gates]
     return QualityResult(
         tuple(gates), len(now.evaluated), tuple(changed), "", unanswered, failed, failing
     )
@@ -263,14 +251,37 @@ def _changed(before: QualityBaseline, now: QualityBaseline) -> list[ChangedQuery
     return sorted(found, key=lambda one: (-one.largest_drop, one.query_id))
 
 
-def _worse_where_answered(
+def _where_answered(
     before: QualityBaseline, now: QualityBaseline, limits: Mapping[Metric, float]
-) -> set[str]:
-    """Metrics that are worse also without the queries that failed: a drop that only these make says
-    nothing of the rankings."""
+) -> dict[str, QualityGate]:
+    """The gates on the queries that were answered both times."""
     answered = [q for q in now.evaluated if FAILED not in (before.ranking(q), now.ranking(q))]
-    found = _tested(before, now, limits, answered) if answered else {}
-    return {name for name, gate in found.items() if gate.verdict is Verdict.WORSE}
+    return _tested(before, now, limits, answered) if answered else {}
+
+
+def _second_look(gate: QualityGate, there: QualityGate | None, why: str) -> QualityGate:
+    """Hold a gate against what it is without the queries that failed then or now.
+
+    A failed query counts 0: it makes a drop that says nothing of the rankings, and where it failed
+    in the baseline a rise that hides one.
+
+    Args:
+        there: the gate on the queries that were answered both times; None where there are none.
+        why: why nothing but a drop can be judged in any case; empty where it can.
+    """
+    if gate.verdict is Verdict.MISSING:
+        return gate
+    if there is not None and there.verdict is Verdict.WORSE:
+        reason = "worse on the queries that were answered both times"
+        return replace(gate, verdict=Verdict.WORSE, queries_needed=None, reason=reason)
+    passes = (Verdict.BETTER, Verdict.EQUIVALENT)
+    same = there is not None and (
+        gate.verdict is there.verdict or (gate.verdict in passes and there.verdict in passes)
+    )
+    if not why and (same or gate.verdict is Verdict.UNDECIDED):
+        return gate
+    reason = why or "it rests on queries that failed in the baseline"
+    return replace(gate, verdict=Verdict.MISSING, queries_needed=None, reason=reason)
 
 
 def _tested(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from retrieval_bench.comparison.comparability import nothing_can_differ
+from retrieval_bench.comparison.comparability import nothing_is_relevant
 from retrieval_bench.core.errors import ConfigError, RecordError
 from retrieval_bench.core.git import why_no_commit
 from retrieval_bench.core.types import Verdict
@@ -183,8 +183,11 @@ class Today:
                 advice.append(of_quality.remedy)
             else:
                 now = quality_of(run, self.given)
-                fixed = {m: why for m in policy.quality if (why := nothing_can_differ([run], m))}
-                quality_result = quality.judge_quality(before, now, policy.quality, fixed)
+                if nothing_is_relevant(run):
+                    why = "no judged query has a relevant document"
+                    quality_result = quality.not_measured(policy.quality, why)
+                else:
+                    quality_result = quality.judge_quality(before, now, policy.quality)
                 advice += self._about_quality(quality_result)
         if policy.latency:
             source = _source(of_quality, of_latency, when)

@@ -251,7 +251,7 @@ def probe(folder: Path) -> None:
     """Try to write into ``folder``, or to make it; nothing of that stays, and nothing is made that
     another process might be about to use."""
     folder = folder.absolute()
-    there = next(path for path in (folder, *folder.parents) if path.exists())
+    there = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
     trial = Path(tempfile.mkdtemp(prefix=".probe-", dir=there))
     try:
         (trial / folder.relative_to(there)).mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ and every setting combines what they answered, with the retriever's own code.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core.config import RetrieverConfig, inline_config
 from retrieval_bench.core.errors import ConfigError, ContractError, HarnessError, counted
-from retrieval_bench.core.foreign import foreign_code, innermost, message_of
+from retrieval_bench.core.foreign import folder_kept, foreign_code, innermost, message_of
 from retrieval_bench.core.progress import Phase, Reporter, Step
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.retriever import Capabilities, Retriever
@@ -104,7 +104,18 @@ class Tunable:
         """Let legs answer from memory, unless one of ``parameters`` is a leg's own."""
         own = any(path == "legs" or path.startswith("legs.") for path in parameters)
         if not own:
-            self._legs = [Remembered(*leg) for leg in self.base.named_legs().items()]
+            with _told(self.config.name):
+                self._legs = [Remembered(*leg) for leg in self.base.named_legs().items()]
+
+    def search_space(self) -> Mapping[str, Sequence[Any]]:
+        """What the retriever itself says is worth trying."""
+        with _told(self.config.name):
+            return dict(self.base.search_space())
+
+    def leg_names(self) -> tuple[str, ...]:
+        """Of a hybrid; empty for any other retriever."""
+        with _told(self.config.name):
+            return tuple(self.base.named_legs())
 
     def current(self, path: str) -> Any:
         """The value of a parameter as the config says it, or the retriever.
@@ -112,7 +123,7 @@ class Tunable:
         Raises:
             KeyError: neither does.
         """
-        space = self.base.search_space()
+        space = self.search_space()
         if path in space:
             return space[path][0]
         node: Any = self.config.params
@@ -144,7 +155,8 @@ class Tunable:
         config = self.config_of(setting)
         if self._legs:
             config = config.model_copy(update={"params": {**config.params, "legs": self._legs}})
-        return config.build()
+        with folder_kept():  # a path in it starts where the user stands, each time
+            return config.build()
 
     def check(self, grid: Grid, k: int) -> None:
         """Build every setting once; shared legs learn how deep they will be asked.
@@ -161,9 +173,10 @@ class Tunable:
                 found.setdefault(problem.given, []).append(setting)
                 first.setdefault(problem.given, problem)
                 continue
-            if self._legs:
-                retriever.use_k(k)
-            retriever.close()
+            with _told(f"{self.config.name} with {setting}"):
+                if self._legs:
+                    retriever.use_k(k)
+                retriever.close()
         if found:
             raise _cannot_be_built(found, first, len(grid.settings))
 
@@ -177,7 +190,8 @@ class Tunable:
 
     def close(self) -> None:
         """Close the retriever that was built from the config, legs included."""
-        self.base.close()
+        with _told(self.config.name):
+            self.base.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,8 +249,9 @@ def _rankings(
     retriever, name = tunable.build(setting), f"{tunable.config.name} with {setting}"
     if corpus.data.unit_of:
         retriever = UnitRetriever(retriever, corpus.data.unit_of)
-    with closing(retriever), ExitStack() as stack:
-        retriever.use_k(k)
+    with _closing(retriever, name), ExitStack() as stack:
+        with _told(name):
+            retriever.use_k(k)
         if not tunable.shares_legs:
             _index(retriever, corpus.data, name)
             stack.enter_context(search_threads(Protocol().threads))
@@ -275,6 +290,15 @@ def _corpus(retriever: Retriever, data: Dataset) -> _Corpus:
 
 
 @contextmanager
+def _closing(retriever: Retriever, name: str) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        with _told(name):
+            retriever.close()
+
+
+@contextmanager
 def _told(where: str) -> Iterator[None]:
     """What fails inside is told with its place; nothing that a retriever does ends the process."""
 
@@ -287,7 +311,7 @@ def _told(where: str) -> Iterator[None]:
         )
 
     try:
-        with foreign_code(unanswered):
+        with folder_kept(), foreign_code(unanswered):
             yield
     except HarnessError as problem:
         if where not in problem.where:

@@ -11,7 +11,7 @@ import numpy as np
 
 from retrieval_bench.core.config import RetrieverConfig, inline_config, load_retriever_config
 from retrieval_bench.core.errors import ConfigError, DataError, counted
-from retrieval_bench.core.foreign import WorkingFolder
+from retrieval_bench.core.foreign import folder_kept
 from retrieval_bench.core.progress import Reporter, Silent
 from retrieval_bench.core.retriever import require_k
 from retrieval_bench.core.types import Dataset, Query
@@ -74,7 +74,7 @@ def tune(
     """
     asked = Asked(k, metric, folds, repeats, seed, sample, margin)
     destination = None if out is None else Path(out)
-    with WorkingFolder().lent():
+    with folder_kept():
         found = tuned(
             retriever,
             dataset,
@@ -210,7 +210,7 @@ def _config(retriever: str | Path | Mapping[str, Any], overrides: Sequence[str])
 def _grid(
     tunable: Tunable, given: Mapping[str, tuple[Any, ...]], asked: Asked, problems: Problems
 ) -> Grid:
-    parameters = dict(given) or checked_grid(tunable.base.search_space(), problems)
+    parameters = dict(given) or checked_grid(tunable.search_space(), problems)
     if not parameters:
         raise ConfigError(
             f"{tunable.config.name!r} does not say what is worth tuning",
@@ -375,6 +375,6 @@ def _found(
         selection,
         judged(selection, metric, data.name, asked.margin),
         tunable.config_of(grid.settings[selection.winner]),
-        tuple(tunable.base.named_legs()),
+        tunable.leg_names(),
         (*queries.warnings, *doubts(grid, tuning, selection)),
     )

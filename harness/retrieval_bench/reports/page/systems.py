@@ -26,7 +26,11 @@ from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
 from retrieval_bench.metrics.conventions import CONVENTIONS
 from retrieval_bench.reports.render.table import Marked, NoteKind, Table, kind_of
-from retrieval_bench.reports.tables.difference_cells import DifferenceCells, most_telling
+from retrieval_bench.reports.tables.difference_cells import (
+    DifferenceCells,
+    answered_rows,
+    most_telling,
+)
 from retrieval_bench.reports.tables.latency import latency_tables, ratio_interval, ratio_text
 from retrieval_bench.reports.tables.letters import letter, marks
 from retrieval_bench.reports.tables.run_facts import latency_of, levels, relative_folder
@@ -166,6 +170,8 @@ def _difference_rows(delta: Delta, tests: Sequence[str]) -> list[list[str]]:
     remark = ""
     if delta.difference is None:
         remark = delta.reason
+    elif delta.rests_on_failures:
+        remark = "(rests on failures)"
     elif delta.queries_needed is not None:
         remark = f"({counted(delta.queries_needed, 'query')} more for {delta.needed_for})"
     elif delta.small:
@@ -186,6 +192,7 @@ def _difference_rows(delta: Delta, tests: Sequence[str]) -> list[list[str]]:
             *([""] * (5 + len(tests))),
             remark,
         ],
+        *(answered_rows(delta.answered, 5 + len(tests)) if delta.answered is not None else ()),
     ]
 
 

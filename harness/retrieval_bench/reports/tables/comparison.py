@@ -8,17 +8,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from retrieval_bench.comparison.answered import Answered
 from retrieval_bench.comparison.comparison import Comparison, DatasetComparison
 from retrieval_bench.comparison.recommendation import Recommendation, recommend
 from retrieval_bench.comparison.slices import Slicing
 from retrieval_bench.comparison.speed import timed_differently, timed_together
 from retrieval_bench.comparison.verdicts import Delta
-from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import (
     interval_of,
     ms_text,
-    p_text,
     quality_text,
     seconds_text,
     short_ms,
@@ -29,7 +26,11 @@ from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
 from retrieval_bench.reports.render.table import Marked, Note, NoteKind, Table, kind_of
 from retrieval_bench.reports.tables.board import board_tables
-from retrieval_bench.reports.tables.difference_cells import DifferenceCells, most_telling
+from retrieval_bench.reports.tables.difference_cells import (
+    DifferenceCells,
+    answered_rows,
+    most_telling,
+)
 from retrieval_bench.reports.tables.latency import latency_tables
 from retrieval_bench.reports.tables.letters import letter, marks, meaning
 from retrieval_bench.reports.tables.run_facts import (
@@ -362,20 +363,8 @@ def _difference_rows(delta: Delta, tests: Sequence[str], split: bool) -> list[li
         ],
     ]
     if delta.answered is not None:
-        rows += _answered_rows(delta.answered, len(more[0]))
+        rows += answered_rows(delta.answered, 2 + len(more[0]))
     return rows
-
-
-def _answered_rows(found: Answered, tests: int) -> list[list[str]]:
-    """The same difference on the queries that both answered."""
-    blank = [""] * tests
-    p = "-" if found.p_adjusted is None else p_text(found.p_adjusted)
-    difference = "-" if found.difference is None else signed(found.difference)
-    interval = interval_of(found.ci95, lambda value: f"{value:+.3f}")
-    return [
-        [" both answered", difference, "", p, *blank, found.verdict.value],
-        [f" {counted(found.n, 'query')}", interval, "", "", *blank, ""],
-    ]
 
 
 def answer_table(found: Recommendation) -> Table:

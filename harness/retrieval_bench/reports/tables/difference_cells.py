@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from retrieval_bench.comparison.answered import Answered
 from retrieval_bench.comparison.verdicts import Delta
-from retrieval_bench.core.figures import p_text, signed
+from retrieval_bench.core.errors import counted
+from retrieval_bench.core.figures import interval_of, p_text, signed
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +64,18 @@ def most_telling(
     place = {name: at for at, name in enumerate(best_first)}
     own = [delta for delta in deltas if one in (delta.a, delta.b)]
     return sorted(own, key=lambda delta: place[delta.a if delta.b == one else delta.b])
+
+
+def answered_rows(found: Answered, between: int) -> list[list[str]]:
+    """Two rows with the same difference on the queries that both answered, for below a pair.
+
+    Args:
+        between: columns between the difference and the verdict, which stay empty.
+    """
+    p = "-" if found.p_adjusted is None else p_text(found.p_adjusted)
+    difference = "-" if found.difference is None else signed(found.difference)
+    interval = interval_of(found.ci95, lambda value: f"{value:+.3f}")
+    return [
+        [" both answered", difference, *([""] * between), f"{found.verdict.value}, p {p}"],
+        [f" {counted(found.n, 'query')}", interval, *([""] * between), ""],
+    ]

@@ -28,7 +28,13 @@ from retrieval_bench.core.errors import (
     PluginError,
     near_names,
 )
-from retrieval_bench.core.foreign import end_if_forked, foreign_code, innermost, message_of
+from retrieval_bench.core.foreign import (
+    end_if_forked,
+    folder_kept,
+    foreign_code,
+    innermost,
+    message_of,
+)
 from retrieval_bench.core.types import EMPTY, Document, Query
 from retrieval_bench.data.faults import shown
 from retrieval_bench.scoring.answers.answers import Answer, Span
@@ -170,7 +176,8 @@ def reader_from(target: str, params: Mapping[str, Any] = EMPTY) -> Reader | Path
 
 
 def _made(target: str, params: Mapping[str, Any]) -> Reader:
-    named = plugins.resolve("reader", target)
+    with folder_kept():
+        named = plugins.resolve("reader", target)
     if isinstance(named, Reader):
         return named
     if not callable(named):
@@ -201,7 +208,7 @@ def _made(target: str, params: Mapping[str, Any]) -> Reader:
             fix="correct the reader or its parameters",
         )
 
-    with foreign_code(unbuildable):
+    with folder_kept(), foreign_code(unbuildable):
         made = named(**params)
     if not isinstance(made, Reader):
         raise PluginError(

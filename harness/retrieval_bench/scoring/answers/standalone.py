@@ -19,7 +19,7 @@ from retrieval_bench.core.errors import (
     counted,
     near_names,
 )
-from retrieval_bench.core.foreign import foreign_code, message_of
+from retrieval_bench.core.foreign import folder_kept, foreign_code, message_of
 from retrieval_bench.core.types import Query
 
 LAST = "last"
@@ -62,7 +62,8 @@ def load_rule(rule: str) -> str | Rewriter:
             accepted=f"{near_names(rule, (LAST, JOINED))}, or module:function",
             fix="correct the word",
         )
-    function = plugins.load(rule)
+    with folder_kept():
+        function = plugins.load(rule)
     if not callable(function) or inspect.iscoroutinefunction(function):
         what = "an async function" if callable(function) else type(function).__name__
         raise ConfigError(f"{rule} is {what}", where="--messages", accepted=_ACCEPTED)
@@ -107,7 +108,7 @@ def _rewritten(queries: Sequence[Query], function: Rewriter) -> Standalone:
     failed: dict[str, str] = {}
     for query in queries:
         try:
-            with foreign_code(lambda problem: ContractError(message_of(problem))):
+            with folder_kept(), foreign_code(lambda problem: ContractError(message_of(problem))):
                 text = function(_turns(query))
         except HarnessError as problem:
             failed[query.id] = problem.given

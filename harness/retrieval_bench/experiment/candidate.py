@@ -1,0 +1,86 @@
+"""One retriever of an experiment: what is called of it, and what becomes of its mistakes."""
+
+from __future__ import annotations
+
+import warnings as python_warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from retrieval_bench.core import secrets
+from retrieval_bench.core.errors import ContractError, HarnessError
+from retrieval_bench.core.figures import visible
+from retrieval_bench.core.foreign import WorkingFolder, foreign_code, innermost, message_of
+from retrieval_bench.core.retriever import Capabilities, Retriever
+
+
+@dataclass(slots=True)
+class Candidate:
+    """One retriever of an experiment, and what its manifest says of where it came from."""
+
+    name: str
+    retriever: Retriever
+    config: Mapping[str, Any]
+    index: dict[str, Any] = field(default_factory=dict)
+    folder: WorkingFolder = field(default_factory=WorkingFolder)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Those of the retriever.
+
+        Raises:
+            ContractError: it does not say.
+        """
+
+        def failed(problem: BaseException) -> ContractError:
+            return ContractError(
+                f"capabilities failed with {message_of(problem)}",
+                where=f"retriever {self.name!r}, {innermost(problem)}",
+                fix="correct the retriever",
+            )
+
+        with foreign_code(failed):
+            return self.retriever.capabilities
+
+
+def ask(
+    candidate: Candidate, question: str, told: list[str], otherwise: Any, *arguments: Any
+) -> Any:
+    """What the retriever says of itself. It is asked after the measurement, which a mistake in the
+    answer must not cost: that becomes a sentence in ``told``."""
+
+    def failed(problem: BaseException) -> ContractError:
+        return ContractError(f"{question}() of {candidate.name} failed with {message_of(problem)}")
+
+    try:
+        with candidate.folder.lent(), foreign_code(failed):
+            return _READ_AS.get(question, _unchanged)(
+                getattr(candidate.retriever, question)(*arguments)
+            )
+    except HarnessError as problem:
+        told.append(problem.given)
+        return otherwise
+
+
+def _unchanged(answer: Any) -> Any:
+    return answer
+
+
+def _sentences(answer: Any) -> list[str]:
+    return [str(one) for one in answer]
+
+
+_READ_AS: Mapping[str, Callable[[Any], Any]] = {
+    "describe": dict,
+    "health": _sentences,
+    "health_facts": _sentences,
+}
+
+
+def close_all(candidates: Sequence[Candidate]) -> None:
+    """Close every retriever, whatever the others do."""
+    for candidate in candidates:
+        told: list[str] = []
+        ask(candidate, "close", told, None)
+        for message in told:
+            python_warnings.warn(visible(secrets.redact(message)), RuntimeWarning, stacklevel=2)

@@ -1,0 +1,87 @@
+"""What a run says of itself that makes its figures less than they seem."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from retrieval_bench.core.errors import counted
+from retrieval_bench.core.types import Dataset
+from retrieval_bench.experiment.candidate import Candidate
+from retrieval_bench.measure import runner
+from retrieval_bench.measure.steady import WINDOW, WINDOWS
+
+REMEMBERED = 5.0
+"""From this ratio of a query's first call to its later ones on, a warning speaks of a cache."""
+
+_EXAMPLES = 3
+"""Messages of one kind of failure that are shown."""
+
+
+def remembered(latency: Mapping[str, Any]) -> list[str]:
+    """Of a retriever whose later answers come far sooner than the first: the figures are those of
+    repeated queries."""
+    ratio = latency["first_visit"]["ratio"]
+    if ratio is None or ratio < REMEMBERED:
+        return []
+    told = f"the first call of a query took {ratio:,.0f} times as long as later ones"
+    return [f"{told}: answers may be remembered, and the times are those of repeated queries"]
+
+
+def unsteady(candidate: Candidate, measurement: runner.Measurement) -> list[str]:
+    """Warn where times had not settled when the first one counted, or nobody can tell."""
+    if measurement.steady_after is not None or candidate.capabilities.replays:
+        return []
+    n = counted(measurement.warm_up_calls, "warm-up call")
+    least = len(measurement.status) + WINDOW * WINDOWS
+    if measurement.warm_up_calls < least:
+        return [f"whether times had settled is not known: {n}, it takes {least:,} to tell"]
+    return [f"times still changed after {n}: the first measured ones may be slower than later ones"]
+
+
+def failures(status: Sequence[str]) -> list[str]:
+    """Failed queries by kind of failure, with some of the messages: a service that puts a request
+    id into each of them would otherwise fill the screen."""
+    kinds: dict[str, list[str]] = {}
+    for one in status:
+        if one not in (runner.OK, runner.NOT_RUN):
+            kinds.setdefault(one.partition(":")[0], []).append(one)
+    lines = []
+    for messages in kinds.values():
+        distinct = list(dict.fromkeys(messages))
+        shown = " / ".join(distinct[:_EXAMPLES])
+        more = f" / and {len(distinct) - _EXAMPLES} more" if len(distinct) > _EXAMPLES else ""
+        lines.append(f"{counted(len(messages), 'query')} failed: {shown}{more}")
+    return lines
+
+
+def deep(k: int, data: Dataset) -> list[str]:
+    """Warn where more hits are asked for than there are documents."""
+    if not 0 < data.n_documents < k:
+        return []
+    documents = counted(data.n_documents, "document")
+    return [f"k = {k:,} is more than the {documents}: no ranking can be that long"]
+
+
+def without_relevant(data: Dataset) -> list[str]:
+    """Warn of evaluated queries that no document answers."""
+    n = len(data.without_relevant)
+    if not n:
+        return []
+    return [f"{counted(n, 'evaluated query')} with no relevant document: 0 whatever is returned"]
+
+
+def foreign_ids(doc_ids: Sequence[str], data: Dataset) -> list[str]:
+    """Warn where none of the returned ids is judged: they may be ids of another kind."""
+    if not doc_ids:
+        return []
+    judged = {doc_id for row in data.qrels.values() for doc_id in row}
+    if judged.isdisjoint(doc_ids):
+        example = f"for example {doc_ids[0]!r} beside {min(judged, default='')!r}"
+        return [
+            (
+                f"none of the {len(doc_ids):,} returned ids is judged ({example}): "
+                "the index and the judgements seem to use different ids"
+            )
+        ]
+    return []
