@@ -93,3 +93,61 @@ def test_dense_says_what_to_install(light: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "results" / "runs").exists() or not list(
         (tmp_path / "results" / "runs").iterdir()
     )
+
+
+THEIRS = {
+    "pyproject.toml": """
+[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+[project]
+name = "their-search"
+version = "1.0"
+[tool.hatch.build.targets.wheel]
+only-include = ["harness.py", "retrievers"]
+""",
+    "harness.py": "WEIGHT = 2.0\n",
+    "retrievers/__init__.py": "",
+    "retrievers/words.py": "def words(text):\n    return set(text.lower().split())\n",
+    "retrievers/mine.py": """
+from harness import WEIGHT
+from retrieval_bench import Retriever
+from retrievers.words import words
+
+from . import words as module
+
+
+class Mine(Retriever):
+    def index(self, documents):
+        self.texts = {d.id: module.words(d.contents) for d in documents}
+
+    def search(self, query, k):
+        found = words(query.text)
+        hits = [(i, WEIGHT * len(found & text)) for i, text in self.texts.items()]
+        return sorted((h for h in hits if h[1]), key=lambda h: (-h[1], h[0]))[:k]
+""",
+    "configs/retrievers/mine.yaml": "name: mine\ntarget: retrievers.mine:Mine\n",
+}
+
+
+def test_a_project_with_packages_of_the_same_names_lives_beside_it(
+    light: Path, tmp_path: Path
+) -> None:
+    """Its ``harness`` and ``retrievers`` are its own, installed or not, and nothing of ours goes
+    with them when they are uninstalled."""
+    project = make_project(tmp_path)
+    for name, text in THEIRS.items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(text, encoding="utf-8")
+    pip = (light / "python", "-m", "pip", "--quiet", "--disable-pip-version-check")
+    bench = (light / "retrieval-bench", "bench", "--dataset", "data", "--rounds", "1")
+    for step in ("install", "uninstall"):
+        words = ("install", project) if step == "install" else ("uninstall", "-y", "their-search")
+        done = _run(*pip, *words, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        for retriever in ("mine", "retrievers.mine:Mine", "retrievers/mine.py:Mine", "bm25"):
+            done = _run(*bench, "--retriever", retriever, cwd=project)
+            assert done.returncode == 0, done.stderr
+        theirs = _run(light / "python", "-c", "import harness; print(harness.WEIGHT)", cwd=project)
+        assert theirs.stdout == "2.0\n"
+    assert len(list((project / "results" / "runs").iterdir())) == 8

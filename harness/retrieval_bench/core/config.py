@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from retrieval_bench.core import plugins, secrets
 from retrieval_bench.core.errors import ConfigError, near_names
+from retrieval_bench.core.modules import find_file
 from retrieval_bench.core.retriever import Retriever
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -210,7 +211,7 @@ def parse_value(text: str, where: str) -> Any:
 
 def _find(name_or_path: str, base: Path | None) -> RetrieverConfig:
     if name_or_path.endswith((".yaml", ".yml")):
-        found, tried = plugins.find_file(name_or_path, base)
+        found, tried = find_file(name_or_path, base)
         if found is not None:
             return _from_file(found)
         raise ConfigError(
@@ -221,7 +222,7 @@ def _find(name_or_path: str, base: Path | None) -> RetrieverConfig:
     if ":" in name_or_path:
         return RetrieverConfig(name=name_or_path.rpartition(":")[2], target=name_or_path)
     for folder in config_folders("retrievers"):
-        found, _ = plugins.find_file(str(folder / f"{name_or_path}.yaml"), None)
+        found, _ = find_file(str(folder / f"{name_or_path}.yaml"), None)
         if found is not None:
             return _from_file(found)
     if name_or_path in plugins.names("retriever"):

@@ -8,24 +8,20 @@ whole list.
 
 from __future__ import annotations
 
-import hashlib
-import importlib
-import importlib.util
 import inspect
 import json
-import sys
 import typing
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import reduce
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Literal
 
 from retrieval_bench.core.errors import ConfigError, HarnessError, PluginError, near_names
 from retrieval_bench.core.foreign import foreign_code, innermost, message_of
+from retrieval_bench.core.modules import load_file, load_module, looked_up, refuse_namesake
 from retrieval_bench.core.retriever import Retriever
 
 Kind = Literal["retriever", "metric", "dataset", "reader"]
@@ -68,40 +64,12 @@ def config_folder() -> Path | None:
 def beside_config(given: str | Path) -> Path:
     """A path from a parameter: a relative one starts at the config that is being built, or, where
     nothing is there, at the current folder."""
-    with _looked_up(given):
+    with looked_up(given):
         path = Path(given).expanduser()
         folder = config_folder()
         if folder is not None and not path.is_absolute() and (folder / path).exists():
             return folder / path
         return path
-
-
-def find_file(name: str, base: Path | None) -> tuple[Path | None, list[Path]]:
-    """The file that ``name`` means, None when there is none; and the places that were looked at.
-
-    Args:
-        base: folder that a relative name is tried against first.
-
-    Raises:
-        ConfigError: a name that no file can have, or a folder that may not be read.
-    """
-    with _looked_up(name):
-        given = Path(name).expanduser()
-        tried = [given] if given.is_absolute() or base is None else [base / given, given]
-        return next((path for path in tried if path.is_file()), None), tried
-
-
-@contextmanager
-def _looked_up(name: str | Path) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, RuntimeError) as problem:  # RuntimeError: the home of an unknown user
-        shown = str(name) if len(str(name)) <= 100 else f"{str(name)[:100]}..."
-        raise ConfigError(
-            f"no file can be looked for under {shown!r}",
-            where=getattr(problem, "strerror", None) or str(problem),
-            accepted="the path of a file that may be read",
-        ) from None
 
 
 def names(kind: Kind) -> list[str]:
@@ -148,10 +116,10 @@ def _attribute(target: str, base: Path | None) -> Any:
     if not module_name or not attribute:
         raise PluginError(f"{target!r}", accepted="module:attribute or file.py:attribute")
     if module_name.endswith(".py"):
-        module = _load_file(module_name, base)
+        module = load_file(module_name, base)
     else:
-        module = _load_module(module_name, base)
-        _refuse_namesake(module, module_name, attribute, base)
+        module = load_module(module_name, base)
+        refuse_namesake(module, module_name, attribute, base)
     try:
         return reduce(getattr, attribute.split("."), module)
     except AttributeError:
@@ -356,139 +324,3 @@ class OldGroupError(PluginError):
             accepted=f"the group 'retrieval_bench.{kind}s'",
             fix=f"rename the group in the pyproject.toml of {package}, and install it again",
         )
-
-
-_RENAMED: Mapping[str, str] = {
-    "retrievers": "retrieval_bench_retrievers",
-    "harness": "retrieval_bench.core",
-    "harness.api": "retrieval_bench.api",
-    "harness.data": "retrieval_bench.data",
-    "harness.duet": "retrieval_bench.duets",
-    "harness.metrics": "retrieval_bench.metrics",
-    "harness.testing": "retrieval_bench.testing",
-}
-"""Names of before, which saved runs, baselines and configs hold."""
-
-
-def _renamed(module: str) -> str | None:
-    """Today's name of a module of ours; None for one that never was."""
-    for old in sorted(_RENAMED, key=len, reverse=True):
-        if module == old or module.startswith(f"{old}."):
-            return _RENAMED[old] + module[len(old) :]
-    return None
-
-
-def _load_module(name: str, base: Path | None) -> Any:
-    _make_importable(base)
-    try:
-        return _imported(name)
-    except PluginError as raised:
-        problem = raised.__cause__
-        if not isinstance(problem, ModuleNotFoundError) or problem.name is None:
-            raise
-        missing = name == problem.name or name.startswith(f"{problem.name}.")
-        renamed = _renamed(name) if missing else None
-        if renamed is not None and importlib.util.find_spec(renamed.partition(".")[0]):
-            with suppress(PluginError):
-                return _imported(renamed)
-        if not missing:
-            raise
-        raise PluginError(
-            f"no module named {problem.name!r}, needed for {name!r}",
-            accepted="a module that Python can import from here, or a file",
-            fix="install it, or name the file: ./path/to/file.py:attribute",
-        ) from problem
-
-
-def _imported(name: str) -> Any:
-    with foreign_code(partial(_unimportable, name)):
-        return importlib.import_module(name)
-
-
-def _unimportable(name: str, problem: BaseException) -> PluginError:
-    """What importing ``name`` failed with; code for our earlier import names is told the new."""
-    wanted = problem.name or "" if isinstance(problem, ImportError) else ""
-    # In a clone of this project there are folders of these names, which are no packages.
-    own = getattr(sys.modules.get(wanted), "__file__", None)
-    renamed = None if own else _renamed(wanted)
-    if renamed is None:
-        return PluginError(f"importing {name!r} failed with {message_of(problem)}")
-    public = "retrieval_bench" if wanted == "harness" else renamed
-    return PluginError(
-        f"importing {name!r} failed: it imports {wanted!r}, which has another name now",
-        where=innermost(problem),
-        accepted=f"`from {public} import ...`",
-        fix=f"write {public!r} in place of {wanted!r}",
-    )
-
-
-def _refuse_namesake(module: Any, name: str, attribute: str, base: Path | None) -> None:
-    """Python keeps one module of a name: a second one, beside another config, is not that."""
-    if base is None:
-        return
-    stem = base.joinpath(*name.split("."))
-    beside = next((p for p in (stem / "__init__.py", Path(f"{stem}.py")) if p.is_file()), None)
-    loaded = getattr(module, "__file__", None)
-    if beside is None or (loaded and Path(loaded).resolve() == beside.resolve()):
-        return
-    raise PluginError(
-        f"{name!r} means two modules: {loaded or 'one without a file'} is loaded, {beside} is "
-        "beside the config",
-        accepted="a module of another name, or a file",
-        fix=f"name the file: ./{beside.relative_to(base).as_posix()}:{attribute}",
-    )
-
-
-def _make_importable(base: Path | None) -> None:
-    # At the end of the path: what is installed comes first, as everywhere else in Python.
-    for folder in (str(base) if base else None, str(Path.cwd())):
-        if folder and folder not in sys.path:
-            sys.path.append(folder)
-
-
-def _load_file(name: str, base: Path | None) -> Any:
-    path, tried = find_file(name, base)
-    if path is None:
-        raise PluginError(f"no file {name!r}", where=", ".join(str(p.absolute()) for p in tried))
-    # Hashed, since a/b.py and a_b.py would read the same with other signs for the separators.
-    identity = hashlib.sha256(str(path.resolve()).encode("utf-8", "surrogateescape")).hexdigest()
-    module_name = f"_harness_file_{identity[:16]}_{path.stem}"
-    if module_name in sys.modules:
-        return sys.modules[module_name]
-    _make_importable(base)
-    if (packaged := _in_its_package(path)) is not None:
-        return packaged
-    spec = importlib.util.spec_from_file_location(module_name, path)
-    if spec is None or spec.loader is None:
-        raise PluginError(f"{path} cannot be read as a Python module")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[module_name] = module
-    try:
-        with foreign_code(partial(_unimportable, str(path))):
-            spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[module_name]  # half made
-        raise
-    return module
-
-
-def _in_its_package(path: Path) -> Any:
-    """The module in ``path`` as a part of its package, so that its relative imports work; None
-    where it is in none, or the package's name leads elsewhere."""
-    path = path.resolve()
-    parts, folder = [path.stem], path.parent
-    while (folder / "__init__.py").is_file():
-        parts.insert(0, folder.name)
-        folder = folder.parent
-    if len(parts) == 1 or not all(part.isidentifier() for part in parts):
-        return None
-    if str(folder) not in sys.path:
-        sys.path.append(str(folder))
-    name = ".".join(parts)
-    try:
-        found = importlib.util.find_spec(name)
-    except (ImportError, ValueError):  # the package cannot be imported: the file alone may be
-        return None
-    if found is None or found.origin is None or Path(found.origin).resolve() != path:
-        return None
-    return _imported(name)

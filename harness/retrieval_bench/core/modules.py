@@ -1,0 +1,208 @@
+"""From the name of a module, or of a file, to the module; names of before included."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from retrieval_bench.core.errors import ConfigError, PluginError
+from retrieval_bench.core.foreign import foreign_code, innermost, message_of
+
+
+def find_file(name: str, base: Path | None) -> tuple[Path | None, list[Path]]:
+    """The file that ``name`` means, None when there is none; and the places that were looked at.
+
+    Args:
+        base: folder that a relative name is tried against first.
+
+    Raises:
+        ConfigError: a name that no file can have, or a folder that may not be read.
+    """
+    with looked_up(name):
+        given = Path(name).expanduser()
+        tried = [given] if given.is_absolute() or base is None else [base / given, given]
+        return next((path for path in tried if path.is_file()), None), tried
+
+
+@contextmanager
+def looked_up(name: str | Path) -> Iterator[None]:
+    """Look for a file inside; tell of a name that no file can have."""
+    try:
+        yield
+    except (OSError, RuntimeError) as problem:  # RuntimeError: the home of an unknown user
+        shown = str(name) if len(str(name)) <= 100 else f"{str(name)[:100]}..."
+        raise ConfigError(
+            f"no file can be looked for under {shown!r}",
+            where=getattr(problem, "strerror", None) or str(problem),
+            accepted="the path of a file that may be read",
+        ) from None
+
+
+_RENAMED: Mapping[str, str] = {
+    "retrievers": "retrieval_bench_retrievers",
+    "harness": "retrieval_bench.core",
+    "harness.api": "retrieval_bench.api",
+    "harness.data": "retrieval_bench.data",
+    "harness.duet": "retrieval_bench.duets",
+    "harness.metrics": "retrieval_bench.metrics",
+    "harness.testing": "retrieval_bench.testing",
+}
+"""Names of before, which saved runs, baselines and configs hold."""
+
+
+def _renamed(module: str) -> str | None:
+    """Today's name of a module of ours; None for one that never was."""
+    for old in sorted(_RENAMED, key=len, reverse=True):
+        if module == old or module.startswith(f"{old}."):
+            return _RENAMED[old] + module[len(old) :]
+    return None
+
+
+def load_module(name: str, base: Path | None) -> Any:
+    """The module ``name``, in ``base`` or the current folder, too.
+
+    Raises:
+        PluginError: there is none, or it cannot be imported.
+    """
+    _make_importable(base)
+    try:
+        return _imported(name)
+    except PluginError as raised:
+        problem = raised.__cause__
+        if not isinstance(problem, ModuleNotFoundError) or problem.name is None:
+            raise
+        missing = name == problem.name or name.startswith(f"{problem.name}.")
+        renamed = _renamed(name) if missing else None
+        if renamed is not None and importlib.util.find_spec(renamed.partition(".")[0]):
+            with suppress(PluginError):
+                return _imported(renamed)
+        if not missing:
+            raise
+        raise PluginError(
+            f"no module named {problem.name!r}, needed for {name!r}",
+            accepted="a module that Python can import from here, or a file",
+            fix="install it, or name the file: ./path/to/file.py:attribute",
+        ) from problem
+
+
+def _imported(name: str) -> Any:
+    with foreign_code(partial(_unimportable, name)):
+        return importlib.import_module(name)
+
+
+def _unimportable(name: str, problem: BaseException) -> PluginError:
+    """What importing ``name`` failed with; code for our earlier import names is told the new."""
+    wanted = problem.name or "" if isinstance(problem, ImportError) else ""
+    # In a clone of this project there are folders of these names, which are no packages.
+    own = getattr(sys.modules.get(wanted), "__file__", None)
+    renamed = None if own else _renamed(wanted)
+    if renamed is None:
+        return PluginError(f"importing {name!r} failed with {message_of(problem)}")
+    public = "retrieval_bench" if wanted == "harness" else renamed
+    return PluginError(
+        f"importing {name!r} failed: it imports {wanted!r}, which has another name now",
+        where=innermost(problem),
+        accepted=f"`from {public} import ...`",
+        fix=f"write {public!r} in place of {wanted!r}",
+    )
+
+
+def refuse_namesake(module: Any, name: str, attribute: str, base: Path | None) -> None:
+    """Python keeps one module of a name: a second one, beside another config, is not that."""
+    if base is None:
+        return
+    stem = base.joinpath(*name.split("."))
+    beside = next((p for p in (stem / "__init__.py", Path(f"{stem}.py")) if p.is_file()), None)
+    loaded = getattr(module, "__file__", None)
+    if beside is None or (loaded and Path(loaded).resolve() == beside.resolve()):
+        return
+    raise PluginError(
+        f"{name!r} means two modules: {loaded or 'one without a file'} is loaded, {beside} is "
+        "beside the config",
+        accepted="a module of another name, or a file",
+        fix=f"name the file: ./{beside.relative_to(base).as_posix()}:{attribute}",
+    )
+
+
+def _make_importable(base: Path | None) -> None:
+    # At the end of the path: what is installed comes first, as everywhere else in Python.
+    for folder in (str(base) if base else None, str(Path.cwd())):
+        if folder and folder not in sys.path:
+            sys.path.append(folder)
+
+
+def load_file(name: str, base: Path | None) -> Any:
+    """The module in a file; one that was loaded before is not loaded again.
+
+    Raises:
+        ConfigError, PluginError: there is no such file, or it cannot be imported.
+    """
+    path, tried = find_file(name, base)
+    if path is None:
+        raise PluginError(f"no file {name!r}", where=", ".join(str(p.absolute()) for p in tried))
+    # Hashed, since a/b.py and a_b.py would read the same with other signs for the separators.
+    identity = hashlib.sha256(str(path.resolve()).encode("utf-8", "surrogateescape")).hexdigest()
+    module_name = f"_harness_file_{identity[:16]}_{path.stem}"
+    if module_name in sys.modules:
+        return sys.modules[module_name]
+    _make_importable(base)
+    if (packaged := _in_its_package(path)) is not None:
+        return packaged
+    spec = importlib.util.spec_from_file_location(module_name, path)
+    if spec is None or spec.loader is None:
+        raise PluginError(f"{path} cannot be read as a Python module")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    try:
+        with foreign_code(partial(_unimportable, str(path))):
+            spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[module_name]  # half made
+        raise
+    return module
+
+
+def _in_its_package(path: Path) -> Any:
+    """The module in ``path`` as a part of its package, so that its relative imports work; None
+    where it is in none, or another package of that name is loaded already."""
+    path = path.resolve()
+    folders: list[Path] = []
+    folder = path.parent
+    while (folder / "__init__.py").is_file():
+        folders.insert(0, folder)
+        folder = folder.parent
+    names = [*(each.name for each in folders), path.stem]
+    if not folders or not all(name.isidentifier() for name in names):
+        return None
+    loaded = sys.modules.get(names[0])
+    if loaded is None:
+        # By its place: one of the same name may be installed, and this file was named.
+        for depth, each in enumerate(folders, start=1):
+            _load_package(".".join(names[:depth]), each)
+    elif str(folders[0]) not in getattr(loaded, "__path__", ()):
+        return None
+    return _imported(".".join(names))
+
+
+def _load_package(name: str, folder: Path) -> None:
+    place = [str(folder)]
+    spec = importlib.util.spec_from_file_location(
+        name, folder / "__init__.py", submodule_search_locations=place
+    )
+    if spec is None or spec.loader is None:
+        raise PluginError(f"{folder} cannot be read as a Python package")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        with foreign_code(partial(_unimportable, name)):
+            spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]  # half made
+        raise
