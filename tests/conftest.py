@@ -26,6 +26,13 @@ settings.load_profile("all")
 ROOT = Path(__file__).parents[1]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let tests that encode collections, install or simulate take longer before they are ended."""
+    for item in items:
+        if any(item.get_closest_marker(name) for name in ("realdata", "long", "install")):
+            item.add_marker(pytest.mark.timeout(2400))
+
+
 @pytest.fixture(scope="session")
 def bench_data() -> Path:
     """The folder of real data; tests that need it are skipped, with the reason, where it is not."""
