@@ -114,7 +114,7 @@ def test_a_folder_without_judgements_says_what_to_add(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("config", "told"),
     [
-        ("format: bier", "'format'"),
+        ("format: bier", "format 'bier'"),
         ("format: beir\nlicense: MIT", "unknown key 'license'"),
         ("format: beir\nlanguage: English", "'language'"),
         ("format: beir\nlanguage: no", "'language'"),
@@ -306,3 +306,61 @@ def test_a_registered_name_is_found(plugin: str, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(plugins.BUILT_IN, "dataset", {"plugged": f"{plugin}:loader"})
     assert "plugged" in dataset_names()
     assert load_dataset("plugged").name == "plugged"
+
+
+OWN_FORMAT = """
+from retrieval_bench.data import DataFormat, Source
+from retrieval_bench.data.config import DocumentColumns, JudgementColumns, QueryColumns
+from retrieval_bench.data.records import documents, judgements, queries
+
+
+def open_source(files, columns, faults):
+    return Source(
+        documents(files.documents, DocumentColumns()),
+        queries(files.queries, QueryColumns()),
+        judgements(files.judgements, JudgementColumns()),
+    )
+
+
+FORMAT = DataFormat("tabs: three tables", ("documents", "queries", "judgements"), open_source)
+NONE = "no format"
+"""
+
+
+@pytest.fixture
+def tabs(tmp_path: Path) -> Path:
+    (tmp_path / "tabs_format.py").write_text(OWN_FORMAT, encoding="utf-8")
+    (tmp_path / "d.tsv").write_text("id\ttext\nd1\tpaid leave\n", encoding="utf-8")
+    (tmp_path / "q.tsv").write_text("id\ttext\nq1\tleave\n", encoding="utf-8")
+    (tmp_path / "j.tsv").write_text("query_id\tdoc_id\tgrade\nq1\td1\t1\n", encoding="utf-8")
+    return tmp_path
+
+
+def described(folder: Path, named: str, more: str = "") -> Path:
+    (folder / "dataset.yaml").write_text(
+        f"format: {named}\nfiles: {{documents: d.tsv, queries: q.tsv}}\nsplits: {{test: j.tsv}}\n"
+        + more,
+        encoding="utf-8",
+    )
+    return folder
+
+
+@pytest.mark.parametrize("named", ["tabs_format:FORMAT", "tabs_format.py:FORMAT"])
+def test_a_format_of_ones_own_is_named_as_a_retriever_is(tabs: Path, named: str) -> None:
+    data = load_dataset(described(tabs, named))
+    assert [query.id for query in data.evaluated] == ["q1"]
+    assert data.n_documents == 1
+
+
+@pytest.mark.parametrize(
+    ("named", "more", "told"),
+    [
+        ("tabs_format:NONE", "", "is str"),
+        ("tabs_format:GONE", "", "no 'GONE'"),
+        ("beer", "", "did you mean beir"),
+        ("tabs_format:FORMAT", "columns: {}\n", "columns"),
+    ],
+)
+def test_what_is_no_format_is_told(tabs: Path, named: str, more: str, told: str) -> None:
+    with pytest.raises(HarnessError, match=told):
+        load_dataset(described(tabs, named, more))

@@ -16,7 +16,6 @@ import shlex
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 import pytest
@@ -31,7 +30,8 @@ from retrieval_bench.core.config import RetrieverConfig, validate
 from retrieval_bench.core.retriever import Capabilities, Retriever
 from retrieval_bench.core.types import Document, LegTrace, Query, Ranking
 from retrieval_bench.data import build_dataset
-from retrieval_bench.data.config import DatasetConfig, Format
+from retrieval_bench.data.config import DatasetConfig
+from retrieval_bench.data.formats import FORMATS
 from retrieval_bench.measure import protocol, steady
 from retrieval_bench.metrics import Judgements, judge_lists, parse_metric
 from retrieval_bench.metrics.conventions import CONVENTIONS
@@ -216,7 +216,7 @@ def test_every_tokenizer_is_in_the_guide() -> None:
 
 def test_every_format_and_key_of_dataset_yaml_is_in_the_guide() -> None:
     page = _text(GUIDE / "data.md")
-    for name in get_args(Format):
+    for name in FORMATS:
         assert f"\n### {name}\n" in page
     for key in DatasetConfig.model_fields:
         assert key in _quoted(page), key

@@ -3,6 +3,7 @@ from __future__ import annotations
 import copy
 import pickle
 from importlib.metadata import EntryPoint
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.errors import ConfigError, PluginError
 from retrieval_bench.metrics import (
     JudgedRun,
     Judgements,
@@ -259,7 +260,7 @@ def test_a_metric_of_another_package_is_a_metric_like_any_other() -> None:
         ("Depth", "a value for unit"),
         ("Depth(unit=km)", "unit = cm or mm"),
         ("Depht(unit=cm)", "did you mean Depth"),
-        ("Broken", "retrieval_bench.metrics.names.Definition"),
+        ("Broken", "retrieval_bench.metrics.Definition"),
     ],
 )
 def test_a_metric_of_another_package_is_checked_like_any_other(name: str, says: str) -> None:
@@ -280,3 +281,51 @@ def test_a_geometric_mean_of_another_package_is_taken() -> None:
     assert depth.mean == 1
     assert first.ci95 == pytest.approx((0.25, 1))
     assert [*scored.as_dict()["metrics"]] == ["First", "Depth(unit=cm)"]
+
+
+class TestOfOnesOwn:
+    """``module:name`` and ``file.py:name``, as retrievers have it."""
+
+    @pytest.fixture(autouse=True)
+    def own(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "own_metrics.py").write_text(
+            "import numpy as np\n"
+            "from retrieval_bench.metrics import Definition\n"
+            "def half(run, cut=None):\n"
+            "    return np.full(run.n_queries, 0.5 if cut is None else 0.5 / cut)\n"
+            "def of(run, cut, share):\n"
+            "    return np.full(run.n_queries, share)\n"
+            "part = Definition(of, 'required', {'share': float})\n"
+            "broken = Definition(lambda run, cut=None: 1 / 0, 'optional')\n"
+            "text = 'no metric'\n",
+            encoding="utf-8",
+        )
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("own_metrics:half", 0.5),
+            ("own_metrics:half@5", 0.1),
+            ("own_metrics.py:half@5", 0.1),
+            ("./own_metrics.py:half", 0.5),
+            ("own_metrics:part(share=0.25)@3", 0.25),
+        ],
+    )
+    def test_it_parses_computes_and_prints_back(self, name: str, value: float) -> None:
+        metric = parse_metric(name)
+        assert str(metric) == name
+        assert parse_metric(str(metric)) == metric
+        run = judge_lists({"q": ["a"]}, ["q"], Judgements({"q": {"a": 1}}))
+        assert metric.compute(run).tolist() == [value]
+
+    def test_what_is_no_metric_is_told(self) -> None:
+        with pytest.raises(ConfigError, match="own_metrics:text"):
+            parse_metric("own_metrics:text")
+        with pytest.raises(PluginError, match="no 'halb'"):
+            parse_metric("own_metrics:halb")
+
+    def test_what_it_raises_is_no_bug_of_ours(self) -> None:
+        run = judge_lists({"q": ["a"]}, ["q"], Judgements({"q": {"a": 1}}))
+        with pytest.raises(ConfigError, match="failed with ZeroDivisionError"):
+            parse_metric("own_metrics:broken").compute(run)

@@ -4,18 +4,26 @@
 >>> dataset = load_dataset("path/to/a/beir/folder", split="test")  # doctest: +SKIP
 
 Layers, lowest first: ``faults`` (one report), ``files`` (lines, JSON, tables), ``source`` (what a
-format gives), ``records`` and ``qrels``, the formats ``beir``, ``trec``, ``plain``, ``scienceqa``
-and ``squad``, then ``build`` (the checks) and ``catalog`` (names, folders, splits).
+format gives), ``records`` and ``qrels``, ``format`` and its ``formats``, then ``build`` (checks)
+and ``catalog`` (names, folders, splits).
 """
 
 from retrieval_bench.data.build import build_dataset
 from retrieval_bench.data.catalog import dataset_name, dataset_names, found_at, load_dataset, pinned
 from retrieval_bench.data.config import DatasetConfig
+from retrieval_bench.data.faults import Faults
 from retrieval_bench.data.fingerprint import dataset_fingerprint
+from retrieval_bench.data.format import DataFormat
 from retrieval_bench.data.qrels import read_qrels
+from retrieval_bench.data.source import Files, Found, Source
 
 __all__ = [
+    "DataFormat",
     "DatasetConfig",
+    "Faults",
+    "Files",
+    "Found",
+    "Source",
     "build_dataset",
     "dataset_fingerprint",
     "dataset_name",

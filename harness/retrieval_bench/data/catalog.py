@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
 
 from retrieval_bench.core import plugins
 from retrieval_bench.core.config import config_folders
@@ -14,40 +12,15 @@ from retrieval_bench.core.types import Dataset
 from retrieval_bench.data.build import assemble, build_dataset
 from retrieval_bench.data.config import (
     CONFIG_NAME,
-    Columns,
     DatasetConfig,
-    Format,
     SplitFiles,
     read_dataset_config,
 )
-from retrieval_bench.data.faults import Faults, reporting
-from retrieval_bench.data.formats import beir, halubench, plain, scienceqa, squad, trec
+from retrieval_bench.data.faults import reporting
+from retrieval_bench.data.format import DataFormat
+from retrieval_bench.data.formats import FORMATS
 from retrieval_bench.data.formats.irds import PREFIX, is_irds, load_irds
-from retrieval_bench.data.source import Files, Found, Source
-
-
-class _FormatModule(Protocol):
-    """What a module must have to be a format."""
-
-    @property
-    def LAYOUT(self) -> str: ...  # noqa: N802
-
-    @property
-    def NEEDS(self) -> tuple[str, ...]: ...  # noqa: N802
-
-    def find(self, folder: Path) -> Found | None: ...
-
-    def open_source(self, files: Files, columns: Columns, faults: Faults) -> Source: ...
-
-
-_FORMATS: Mapping[Format, _FormatModule] = {
-    "beir": beir,
-    "scienceqa": scienceqa,
-    "squad": squad,
-    "halubench": halubench,
-    "trec": trec,
-    "plain": plain,
-}
+from retrieval_bench.data.source import Files, Found
 
 _SHOWN_FILES = 12
 
@@ -176,7 +149,7 @@ def _from_plugin(target: str, split: str) -> Dataset:
 
 
 def _from_folder(folder: Path, split: str) -> Dataset:
-    config, found = _described(folder)
+    config, format_, found = _described(folder)
     name = _name(config, folder)
     splits = dict(config.splits) or {
         key: SplitFiles(judgements=file) for key, file in found.splits.items()
@@ -188,12 +161,12 @@ def _from_folder(folder: Path, split: str) -> Dataset:
             accepted=near_names(split, splits),
             fix="choose one of them with --split"
             if splits
-            else f"add the judgements ({_FORMATS[config.format].LAYOUT})",
+            else f"add the judgements ({format_.layout})",
         )
-    files = _files(folder, config, found, splits[split], split)
+    files = _files(folder, config, format_, found, split=split, chosen=splits[split])
     with reporting(f"dataset {name!r}, split {split!r},", folder) as faults:
         return assemble(
-            _FORMATS[config.format].open_source(files, config.columns, faults),
+            format_.open_source(files, config.columns, faults),
             faults,
             name=name,
             split=split,
@@ -206,28 +179,69 @@ def _name(config: DatasetConfig, folder: Path) -> str:
     return config.name or folder.resolve().name
 
 
-def _described(folder: Path) -> tuple[DatasetConfig, Found]:
+def _described(folder: Path) -> tuple[DatasetConfig, DataFormat, Found]:
     path = folder / CONFIG_NAME
     if path.is_file():
         config = read_dataset_config(path)
-        return config, _FORMATS[config.format].find(folder) or Found()
-    for format_name, module in _FORMATS.items():
-        found = module.find(folder)
+        format_ = _format_of(config, path)
+        return config, format_, format_.find(folder) or Found()
+    for name, format_ in FORMATS.items():
+        found = format_.find(folder)
         if found is not None:
-            return DatasetConfig(format=format_name), found
+            return DatasetConfig(format=name), format_, found
     names = sorted(entry.name + "/" * entry.is_dir() for entry in folder.iterdir())
     listed = ", ".join(names[:_SHOWN_FILES]) or "nothing"
     more = f" and {len(names) - _SHOWN_FILES} more" if len(names) > _SHOWN_FILES else ""
     raise ConfigError(
         f"no layout of a dataset recognised; found {listed}{more}",
         where=str(folder),
-        accepted="; ".join([f"a {CONFIG_NAME}", *(m.LAYOUT for m in _FORMATS.values())]),
+        accepted="; ".join([f"a {CONFIG_NAME}", *(one.layout for one in FORMATS.values())]),
         fix=f"add a {CONFIG_NAME} that names format, files and splits",
     )
 
 
+def _format_of(config: DatasetConfig, path: Path) -> DataFormat:
+    """The format that a ``dataset.yaml`` names.
+
+    Raises:
+        ConfigError: an unknown name, or columns where the format fixes them.
+        PluginError: a format of one's own that cannot be loaded.
+    """
+    named = FORMATS.get(config.format)
+    if named is None and ":" in config.format:
+        with folder_kept():
+            named = plugins.load(config.format, base=path.parent)
+        if not isinstance(named, DataFormat):
+            raise PluginError(
+                f"format {config.format!r} is {type(named).__name__}",
+                where=str(path),
+                accepted="a retrieval_bench.data.DataFormat",
+            )
+    if named is None:
+        raise ConfigError(
+            f"format {config.format!r}",
+            where=str(path),
+            accepted=f"{near_names(config.format, FORMATS)}; or module:name of your own",
+            fix="correct `format`",
+        )
+    if "columns" in config.model_fields_set and not named.columns:
+        raise ConfigError(
+            f"`columns` has no meaning for format {config.format}",
+            where=str(path),
+            accepted="columns for " + " and ".join(n for n, one in FORMATS.items() if one.columns),
+            fix="leave `columns` out",
+        )
+    return named
+
+
 def _files(
-    folder: Path, config: DatasetConfig, found: Found, chosen: SplitFiles, split: str
+    folder: Path,
+    config: DatasetConfig,
+    format_: DataFormat,
+    found: Found,
+    *,
+    split: str,
+    chosen: SplitFiles,
 ) -> Files:
     def resolved(part: str) -> Path | None:
         name = getattr(found, part, None)
@@ -237,12 +251,12 @@ def _files(
         return None if name is None else folder / Path(name).expanduser()
 
     files = Files(resolved("documents"), resolved("queries"), resolved("judgements"))
-    missing = [part for part in _FORMATS[config.format].NEEDS if getattr(files, part) is None]
+    missing = [part for part in format_.needs if getattr(files, part) is None]
     if missing:
         raise ConfigError(
             f"no file of {' and no file of '.join(missing)} named for split {split!r}",
             where=str(folder / CONFIG_NAME),
-            accepted=_FORMATS[config.format].LAYOUT,
+            accepted=format_.layout,
             fix="name it: files: {queries: FILE}, splits: {" + split + ": FILE}",
         )
     return files

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from retrieval_bench.core import secrets
 from retrieval_bench.core.config import read_yaml, validate
 
 CONFIG_NAME = "dataset.yaml"
-
-Format = Literal["beir", "trec", "plain", "scienceqa", "squad", "halubench"]
 
 
 class _Strict(BaseModel):
@@ -68,6 +66,8 @@ class DatasetConfig(_Strict):
     """The content of ``dataset.yaml``.
 
     Attributes:
+        format: a name of :data:`retrieval_bench.data.formats.FORMATS`, or ``module:name`` of a
+            :class:`retrieval_bench.data.DataFormat`.
         name: the folder's name when left out.
         files: documents and queries of all splits; a format knows its usual names.
         splits: name of a split -> its file of judgements, or a mapping that also names the
@@ -75,7 +75,7 @@ class DatasetConfig(_Strict):
         unit_key: metadata key of a document that names the unit which judgements are on.
     """
 
-    format: Format
+    format: str
     name: str = ""
     description: str = ""
     language: str | None = Field(default=None, pattern="^[a-z]{2,3}$")
@@ -103,12 +103,6 @@ class DatasetConfig(_Strict):
             split: {"judgements": files} if isinstance(files, str) else files
             for split, files in value.items()
         }
-
-    @model_validator(mode="after")
-    def _columns_are_used(self) -> DatasetConfig:
-        if "columns" in self.model_fields_set and self.format not in ("plain", "trec"):
-            raise ValueError(f"`columns` has no meaning for format {self.format}")
-        return self
 
 
 def read_dataset_config(path: Path) -> DatasetConfig:

@@ -2,12 +2,19 @@
 
 from retrieval_bench.metrics.judged import JudgedRun, judge, judge_lists
 from retrieval_bench.metrics.judgements import Judgements
-from retrieval_bench.metrics.names import Metric, default_metrics, parse_metric, parse_metrics
+from retrieval_bench.metrics.names import (
+    Definition,
+    Metric,
+    default_metrics,
+    parse_metric,
+    parse_metrics,
+)
 from retrieval_bench.metrics.ranking import METRICS_VERSION
 from retrieval_bench.metrics.scored import judge_scores
 
 __all__ = [
     "METRICS_VERSION",
+    "Definition",
     "JudgedRun",
     "Judgements",
     "Metric",

@@ -1,7 +1,8 @@
 """A metric is a value: it parses from its name, prints back exactly, compares and hashes.
 
-Grammar: ``NAME[(parameter=value, ...)][@k]``, such as ``nDCG@10``, ``AP``, ``AP(rel=2)@3``.
-Names that other tools use for the same thing are read, but never printed.
+Grammar: ``NAME[(parameter=value, ...)][@k]``, such as ``nDCG@10``, ``AP``, ``AP(rel=2)@3``. A
+metric of one's own is ``module:name`` or ``file.py:name`` in place of NAME. Names that other tools
+use for the same thing are read, but never printed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ from retrieval_bench.core.foreign import folder_kept, foreign_code, innermost, m
 from retrieval_bench.metrics import ranking
 from retrieval_bench.metrics.judged import JudgedRun
 
-_FORM = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9_\-]*?)(\((?P<params>[^()]*)\))?(@(?P<cut>-?\d+))?")
+_FORM = re.compile(
+    r"(?P<name>([^():@,\s]+:)?[A-Za-z_][A-Za-z0-9_.\-]*?)"
+    r"(\((?P<params>[^()]*)\))?(@(?P<cut>-?\d+))?"
+)
 
 _TREC_EVAL = re.compile(r"(ndcg_cut|map_cut|recall|P|success)[_.](\d+)")
 _LARGEST = 1_000_000_000
@@ -204,6 +208,9 @@ def _definition(name: str, given: str | None = None) -> Definition:
     known = DEFINITIONS.get(name)
     if known is not None:
         return known
+    if ":" in name:
+        with folder_kept():
+            return _as_definition(plugins.load(name), given or name)
     try:
         with folder_kept():
             found: Any = plugins.resolve("metric", name)
@@ -212,11 +219,18 @@ def _definition(name: str, given: str | None = None) -> Definition:
     except PluginError:
         names = {*DEFINITIONS, *plugins.names("metric")}
         raise _error(given or name, near_names(name, names)) from None
-    if not isinstance(found, Definition):
-        raise _error(
-            given or name, "a plug-in that registers a retrieval_bench.metrics.names.Definition"
-        )
-    return found
+    return _as_definition(found, given or name)
+
+
+def _as_definition(found: Any, given: str) -> Definition:
+    """What a plug-in or ``module:name`` leads to; a plain function takes a cut-off or none."""
+    if isinstance(found, Definition):
+        return found
+    if callable(found) and not inspect.isclass(found):
+        return Definition(found, "optional")
+    raise _error(
+        given, "a retrieval_bench.metrics.Definition, or a function (run, cut) -> one value a query"
+    )
 
 
 def _spelled_out(text: str) -> str:

@@ -13,10 +13,8 @@ from retrieval_bench.data import qrels, records
 from retrieval_bench.data.config import Columns, DocumentColumns, QueryColumns
 from retrieval_bench.data.faults import Faults
 from retrieval_bench.data.files import existing
+from retrieval_bench.data.format import DataFormat
 from retrieval_bench.data.source import Files, Found, Source, part
-
-LAYOUT = "BEIR: queries.jsonl, qrels/SPLIT.tsv and, unless the retriever holds it, corpus.jsonl"
-NEEDS = ("queries", "judgements")
 
 
 def find(folder: Path) -> Found | None:
@@ -39,3 +37,11 @@ def open_source(files: Files, columns: Columns, faults: Faults) -> Source:  # no
         records.queries(part(files.queries), QueryColumns(id="_id")),
         qrels.judgements(part(files.judgements)),
     )
+
+
+FORMAT = DataFormat(
+    "BEIR: queries.jsonl, qrels/SPLIT.tsv and, unless the retriever holds it, corpus.jsonl",
+    ("queries", "judgements"),
+    open_source,
+    find,
+)

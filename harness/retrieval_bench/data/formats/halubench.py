@@ -30,6 +30,7 @@ from retrieval_bench.core.types import Document, Query
 from retrieval_bench.data.config import Columns
 from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
 from retrieval_bench.data.files import first_line, json_lines, parse_json
+from retrieval_bench.data.format import DataFormat
 from retrieval_bench.data.formats.squad import paragraph_id
 from retrieval_bench.data.source import (
     Files,
@@ -43,9 +44,6 @@ from retrieval_bench.data.source import (
     take_id,
     take_text,
 )
-
-LAYOUT = "HaluBench: JSON lines or parquet with passages and questions, each a split of its name"
-NEEDS = ("judgements",)
 
 COLUMNS = ("id", "passage", "question", "answer", "label", "source_ds")
 LABELS = ("PASS", "FAIL")
@@ -248,3 +246,11 @@ def _has_columns(path: Path) -> bool:
     except ValueError:
         return False
     return isinstance(record, dict) and {"passage", "question"} <= record.keys()
+
+
+FORMAT = DataFormat(
+    "HaluBench: JSON lines or parquet with passages and questions, each a split of its name",
+    ("judgements",),
+    open_source,
+    find,
+)

@@ -5,20 +5,11 @@ There are no usual file names: ``dataset.yaml`` names the files, the splits and 
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from retrieval_bench.data import records
 from retrieval_bench.data.config import Columns
 from retrieval_bench.data.faults import Faults
-from retrieval_bench.data.source import Files, Found, Source, part
-
-LAYOUT = "plain: JSONL, CSV or TSV files that dataset.yaml names"
-NEEDS = ("queries", "judgements")
-
-
-def find(folder: Path) -> Found | None:  # noqa: ARG001 - the signature is that of all formats
-    """Nothing: the names are the user's own."""
-    return None
+from retrieval_bench.data.format import DataFormat
+from retrieval_bench.data.source import Files, Source, part
 
 
 def open_source(files: Files, columns: Columns, faults: Faults) -> Source:  # noqa: ARG001
@@ -28,3 +19,11 @@ def open_source(files: Files, columns: Columns, faults: Faults) -> Source:  # no
         records.queries(part(files.queries), columns.queries),
         records.judgements(part(files.judgements), columns.judgements),
     )
+
+
+FORMAT = DataFormat(
+    "plain: JSONL, CSV or TSV files that dataset.yaml names",
+    ("queries", "judgements"),
+    open_source,
+    columns=True,
+)

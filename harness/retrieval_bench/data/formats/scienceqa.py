@@ -19,6 +19,7 @@ from retrieval_bench.data import records
 from retrieval_bench.data.config import Columns, DocumentColumns
 from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
 from retrieval_bench.data.files import existing, json_lines, kind_of
+from retrieval_bench.data.format import DataFormat
 from retrieval_bench.data.qrels import TRUTH_KEYS, by_query
 from retrieval_bench.data.source import (
     Files,
@@ -32,9 +33,6 @@ from retrieval_bench.data.source import (
     rest,
     take_id,
 )
-
-LAYOUT = "scienceqa: eval.jsonl, documents.jsonl and ground_truth.json (or .jsonl)"
-NEEDS = ("queries",)
 
 _TRUTH_NAMES = ("ground_truth.json", "ground_truth.jsonl", "gt.json", "gt.jsonl")
 _TURN = ("role", "content")
@@ -121,3 +119,11 @@ def _truth(path: Path, faults: Faults) -> Iterator[tuple[Place, str, list[str]]]
         doc_ids = [take_id({"docid": doc}, "docid", place, report) for doc in given_docs]
         if None not in doc_ids:
             yield place, eval_id, [doc_id for doc_id in doc_ids if doc_id is not None]
+
+
+FORMAT = DataFormat(
+    "scienceqa: eval.jsonl, documents.jsonl and ground_truth.json (or .jsonl)",
+    ("queries",),
+    open_source,
+    find,
+)

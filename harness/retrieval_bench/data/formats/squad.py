@@ -21,6 +21,7 @@ from retrieval_bench.core.types import Document, Query
 from retrieval_bench.data.config import Columns
 from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
 from retrieval_bench.data.files import head, json_file
+from retrieval_bench.data.format import DataFormat
 from retrieval_bench.data.source import (
     Files,
     Found,
@@ -35,9 +36,6 @@ from retrieval_bench.data.source import (
     take_text,
     take_title,
 )
-
-LAYOUT = "SQuAD: JSON files with paragraphs and their questions, each a split of its name"
-NEEDS = ("judgements",)
 
 _SNIFFED = 1 << 16
 _USED = frozenset(("id", "question"))
@@ -129,3 +127,11 @@ def objects(value: Any, name: str, report: FileFaults) -> Iterator[tuple[str, di
             yield place, item
         else:
             report.error(place, f"{shown(item)}", "an object")
+
+
+FORMAT = DataFormat(
+    "SQuAD: JSON files with paragraphs and their questions, each a split of its name",
+    ("judgements",),
+    open_source,
+    find,
+)

@@ -24,9 +24,9 @@ from retrieval_bench.data import qrels, records
 from retrieval_bench.data.config import Columns, DocumentColumns
 from retrieval_bench.data.faults import Faults, FileFaults, shown
 from retrieval_bench.data.files import first_line, lines, parse_json
+from retrieval_bench.data.format import DataFormat
 from retrieval_bench.data.source import (
     Files,
-    Found,
     Located,
     Source,
     Stream,
@@ -34,9 +34,6 @@ from retrieval_bench.data.source import (
     part,
     take_id,
 )
-
-LAYOUT = "trec: topics, qrels and documents that dataset.yaml names"
-NEEDS = ("queries", "judgements")
 
 _ID_KEYS = ("id", "_id", "docid", "docno")
 _TEXT_KEYS = ("text", "contents", "body")
@@ -46,11 +43,6 @@ _DOCNO = re.compile(r"<DOCNO>(.*?)</DOCNO>", re.IGNORECASE | re.DOTALL)
 _TITLE = re.compile(r"<(TITLE|HEADLINE|HEAD|TTL|TI)>(.*?)</\1>", re.IGNORECASE | re.DOTALL)
 _TEXT = re.compile(r"<TEXT>(.*?)</TEXT>", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
-
-
-def find(folder: Path) -> Found | None:  # noqa: ARG001 - the signature is that of all formats
-    """Nothing: every track has names of its own."""
-    return None
 
 
 def open_source(files: Files, columns: Columns, faults: Faults) -> Source:  # noqa: ARG001
@@ -186,3 +178,11 @@ def _blocks(path: Path, tag: str, faults: Faults) -> Iterator[tuple[int, str]]:
             inside.append("\n")
     if inside is not None:
         report.error(start, f"<{tag}> without </{tag}>")
+
+
+FORMAT = DataFormat(
+    "trec: topics, qrels and documents that dataset.yaml names",
+    ("queries", "judgements"),
+    open_source,
+    columns=True,
+)
