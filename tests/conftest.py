@@ -74,3 +74,20 @@ def _own_cache(
     if request.node.get_closest_marker("realdata") is None:
         base = tmp_path_factory.getbasetemp() / "cache"
         monkeypatch.setenv("RETRIEVAL_BENCH_CACHE", str(base))
+
+
+@pytest.fixture(autouse=True)
+def _one_encodes(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """Of tests that encode real collections one runs at a time: side by side they would encode the
+    same texts twice, on half of the cores each; one after the other finds the vectors kept."""
+    if not all(request.node.get_closest_marker(name) for name in ("realdata", "dense")):
+        yield
+        return
+    import fcntl
+
+    # The folder that is shared by the processes that tests run in.
+    with (tmp_path_factory.getbasetemp().parent / "encoding.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
