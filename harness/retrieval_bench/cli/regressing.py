@@ -6,7 +6,6 @@ import argparse
 import os
 import shlex
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -161,7 +160,7 @@ def _regress(options: argparse.Namespace) -> int:
         duet=lambda code: _duet_against(code, today, options),
         when=when,
     )
-    found = replace(found, run=kept)
+    found = found.saved_as(kept)
     show(options, found.as_dict(), lambda: regress_tables(found))
     if found.interrupted:
         say("retrieval-bench: interrupted: latency was not judged")

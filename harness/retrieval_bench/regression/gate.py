@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from retrieval_bench.core.types import Verdict
@@ -49,6 +49,10 @@ class Regression:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     run: str | None = None
+
+    def saved_as(self, run: str | None) -> Regression:
+        """The same with the folder of its run."""
+        return replace(self, run=run)
 
     @property
     def verdicts(self) -> list[Verdict]:
