@@ -13,8 +13,8 @@ import pytest
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.duets import controller
 from retrieval_bench.duets.selftest import KINDS, extra_work
+from tests.builders.fake_sides import FakeSides
 from tests.cli.project import Command, make_project
-from tests.unit.fake_sides import FakeSides
 
 A_AND_B = ("duet", "--a", "a", "--b", "b", "--dataset", "data", "--seconds", "1e-9")
 

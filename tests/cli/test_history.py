@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders.history_sample import save_duet, save_run
 from tests.cli.project import Command, make_project
-from tests.unit.history_sample import save_duet, save_run
 
 PICTURE = Path("results") / "history.svg"
 

@@ -18,8 +18,8 @@ from retrieval_bench.cli import regressing
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.duets.result import DuetResult
 from retrieval_bench.regression.files import Places, write
+from tests.builders.baselines import duet_result
 from tests.cli.project import Command, make_project
-from tests.unit.baselines import duet_result
 
 OWN = """
 from retrieval_bench import Ranking

@@ -14,8 +14,8 @@ import pytest
 
 from retrieval_bench.cli.reporting import _by_metrics
 from retrieval_bench.metrics import parse_metrics
+from tests.builders.page_sample import make_dataset, make_runs
 from tests.cli.project import DOCUMENTS, QUERIES, Command, make_project
-from tests.unit.page_sample import make_dataset, make_runs
 
 QUICK = ("--rounds", "1", "--no-pictures", "--warm-up", "0")
 BOTH = ("--retrievers", "own.yaml", "bm25", "--dataset", "data")

@@ -336,31 +336,6 @@ class EachInstanceHasItsSeed(Seeded):
         return [Hit(hit.doc_id, hit.score + noise) for hit in hits]
 
 
-@fails("a_batch_equals_a_loop")
-class BatchesComeInAnotherOrder(TermOverlap):
-    def search_batch(self, queries: Sequence[Query], k: int) -> list[RankingLike]:
-        return super().search_batch(sorted(queries, key=lambda query: len(query.text)), k)
-
-
-@fails("a_batch_equals_a_loop")
-class BatchesDropWhatFoundNothing(TermOverlap):
-    def search_batch(self, queries: Sequence[Query], k: int) -> list[RankingLike]:
-        return [ranking for ranking in super().search_batch(queries, k) if len(ranking) > 1]
-
-
-@fails("a_batch_equals_a_loop")
-class AnEmptyBatchCrashes(TermOverlap):
-    def search_batch(self, queries: Sequence[Query], k: int) -> list[RankingLike]:
-        longest = max(len(query.text) for query in queries)
-        return super().search_batch(queries, k) if longest else []
-
-
-@fails("a_batch_equals_a_loop")
-class AnEmptyBatchGivesOneRanking(TermOverlap):
-    def search_batch(self, queries: Sequence[Query], k: int) -> list[RankingLike]:
-        return super().search_batch(queries, k) or [[]]
-
-
 # -- odd queries -------------------------------------------------------------------------------
 
 

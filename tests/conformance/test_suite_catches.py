@@ -29,7 +29,7 @@ from tests.conformance.broken import (
     BROKEN,
     OTHER_INSTANCES,
     SPREADS,
-    AnEmptyBatchCrashes,
+    CrashesOnABlankQuery,
     EqualDocumentsScoreByPosition,
     KBelowOneIsAnotherError,
     NumbersAsIds,
@@ -305,16 +305,16 @@ def test_a_misspelt_check_in_xfails_is_answered_with_close_names() -> None:
 
 
 def test_an_expected_failure_is_no_failure_and_an_unexpected_success_is_one() -> None:
-    name, kept = "test_a_batch_equals_a_loop", "test_ids_are_text"
-    suite = suite_of(AnEmptyBatchCrashes, xfails={name: "no batches", kept: "numbers as ids"})
+    name, kept = "test_a_blank_query_is_answered", "test_ids_are_text"
+    suite = suite_of(CrashesOnABlankQuery, xfails={name: "no blanks", kept: "numbers as ids"})
     results = run_checks(suite)
-    assert results[name] == CheckResult("xfailed", "no batches")
+    assert results[name] == CheckResult("xfailed", "no blanks")
     assert results[kept] == CheckResult("failed", "kept, though xfails says: numbers as ids")
 
 
 def test_xfails_hold_for_subclasses_until_they_say_otherwise() -> None:
-    name = "test_a_batch_equals_a_loop"
-    parent = suite_of(AnEmptyBatchCrashes, xfails={name: "no batches"})
+    name = "test_a_blank_query_is_answered"
+    parent = suite_of(CrashesOnABlankQuery, xfails={name: "no blanks"})
     assert run_checks(type("Child", (parent,), {}))[name].status == "xfailed"
     strict = type("Strict", (parent,), {"xfails": {}})
     assert run_checks(strict)[name].status == "failed"
@@ -453,11 +453,11 @@ def test_the_checks_need_neither_pytest_nor_assert_statements(tmp_path: Path) ->
         "class Silent(TermOverlap):\n"
         "    def search(self, query, k): return self.candidates(query)[: max(k, 0)]\n"
         "class Suite(RetrieverConformance):\n"
-        "    xfails = {'test_a_batch_equals_a_loop': 'kept in truth'}\n"
+        "    xfails = {'test_ids_are_text': 'kept in truth'}\n"
         "    def make(self): return Silent()\n"
         "print(sorted(n for n, r in run_checks(Suite).items() if r.status == 'failed'))\n"
     )
     done = python("-O", "-c", script, folder=tmp_path)
-    assert (
-        done.stdout.strip() == "['test_a_batch_equals_a_loop', 'test_k_below_one_is_an_error']"
-    ), done.stderr
+    assert done.stdout.strip() == "['test_ids_are_text', 'test_k_below_one_is_an_error']", (
+        done.stderr
+    )

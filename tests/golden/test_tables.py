@@ -23,7 +23,7 @@ from retrieval_bench.reports.tables import run as tables
 from retrieval_bench.reports.tables.comparison import PAIRS_IN_TABLE, comparison_tables
 from retrieval_bench.runs.evaluation import evaluate
 from retrieval_bench.runs.run import Run, pack_rankings
-from tests.unit.page_sample import make_dataset, make_runs
+from tests.builders.page_sample import make_dataset, make_runs
 
 HERE = Path(__file__).parent
 

@@ -171,7 +171,7 @@ def load_file(name: str, base: Path | None) -> Any:
 
 def _in_its_package(path: Path) -> Any:
     """The module in ``path`` as a part of its package, so that its relative imports work; None
-    where it is in none, or another package of that name is loaded already."""
+    where it is in none that can be loaded, or another one of that name is loaded already."""
     path = path.resolve()
     folders: list[Path] = []
     folder = path.parent
@@ -184,8 +184,11 @@ def _in_its_package(path: Path) -> Any:
     loaded = sys.modules.get(names[0])
     if loaded is None:
         # By its place: one of the same name may be installed, and this file was named.
-        for depth, each in enumerate(folders, start=1):
-            _load_package(".".join(names[:depth]), each)
+        try:
+            for depth, each in enumerate(folders, start=1):
+                _load_package(".".join(names[:depth]), each)
+        except PluginError:  # the file may do without its package
+            return None
     elif str(folders[0]) not in getattr(loaded, "__path__", ()):
         return None
     return _imported(".".join(names))

@@ -94,10 +94,6 @@ class Retriever(ABC):
                 :func:`require_index`).
         """
 
-    def search_batch(self, queries: Sequence[Query], k: int) -> list[RankingLike]:
-        """Rankings of several queries, equal to a loop over :meth:`search`."""
-        return [self.search(query, k) for query in queries]
-
     def describe(self) -> Mapping[str, Any]:
         """Facts for the manifest that the parameters alone do not say: model hash, tokenizer,
         size of the vocabulary, the fusion constant and its base. Values are JSON types."""

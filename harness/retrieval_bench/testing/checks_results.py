@@ -114,7 +114,6 @@ class ResultChecks(Subject):
         before = [snapshot(query) for query in queries]
         for query in queries:
             self._searcher.search(query, 3)
-        self._searcher.search_batch(queries, 3)
         for query, said in zip(queries, before, strict=True):
             require(snapshot(query) == said, f"{said!r} became {snapshot(query)!r}")
 
@@ -176,17 +175,6 @@ class RepeatChecks(Subject):
         with self._fresh(self._corpus) as other:
             got = self._ask_all(other, self._n)
         self._require_same(got, self._ask_all(self._searcher, self._n), "a second instance")
-
-    def test_a_batch_equals_a_loop(self) -> None:
-        """``search_batch`` gives one ranking per query, the one that ``search`` gives, and none
-        for no query. Holds for approximate retrievers too."""
-        queries = list(self.queries())
-        batch = self._searcher.search_batch(queries, self._n)
-        require(len(batch) == len(queries), f"{len(batch)} rankings for {len(queries)} queries")
-        got = [self._seen(raw, self._n) for raw in batch]
-        self._require_same(got, self._full_answers(), "in a batch", strict=True)
-        nothing = self._searcher.search_batch([], 3)
-        require(len(nothing) == 0, f"search_batch([], 3) gave {nothing!r}; accepted: no ranking")
 
 
 class OddQueryChecks(Subject):

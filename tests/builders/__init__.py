@@ -1,0 +1,1 @@
+"""What several tests build: datasets, runs, models, sides of a duet, repositories."""

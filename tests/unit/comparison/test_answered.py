@@ -1,0 +1,155 @@
+"""No verdict on quality rests on queries that failed, or on metrics that cannot differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from retrieval_bench.comparison.comparison import compare_runs
+from retrieval_bench.comparison.recommendation import recommend
+from retrieval_bench.comparison.verdicts import Delta
+from retrieval_bench.core.types import Verdict
+from retrieval_bench.metrics import parse_metrics
+from retrieval_bench.runs.run import Run, pack_rankings
+from tests.unit.comparison.test_comparison import run
+
+RNG = np.random.default_rng(16)
+BASE = RNG.uniform(0.3, 1.0, 300)
+
+
+def failing(name: str, values: Sequence[float], at: Sequence[int]) -> Run:
+    """A run that failed on the queries ``at``, which therefore count 0."""
+    counted = np.array(values, dtype=np.float64)
+    counted[list(at)] = 0.0
+    made = run(name, counted.tolist())
+    ids = list(made.evaluation.query_ids)
+    status = ["ConnectionError: 429" if i in set(at) else "ok" for i in range(len(ids))]
+    return replace(made, rankings=pack_rankings(ids, [None] * len(ids), 10), status=tuple(status))
+
+
+FAILED = range(0, 300, 25)
+
+
+def test_a_network_that_fails_now_and_then_is_no_difference_in_quality() -> None:
+    flaky = failing("flaky", list(BASE), FAILED)
+    steady = failing("steady", list(BASE), [])
+    comparison = compare_runs([steady, flaky])
+    (delta,) = comparison.deltas
+    assert delta.p_adjusted is not None
+    assert delta.p_adjusted < 0.001  # the test over all queries is certain
+    assert delta.verdict is Verdict.UNDECIDED
+    assert delta.rests_on_failures
+    assert delta.answered is not None
+    assert (delta.answered.n, delta.answered.failed_a, delta.answered.failed_b) == (288, 0, 12)
+    assert delta.answered.difference == 0.0
+    assert delta.queries_needed is None
+    assert "flaky failed on 12 queries" in delta.reason
+    (answer,) = recommend(comparison)
+    assert answer.system is None
+    assert "rests on queries that failed" in answer.sentence
+    row = delta.as_dict()
+    assert row["rests_on_failures"] is True
+    assert row["answered"]["n"] == 288
+
+
+def test_a_service_that_also_ranks_worse_is_worse() -> None:
+    worse = failing("worse", (BASE - 0.1).tolist(), FAILED)
+    (delta,) = compare_runs([failing("steady", list(BASE), []), worse]).deltas
+    assert delta.verdict is Verdict.WORSE
+    assert not delta.rests_on_failures
+    assert delta.answered is not None
+    assert delta.answered.difference == pytest.approx(-0.1)
+    assert delta.answered.verdict is Verdict.WORSE
+
+
+def test_failures_on_both_sides_hide_no_difference_and_no_equality() -> None:
+    # The better one failed so often that the means are equal: neither is as good as the other.
+    better = failing("better", (BASE + 0.05).tolist(), FAILED)
+    (delta,) = compare_runs([failing("steady", list(BASE), []), better]).deltas
+    assert delta.answered is not None
+    assert delta.answered.verdict is Verdict.BETTER
+    assert delta.verdict is not Verdict.EQUIVALENT
+
+
+def test_where_nobody_failed_nothing_is_said_of_it() -> None:
+    (delta,) = compare_runs([failing("a", list(BASE), []), failing("b", list(BASE), [])]).deltas
+    assert delta.answered is None
+    assert "answered" not in delta.as_dict()
+
+
+def test_holm_takes_the_second_p_in_place_of_the_first() -> None:
+    runs = [
+        failing("steady", list(BASE), []),
+        failing("flaky", list(BASE), FAILED),
+        failing("worse", (BASE - 0.2).tolist(), []),
+    ]
+    deltas = {(d.a, d.b): d for d in compare_runs(runs).deltas}
+    assert deltas["steady", "flaky"].rests_on_failures
+    assert deltas["steady", "worse"].verdict is Verdict.WORSE
+    assert deltas["flaky", "worse"].verdict is Verdict.WORSE
+    assert deltas["steady", "worse"].answered is None
+
+
+def test_nothing_that_both_answered() -> None:
+    half, other = range(150), range(150, 300)
+    (delta,) = compare_runs(
+        [failing("a", (BASE * 0.1).tolist(), half), failing("b", list(BASE), other)]
+    ).deltas
+    assert delta.verdict is Verdict.MISSING
+    assert delta.p is None
+    assert "no query was answered by both" in delta.reason
+
+
+def test_a_p_that_rests_on_failures_rejects_nothing_for_the_others() -> None:
+    """Holm rejects the flaky pair's tiny p first, and then asks less of the next one."""
+    rng = np.random.default_rng(15)
+    steady = rng.uniform(0.3, 1.0, 300)
+    for _ in range(500):
+        other = steady + rng.normal(0.02, 0.2, 300)
+        alone = compare_runs([run("steady", list(steady)), run("other", list(other))]).deltas[0]
+        assert alone.p is not None
+        if 0.03 < alone.p < 0.045:
+            break
+    flaky = failing("flaky", list(steady), FAILED)
+    found = compare_runs(
+        [failing("steady", list(steady), []), failing("other", list(other), []), flaky],
+        baseline="steady",
+    ).deltas
+    verdicts = {delta.b: delta.verdict for delta in found}
+    assert verdicts == {"other": Verdict.UNDECIDED, "flaky": Verdict.UNDECIDED}
+
+
+class TestNothingCanDiffer:
+    def compared(self, first: float, second: float, **facts: int) -> Delta:
+        data = {"fingerprint": "f", "split": "test", **facts}
+        runs = [run(name, [value] * 30, dataset=data)
+                for name, value in (("a", first), ("b", second))]  # fmt: skip
+        (delta,) = compare_runs(runs).deltas
+        return delta
+
+    def test_no_relevant_document_is_no_comparison(self) -> None:
+        delta = self.compared(0.0, 0.0, n_without_relevant=30)
+        assert delta.verdict is Verdict.MISSING
+        assert delta.p is None
+        assert delta.queries_needed is None
+        assert "no evaluated query has a relevant document" in delta.reason
+
+    def test_some_relevant_documents_are_one(self) -> None:
+        delta = self.compared(0.0, 0.0, n_without_relevant=29)
+        assert delta.p is not None
+
+    def test_equal_rankings_of_a_metric_that_could_differ_are_compared(self) -> None:
+        assert self.compared(1.0, 1.0, n_documents=5).p is not None
+
+    @pytest.mark.parametrize(("n_documents", "compares"), [(5, False), (11, True)])
+    def test_recall_of_the_whole_corpus_is_none(self, n_documents: int, compares: bool) -> None:
+        data = {"fingerprint": "f", "split": "test", "n_documents": n_documents}
+        runs = [run(name, [1.0] * 30, dataset=data) for name in "ab"]
+        recall = parse_metrics(["R@10"])
+        runs = [replace(one, evaluation=replace(one.evaluation, metrics=recall)) for one in runs]
+        (delta,) = compare_runs(runs).deltas
+        assert (delta.p is not None) is compares
+        assert ("looks at the whole corpus" in delta.reason) is not compares

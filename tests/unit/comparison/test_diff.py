@@ -1,0 +1,383 @@
+"""``explain`` on runs whose values can be computed by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from retrieval_bench.comparison.diff import Explanation, explain
+from retrieval_bench.comparison.query_details import (
+    KEPT,
+    LEFT_BELOW,
+    LOST,
+    LOWERED,
+    NO_LEG,
+    RAISED,
+    Placed,
+    fate,
+    titles_of,
+)
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.types import Dataset, Document, Query
+from retrieval_bench.data import build_dataset
+from retrieval_bench.measure.runner import NOT_RUN
+from retrieval_bench.metrics import parse_metric
+from retrieval_bench.runs.run import Run
+from tests.builders.hybrid_runs import make_dataset, make_run
+
+DATA = make_dataset(
+    {
+        "q1": {"a": 1, "b": 0, "p": 0},
+        "q2": {"c": 1},
+        "q3": {"d": 2, "e": 1},
+        "q4": {"f": 1},
+        "q5": {"g": 1},
+    }
+)
+BM25 = {"q1": "abc", "q2": "xyzc".translate(str.maketrans("xyz", "hij")), "q3": "hie", "q4": "hij"}
+DENSE = {"q1": "hia", "q2": "hic", "q3": "dhi", "q4": "hijkf"}
+FUSED = {"q1": "hab", "q2": "chi", "q3": "dhi", "q4": "hij"}
+# RR@3           q1     q2     q3     q4  q5
+#   bm25         1      0      1/3    0   0
+#   dense        1/3    1/3    1      0   0
+#   hybrid       1/2    1      1      0   0
+
+
+@pytest.fixture
+def hybrid() -> Run:
+    return make_run("hybrid", DATA, FUSED, {"bm25": BM25, "dense": DENSE})
+
+
+@pytest.fixture
+def bm25() -> Run:
+    return make_run("bm25", DATA, {q: row[:3] for q, row in BM25.items()})
+
+
+@pytest.fixture
+def own(hybrid: Run) -> Explanation:
+    return explain([hybrid], DATA)
+
+
+def groups(explanation: Explanation, query_id: str) -> tuple[str, ...]:
+    return explanation.detail(explanation.query_ids.index(query_id), texts=False).groups
+
+
+class TestOneHybrid:
+    def test_it_stands_against_its_legs_cut_at_k(self, own: Explanation) -> None:
+        assert [system.name for system in own.systems] == ["hybrid", "leg bm25", "leg dense"]
+        assert own.values.tolist() == [
+            pytest.approx(row)
+            for row in ([1 / 2, 1, 1 / 3], [1, 0, 1 / 3], [1, 1 / 3, 1], [0] * 3, [0] * 3)
+        ]
+        assert own.difference.tolist() == pytest.approx([-1 / 2, 2 / 3, 0, 0, 0])
+        assert own.subtracted == ("hybrid", "its best leg")
+
+    def test_each_query_is_in_one_group_of_each_kind(self, own: Explanation) -> None:
+        assert [partition.kind for partition in own.partitions] == ["best leg", "fusion"]
+        assert groups(own, "q1") == ("won by leg bm25", "lost by fusion")
+        assert groups(own, "q2") == ("won by leg dense", "gained by fusion")
+        assert groups(own, "q3") == ("won by leg dense", "as its best leg")
+        assert groups(own, "q4") == ("every leg misses", "all miss")
+
+    def test_queries_come_by_the_size_of_the_difference_and_ties_by_id(
+        self, own: Explanation
+    ) -> None:
+        assert own.order() == [1, 0, 2, 3, 4]
+        assert own.order("worse") == [0, 2, 3, 4, 1]
+        assert own.order("better") == [1, 2, 3, 4, 0]
+        assert own.order(group="lost by fusion") == [0]
+        assert own.order(group="no such group") == []
+
+    def test_a_detail_says_where_each_document_stood(self, own: Explanation) -> None:
+        detail = own.detail(0)
+        assert detail.query.text == "what is q1"
+        assert detail.documents == (
+            Placed("h", "H", None, (1, 0, 1)),
+            Placed("a", "A", 1, (2, 1, 3), {"hybrid": LOWERED}),
+            Placed("b", "B", 0, (3, 2, 0)),
+            Placed("c", "C", None, (0, 3, 0)),
+            Placed("i", "I", None, (0, 0, 2)),
+        )
+        assert [one.doc_id for one in detail.ranking(2, 2)] == ["h", "i"]
+
+    def test_relevant_documents_are_there_whoever_found_them(self, own: Explanation) -> None:
+        fates = {
+            (own.query_ids[detail.at], one.doc_id): (one.ranks, one.fates.get("hybrid"))
+            for detail in own.details(range(5), texts=False)
+            for one in detail.documents
+            if one.relevant
+        }
+        assert fates == {
+            ("q1", "a"): ((2, 1, 3), LOWERED),
+            ("q2", "c"): ((1, 4, 3), RAISED),
+            ("q3", "d"): ((1, 0, 1), KEPT),
+            ("q3", "e"): ((0, 3, 0), LOST),
+            ("q4", "f"): ((0, 0, 5), LEFT_BELOW),
+            ("q5", "g"): ((0, 0, 0), NO_LEG),
+        }
+
+    def test_its_ceiling_is_that_of_its_legs_by_all_metrics(self, own: Explanation) -> None:
+        (found,) = own.ceilings().values()
+        assert [str(each.metric) for each in found] == ["RR@3", "R@3"]
+        rr = found[0]
+        assert list(rr.legs) == ["bm25", "dense"]
+        assert rr.choice.mean == pytest.approx((1 + 1 / 3 + 1) / 5)
+        assert rr.fusion.mean == pytest.approx(4 / 5)
+        assert rr.fused == own.means[0]
+
+    def test_another_metric_may_be_asked_for(self, hybrid: Run) -> None:
+        found = explain([hybrid], DATA, parse_metric("Success@1"))
+        assert found.values[:, 0].tolist() == [0, 1, 1, 0, 0]
+
+    def test_a_metric_that_looks_deeper_than_the_rankings_is_refused(self, hybrid: Run) -> None:
+        with pytest.raises(ConfigError, match="nDCG@10 of rankings of 3 hits"):
+            explain([hybrid], DATA, parse_metric("nDCG@10"))
+
+    def test_a_metric_without_a_cut_sees_the_first_k_of_a_leg(self, hybrid: Run) -> None:
+        found = explain([hybrid], DATA, parse_metric("R"))
+        assert found.values[1].tolist() == [1, 0, 1]  # bm25 has "c" at rank 4
+
+    def test_a_leg_without_any_hit_is_a_leg(self) -> None:
+        run = make_run("hybrid", DATA, {"q1": "a"}, {"bm25": {"q1": "a"}, "mute": {}})
+        found = explain([run], DATA)
+        assert found.values[0].tolist() == [1, 1, 0]
+        assert found.lists[2].tolist() == [[-1]] * 5
+
+    def test_a_failed_query_counts_as_a_miss_and_says_why(self) -> None:
+        failed = {"q2": "ValueError: no"}
+        run = make_run("hybrid", DATA, FUSED, {"bm25": BM25, "dense": DENSE}, failed=failed)
+        found = explain([run], DATA)
+        assert found.values[1].tolist() == [0, 0, 0]
+        assert found.detail(1).status == ("ValueError: no",)
+        assert found.warnings == ("1 query failed with hybrid: it counts as a miss",)
+
+    def test_queries_that_an_interrupted_run_did_not_reach_are_left_out(self) -> None:
+        run = make_run("hybrid", DATA, FUSED, {"bm25": BM25}, failed={"q1": NOT_RUN})
+        found = explain([run], DATA)
+        assert found.query_ids == ("q2", "q3", "q4", "q5")
+        assert found.values[0].tolist() == [1, 0]
+        assert found.warnings == ()
+
+    def test_a_run_without_legs_is_refused(self, bm25: Run) -> None:
+        with pytest.raises(ConfigError, match="a single run without legs") as problem:
+            explain([bm25], DATA)
+        assert "second run" in problem.value.fix
+
+    def test_a_run_saved_before_lists_were_kept_is_refused_with_the_reason(self) -> None:
+        old = make_run("hybrid", DATA, FUSED, {"bm25": BM25}, told=False)
+        with pytest.raises(ConfigError, match="saved before the lists of legs were kept"):
+            explain([old], DATA)
+
+    def test_a_single_query_can_be_explained(self) -> None:
+        data = make_dataset({"q": {"a": 1}})
+        run = make_run("hybrid", data, {"q": "ba"}, {"x": {"q": "a"}, "y": {"q": "b"}})
+        found = explain([run], data)
+        assert groups(found, "q") == ("won by leg x", "lost by fusion")
+        assert found.means[0].ci95 is None
+
+    def test_no_query_at_all_can_be_explained(self) -> None:
+        nothing = dict.fromkeys(("q1", "q2", "q3", "q4", "q5"), NOT_RUN)
+        run = make_run("hybrid", DATA, {}, {"bm25": {}}, failed=nothing)
+        run = replace(run, rankings=replace(run.rankings, leg_lists={"bm25": np.full((5, 1), -1)}))
+        found = explain([run], DATA)
+        assert (found.query_ids, found.order()) == ((), [])
+        assert found.means[0].n == 0
+
+
+class TestTwoRuns:
+    def test_differences_are_the_second_minus_the_first(self, bm25: Run) -> None:
+        dense = make_run("dense", DATA, {q: row[:3] for q, row in DENSE.items()})
+        found = explain([bm25, dense], DATA)
+        assert [system.name for system in found.systems] == ["bm25", "dense"]
+        assert found.difference.tolist() == pytest.approx([-2 / 3, 1 / 3, 2 / 3, 0, 0])
+        assert found.subtracted == ("dense", "bm25")
+        assert groups(found, "q1") == ("won by bm25",)
+        assert groups(found, "q4") == ("both miss",)
+        assert found.detail(0).documents[0].fates == {}
+
+    def test_the_ceiling_of_two_plain_runs_is_that_of_their_own_rankings(self, bm25: Run) -> None:
+        dense = make_run("dense", DATA, {q: row[:3] for q, row in DENSE.items()})
+        found = explain([bm25, dense], DATA).ceilings()
+        assert list(found) == ["both"]
+        assert found["both"][0].fused is None
+        assert found["both"][0].fusion.mean == pytest.approx(3 / 5)  # "f" stands behind the cut
+
+    def test_a_run_that_is_a_leg_of_the_other_is_one_system_with_it(
+        self, bm25: Run, hybrid: Run
+    ) -> None:
+        found = explain([bm25, hybrid], DATA)
+        assert [(s.name, s.leg, s.of) for s in found.systems] == [
+            ("bm25", "bm25", (1,)),
+            ("hybrid", "", ()),
+            ("leg dense", "dense", (1,)),
+        ]
+        assert groups(found, "q1") == ("won by bm25", "won by leg bm25", "lost by fusion")
+        relevant = next(one for one in found.detail(1).documents if one.relevant)
+        assert relevant.ranks == (4, 1, 3)  # behind the cut of the run, known from the leg
+        assert found.values[1, 0] == 0
+
+    def test_a_run_that_ranks_otherwise_than_the_leg_of_its_name_is_not(self, hybrid: Run) -> None:
+        other = make_run("bm25", DATA, {"q1": "cba"})
+        found = explain([other, hybrid], DATA)
+        names = [system.name for system in found.systems]
+        assert names == ["bm25", "hybrid", "leg bm25", "leg dense"]
+
+    def test_hybrids_of_the_same_legs_share_them(self, hybrid: Run) -> None:
+        legs = {"bm25": BM25, "dense": DENSE}
+        other = make_run("hybrid", DATA, {q: row[::-1] for q, row in FUSED.items()}, legs)
+        found = explain([hybrid, other], DATA)
+        assert [(s.name, s.of) for s in found.systems] == [
+            ("hybrid", ()),
+            ("hybrid#2", ()),
+            ("leg bm25", (0, 1)),
+            ("leg dense", (0, 1)),
+        ]
+        assert [(p.kind, p.of) for p in found.partitions] == [
+            ("outcome", "hybrid#2"),
+            ("best leg", "hybrid and hybrid#2"),
+            ("fusion", "hybrid"),
+            ("fusion", "hybrid#2"),
+        ]
+        assert groups(found, "q1")[2:] == (
+            "lost by fusion in hybrid",
+            "lost by fusion in hybrid#2",
+        )
+        assert list(found.ceilings()) == ["hybrid", "hybrid#2"]
+        fates = next(one for one in found.detail(0).documents if one.relevant).fates
+        assert fates == {"hybrid": LOWERED, "hybrid#2": LOWERED}
+
+    def test_legs_of_one_name_with_other_lists_carry_the_name_of_their_hybrid(
+        self, hybrid: Run
+    ) -> None:
+        other = make_run("other", DATA, FUSED, {"bm25": {"q1": "cba"}, "dense": DENSE})
+        names = [system.name for system in explain([hybrid, other], DATA).systems]
+        assert names == [
+            "hybrid", "other", "leg bm25 of hybrid", "leg dense", "leg bm25 of other",
+        ]  # fmt: skip
+
+    def test_legs_that_differ_behind_the_cut_only_are_not_the_same(self, hybrid: Run) -> None:
+        other = make_run("other", DATA, FUSED, {"dense": {**DENSE, "q4": "hijkg"}})
+        names = [system.name for system in explain([hybrid, other], DATA).systems]
+        assert names == [
+            "hybrid", "other", "leg bm25", "leg dense of hybrid", "leg dense of other",
+        ]  # fmt: skip
+
+    def test_two_legs_of_one_hybrid_with_the_same_lists_stay_two(self) -> None:
+        run = make_run("hybrid", DATA, FUSED, {"one": BM25, "two": BM25})
+        names = [system.name for system in explain([run], DATA).systems]
+        assert names == ["hybrid", "leg one", "leg two"]
+
+    def test_a_run_compared_with_itself_ties_everywhere(self, hybrid: Run) -> None:
+        found = explain([hybrid, hybrid], DATA)
+        assert not found.difference.any()
+        assert set(found.partitions[0].groups(found.metric)[2:][0].label.split()) == {"tie"}
+        assert found.partitions[0].groups(found.metric)[2].n == 3
+
+    def test_rows_of_the_runs_may_be_in_another_order(self, bm25: Run, hybrid: Run) -> None:
+        turned = replace(
+            hybrid,
+            rankings=replace(
+                hybrid.rankings,
+                query_ids=hybrid.rankings.query_ids[::-1],
+                ranking=hybrid.rankings.ranking[::-1],
+                leg_lists={leg: rows[::-1] for leg, rows in hybrid.rankings.leg_lists.items()},
+            ),
+            status=hybrid.status[::-1],
+        )
+        straight, other = explain([bm25, hybrid], DATA), explain([bm25, turned], DATA)
+        assert np.array_equal(straight.values, other.values)
+        assert straight.detail(1) == other.detail(1)
+
+    def test_runs_that_cannot_be_compared_are_refused(self, bm25: Run) -> None:
+        deeper = make_run("bm25", DATA, {"q1": "abc"}, k=5)
+        with pytest.raises(ConfigError, match="cannot be compared: k 3 and 5"):
+            explain([bm25, deeper], DATA)
+        with pytest.raises(ConfigError, match="3 runs"):
+            explain([bm25, bm25, bm25], DATA)
+
+    def test_an_old_hybrid_beside_another_run_is_told(self, bm25: Run) -> None:
+        old = make_run("hybrid", DATA, FUSED, {"bm25": BM25}, told=False)
+        found = explain([bm25, old], DATA)
+        assert len(found.systems) == 2
+        assert "hybrid was saved before lists of legs were kept" in found.warnings[0]
+
+
+class TestTitles:
+    def test_the_beginning_of_the_text_stands_for_a_missing_title(self) -> None:
+        documents = [Document("a", "가" * 300), Document("b", "text", "제목")]
+        data = make_dataset({"q": {"a": 1}}, documents)
+        assert titles_of(data, {"a", "b", "not there"}) == {"a": "가" * 200, "b": "제목"}
+
+    def test_a_unit_has_the_title_of_its_first_document(self) -> None:
+        documents = [
+            Document("a#1", "first", metadata={"page": "a"}),
+            Document("a#2", "second", metadata={"page": "a"}),
+            Document("b#1", "other", metadata={"page": "b"}),
+        ]
+        data = build_dataset(
+            "units", documents, [Query("q", "t")], {"q": {"a": 1}}, unit_key="page"
+        )
+        run = make_run("hybrid", data, {"q": "ab"}, {"x": {"q": "ab"}})
+        titles = [one.title for one in explain([run], data).detail(0).documents]
+        assert titles == ["first", "other"]
+
+    def test_a_dataset_without_documents_has_ids_only(self) -> None:
+        data = replace(DATA, documents=None)
+        run = make_run("hybrid", data, FUSED, {"bm25": BM25})
+        found = explain([run], data)
+        assert {one.title for one in found.detail(0).documents} == {""}
+        assert found.warnings == ("the dataset has no documents: only their ids are known",)
+
+    def test_the_corpus_is_walked_once_and_only_as_far_as_needed(self) -> None:
+        walk = Walk([Document(c, c) for c in "abcdefghijkl"])
+        data = replace(DATA, documents=walk)
+        run = make_run("hybrid", data, {"q1": "ab", "q2": "ca"}, {"bm25": {"q1": "ab"}})
+        explain([run], data).details([0, 1])
+        assert (walk.walks, walk.read) == (1, 4)
+        explain([run], data).details([0, 1], texts=False)
+        assert walk.walks == 1
+
+
+class Walk:
+    """A corpus that counts how it is read."""
+
+    def __init__(self, documents: list[Document]) -> None:
+        self.documents, self.walks, self.read = documents, 0, 0
+
+    def __iter__(self) -> Iterator[Document]:
+        self.walks += 1
+        for document in self.documents:
+            self.read += 1
+            yield document
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+
+@pytest.mark.parametrize(
+    ("fused", "legs", "says"),
+    [
+        (1, [1, 3], KEPT),
+        (3, [3, 0], KEPT),
+        (1, [2, 2], RAISED),
+        (2, [11, 90], RAISED),
+        (2, [1, 0], LOWERED),
+        (0, [10, 40], LOST),
+        (0, [11, 0], LEFT_BELOW),
+        (0, [0, 0], NO_LEG),
+        (0, [], NO_LEG),
+    ],
+)
+def test_what_fusion_did_is_told_against_the_best_leg(
+    fused: int, legs: list[int], says: str
+) -> None:
+    assert fate(fused, legs, 10) == says
+
+
+def test_judged_far_less_is_told() -> None:
+    data: Dataset = make_dataset({"q": {"a": 1, "b": 1}})
+    runs = [make_run("x", data, {"q": "ab"}), make_run("y", data, {"q": "ij"})]
+    assert any("judge" in warning for warning in explain(runs, data).warnings)

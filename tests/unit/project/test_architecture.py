@@ -1,0 +1,174 @@
+"""The import rule of the house: data flows one way, and the core loads nothing heavy."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from functools import cache
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+README = ROOT / "harness" / "README.md"
+
+FLOORS: dict[str, int] = {
+    "core": 1,
+    "data": 2, "stats": 2, "testing": 2,
+    "measure": 3, "metrics": 3,
+    "runs": 4,
+    "experiment": 5, "comparison": 5,
+    "duets": 6, "tuning": 6, "scoring": 6,
+    "regression": 7, "reproduction": 7,
+    "reports": 8,
+    "cli": 9, "api": 9,
+    "__init__": 10, "__main__": 10,
+}  # fmt: skip
+"""A package imports from lower floors only; all that is loose in the folder is named, too."""
+
+FORBIDDEN = [
+    ("measure", "metrics", "the runner knows no metric"),
+    ("runs/evaluation", "core/retriever", "evaluate knows no retriever"),
+    ("comparison", "runs/records", "compare knows no file"),
+    ("data", "metrics", "data knows no metric"),
+    ("scoring/scoring", "runs/foreign", "the rules of a convention know no file"),
+    ("reports", "experiment/experiment", "the report starts no run"),
+]
+
+HEAVY = {"torch", "faiss", "langchain", "langchain_core", "sentence_transformers", "matplotlib"}
+CORE = ROOT / "harness" / "retrieval_bench"
+ADAPTERS = ROOT / "retrievers" / "retrieval_bench_retrievers"
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def _module(name: str) -> str | None:
+    """``a.b.c`` as the path "b/c" of a module of ours; None for anything else."""
+    root, *parts = name.split(".")
+    if root != CORE.name:
+        return None
+    if CORE.joinpath(*parts).with_suffix(".py").is_file():
+        return "/".join(parts)
+    return (
+        "/".join([*parts, "__init__"]) if CORE.joinpath(*parts, "__init__.py").is_file() else None
+    )
+
+
+@cache
+def _imports(path: Path) -> set[str]:
+    """The modules of ours that a file imports, wherever in it."""
+    named: set[str] = set()
+    for node in ast.walk(_tree(path)):
+        if isinstance(node, ast.Import):
+            named |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            deeper = {f"{node.module}.{alias.name}" for alias in node.names}
+            named |= {name for name in deeper if _module(name)} or {node.module}
+    return {found for name in named if (found := _module(name))}
+
+
+@cache
+def _graph() -> dict[str, set[str]]:
+    """Module, as a path without suffix -> modules that it imports."""
+    return {
+        path.relative_to(CORE).with_suffix("").as_posix(): _imports(path)
+        for path in CORE.rglob("*.py")
+    }
+
+
+def _unit(module: str) -> str:
+    return module.partition("/")[0]
+
+
+def test_every_package_has_a_floor_and_nothing_else_is_there() -> None:
+    assert {_unit(module) for module in _graph()} == set(FLOORS)
+
+
+@pytest.mark.parametrize("unit", sorted(FLOORS))
+def test_no_arrow_runs_back(unit: str) -> None:
+    back = [
+        f"{module} imports {other}"
+        for module, others in _graph().items()
+        for other in others
+        if _unit(module) == unit != _unit(other) and FLOORS[_unit(other)] >= FLOORS[unit]
+    ]
+    assert not back
+
+
+@pytest.mark.parametrize("unit", sorted(FLOORS))
+def test_no_arrow_runs_in_a_circle_within_a_package(unit: str) -> None:
+    inside = {
+        module: {other for other in others if _unit(other) == unit and other != module}
+        for module, others in _graph().items()
+        if _unit(module) == unit
+    }
+    order = TopologicalSorter(inside)
+    order.prepare()  # raises CycleError, which names the modules
+
+
+@pytest.mark.parametrize(("unit", "other", "rule"), FORBIDDEN)
+def test_separate_concerns_stay_apart(unit: str, other: str, rule: str) -> None:
+    own = [module for module in _graph() if f"{module}/".startswith(f"{unit}/")]
+    assert own
+    for module in own:
+        assert not [one for one in _graph()[module] if f"{one}/".startswith(f"{other}/")], rule
+
+
+def test_modules_can_be_read_in_one_sitting() -> None:
+    long = [p for p in CORE.rglob("*.py") if len(p.read_text("utf-8").splitlines()) >= 500]
+    assert not long
+
+
+def test_the_readme_lists_every_package() -> None:
+    """Each with the sentence that its own docstring begins with."""
+    rows = re.findall(
+        r"^\| +\d+ \| `(\w+)/?` \| (.+?) \|$", README.read_text("utf-8"), re.MULTILINE
+    )
+    said = {}
+    for name in FLOORS:
+        file = CORE / name / "__init__.py" if (CORE / name).is_dir() else CORE / f"{name}.py"
+        said[name] = str(ast.get_docstring(_tree(file))).partition("\n")[0]
+    assert dict(rows) == said
+
+
+def test_the_core_imports_no_adapter() -> None:
+    for path in CORE.rglob("*.py"):
+        assert f"import {ADAPTERS.name}" not in path.read_text(encoding="utf-8"), path
+        assert f"from {ADAPTERS.name}" not in path.read_text(encoding="utf-8"), path
+
+
+def test_importing_the_core_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, retrieval_bench.api, retrieval_bench.cli\n"
+        "import retrieval_bench.experiment.experiment\n"
+        "print(' '.join(sorted({name.split('.')[0] for name in sys.modules})))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not HEAVY & set(done.stdout.split())
+    assert ADAPTERS.name not in done.stdout.split()
+
+
+def test_the_command_line_parses_without_numpy() -> None:
+    code = (
+        "import sys, retrieval_bench.cli\n"
+        "retrieval_bench.cli.parser().format_help()\n"
+        "print('numpy' in sys.modules, 'pydantic' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]
+
+
+def test_only_the_command_line_prints_or_exits() -> None:
+    for path in [*CORE.rglob("*.py"), *ADAPTERS.rglob("*.py")]:
+        if path.parent.name == "cli" or path.name == "__main__.py":
+            continue
+        for node in ast.walk(_tree(path)):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                assert node.func.id not in {"print", "exit"}, f"{path}:{node.lineno}"

@@ -1,0 +1,586 @@
+"""The docs say what the code does: names, options, fields, links, and examples that can work.
+
+A YAML block is a dataset.yaml when it has the key ``format``, otherwise a retriever config; a block
+of another kind says so behind the word ``yaml``. Commands in bash blocks are parsed, not run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib
+import inspect
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from retrieval_bench import bench, cli, compare, evaluate
+from retrieval_bench.cli import console
+from retrieval_bench.comparison.diff import explain
+from retrieval_bench.comparison.query_details import FATES
+from retrieval_bench.core import plugins
+from retrieval_bench.core.config import RetrieverConfig, validate
+from retrieval_bench.core.retriever import Capabilities, Retriever
+from retrieval_bench.core.types import Document, LegTrace, Query, Ranking
+from retrieval_bench.data import build_dataset
+from retrieval_bench.data.config import DatasetConfig
+from retrieval_bench.data.formats import FORMATS
+from retrieval_bench.measure import protocol, steady
+from retrieval_bench.metrics import Judgements, judge_lists, parse_metric
+from retrieval_bench.metrics.conventions import CONVENTIONS
+from retrieval_bench.metrics.names import DEFINITIONS
+from retrieval_bench.regression.changes import Change
+from retrieval_bench.regression.files import to_text
+from retrieval_bench.regression.gate import Regression
+from retrieval_bench.regression.history import subjects
+from retrieval_bench.regression.history.files import read_history
+from retrieval_bench.regression.latency import judge_latency
+from retrieval_bench.regression.policy import Policy, load_policy
+from retrieval_bench.regression.quality import judge_quality
+from retrieval_bench.regression.storing import Stored
+from retrieval_bench.reports.tables.diff_document import diff_document
+from retrieval_bench.reports.tables.github_benchmark import benchmark_entries
+from retrieval_bench.runs.foreign import read_rankings
+from retrieval_bench.scoring.answers.answers import Answer, GoldQuestion, Predictions, Span
+from retrieval_bench.scoring.answers.reader import score_reader
+from retrieval_bench.scoring.audit import audit
+from retrieval_bench.stats.percentiles import NEEDS
+from retrieval_bench_retrievers import tokenizers
+from tests.builders import baselines
+from tests.builders.history_sample import save_duet, save_run
+from tests.builders.hybrid_runs import make_dataset, make_run
+
+ROOT = Path(__file__).parents[3]
+GUIDE = ROOT / "harness" / "docs"
+
+GENERATED = {"build", "dist", "runs"}
+PAGES = sorted(
+    path
+    for path in ROOT.rglob("*.md")
+    if not any(
+        part.startswith(".") or part in GENERATED for part in path.relative_to(ROOT).parts[:-1]
+    )
+)
+INSTRUCTIONS = [ROOT / "README.md", ROOT / "README.ko.md", ROOT / "CONTRIBUTING.md"]
+INSTRUCTIONS += [*sorted(GUIDE.glob("*.md")), *sorted(ROOT.glob("*/README.md"))]
+
+_FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def _blocks(language: str) -> list[tuple[str, str]]:
+    """Place and text of every block of ``language`` in the instructions."""
+    found = []
+    for page in INSTRUCTIONS:
+        text = _text(page)
+        for match in _FENCE.finditer(text):
+            if match[1].strip() == language:
+                line = text.count("\n", 0, match.start()) + 2
+                found.append((f"{page.relative_to(ROOT)}:{line}", match[2]))
+    return found
+
+
+def _places(blocks: list[tuple[str, str]]) -> list[str]:
+    return [place for place, _ in blocks]
+
+
+def _quoted(text: str) -> set[str]:
+    """The words that stand in `code` outside of blocks."""
+    spans = re.findall(r"`([^`\n]+)`", _FENCE.sub("", text))
+    return {word for span in spans for word in (span, *re.findall(r"[\w:./-]+", span))}
+
+
+@cache
+def _commands() -> dict[str, argparse.ArgumentParser]:
+    for action in cli.parser()._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return dict(action.choices)
+    raise AssertionError("the parser has no commands")
+
+
+# -- names ---------------------------------------------------------------------------------------
+
+
+def test_every_command_is_in_the_guide() -> None:
+    for command in _commands():
+        assert f"`retrieval-bench {command}`" in _text(GUIDE / "README.md"), command
+
+
+def test_every_option_is_explained_in_the_guide() -> None:
+    explained = _quoted(_text(GUIDE / "README.md"))
+    for command, parser in _commands().items():
+        for action in parser._actions:
+            for option in action.option_strings:
+                assert option in explained, f"{command} {option}"
+
+
+def test_every_metric_and_its_parameters_are_defined_in_the_guide() -> None:
+    section = _section("Definitions")
+    for name, definition in DEFINITIONS.items():
+        (row,) = re.findall(rf"^\| `{name}` \|.*$", section, re.MULTILINE)
+        assert f"| {definition.cut} |" in row, name
+        for parameter in definition.params:
+            assert f"`{parameter}`" in row, f"{name}({parameter})"
+
+
+def test_every_metric_has_a_worked_example() -> None:
+    shown = {parse_metric(name).name for _, _, values in _examples() for name in values}
+    assert shown == set(DEFINITIONS)
+
+
+def test_the_worked_examples_are_what_the_code_computes() -> None:
+    for judged, ranking, values in _examples():
+        run = judge_lists({"q": ranking}, ["q"], Judgements({"q": judged}))
+        for name, value in values.items():
+            metric = parse_metric(name)
+            assert str(metric) == name
+            assert metric.compute(run)[0] == pytest.approx(float(value), abs=5e-5), name
+
+
+def test_other_names_of_metrics_are_read_as_the_guide_says() -> None:
+    rows = re.findall(
+        r"^\| (`.*`) \| (`.*`) \|$", _section("Other names that are read"), re.MULTILINE
+    )
+    assert len(rows) >= 10
+    for ours, read in rows:
+        known = {str(parse_metric(name)) for name in re.findall(r"`([^`]+)`", ours)}
+        assert known == set(re.findall(r"`([^`]+)`", ours))
+        assert {str(parse_metric(name)) for name in re.findall(r"`([^`]+)`", read)} <= known
+
+
+def test_every_convention_is_in_both_tables_with_its_metrics_and_rules() -> None:
+    section = _section("Conventions")
+    for name, convention in CONVENTIONS.items():
+        names, rules = re.findall(rf"^\| `{name}` \|.*$", section, re.MULTILINE)
+        for plain, explicit in (convention.metrics or {}).items():
+            assert {f"`{plain}`", f"`{explicit}`"} <= set(re.findall(r"`[^`]+`", names)), name
+        assert (f"| {convention.cut} only |" if convention.cut else "| any |") in names
+        assert convention.tie_rule in rules
+        assert ("counted again" in rules) == (convention.duplicates == "counted again"), name
+        assert ("left out" in rules) == (convention.missing == "left out"), name
+        assert ("apart" in rules) == (convention.unanswerable == "apart"), name
+
+
+def _section(title: str) -> str:
+    """One section of metrics.md."""
+    return _text(GUIDE / "metrics.md").partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+def _examples() -> list[tuple[dict[str, int], list[str], dict[str, str]]]:
+    """Judgements, ranking and values of each worked example."""
+    found = []
+    for part in _section("Worked examples").split("\n### ")[1:]:
+        given = re.search(r"Judgements\s`(\{.*?\})`,\sranking\s`(\[.*?\])`", part)
+        assert given is not None, part
+        values = dict(re.findall(r"^\| `([^`]+)` \| ([\d.]+) \|", part, re.MULTILINE))
+        found.append((json.loads(given[1]), json.loads(given[2]), values))
+    return found
+
+
+@pytest.mark.parametrize("name", plugins.BUILT_IN["retriever"])
+def test_every_built_in_retriever_has_a_section_with_its_parameters(name: str) -> None:
+    page = _text(GUIDE / "retrievers.md")
+    title = "## LangChain" if name == "langchain" else f"### {name}"
+    _, found, section = page.partition(f"\n{title}\n")
+    assert found, f"no section {title!r}"
+    explained = _quoted(re.split(r"^##", section, maxsplit=1, flags=re.MULTILINE)[0])
+    for parameter in _parameters(name):
+        assert parameter in explained, parameter
+
+
+def test_every_config_is_described() -> None:
+    in_guide = _quoted(_text(GUIDE / "retrievers.md"))
+    in_folder = _quoted(_text(ROOT / "configs" / "README.md"))
+    for path in (ROOT / "configs" / "retrievers").glob("*.yaml"):
+        assert path.stem in in_guide & in_folder
+    for path in (ROOT / "configs" / "datasets").glob("*/dataset.yaml"):
+        assert path.parent.name in in_folder
+
+
+def test_every_tokenizer_is_in_the_guide() -> None:
+    page = _text(GUIDE / "retrievers.md")
+    for name in tokenizers._TOKENIZERS:
+        assert re.search(rf"^\| `{name}` \|", page, re.MULTILINE), name
+
+
+def test_every_format_and_key_of_dataset_yaml_is_in_the_guide() -> None:
+    page = _text(GUIDE / "data.md")
+    for name in FORMATS:
+        assert f"\n### {name}\n" in page
+    for key in DatasetConfig.model_fields:
+        assert key in _quoted(page), key
+
+
+def test_the_numbers_of_the_protocol_are_those_of_the_code() -> None:
+    page = " ".join(_text(GUIDE / "measuring.md").split())
+    for level, needs in NEEDS.items():
+        calls = f"{needs.printed:,} calls | {needs.gated:,}"
+        assert f"| p{level:g} | {calls} |" in page
+    assert f"at least {protocol.WARM_UP_CALLS} calls" in page
+    assert f"After {protocol.Protocol().warm_up_s:g} seconds" in page
+    assert (
+        f"windows of {steady.WINDOW} calls agree within {steady.TOLERANCE:.0%}".replace("%", " %")
+        in page
+    )
+    release = protocol.PROFILES["release"]
+    assert f"{release['min_calls']:,} calls in {release['launches']} launches" in page
+
+
+def test_every_exit_code_is_in_the_guide() -> None:
+    page = _text(GUIDE / "results.md")
+    codes = (console.OK, console.REGRESSION, console.BAD_INPUT, console.UNDECIDED)
+    for code in (*codes, console.NOT_MEASURED, console.BUG, console.INTERRUPTED):
+        assert f"\n| {code} |" in page
+
+
+# -- what a run leaves ---------------------------------------------------------------------------
+
+
+class _Everything(Retriever):
+    """Reports all that a ranking can carry."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(external=True)
+
+    def search(self, query: Query, k: int) -> Ranking:
+        return Ranking(["d"], [1.0], {"encode": 1}, {"one": LegTrace([1], [1.0], ["d"])})
+
+
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("docs") / "run"
+    queries = [Query("q", "text"), Query("none", "text", metadata={"answerable": False})]
+    dataset = build_dataset("tiny", [Document("d", "text")], queries, {"q": {"d": 1}})
+    bench(_Everything(), dataset, protocol=protocol.Protocol(rounds=1, warm_up_s=0), out=folder)
+    return folder
+
+
+def test_every_file_of_a_run_is_in_the_guide(run_folder: Path) -> None:
+    explained = _quoted(_text(GUIDE / "results.md"))
+    for path in run_folder.iterdir():
+        assert path.name in explained, path.name
+
+
+def test_every_array_of_a_run_is_in_the_guide(run_folder: Path) -> None:
+    explained = _quoted(_text(GUIDE / "results.md"))
+    for path in run_folder.glob("*.npz"):
+        with np.load(path) as arrays:
+            for name in arrays.files:
+                general = re.sub(r":.*", ":NAME", name)
+                assert general in explained, f"{path.name}: {name}"
+
+
+def test_every_field_of_the_summary_and_manifest_is_in_the_guide(run_folder: Path) -> None:
+    explained = _quoted(_text(GUIDE / "results.md"))
+    summary = json.loads(_text(run_folder / "summary.json"))
+    manifest = json.loads(_text(run_folder / "manifest.json"))
+    parts = [summary, *(summary[key] for key in ("dataset", "unanswerable", "latency_ms", "index"))]
+    parts += [summary["metrics"]["nDCG@10"], summary["latency_ms"]["p50"]]
+    parts += [summary["stages_ms"]["encode"], manifest]
+    parts += [manifest[key] for key in ("retriever", "protocol", "environment")]
+    for part in parts:
+        for field in part:
+            assert field in explained, field
+
+
+# -- what commands give as JSON ------------------------------------------------------------------
+
+
+def test_the_document_of_every_command_has_a_row_in_the_guide() -> None:
+    table = _text(GUIDE / "results.md").partition("| command | JSON document |")[2]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    assert {name for row in rows for name in re.findall(r"`([a-z]+)`", row)} == set(_commands())
+
+
+def test_every_field_of_list_and_of_a_dry_run_is_in_the_guide(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    page = _text(GUIDE / "results.md")
+    dry = ["bench", "--retriever", "bm25", "--dataset", "science-mini", "--dry-run"]
+    for arguments, row in ((["list"], "| `list` |"), (dry, "| `bench --dry-run`")):
+        assert cli.main([*arguments, "--format", "json"]) == 0
+        (line,) = [line for line in page.splitlines() if line.startswith(row)]
+        told = set(re.findall(r"`(\w+)`", line.rpartition(" | ")[2])) - {"experiments"}
+        assert told == set(json.loads(capsys.readouterr().out))
+
+
+def _fields(document: object, *, names: frozenset[str] = frozenset()) -> set[str]:
+    """All keys of a document, at any depth; below ``names`` the keys are ids or metrics."""
+    if isinstance(document, list):
+        return set().union(*(_fields(item, names=names) for item in document), set())
+    if not isinstance(document, dict):
+        return set()
+    found = set(document)
+    for key, value in document.items():
+        inner = list(value.values()) if key in names else value
+        found |= _fields(inner, names=names)
+    return found
+
+
+def test_every_field_of_a_comparison_is_in_the_guide(run_folder: Path) -> None:
+    document = compare([run_folder, run_folder]).comparison.as_dict()
+    fields = set(document) | _fields(document["comparisons"])
+    assert fields <= _quoted(_text(GUIDE / "results.md"))
+
+
+def test_every_field_of_evaluate_is_in_the_guide() -> None:
+    qrels = {"a": {"d": 1}, "b": {"d": 1}, "none": {}, "nothing": {}}
+    runs = ({q: {"d": float(i)} for i, q in enumerate(qrels)}, {"a": ["d"]})
+    explained = _quoted(_text(GUIDE / "scoring.md"))
+    for run in runs:
+        document = evaluate(run, qrels).as_dict(per_query=True)
+        fields = _fields(document, names=frozenset({"metrics", "per_query", "undefined"}))
+        fields -= {str(metric) for metric in document["metrics"]}
+        assert {"per_query", "optimism" if run is runs[0] else "reason"} <= fields
+        assert fields <= explained, fields - explained
+
+
+def test_every_field_of_an_audit_is_in_the_guide(tmp_path: Path) -> None:
+    for name, hits in (("one", ["d"]), ("two", ["x", "d", "e"])):
+        (tmp_path / f"{name}.json").write_text(json.dumps({"q": hits}), encoding="utf-8")
+    runs = [read_rankings(tmp_path / f"{name}.json") for name in ("one", "two")]
+    result = audit(runs, Judgements({"q": {"d": 1, "e": 1}}), list(CONVENTIONS.values()), 10)
+    assert result.turns
+    document = result.as_dict()
+    ids = frozenset({"means", "n", "queries"})
+    fields = _fields(document, names=ids) - {"one", "two", "q", *CONVENTIONS}
+    assert fields <= _quoted(_text(GUIDE / "scoring.md"))
+
+
+def test_every_metric_and_field_of_a_reader_is_in_the_guide() -> None:
+    span = Span("d", 0, 4)
+    gold = (GoldQuestion("q", ("text",), (span,), ("d",)), GoldQuestion("none", ()))
+    answers = {"q": (Answer("text", span),), "none": (Answer(""),)}
+    document = score_reader(gold, Predictions(answers, has_spans=True)).as_dict(per_question=True)
+    explained = _quoted(_text(GUIDE / "reader.md"))
+    for name in document["metrics"]:
+        general = re.sub(r"^reader_.*(?=_has_answer$)", "...", name)
+        assert name in explained or general in explained, name
+    official = {re.sub(r"^(HasAns|NoAns)_", "", name) for name in document["official"]}
+    parts = [document, document["metrics"]["exact"], document["conventions"], document["counts"]]
+    parts += [document["per_question"]["q"], dict.fromkeys(official)]
+    for part in parts:
+        for field in part:
+            assert field in explained, field
+
+
+def test_every_field_and_word_of_diff_is_in_the_guide() -> None:
+    data = make_dataset({"q": {"a": 1}})
+    found = explain([make_run("mixed", data, {"q": "a"}, {"x": {"q": "a"}})], data)
+    document = diff_document(found, found.ceilings(), found.details([0]))
+    by_name = frozenset({"metrics", "legs", "means", "values", "status", "ranks", "fusion"})
+    fields = _fields(document, names=by_name) - {"q"}
+    explained = _quoted(_text(GUIDE / "explaining.md"))
+    assert fields <= explained, fields - explained
+    page = _text(GUIDE / "explaining.md")
+    for fate in FATES:
+        assert f"`{fate}`" in page
+    for partition in found.partitions:
+        assert f"`{partition.kind}`" in page
+        for label in partition.labels[2 if partition.kind == "best leg" else 0 :]:
+            assert f"`{label}`" in page
+
+
+def test_every_field_of_history_is_in_the_guide(tmp_path: Path) -> None:
+    for day, p50 in enumerate((2.0, 3.0)):
+        save_run(tmp_path, day, commit=day, p50=p50)
+    save_duet(tmp_path, 1)
+    (tmp_path / "odd").mkdir()
+    found = read_history([tmp_path])
+    (subject,) = subjects(found.runs, found.duets)
+    assert subject.steps
+    parts = [subject.as_dict(), found.left_out[0].as_dict()]
+    by_name = frozenset({"metrics", "latency_ms", "ratios", "protocol"})
+    fields = set().union(*(_fields(part, names=by_name) for part in parts))
+    fields -= {"nDCG@10", "R@10", "p50", "rounds"}
+    fields |= {name for entry in benchmark_entries([subject], "latency") for name in entry}
+    explained = _quoted(_text(GUIDE / "history.md"))
+    assert fields <= explained, fields - explained
+
+
+def test_every_field_of_baselines_and_regress_is_in_the_guide() -> None:
+    names = frozenset({"metrics", "values", "limits", "call", "queries", "packages"})
+    opaque = ("machine", "noise", "protocol", "duet", "environment")  # explained elsewhere
+    one = baselines.quality({"nDCG@10": [1.0, 1.0]}, ["old", "same"])
+    now = baselines.quality({"nDCG@10": [0.0, 1.0]}, ["new", "same"])
+    times = baselines.latency([1_000] * 10)
+    limits = {parse_metric("nDCG@10"): 0.01}
+    found = Regression(
+        {"retriever": "r", "dataset": {}, "k": 1, "machine": "m", "revision": None},
+        Policy(limits, {"p50": 0.05}),
+        {"latency": {"path": "p", "revision": {"commit": "c", "dirty": False}, "date": "d"}},
+        judge_quality(one, now, limits),
+        judge_latency(times, times, {"p50": 0.05}, duet=None),
+    )
+    document = found.as_dict()
+    written = [json.loads(to_text(baseline)) for baseline in (one, times)]
+    stored = Stored((), (), (Change("p50", "ms", 1.0, 1.0),)).as_dict()
+    fields = set()
+    for part in (document, *written, stored):
+        plain = {key: {} if key in opaque else value for key, value in part.items()}
+        fields |= _fields(plain, names=names) - {"nDCG@10", "p50", "p95", "p99", "numpy"}
+    fields -= {query for part in written for query in part["queries"]}
+    explained = _quoted(_text(GUIDE / "regression.md"))
+    assert len(fields) > 50
+    assert fields <= explained, fields - explained
+
+
+def test_the_policy_of_the_guide_is_the_shipped_one(tmp_path: Path) -> None:
+    (text,) = (text for _, text in _blocks("yaml policy"))
+    path = tmp_path / "policy.yaml"
+    path.write_text(text, encoding="utf-8")
+    shipped, shown = load_policy(ROOT / "configs" / "policy.yaml", k=10), load_policy(path, k=10)
+    assert (shown.quality, shown.latency, shown.undecided) == (
+        shipped.quality,
+        shipped.latency,
+        shipped.undecided,
+    )
+
+
+# -- links ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_files_and_carry_no_anchors(page: Path) -> None:
+    for target in _LINK.findall(_FENCE.sub("", _text(page))):
+        if re.match(r"[a-z]+:", target):
+            continue
+        assert "#" not in target, target
+        assert (page.parent / target).exists(), target
+
+
+def test_every_page_of_the_guide_is_in_its_index() -> None:
+    index = _LINK.findall(_text(GUIDE / "README.md"))
+    pages = {path.name for path in GUIDE.glob("*.md")} - {"README.md"}
+    assert pages <= set(index)
+    records = _LINK.findall(_text(GUIDE / "decisions" / "README.md"))
+    assert {path.name for path in (GUIDE / "decisions").glob("0*.md")} <= set(records)
+
+
+# -- examples ------------------------------------------------------------------------------------
+
+YAML, PYTHON, BASH, JSON = (_blocks(name) for name in ("yaml", "python", "bash", "json"))
+
+
+def test_there_are_examples_of_each_kind() -> None:
+    for blocks in (YAML, PYTHON, BASH, JSON):
+        assert len(blocks) >= 5
+
+
+@pytest.mark.parametrize(("place", "text"), YAML, ids=_places(YAML))
+def test_yaml_blocks_are_configs(place: str, text: str) -> None:
+    content = yaml.safe_load(text)
+    if "format" in content:
+        validate(DatasetConfig, content, where=place)
+        return
+    config = validate(RetrieverConfig, {"name": "unnamed", **content}, where=place)
+    if config.target in plugins.BUILT_IN["retriever"]:
+        accepted = _parameters(config.target)
+        if config.target != "langchain":
+            assert set(config.params) <= set(accepted)
+        required = {name for name, needed in accepted.items() if needed}
+        assert required <= set(config.params)
+
+
+@pytest.mark.parametrize(("place", "text"), PYTHON, ids=_places(PYTHON))
+def test_python_blocks_parse_and_what_they_import_from_here_exists(place: str, text: str) -> None:
+    for node in ast.walk(ast.parse(text, filename=place)):
+        if not isinstance(node, ast.ImportFrom) or node.module is None:
+            continue
+        if node.module.partition(".")[0] in ("retrieval_bench", "retrieval_bench_retrievers"):
+            module = importlib.import_module(node.module)
+            for alias in node.names:
+                assert hasattr(module, alias.name), f"{node.module}.{alias.name}"
+
+
+@pytest.mark.parametrize(("place", "text"), JSON, ids=_places(JSON))
+def test_json_blocks_are_one_value_or_one_a_line(place: str, text: str) -> None:
+    try:
+        json.loads(text)
+    except json.JSONDecodeError:
+        for line in text.splitlines():
+            json.loads(line)
+
+
+@pytest.mark.parametrize(("place", "text"), BASH, ids=_places(BASH))
+def test_commands_use_targets_and_options_that_exist(
+    place: str, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in _command_lines(text):
+        if Path(words[0]).name == "retrieval-bench":
+            _parse(words[1:], capsys)
+        elif words[0] == "make":
+            for arguments in _made(words[1:]):
+                _parse(arguments, capsys)
+        else:
+            assert words[0] in {"python", "pip", "git", "cd"}, words[0]
+
+
+def _parameters(name: str) -> dict[str, bool]:
+    """Parameters of a built-in retriever, and whether each must be given."""
+    parameters = inspect.signature(plugins.resolve("retriever", name)).parameters.values()
+    return {
+        parameter.name: parameter.default is inspect.Parameter.empty
+        for parameter in parameters
+        if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+    }
+
+
+def _command_lines(text: str) -> Iterator[list[str]]:
+    for line in text.replace("\\\n", " ").splitlines():
+        words = shlex.split(line, comments=True)
+        while words and re.fullmatch(r"[A-Z_]+=.*", words[0]):
+            words.pop(0)
+        if words:
+            yield words
+
+
+def _parse(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        cli.parser().parse_args(arguments)
+    except SystemExit as stop:
+        if stop.code:  # `--help` and `--version` stop with 0
+            pytest.fail(f"{shlex.join(arguments)}: {capsys.readouterr().err}")
+
+
+def _made(words: list[str]) -> Iterator[list[str]]:
+    """What a make command calls, as far as its ``ARGS`` say it."""
+    makefile = _text(ROOT / "Makefile")
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    variables = set(re.findall(r"^([A-Z_]+) \?=", makefile, re.MULTILINE))
+    given = dict(word.split("=", 1) for word in words if "=" in word)
+    assert set(given) <= variables | {"BENCH_DATA"}
+    for target in (word for word in words if "=" not in word):
+        assert target in targets, target
+        recipe = re.search(rf"^{target}:.*\n\t@\$\(BENCH\) (\S+)(.*)$", makefile, re.MULTILINE)
+        if recipe is None or not re.search(r"\$\((ARGS|HOW)\)", recipe[2]):
+            assert "ARGS" not in given, f"{target} takes no ARGS"
+            continue
+        options = [one for one in _commands()[recipe[1]]._actions if one.option_strings]
+        filled = [w for one in options if one.required for w in (one.option_strings[0], "any")]
+        yield [recipe[1], *filled, *shlex.split(given.get("ARGS", ""))]
+
+
+def test_what_make_calls_is_found_for_every_target_that_takes_args() -> None:
+    makefile = _text(ROOT / "Makefile")
+    assert 'HOW = --split "$(SPLIT)" --k $(K) $(ARGS)' in makefile
+    told = set(re.findall(r"^([a-z-]+):.*?## .*\bARGS\b", makefile, re.MULTILINE))
+    assert {"bench", "duet", "regress", "history"} <= told
+    for target in told | {"tune", "selftest", "reproduce"}:
+        ((command, *_, last),) = _made([target, "ARGS=--format json"])
+        assert (command, last) == (target, "json")
+    assert list(_made(["test-all"])) == []
+    with pytest.raises(AssertionError, match="takes no ARGS"):
+        list(_made(["list", "ARGS=--format json"]))

@@ -1,0 +1,111 @@
+"""No behaviour hangs on prose: all texts of a kind become nonsense, and everything still works."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from retrieval_bench.comparison.comparison import compare_runs
+from retrieval_bench.core import progress
+from retrieval_bench.core.errors import HarnessError
+from retrieval_bench.core.progress import Phase, Step
+from retrieval_bench.experiment import launches
+from retrieval_bench.experiment.launches import LaunchSpec, run_launches
+from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.reports.page import report_page
+from retrieval_bench.reports.render.table import Note
+from tests.builders.page_sample import make_runs
+from tests.cli.project import make_project
+from tests.unit.experiment.test_launches import SCRIPTED, resummarize
+from tests.unit.regression.test_regress import today
+from tests.unit.reports.test_report_page import DATA
+
+pytestmark = pytest.mark.behaviour
+
+NONSENSE = "zzyzx"
+
+
+@pytest.fixture(autouse=True)
+def nonsense(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one place of each kind of text: steps, notes, remedies."""
+    monkeypatch.setattr(progress, "TEXTS", dict.fromkeys(Step, NONSENSE))
+    made = Note.__new__
+    monkeypatch.setattr(Note, "__new__", lambda cls, text, kind: made(cls, NONSENSE, kind))
+    told = HarnessError.__init__
+
+    def without_remedy(self: HarnessError, given: str, **parts: str) -> None:
+        told(self, given, **parts | {"fix": NONSENSE})
+
+    monkeypatch.setattr(HarnessError, "__init__", without_remedy)
+
+
+class Steps:
+    """A reporter that keeps the steps it is told of."""
+
+    def __init__(self) -> None:
+        self.seen: list[Phase] = []
+
+    @contextmanager
+    def phase(self, phase: Phase) -> Iterator[Any]:
+        self.seen.append(phase)
+        yield lambda done, total: None
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(make_project(tmp_path))
+    (tmp_path / "scripted.py").write_text(SCRIPTED, encoding="utf-8")
+    return tmp_path
+
+
+def launched(*actions: str, **protocol: Any) -> tuple[list[dict[str, Any]], Steps]:
+    """The launches in a manifest, and what was told meanwhile."""
+    bad = {"target": "scripted:InLaunch", "name": "bad", "params": {"actions": list(actions)}}
+    steps = Steps()
+    spec = LaunchSpec([bad], "data", k=2, protocol=Protocol(**{"rounds": 1} | protocol))
+    (run,) = run_launches(spec, steps, resummarize=resummarize)
+    return run.manifest["launches"], steps
+
+
+@pytest.mark.slow
+def test_a_hung_launch_is_killed(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launches, "SILENCE_S", 0.5)
+    found, steps = launched("none", "hang", warm_up_s=0.5, timeout_s=0.3, launches=2)
+    assert [one["status"] for one in found] == ["complete", "lost"]
+    assert {phase.step for phase in steps.seen} == {Step.INDEXING, Step.SEARCHING}
+    assert all(phase.text.endswith(NONSENSE) for phase in steps.seen)
+
+
+@pytest.mark.slow
+def test_a_launch_that_dies_is_lost(project: Path) -> None:
+    found, _ = launched("exit", "none", rounds=2, warm_up_s=0.0, launches=2)
+    assert [one["status"] for one in found] == ["lost", "complete"]
+
+
+def test_the_page_folds_away_what_is_no_warning() -> None:
+    page = report_page(compare_runs(make_runs(DATA, warnings=["take care"])), [DATA])
+    loud, folding, folded = page.partition("How this was measured")
+    assert folding
+    shown = f'<li dir="auto">{NONSENSE}</li>'
+    assert shown in loud
+    assert shown not in folded.partition("</details>")[0]
+
+
+def test_a_damaged_baseline_can_be_made_anew(tmp_path: Path) -> None:
+    held = today(tmp_path)
+    held.places.quality.parent.mkdir(parents=True, exist_ok=True)
+    held.places.quality.write_text("{", encoding="utf-8")
+    found = held.quality()
+    assert found.usable is None
+    assert found.remedy == f"{NONSENSE}: MAKE --force"
+
+
+def test_a_baseline_of_a_newer_version_cannot(tmp_path: Path) -> None:
+    held = today(tmp_path)
+    held.places.quality.parent.mkdir(parents=True, exist_ok=True)
+    held.places.quality.write_text('{"schema_version": 99}', encoding="utf-8")
+    assert held.quality().remedy == NONSENSE

