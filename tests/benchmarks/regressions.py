@@ -146,7 +146,7 @@ def _try(copy: Path, change: Change, asked: argparse.Namespace) -> Tried:
     seconds = time.monotonic() - begin
     if asked.verbose:
         sys.stderr.write(f"{change.name}: {done.returncode}\n{done.stdout}\n{done.stderr}\n")
-    elif done.returncode not in (0, 1, 3):
+    elif done.returncode not in (0, 1, 3, 4):
         sys.stderr.write(done.stderr)
     _git(copy, "reset", "--quiet", "--hard", "HEAD~1")
     return Tried(done.returncode, _failed(done.stdout), seconds)
