@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from retrieval_bench.cli.guard import guarded
 from tests.cli.project import make_project
 
 BAD = """
@@ -352,3 +353,24 @@ def test_bad_usage_and_help_need_no_child() -> None:
     done = ended("bench", "--nonsense")
     assert done.returncode == 2
     assert ended("--help").returncode == 0
+
+
+@pytest.mark.slow
+def test_a_folder_that_is_gone_is_bad_input(bad: Path) -> None:
+    line = f"mkdir gone; cd gone; rmdir ../gone; {sys.executable} -P -m retrieval_bench list"
+    done = subprocess.run(
+        ["bash", "-c", line], capture_output=True, text=True, check=False, timeout=NOT_SO_LONG
+    )
+    assert done.returncode == 2
+    assert "the current folder is gone" in done.stderr
+
+
+def test_where_no_process_can_be_started_nothing_was_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused() -> int:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr("os.fork", refused)
+    assert guarded(lambda: 0) == 4
+    assert "no process can be started" in capsys.readouterr().err

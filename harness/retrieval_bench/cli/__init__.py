@@ -62,6 +62,7 @@ def run(options: argparse.Namespace) -> int:
     from retrieval_bench.core.foreign import TerminatedError
 
     try:
+        _check_folder()
         code: int = options.run(options)
     except HarnessError as problem:
         _tell(problem, "error", traceback=options.debug)
@@ -80,6 +81,23 @@ def run(options: argparse.Namespace) -> int:
         _tell(problem, f"error: loaded code raised {message_of(problem)}", traceback=options.debug)
         return NOT_MEASURED
     return code
+
+
+def _check_folder() -> None:
+    """Raises:
+    ConfigError: the current folder was removed, so that no path can start there.
+    """
+    from retrieval_bench.core.errors import ConfigError
+
+    try:
+        Path.cwd()
+    except OSError:
+        raise ConfigError(
+            "the current folder is gone",
+            where=os.environ.get("PWD", ""),
+            accepted="a folder that exists",
+            fix="go to another one: cd",
+        ) from None
 
 
 def _tell(problem: BaseException, what: str, *, traceback: bool) -> None:

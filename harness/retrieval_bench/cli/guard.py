@@ -51,9 +51,17 @@ def guarded(run: Callable[[], int]) -> int:
         if stream is not None:
             with suppress(OSError):
                 stream.flush()
-    _open_standard_streams()
-    done, heard = _pipe(), _pipe()
-    parent, child = os.getpid(), os.fork()
+    try:
+        _open_standard_streams()
+        done, heard = _pipe(), _pipe()
+        parent, child = os.getpid(), os.fork()
+    except OSError as problem:  # no more processes or files are allowed
+        say(
+            f"retrieval-bench: error: no process can be started: {problem.strerror}\n"
+            "  accepted: a process of its own for each command\n"
+            "  do: raise the limits on processes and open files (ulimit -u, ulimit -n)"
+        )
+        return NOT_MEASURED
     if child == 0:
         os.close(done[0])
         os.close(heard[0])

@@ -192,6 +192,8 @@ def read_run(folder: Path) -> Run:
     try:
         rankings = load_rankings(folder)
         with (folder / TIMINGS).open("rb") as file, np.load(file) as arrays:
+            if flat := [name for name in arrays.files if arrays[name].ndim == 0]:
+                raise ValueError(f"{TIMINGS} has single values in {', '.join(flat)}")
             timings = Timings(
                 arrays["wall_ns"],
                 arrays["round"],
@@ -211,7 +213,7 @@ def read_run(folder: Path) -> Run:
         ) from None
     except (
         OSError, ValueError, LookupError, TypeError, AttributeError, EOFError, BadZipFile,
-        csv.Error, zlib.error,
+        csv.Error, zlib.error, NotImplementedError,
     ) as problem:  # fmt: skip
         raise RecordError(
             f"run folder is damaged: {type(problem).__name__}: {problem}",
