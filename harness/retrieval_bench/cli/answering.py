@@ -77,7 +77,6 @@ def _searched_once(options: argparse.Namespace, *, every_query: bool = False) ->
 
 def _submit(options: argparse.Namespace) -> int:
     from retrieval_bench.cli.scoring import read_ids
-    from retrieval_bench.core.foreign import folder_kept
     from retrieval_bench.reports.tables.submission import submission_tables
     from retrieval_bench.runs.lines import check_new_file
     from retrieval_bench.scoring.answers.standalone import load_rule
@@ -87,7 +86,7 @@ def _submit(options: argparse.Namespace) -> int:
     dev_ids = None if options.dev is None else read_ids(options.dev)
     if options.out is not None:
         check_new_file(options.out)
-    with folder_kept(), output_kept_clean(), reporter() as told:
+    with output_kept_clean(), reporter() as told:
         rule = load_rule(options.messages)
         experiment = _searched_once(options, every_query=True)
         made = submit(
@@ -132,7 +131,6 @@ def add_qa(commands: Any) -> None:
 def _qa(options: argparse.Namespace) -> int:
     from retrieval_bench.core.config import inline_config
     from retrieval_bench.core.errors import ConfigError
-    from retrieval_bench.core.foreign import folder_kept
     from retrieval_bench.reports.tables.qa import qa_tables
     from retrieval_bench.runs.lines import check_new_file
     from retrieval_bench.scoring.answers.question_answering import answer_questions
@@ -144,7 +142,7 @@ def _qa(options: argparse.Namespace) -> int:
     reader = None
     if options.out is not None:
         check_new_file(options.out)
-    with folder_kept(), output_kept_clean(), reporter() as told:
+    with output_kept_clean(), reporter() as told:
         if options.reader is not None:
             params = inline_config({"target": options.reader}, options.reader_set).params
             reader = reader_from(options.reader, params)

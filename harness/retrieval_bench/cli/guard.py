@@ -20,7 +20,7 @@ from contextlib import ExitStack, suppress
 from types import FrameType
 
 from retrieval_bench.cli.console import INTERRUPTED, NOT_MEASURED, say
-from retrieval_bench.core.foreign import how_ended
+from retrieval_bench.core.foreign import end_if_forked, how_ended
 
 EXIT_S = 10.0
 """Seconds that the child has to end once its work is done; then it is killed."""
@@ -81,8 +81,7 @@ def _work(run: Callable[[], int], done: int, heard: int) -> int:
     os.set_blocking(heard, False)
     signal.set_wakeup_fd(heard, warn_on_full_buffer=False)
     code = run()
-    if os.getpid() != own:  # forked by a retriever, and no part of this command
-        os._exit(NOT_MEASURED)
+    end_if_forked(own)
     with suppress(OSError):  # closed by a retriever: then nobody can know that it is done
         os.write(done, _DONE + bytes([code]))
     return code
@@ -255,7 +254,7 @@ class _Watch:
             return INTERRUPTED
         say(
             "retrieval-bench: error: the process of this command ended before its work was done: "
-            f"{how_ended(status).rstrip(',')}\n"
+            f"{how_ended(status)}\n"
             "  where: most likely in code that it loaded: a retriever, a reader, or their "
             "libraries\n"
             "  accepted: code that raises an error where it cannot go on\n"

@@ -70,7 +70,6 @@ def add_tune(commands: Any) -> None:
 
 def _tune(options: argparse.Namespace) -> int:
     from retrieval_bench.core.errors import ConfigError
-    from retrieval_bench.core.foreign import folder_kept
     from retrieval_bench.core.types import Verdict
     from retrieval_bench.reports.tables.tuning import tuning_tables
     from retrieval_bench.tuning.config_file import write_config
@@ -85,7 +84,7 @@ def _tune(options: argparse.Namespace) -> int:
     names = ("k", "metric", "folds", "repeats", "seed", "sample", "margin")
     given = {name: getattr(options, name) for name in names}
     asked = Asked(**{name: value for name, value in given.items() if value is not None})
-    with folder_kept(), output_kept_clean(), reporter() as told:
+    with output_kept_clean(), reporter() as told:
         found = tuned(
             options.retriever,
             options.dataset,

@@ -115,4 +115,4 @@ def how_ended(code: int) -> str:
         name = signal.Signals(-code).name
     except ValueError:
         name = f"signal {-code}"
-    return f"killed by {name}" + (", perhaps for lack of memory," if name == "SIGKILL" else "")
+    return f"killed by {name}" + (" (perhaps for lack of memory)" if name == "SIGKILL" else "")

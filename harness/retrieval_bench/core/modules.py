@@ -155,16 +155,21 @@ def load_file(name: str, base: Path | None) -> Any:
     _make_importable(base)
     if (packaged := _in_its_package(path)) is not None:
         return packaged
-    spec = importlib.util.spec_from_file_location(module_name, path)
+    return _executed(module_name, path)
+
+
+def _executed(name: str, file: Path, places: list[str] | None = None) -> Any:
+    """The module in ``file`` under ``name``; with ``places`` a package whose modules lie there."""
+    spec = importlib.util.spec_from_file_location(name, file, submodule_search_locations=places)
     if spec is None or spec.loader is None:
-        raise PluginError(f"{path} cannot be read as a Python module")
+        raise PluginError(f"{file} cannot be read as a Python module")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[module_name] = module
+    sys.modules[name] = module
     try:
-        with foreign_code(partial(_unimportable, str(path))):
+        with foreign_code(partial(_unimportable, str(file))):
             spec.loader.exec_module(module)
     except BaseException:
-        del sys.modules[module_name]  # half made
+        del sys.modules[name]  # half made
         raise
     return module
 
@@ -186,26 +191,9 @@ def _in_its_package(path: Path) -> Any:
         # By its place: one of the same name may be installed, and this file was named.
         try:
             for depth, each in enumerate(folders, start=1):
-                _load_package(".".join(names[:depth]), each)
+                _executed(".".join(names[:depth]), each / "__init__.py", [str(each)])
         except PluginError:  # the file may do without its package
             return None
     elif str(folders[0]) not in getattr(loaded, "__path__", ()):
         return None
     return _imported(".".join(names))
-
-
-def _load_package(name: str, folder: Path) -> None:
-    place = [str(folder)]
-    spec = importlib.util.spec_from_file_location(
-        name, folder / "__init__.py", submodule_search_locations=place
-    )
-    if spec is None or spec.loader is None:
-        raise PluginError(f"{folder} cannot be read as a Python package")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        with foreign_code(partial(_unimportable, name)):
-            spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]  # half made
-        raise

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from retrieval_bench.core import secrets
 from retrieval_bench.core.errors import ContractError, HarnessError
 from retrieval_bench.core.figures import visible
 from retrieval_bench.core.foreign import WorkingFolder, foreign_code, innermost, message_of
@@ -83,4 +82,4 @@ def close_all(candidates: Sequence[Candidate]) -> None:
         told: list[str] = []
         ask(candidate, "close", told, None)
         for message in told:
-            python_warnings.warn(visible(secrets.redact(message)), RuntimeWarning, stacklevel=2)
+            python_warnings.warn(visible(message), RuntimeWarning, stacklevel=2)

@@ -11,7 +11,6 @@ import numpy as np
 
 from retrieval_bench.core.config import RetrieverConfig, inline_config, load_retriever_config
 from retrieval_bench.core.errors import ConfigError, DataError, counted
-from retrieval_bench.core.foreign import folder_kept
 from retrieval_bench.core.progress import Reporter, Silent
 from retrieval_bench.core.retriever import require_k
 from retrieval_bench.core.types import Dataset, Query
@@ -74,18 +73,17 @@ def tune(
     """
     asked = Asked(k, metric, folds, repeats, seed, sample, margin)
     destination = None if out is None else Path(out)
-    with folder_kept():
-        found = tuned(
-            retriever,
-            dataset,
-            asked,
-            split=split,
-            dev=dev,
-            grid=grid,
-            overrides=overrides,
-            out=destination,
-            reporter=reporter,
-        )
+    found = tuned(
+        retriever,
+        dataset,
+        asked,
+        split=split,
+        dev=dev,
+        grid=grid,
+        overrides=overrides,
+        out=destination,
+        reporter=reporter,
+    )
     if destination is not None:
         write_config(destination, found)
     return found

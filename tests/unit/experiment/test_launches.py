@@ -230,7 +230,7 @@ def test_a_worker_that_dies_costs_its_launch_only(project: Path) -> None:
     busy = "while searching with bad (call 5 of 5"
     assert reasons[0].startswith(f"launch 1 of 4 died: exit code 3 {busy}")
     assert reasons[1].startswith(
-        f"launch 2 of 4 died: killed by SIGKILL, perhaps for lack of memory, {busy}"
+        f"launch 2 of 4 died: killed by SIGKILL (perhaps for lack of memory) {busy}"
     )
     assert reasons[2].startswith(f"launch 3 of 4 died: killed by SIGSEGV {busy}")
     assert "last words: Fatal Python error: Segmentation fault" in reasons[2]
