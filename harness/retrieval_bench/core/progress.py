@@ -39,7 +39,7 @@ TEXTS: Mapping[Step, str] = {
     Step.TRYING_SETTINGS: "trying {}",
     Step.STARTING_COLD: "starting from cold",
     Step.DUET_LAUNCH: "launch {}: side by side",
-    Step.CONFIRMING_LAUNCH: "launch {} show it again?",
+    Step.CONFIRMING_LAUNCH: "launch {}: does the slow-down show again?",
     Step.CHECKING_OUT: "checking out {}",
     Step.MAKING_ENVIRONMENT: "making the environment of {}: once, may take minutes",
     Step.WAITING: "another process makes {}: waiting for it",

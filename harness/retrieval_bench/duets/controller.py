@@ -292,7 +292,7 @@ class _Stage:
 
     def _phase(self, number: int) -> Phase:
         if self.trial is not None and self.trial.signs:
-            about = f"{number + 1}: does {', '.join(self.trial.signs)}"
+            about = f"{number + 1} ({', '.join(self.trial.signs)})"
             return Phase(Step.CONFIRMING_LAUNCH, about)
         return Phase(Step.DUET_LAUNCH, str(number + 1))
 

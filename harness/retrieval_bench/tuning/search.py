@@ -92,7 +92,8 @@ class Tunable:
 
     def __init__(self, config: RetrieverConfig) -> None:
         self.config = config
-        self.base = config.build()
+        with folder_kept():
+            self.base = config.build()
         self._legs: list[Remembered] = []
 
     @property
