@@ -14,7 +14,7 @@ from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Dataset, Qrels
 from retrieval_bench.data import load_dataset
-from retrieval_bench.experiment.sessions import prepared
+from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.metrics import conventions
 from retrieval_bench.reports.page import report_page
@@ -221,7 +221,7 @@ def bench(
     Raises:
         HarnessError: everything that is wrong with the input, in one message.
     """
-    experiment = prepared(
+    experiment = prepare(
         [retriever],
         dataset,
         split=split,
@@ -274,7 +274,7 @@ def compare(
         several = [dataset] if isinstance(dataset, str | Path | Dataset) else dataset
         runs = []
         for data in several:
-            experiment = prepared(
+            experiment = prepare(
                 systems, data, split=split, k=k, metrics=metrics, protocol=protocol, save=save
             )
             runs += experiment.run(reporter, save=save)

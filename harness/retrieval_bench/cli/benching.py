@@ -54,7 +54,7 @@ def add_bench(commands: Any) -> None:
 
 def _bench(options: argparse.Namespace) -> int:
     from retrieval_bench.core.errors import ConfigError
-    from retrieval_bench.experiment.sessions import prepared
+    from retrieval_bench.experiment.preparation import prepare
     from retrieval_bench.reports.tables import run as tables
     from retrieval_bench.reports.tables.cold import cold_tables
 
@@ -66,7 +66,7 @@ def _bench(options: argparse.Namespace) -> int:
         )
     _check_together(options)
     with output_kept_clean():
-        experiment = prepared(
+        experiment = prepare(
             [options.retriever],
             options.dataset,
             split=options.split,

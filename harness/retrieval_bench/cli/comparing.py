@@ -204,8 +204,7 @@ def _prepared(options: argparse.Namespace) -> list[Any]:
     """One experiment for each dataset; the faults of all of them at once."""
     from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.data import found_at
-    from retrieval_bench.experiment.preparation import Problems
-    from retrieval_bench.experiment.sessions import prepared
+    from retrieval_bench.experiment.preparation import Problems, prepare
 
     if len(options.retrievers) < 2:
         raise ConfigError(
@@ -222,7 +221,7 @@ def _prepared(options: argparse.Namespace) -> list[Any]:
         for dataset in datasets:
             with problems.kept():
                 experiments.append(
-                    prepared(
+                    prepare(
                         options.retrievers,
                         dataset,
                         split=options.split,

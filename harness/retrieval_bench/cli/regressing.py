@@ -6,6 +6,7 @@ import argparse
 import os
 import shlex
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -112,8 +113,7 @@ def _baseline(options: argparse.Namespace) -> int:
     today = _today(options)
     with closing(today.experiment):
         check_free(today.places, force=options.force)
-        today.measure_metrics(None, options.metrics)
-        today.measure_as(None, times=True, **given)
+        today = today.scored_by(None, options.metrics).timed_as(None, times=True, **given)
         run = _run(today.experiment)
     if options.min_calls is None:
         run = _longer(today, run, options)
@@ -143,8 +143,7 @@ def _regress(options: argparse.Namespace) -> int:
         times = options.accept or (timed and when is not When.ALWAYS)
         run = None
         if judged or times:
-            today.measure_metrics(of_quality.there)
-            today.measure_as(of_latency.usable, times=times)
+            today = today.scored_by(of_quality.there).timed_as(of_latency.usable, times=times)
             run = _run(today.experiment)
     if run is not None and run.summary["status"] == "partial":
         return _interrupted()
@@ -204,10 +203,10 @@ def _today(options: argparse.Namespace) -> Today:
 
 
 def _prepared(options: argparse.Namespace) -> Experiment:
-    from retrieval_bench.experiment.sessions import prepared
+    from retrieval_bench.experiment.preparation import prepare
 
     with output_kept_clean():
-        return prepared(
+        return prepare(
             [_relative(options.retriever)],
             options.dataset,
             split=options.split,
@@ -230,9 +229,7 @@ def _longer(today: Today, run: Run, options: argparse.Namespace) -> Run:
     if protocol is None or run.summary["status"] == "partial":
         return run
     experiment = _prepared(options)
-    with closing(experiment):
-        experiment.metrics, experiment.protocol = today.experiment.metrics, protocol
-        return _run(experiment)
+    return _run(replace(experiment, metrics=today.experiment.metrics, protocol=protocol))
 
 
 def _kept(run: Run) -> str | None:

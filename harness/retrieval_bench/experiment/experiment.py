@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +24,8 @@ from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.scripts import ScriptSample, main_scripts, script_profile
 from retrieval_bench.core.types import Dataset, Query, Ranking
 from retrieval_bench.experiment.candidate import Candidate, ask, close_all
-from retrieval_bench.experiment.summary import summarize
+from retrieval_bench.experiment.launches import LaunchSpec, run_launches
+from retrieval_bench.experiment.summary import resummarize, summarize
 from retrieval_bench.experiment.warnings import (
     deep,
     failures,
@@ -47,8 +48,8 @@ from retrieval_bench.stats.resampling import RESAMPLES, SEED
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """One retriever's answers, with neither figures nor files.
+class Searched:
+    """What one retriever returned, with neither figures nor files.
 
     Attributes:
         name: of the retriever.
@@ -65,12 +66,12 @@ class Asked:
     warnings: tuple[str, ...]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Experiment:
     """What is going to be measured, complete and checked; see
     :func:`retrieval_bench.experiment.preparation.prepare`."""
 
-    candidates: list[Candidate]
+    candidates: Sequence[Candidate]
     dataset: Dataset
     queries: tuple[Query, ...]
     k: int
@@ -83,8 +84,8 @@ class Experiment:
     """Where runs are saved without ``out``."""
     session: str = field(default_factory=lambda: token_hex(8))
     """Shared by runs that were measured together."""
-    elsewhere: Callable[[Reporter | None], list[Run]] | None = None
-    """When given, it measures in place of this process, with retrievers of its own."""
+    launches: LaunchSpec | None = None
+    """When given, it is measured in processes of their own, with retrievers of their own."""
 
     @property
     def plan(self) -> Plan:
@@ -96,9 +97,9 @@ class Experiment:
 
         The retrievers are closed at the end, also those that were given as objects.
         """
-        if self.elsewhere is not None:
+        if self.launches is not None:
             self.close()  # two of a retriever would disturb each other
-            runs = self.elsewhere(reporter)
+            runs = run_launches(self.launches, reporter, resummarize=resummarize)
             with _interrupts_deferred():
                 return self._saved(runs) if save else runs
         reporter = reporter or Silent()
@@ -131,7 +132,7 @@ class Experiment:
         finally:
             self.close()
 
-    def ask(self, reporter: Reporter | None = None) -> Asked:
+    def search(self, reporter: Reporter | None = None) -> Searched:
         """Index and search with the first retriever; nothing is evaluated or saved.
 
         Raises:
@@ -166,7 +167,7 @@ class Experiment:
                 *failures(found.status),
                 *told,
             ]
-            return Asked(
+            return Searched(
                 candidate.name,
                 tuple(found.rankings),
                 tuple(found.status),

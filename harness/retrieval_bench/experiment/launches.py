@@ -31,7 +31,7 @@ from retrieval_bench.core.errors import ConfigError, ContractError
 from retrieval_bench.core.foreign import TerminatedError, how_ended
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step, Task
 from retrieval_bench.experiment.launch_merge import Launch, Resummarize, hash_seed, merge
-from retrieval_bench.experiment.launch_worker import BOARD, rebuilt
+from retrieval_bench.experiment.launch_words import BOARD, rebuilt
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.runs.run import Run
 

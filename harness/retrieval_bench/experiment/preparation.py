@@ -23,6 +23,7 @@ from retrieval_bench.core.units import UnitRetriever
 from retrieval_bench.data import found_at, load_dataset
 from retrieval_bench.experiment.candidate import Candidate, close_all
 from retrieval_bench.experiment.experiment import Experiment
+from retrieval_bench.experiment.launches import LaunchSpec
 from retrieval_bench.measure.protocol import Protocol, plan
 from retrieval_bench.measure.threads import prepare_environment
 from retrieval_bench.metrics import Metric, default_metrics, parse_metrics
@@ -48,12 +49,18 @@ def prepare(
         retrievers: names of configs, YAML files, ``module:Class``, inline mappings, or objects:
             a :class:`Retriever`, a LangChain retriever or runnable, or a function (query, k).
         overrides: ``dotted.path=value`` into the parameters of every retriever.
+        protocol: with launches, all is measured in processes of their own.
         every_query: also queries that nothing judges.
 
     Raises:
-        HarnessError: every problem that was found, in one message.
+        HarnessError: every problem that was found, in one message; with launches also a retriever
+            or a dataset that only exists as an object in this process.
     """
-    prepare_environment((protocol or Protocol()).threads)
+    protocol = protocol or Protocol()
+    launches = None
+    if protocol.launches:
+        launches = LaunchSpec(retrievers, dataset, split, k, metrics, overrides, protocol)
+    prepare_environment(protocol.threads)
     problems = Problems()
     metrics = [metrics] if isinstance(metrics, str) else metrics
     candidates: list[Candidate] = []
@@ -88,7 +95,7 @@ def prepare(
         queries = tuple(q for q in data.queries if every_query or q.id in counted)
         with problems.kept():
             _check_match(candidates, data, queries)
-            plan(protocol or Protocol(), len(queries))
+            plan(protocol, len(queries))
     try:
         problems.raise_if_any()
     except HarnessError:
@@ -107,10 +114,11 @@ def prepare(
         queries,
         k,
         chosen,
-        protocol or Protocol(),
+        protocol,
         out,
         source,
         root,
+        launches=launches,
     )
 
 

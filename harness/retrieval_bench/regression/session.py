@@ -122,9 +122,9 @@ class Today:
         why = latency.incomparable(found, **self._data())
         return Held(found, why, f"make the baseline anew: {self.make} --force" if why else "")
 
-    def measure_as(self, before: LatencyBaseline | None, *, times: bool, **given: Any) -> None:
-        """Measure as ``before`` was, or as ``given``; without ``times`` only for the rankings,
-        with as many threads and seconds per call."""
+    def timed_as(self, before: LatencyBaseline | None, *, times: bool, **given: Any) -> Today:
+        """The same, measured as ``before`` was, or as ``given``; without ``times`` only for the
+        rankings, with as many threads and seconds per call."""
         known = None if before is None else protocol_of(before)
         if times:
             protocol = known or Protocol(**PROTOCOL)
@@ -134,11 +134,11 @@ class Today:
                 protocol = replace(protocol, threads=known.threads, timeout_s=known.timeout_s)
         protocol = replace(protocol, **given)
         prepare_environment(protocol.threads)
-        self.experiment.protocol = protocol
+        return replace(self, experiment=replace(self.experiment, protocol=protocol))
 
-    def measure_metrics(self, before: QualityBaseline | None, more: Sequence[str] = ()) -> None:
-        """Those of the policy, of the baseline as far as they are known here, the usual ones, and
-        ``more``.
+    def scored_by(self, before: QualityBaseline | None, more: Sequence[str] = ()) -> Today:
+        """The same with the metrics of the policy, of the baseline as far as they are known here,
+        the usual ones, and ``more``.
 
         Raises:
             ConfigError: one of ``more`` is no metric.
@@ -146,7 +146,8 @@ class Today:
         k = self.experiment.k
         kept = () if before is None or before.k != k else _parsed(before)[0]
         wanted = (*default_metrics(k), *self.policy.quality, *kept, *parse_metrics(more))
-        self.experiment.metrics = tuple(dict.fromkeys(wanted))
+        metrics = tuple(dict.fromkeys(wanted))
+        return replace(self, experiment=replace(self.experiment, metrics=metrics))
 
     def longer(self, run: Run) -> Protocol | None:
         """The protocol with as many calls as :data:`SECONDS` hold; None where there are as many.

@@ -21,7 +21,7 @@ from retrieval_bench.core.progress import Phase
 from retrieval_bench.core.types import Ranking
 from retrieval_bench.experiment import launches
 from retrieval_bench.experiment.launch_merge import Launch, hash_seed, merge
-from retrieval_bench.experiment.launch_worker import described, rebuilt
+from retrieval_bench.experiment.launch_words import described, rebuilt
 from retrieval_bench.experiment.launches import LaunchSpec, run_launches
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.measure.runner import NOT_RUN, OK, Timings

@@ -189,29 +189,29 @@ class TestHowItIsMeasured:
     def test_as_the_baseline_was(self, tmp_path: Path) -> None:
         held = today(tmp_path)
         protocol = Protocol(profile="baseline", min_calls=77, threads=2)
-        held.measure_as(latency([1], protocol=protocol.as_dict()), times=True)
+        held = held.timed_as(latency([1], protocol=protocol.as_dict()), times=True)
         assert held.experiment.protocol == protocol
 
     def test_rankings_only_takes_one_round(self, tmp_path: Path) -> None:
         held = today(tmp_path)
-        held.measure_as(None, times=False)
+        held = held.timed_as(None, times=False)
         assert held.experiment.protocol.rounds == 1
 
     def test_rankings_only_takes_threads_and_time_out_of_the_baseline(self, tmp_path: Path) -> None:
         """Its slow queries would fail."""
         held = today(tmp_path)
         protocol = Protocol(profile="baseline", min_calls=77, threads=2, timeout_s=240.0)
-        held.measure_as(latency([1], protocol=protocol.as_dict()), times=False)
+        held = held.timed_as(latency([1], protocol=protocol.as_dict()), times=False)
         found = held.experiment.protocol
         assert (found.threads, found.timeout_s, found.rounds) == (2, 240.0, 1)
         assert found.profile == RANKINGS_ONLY
 
     def test_metrics_of_policy_and_baseline(self, tmp_path: Path) -> None:
         held = today(tmp_path, Policy({parse_metric("P@3"): 0.01}, {}))
-        held.measure_metrics(quality({"P@7": [1.0]}), ["R@2"])
+        held = held.scored_by(quality({"P@7": [1.0]}), ["R@2"])
         names = {str(metric) for metric in held.experiment.metrics}
         assert {"P@3", "P@7", "R@2", "nDCG@10"} <= names
-        held.measure_metrics(quality({"P@70": [1.0]}, k=100))
+        held = held.scored_by(quality({"P@70": [1.0]}, k=100))
         assert parse_metric("P@70") not in held.experiment.metrics
 
     def test_names_that_mean_no_metric_here_are_left_out_and_told(self, tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ class TestHowItIsMeasured:
         held = today(tmp_path, Policy({NDCG: 0.01}, {}))
         run = measured()
         kept = quality({"P@7": [1.0], "Novelty@3": [0.5]}, metrics_version=METRICS_VERSION)
-        held.measure_metrics(kept)
+        held = held.scored_by(kept)
         assert "P@7" in {str(metric) for metric in held.experiment.metrics}
         found = held.judged(
             run, Held(kept), Held(None), duet=lambda _: lambda: duet_result(Verdict.WORSE),
@@ -227,11 +227,11 @@ class TestHowItIsMeasured:
         )  # fmt: skip
         assert "metrics of the baseline that are not known here: Novelty@3" in found.notes
         with pytest.raises(ConfigError, match="Novelty"):
-            held.measure_metrics(kept, ["Novelty@3"])
+            held = held.scored_by(kept, ["Novelty@3"])
 
     def test_short_calls_are_repeated_until_they_fill_some_seconds(self, tmp_path: Path) -> None:
         held = today(tmp_path)
-        held.measure_as(None, times=True)
+        held = held.timed_as(None, times=True)
         run = make_run("mine", 0)
         means = {1.0: 4_096, 0.1214: 32_768, 0.1195: 32_768, 1e-9: 50_000, 20.0: None, None: None}
         for mean, calls in means.items():

@@ -15,7 +15,7 @@ from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.retriever import Capabilities, Retriever
 from retrieval_bench.core.types import Dataset, Document, Query, Ranking
 from retrieval_bench.data import build_dataset
-from retrieval_bench.experiment.experiment import Asked, Experiment
+from retrieval_bench.experiment.experiment import Experiment, Searched
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.measure.runner import Timings
@@ -210,15 +210,15 @@ def test_times_are_told_by_label() -> None:
 
 
 def test_a_time_belongs_to_its_question(monkeypatch: pytest.MonkeyPatch) -> None:
-    def ask(self: Experiment, reporter: object) -> Asked:
+    def search(self: Experiment, reporter: object) -> Searched:
         order = np.array([3, 1, 0, 2], dtype=np.int32)  # u1, q2, q1, q3: not that of the queries
         zeros = np.zeros(4, dtype=np.int32)
         wall = np.array([4_000_000, 2_000_000, 1_000_000, 8_000_000], dtype=np.int64)
         timings = Timings(wall, zeros, order, order, zeros.astype(bool), {})
         rankings = tuple(Ranking(HITS[query.id]) for query in self.queries)
-        return Asked("scripted", rankings, ("ok",) * 4, timings, ())
+        return Searched("scripted", rankings, ("ok",) * 4, timings, ())
 
-    monkeypatch.setattr(Experiment, "ask", ask)
+    monkeypatch.setattr(Experiment, "search", search)
     found = {times.label: times.search.mean for times in run().times}
     assert found == {"retrieved": 4.5, "not retrieved": 2.0, "no answer": 4.0}
 

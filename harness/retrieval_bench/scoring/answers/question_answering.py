@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from retrieval_bench.core.errors import ConfigError, counted
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.types import Document, Query
-from retrieval_bench.experiment.experiment import Asked, Experiment
+from retrieval_bench.experiment.experiment import Experiment, Searched
 from retrieval_bench.measure.runner import OK
 from retrieval_bench.metrics import Judgements
 from retrieval_bench.metrics.conventions import convention
@@ -171,10 +171,10 @@ def answer_questions(
         if reader is not None:
             _check(experiment, reader, n)
             questions = questions_of(data, queries, reader if isinstance(reader, Path) else None)
-        asked = experiment.ask(reporter)
+        returned = experiment.search(reporter)
         rankings = {
             query.id: () if ranking is None else tuple(ranking.doc_ids)
-            for query, ranking in zip(queries, asked.rankings, strict=True)
+            for query, ranking in zip(queries, returned.rankings, strict=True)
         }
         readings: Readings | None = None
         told: list[str] = []
@@ -197,22 +197,22 @@ def answer_questions(
             retrieved = rankings if denominator == "retrieved" else None
             results[denominator] = score_reader(questions.gold, predictions, denominator, retrieved)
     return QuestionAnswering(
-        asked.name,
+        returned.name,
         name,
         f"{data.name} ({data.split})",
         experiment.k,
         n,
         _retrieval(experiment, rankings),
         results,
-        _times(experiment, asked, rankings, readings, questions),
+        _times(experiment, returned, rankings, readings, questions),
         isinstance(reader, Path),
         (
-            sum(status != OK for status in asked.status),
+            sum(status != OK for status in returned.status),
             0 if readings is None else sum(status != OK for status in readings.status),
         ),
         facts,
         predictions,
-        (*asked.warnings, *told),
+        (*returned.warnings, *told),
     )
 
 
@@ -301,7 +301,7 @@ def _retrieval(experiment: Experiment, rankings: Mapping[str, Sequence[str]]) ->
 
 def _times(
     experiment: Experiment,
-    asked: Asked,
+    returned: Searched,
     rankings: Mapping[str, Sequence[str]],
     readings: Readings | None,
     questions: Questions | None,
@@ -314,7 +314,7 @@ def _times(
     for label in (RETRIEVED, NOT_RETRIEVED, NO_ANSWER):
         of_label = labels == label
         if of_label.any():
-            searched = asked.timings.wall_ns[of_label[asked.timings.query]]
+            searched = returned.timings.wall_ns[of_label[returned.timings.query]]
             read = None if readings is None else _milliseconds(readings.wall_ns[of_label])
             rows.append(Times(label, int(of_label.sum()), _milliseconds(searched), read))
     return tuple(rows)

@@ -170,14 +170,13 @@ def submit(
     truth = Truth.of(experiment.dataset)
     _check(truth, threshold, dev_ids)
     made = standalone_queries(experiment.dataset.queries, messages)
-    experiment.queries = made.queries
-    experiment.protocol = replace(experiment.protocol, rounds=1, max_calls=len(made.queries))
-    asked = experiment.ask(reporter)
+    protocol = replace(experiment.protocol, rounds=1, max_calls=len(made.queries))
+    returned = replace(experiment, queries=made.queries, protocol=protocol).search(reporter)
     found = {
         query.id: ranking or Ranking(())
-        for query, ranking in zip(made.queries, asked.rankings, strict=True)
+        for query, ranking in zip(made.queries, returned.rankings, strict=True)
     }
-    failed = {q.id for q, s in zip(made.queries, asked.status, strict=True) if s != OK}
+    failed = {q.id for q, s in zip(made.queries, returned.status, strict=True) if s != OK}
     found |= {query_id: Ranking(()) for query_id in made.silent}
     judged = JudgedRankings(truth, found, experiment.k)
     decision, report = _decide(judged, threshold, dev_ids)
@@ -187,7 +186,7 @@ def submit(
     choices, reported = decision_table(judged, given, report)
     texts = {query.id: query.text for query in made.queries}
     return Submission(
-        asked.name,
+        returned.name,
         f"{experiment.dataset.name} ({experiment.dataset.split})",
         experiment.k,
         _records(experiment.dataset, texts, submitted),
@@ -204,7 +203,7 @@ def submit(
         choices,
         reported,
         judged.scores(submitted, report),
-        (*made.warnings, *asked.warnings, *_unjudged(judged, found), *_told(failed)),
+        (*made.warnings, *returned.warnings, *_unjudged(judged, found), *_told(failed)),
     )
 
 
