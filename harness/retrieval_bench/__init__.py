@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 from retrieval_bench.core.version import VERSION
 
 if TYPE_CHECKING:
-    from retrieval_bench.api import bench, compare, evaluate, load_dataset, tune
+    from retrieval_bench.api import (
+        baseline,
+        bench,
+        compare,
+        evaluate,
+        load_dataset,
+        regress,
+        tune,
+    )
     from retrieval_bench.core.retriever import Capabilities, Retriever
     from retrieval_bench.core.types import Dataset, Document, Hit, Query, Ranking
 
@@ -22,31 +30,31 @@ __all__ = [
     "Query",
     "Ranking",
     "Retriever",
+    "baseline",
     "bench",
     "compare",
     "evaluate",
     "load_dataset",
+    "regress",
     "tune",
 ]
 
 _HOME = {
-    **dict.fromkeys(
-        ("bench", "compare", "evaluate", "load_dataset", "tune"), "retrieval_bench.api"
-    ),
     **dict.fromkeys(("Capabilities", "Retriever"), "retrieval_bench.core.retriever"),
     **dict.fromkeys(
         ("Dataset", "Document", "Hit", "Query", "Ranking"), "retrieval_bench.core.types"
     ),
 }
+"""Where a name is, unless it is in ``retrieval_bench.api``."""
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in __all__:
         raise AttributeError(f"module 'retrieval_bench' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_HOME[name]), name)
+    return getattr(import_module(_HOME.get(name, "retrieval_bench.api")), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME})
+    return sorted({*globals(), *__all__})

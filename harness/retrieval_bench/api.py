@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from retrieval_bench.comparison.comparison import Comparison, compare_runs
 from retrieval_bench.comparison.recommendation import Recommendation, recommend
@@ -14,15 +14,19 @@ from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Dataset, Qrels
 from retrieval_bench.data import load_dataset
+from retrieval_bench.duets.revisions.environments import Setup
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.metrics import conventions
+from retrieval_bench.regression import workflow as regression
+from retrieval_bench.regression.gate import Regression
 from retrieval_bench.reports.page import report_page
 from retrieval_bench.reports.page.file import check_place, write_page
 from retrieval_bench.reports.render import render
 from retrieval_bench.reports.render.table import Table
 from retrieval_bench.reports.tables import run as tables
 from retrieval_bench.reports.tables.comparison import comparison_tables
+from retrieval_bench.reports.tables.regress import baseline_tables, regress_tables
 from retrieval_bench.reports.tables.score import score_tables
 from retrieval_bench.reports.tables.tuning import tuning_tables
 from retrieval_bench.runs.dataset import datasets_of
@@ -38,12 +42,15 @@ from retrieval_bench.tuning import tune as run_tuning
 __all__ = [
     "BenchResult",
     "ComparisonResult",
+    "Result",
     "ScoreResult",
     "TuneResult",
+    "baseline",
     "bench",
     "compare",
     "evaluate",
     "load_dataset",
+    "regress",
     "tune",
 ]
 
@@ -59,6 +66,26 @@ class _Shown:
 
     def _repr_html_(self) -> str:
         return render.html(self._tables())
+
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, eq=False)
+class Result(_Shown, Generic[Value]):
+    """What came of a function, shown as tables.
+
+    Attributes:
+        value: the record of it, with every figure.
+        as_dict: gives the document that the command of the same name prints as JSON.
+    """
+
+    value: Value
+    as_dict: Callable[[], dict[str, Any]]
+    _make_tables: Callable[[], list[Table]]
+
+    def _tables(self) -> list[Table]:
+        return self._make_tables()
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,6 +353,91 @@ def evaluate(
     if isinstance(run, str | Path):
         return ScoreResult(score_file(read_rankings(run), truth, metrics, rules, dev_ids=dev_ids))
     return ScoreResult(score_mapping(run, truth, metrics, rules, dev_ids=dev_ids))
+
+
+def baseline(
+    retriever: str | Path,
+    dataset: str | Path = "science-mini",
+    *,
+    split: str = "test",
+    k: int = 10,
+    metrics: Sequence[str] = (),
+    overrides: Sequence[str] = (),
+    protocol: Mapping[str, Any] | None = None,
+    policy: str | Path | None = None,
+    baselines: str | Path | None = None,
+    force: bool = False,
+    as_before: bool = False,
+    reporter: Reporter | None = None,
+) -> Result[regression.BaselineResult]:
+    """Measure one retriever and keep the figures, for :func:`regress`.
+
+    Args:
+        retriever, dataset: by name or file, since they are looked for again.
+        metrics: further ones than those of the policy and the usual ones.
+        protocol: what is to be other than usual, such as ``{"min_calls": 1000, "threads": 2}``.
+        policy: file of the limits; None = ``configs/policy.yaml``.
+        baselines: folder of the baselines; None = ``results/baselines``.
+        force: replace a baseline that is there.
+        as_before: replace it by what is measured as it was; ``regress --accept``.
+
+    Raises:
+        HarnessError: everything that is wrong with the input, a baseline that is there, or nothing
+            that could be judged.
+        KeyboardInterrupt: interrupted; every baseline is as it was.
+    """
+    request = regression.Request(
+        str(retriever), str(dataset), split, k, overrides, _path(policy), _path(baselines)
+    )
+    value = regression.make_baseline(
+        request,
+        metrics=metrics,
+        protocol=protocol,
+        force=force,
+        as_before=as_before,
+        reporter=reporter,
+    )
+    return Result(value, value.as_dict, lambda: baseline_tables(value.as_dict()))
+
+
+def regress(
+    retriever: str | Path,
+    dataset: str | Path = "science-mini",
+    *,
+    split: str = "test",
+    k: int = 10,
+    overrides: Sequence[str] = (),
+    policy: str | Path | None = None,
+    baselines: str | Path | None = None,
+    duet: str = "suspicion",
+    setup: Setup | None = None,
+    reporter: Reporter | None = None,
+) -> Result[Regression]:
+    """Say whether one retriever got worse or slower than its baseline.
+
+    Args:
+        retriever, dataset, policy, baselines: as in :func:`baseline`.
+        duet: measure the baseline's revision and today's files side by side: "suspicion" (when
+            stored times look slower), "always", "never".
+        setup: how the code of that revision gets the packages it needs.
+
+    Returns:
+        The verdict with each gate: ``value.verdict``, ``value.quality``, ``value.latency``; and
+        ``value.code``, the exit code of the command.
+
+    Raises:
+        HarnessError: everything that is wrong with the input, in one message.
+        KeyboardInterrupt: interrupted; nothing was judged.
+    """
+    request = regression.Request(
+        str(retriever), str(dataset), split, k, overrides, _path(policy), _path(baselines)
+    )
+    value = regression.regress(request, duet=duet, setup=setup, reporter=reporter)
+    return Result(value, value.as_dict, lambda: regress_tables(value))
+
+
+def _path(given: str | Path | None) -> Path | None:
+    return None if given is None else Path(given)
 
 
 def _run(given: Any) -> Run:

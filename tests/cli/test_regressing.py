@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from retrieval_bench.cli import regressing
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.duets.result import DuetResult
+from retrieval_bench.regression import workflow
 from retrieval_bench.regression.files import Places, write
 from tests.builders.baselines import duet_result
 from tests.cli.project import Command, make_project
@@ -374,14 +374,14 @@ class TestLatency:
         def placed(result: DuetResult) -> list[Any]:
             asked: list[Any] = []
 
-            def against(code: Any, today: Any, options: Any) -> Callable[[], DuetResult]:
+            def against(code: Any, *_: Any, **options: Any) -> Callable[[], DuetResult]:
                 def play() -> DuetResult:
                     asked.append(code)
                     return result
 
                 return play
 
-            monkeypatch.setattr(regressing, "_duet_against", against)
+            monkeypatch.setattr(workflow, "duet_against", against)
             return asked
 
         return placed

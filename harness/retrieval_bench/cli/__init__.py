@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
         if hasattr(stream, "reconfigure"):
             # Ids and texts in any script must print, whatever the terminal's encoding is.
             stream.reconfigure(errors="backslashreplace")
-    from retrieval_bench.core.errors import HarnessError
+    from retrieval_bench.core.errors import HarnessError, Interrupted
     from retrieval_bench.core.foreign import TerminatedError
 
     try:
@@ -67,8 +67,9 @@ def run(options: argparse.Namespace) -> int:
     except HarnessError as problem:
         _tell(problem, "error", traceback=options.debug)
         return BAD_INPUT
-    except KeyboardInterrupt:
-        say("retrieval-bench: interrupted before it was done")
+    except KeyboardInterrupt as stopped:
+        known = isinstance(stopped, Interrupted)
+        say(f"retrieval-bench: {stopped if known else 'interrupted before it was done'}")
         return INTERRUPTED
     except TerminatedError as ended:
         return int(ended.code or 0)

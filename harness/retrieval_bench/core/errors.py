@@ -91,6 +91,10 @@ class RecordError(HarnessError):
     runs: Sequence[Any] = ()
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, with a sentence on what became of the work."""
+
+
 def counted(n: int, noun: str) -> str:
     """``n`` with its noun: "1 query", "1,200 queries"."""
     if n == 1:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.config import config_hash
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.duets.result import DuetResult
+from retrieval_bench.duets.revisions.repository import Repository
 from retrieval_bench.regression.baseline import LatencyBaseline, QualityBaseline
 from retrieval_bench.regression.latency import Duet
 
@@ -82,3 +84,33 @@ def _hash(config: Mapping[str, Any]) -> str:
     """Of what a side says that it was built from. Earlier revisions do not tell the hash, which
     takes the files that legs name."""
     return str(config.get("hash") or config_hash(config["target"], config["params"]))
+
+
+def check_there(commit: str, make: str) -> None:
+    """Refuse a duet whose side a cannot be had.
+
+    Args:
+        make: the command that makes the baseline.
+
+    Raises:
+        ConfigError: no repository that git can read, or it does not have ``commit``.
+    """
+    try:
+        repository = Repository.around(Path.cwd())
+    except ConfigError as problem:
+        raise ConfigError(
+            f"no commit {commit[:10]} of the baseline: {problem.given}",
+            where=problem.where,
+            accepted="the repository of the baseline, which git can read",
+            fix="go there, or let git read it; or judge by the stored times alone: --duet never",
+        ) from None
+    fix = f"make the baseline anew: {make} --force"
+    try:
+        repository.commit(commit)
+    except ConfigError:
+        raise ConfigError(
+            f"the commit that the baseline was made of is not here: {commit[:10]}",
+            where=str(repository.root),
+            accepted="a commit of this repository; a squash or a rebase leaves the old ones behind",
+            fix=f"git fetch --unshallow; or {fix}" if repository.shallow else fix,
+        ) from None

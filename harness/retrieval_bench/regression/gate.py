@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from retrieval_bench.core.types import Verdict
@@ -38,6 +38,7 @@ class Regression:
         notes: what else is not as it was when the baseline was made.
         warnings: of the measurement.
         run: folder in which it is saved; None where nothing was measured but by a duet.
+        not_kept: why the run or the duet is not in the history.
     """
 
     subject: Mapping[str, Any]
@@ -49,10 +50,7 @@ class Regression:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     run: str | None = None
-
-    def saved_as(self, run: str | None) -> Regression:
-        """The same with the folder of its run."""
-        return replace(self, run=run)
+    not_kept: tuple[str, ...] = ()
 
     @property
     def verdicts(self) -> list[Verdict]:

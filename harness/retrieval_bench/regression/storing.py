@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from retrieval_bench.core.errors import DataError, RecordError, counted
+from retrieval_bench.core.errors import DataError, HarnessError, RecordError, counted
 from retrieval_bench.regression import files
 from retrieval_bench.regression.baseline import LatencyBaseline, QualityBaseline
 from retrieval_bench.regression.changes import Change, latency_changes, quality_changes
@@ -34,6 +35,22 @@ class Stored:
             "kept": list(self.kept),
             "changes": [change.as_dict() for change in self.changes],
         }
+
+
+class NothingToKeepError(HarnessError):
+    """What was measured can be no baseline: nothing could be judged by it.
+
+    Attributes:
+        warnings: of the measurement.
+    """
+
+    def __init__(self, why: str, warnings: Sequence[str]) -> None:
+        self.warnings = tuple(warnings)
+        super().__init__(
+            f"{why}: there is nothing to keep, since nothing could be judged by it",
+            accepted="a measurement that answers judged queries",
+            fix=f"see why: {'; '.join(warnings)}" if warnings else "",
+        )
 
 
 def check_free(places: Places, *, force: bool) -> None:

@@ -145,3 +145,12 @@ def _packed_lists(
         if given is not None:
             scores[leg][at, :n] = given
     return lists, scores
+
+
+def relative_folder(run: Run) -> str:
+    """Where the run lies, from here."""
+    folder = run.folder
+    if folder is None:
+        return "(not saved)"
+    here = Path.cwd()
+    return str(folder.relative_to(here) if folder.is_relative_to(here) else folder)

@@ -11,12 +11,23 @@ from typing import Any
 import pytest
 
 import retrieval_bench
-from retrieval_bench import Document, Query, bench, compare, evaluate, load_dataset, tune
+from retrieval_bench import (
+    Document,
+    Query,
+    baseline,
+    bench,
+    compare,
+    evaluate,
+    load_dataset,
+    regress,
+    tune,
+)
 from retrieval_bench.api import BenchResult, ScoreResult
 from retrieval_bench.core.errors import ConfigError, ContractError, DataError, HarnessError
-from retrieval_bench.core.types import Dataset, Ranking
+from retrieval_bench.core.types import Dataset, Ranking, Verdict
 from retrieval_bench.data import build_dataset
 from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.regression.storing import NothingToKeepError
 from tests.cli.project import make_project
 from tests.conformance.reference import TermOverlap
 
@@ -396,3 +407,44 @@ def test_tuning_gives_a_retriever_that_can_be_measured() -> None:
     assert "optimism gap" in str(found)
     assert found.as_dict()["retriever"] == "bm25"
     assert found.delta.metric == "nDCG@10"
+
+
+class TestRegress:
+    @pytest.fixture(autouse=True)
+    def project(self, tmp_path: Path) -> Path:
+        (tmp_path / "policy.yaml").write_text("limits: {nDCG@10: -0.01}\n", encoding="utf-8")
+        return make_project(tmp_path)
+
+    def test_against_a_baseline(self, project: Path) -> None:
+        own: dict[str, Any] = {"retriever": project / "own.yaml", "dataset": project / "data"}
+        own |= {"policy": "policy.yaml"}
+        with pytest.raises(ConfigError, match="duet 'sometimes'"):
+            regress(**own, duet="sometimes")
+        assert regress(**own).value.code == 4
+        kept = baseline(**own, metrics=["P@3"], protocol={"min_calls": 8})
+        assert "Baseline of own on data (test), k = 10" in str(kept)
+        assert {"P@3", "nDCG@10"} <= {one["figure"] for one in kept.as_dict()["changes"]}
+        assert "results/baselines/own-data.json" in kept.value.stored.written
+        result = regress(**own)
+        assert str(result).startswith("PASS: own on data (test), k = 10")
+        assert result.as_dict()["exit_code"] == result.value.code == 0
+        assert "PASS: own on data" in result._repr_html_()
+        other = regress(**own, overrides=["boost=-1"])
+        assert (other.value.verdict, other.value.code) == (Verdict.UNDECIDED, 3)
+        assert baseline(**own, overrides=["boost=-1"], as_before=True).value.stored.changes
+        with pytest.raises(NothingToKeepError, match="there is nothing to keep"):
+            baseline(**own, overrides=["fail_on=e"], force=True)
+
+    def test_an_interruption_says_what_became_of_it(self, project: Path) -> None:
+        (project / "stop.py").write_text(
+            "from own import Overlap\n\n\nclass Stops(Overlap):\n"
+            "    calls = 0\n\n"
+            "    def search(self, query, k):\n"
+            "        Stops.calls += 1\n"
+            "        if Stops.calls > 12:\n            raise KeyboardInterrupt\n"
+            "        return super().search(query, k)\n",
+            encoding="utf-8",
+        )
+        with pytest.raises(KeyboardInterrupt, match="every baseline is as it was"):
+            baseline("stop.py:Stops", "data", policy="policy.yaml", protocol={"warm_up_s": 0.0})
+        assert not (project / "results").exists()

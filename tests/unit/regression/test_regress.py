@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
@@ -13,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from retrieval_bench.cli.regressing import _duet_against, _relative
 from retrieval_bench.core.config import config_hash
 from retrieval_bench.core.errors import ConfigError, DataError, RecordError
 from retrieval_bench.core.types import Dataset, Query, Verdict
@@ -35,11 +33,12 @@ from retrieval_bench.regression.changes import latency_changes, quality_changes
 from retrieval_bench.regression.code import Code
 from retrieval_bench.regression.files import Places
 from retrieval_bench.regression.gate import Regression
-from retrieval_bench.regression.latency import LatencyResult, When
+from retrieval_bench.regression.latency import Duet, LatencyResult, When
 from retrieval_bench.regression.policy import Policy, Undecided
 from retrieval_bench.regression.quality import QualityGate, QualityResult
 from retrieval_bench.regression.session import PROTOCOL, Held, Today
 from retrieval_bench.regression.storing import check_free, store
+from retrieval_bench.regression.workflow import Request, duet_against
 from retrieval_bench.reports.render import render
 from retrieval_bench.reports.tables.regress import regress_tables
 from retrieval_bench.runs.run import Run
@@ -411,12 +410,17 @@ class TestWhoseRevisionTheDuetMeasures:
         assert note.startswith("side a of the duet is aaaaaaaaaa, the commit of the quality")
 
 
+def against(folder: Path) -> Duet:
+    code, request = Code(COMMIT, "mine.yaml", ()), Request("mine.yaml")
+    return duet_against(code, request, today(folder), setup=None, not_kept=[], reporter=None)
+
+
 def test_a_commit_that_is_gone_is_told_with_the_way_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     GitProject(tmp_path).commit({"a.py": ""})
     monkeypatch.chdir(tmp_path)
-    duet = _duet_against(Code(COMMIT, "mine.yaml", ()), today(tmp_path), Namespace())
+    duet = against(tmp_path)
     with pytest.raises(ConfigError) as caught:
         duet()
     assert caught.value.given == "the commit that the baseline was made of is not here: 3f2a1c9000"
@@ -432,7 +436,7 @@ def test_a_repository_that_is_not_there_is_told_with_options_that_regress_has(
     if broken:
         GitProject(tmp_path).commit({"a.py": ""})
         (tmp_path / ".git" / "config").write_text("[", encoding="utf-8")
-    duet = _duet_against(Code(COMMIT, "mine.yaml", ()), today(tmp_path), Namespace())
+    duet = against(tmp_path)
     with pytest.raises(ConfigError) as caught:
         duet()
     assert ("bad config" in caught.value.given) is broken
@@ -472,8 +476,8 @@ class TestWhatAPathMeans:
     ) -> None:
         top = project.folder.parent / way
         monkeypatch.chdir(top / "sub")
-        assert _relative(str(top / "mine.yaml")) == "../mine.yaml"
-        assert _relative(f"{top}/sub/other.py:Mine") == "other.py:Mine"
+        assert Request(str(top / "mine.yaml")).relative_retriever == "../mine.yaml"
+        assert Request(f"{top}/sub/other.py:Mine").relative_retriever == "other.py:Mine"
 
     def test_all_else_stays_as_it_was_given(
         self, project: GitProject, monkeypatch: pytest.MonkeyPatch
@@ -481,13 +485,13 @@ class TestWhatAPathMeans:
         outside = str(project.folder.parent / "outside.yaml")
         monkeypatch.chdir(project.folder)
         for given in (outside, "mine.yaml", "../real/mine.yaml", "bm25", "module:Class"):
-            assert _relative(given) == given
+            assert Request(given).relative_retriever == given
 
     def test_without_a_repository_the_folder_of_the_user_counts(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(tmp_path)
-        assert _relative(str(tmp_path / "mine.yaml")) == "mine.yaml"
+        assert Request(str(tmp_path / "mine.yaml")).relative_retriever == "mine.yaml"
 
 
 class TestStoring:

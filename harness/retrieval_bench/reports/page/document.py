@@ -28,9 +28,9 @@ from retrieval_bench.reports.page.systems import rules_table, runs_table
 from retrieval_bench.reports.render.markup import Markup, el, joined, own_direction
 from retrieval_bench.reports.render.page_tables import notes_html, table_html
 from retrieval_bench.reports.tables.board import board_tables
-from retrieval_bench.reports.tables.run_facts import relative_folder, without_folders
+from retrieval_bench.reports.tables.run_facts import without_folders
 from retrieval_bench.runs.records import to_json
-from retrieval_bench.runs.run import Run
+from retrieval_bench.runs.run import Run, relative_folder
 
 LARGEST = 1_900_000
 """Bytes of the page; the explorer of each dataset gets an equal share of what is left."""

@@ -33,9 +33,9 @@ from retrieval_bench.reports.tables.difference_cells import (
 )
 from retrieval_bench.reports.tables.latency import latency_tables, ratio_interval, ratio_text
 from retrieval_bench.reports.tables.letters import letter, marks
-from retrieval_bench.reports.tables.run_facts import latency_of, levels, relative_folder
+from retrieval_bench.reports.tables.run_facts import latency_of, levels
 from retrieval_bench.runs.evaluation import Mean
-from retrieval_bench.runs.run import Run
+from retrieval_bench.runs.run import Run, relative_folder
 from retrieval_bench.stats.resampling import EXACT_ROWS
 
 PAIRS_ON_PAGE = 66

@@ -14,14 +14,13 @@ from retrieval_bench.reports.tables.run_facts import (
     latency_of,
     levels,
     measured_on,
-    relative_folder,
     shown_warnings,
     title_of,
     unanswerable,
     unsupported,
 )
 from retrieval_bench.reports.tables.stage import stage_tables
-from retrieval_bench.runs.run import Run
+from retrieval_bench.runs.run import Run, relative_folder
 from retrieval_bench.runs.stages import stage_report
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
 from retrieval_bench.core.errors import counted
@@ -127,12 +127,3 @@ def without_folders(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [without_folders(item) for item in value]
     return value
-
-
-def relative_folder(run: Run) -> str:
-    """Where the run lies, from here."""
-    folder = run.folder
-    if folder is None:
-        return "(not saved)"
-    here = Path.cwd()
-    return str(folder.relative_to(here) if folder.is_relative_to(here) else folder)
