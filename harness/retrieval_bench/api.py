@@ -14,6 +14,9 @@ from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Dataset, Qrels
 from retrieval_bench.data import load_dataset
+from retrieval_bench.duets import workflow as duets
+from retrieval_bench.duets.controller import DuetProtocol
+from retrieval_bench.duets.result import DuetResult
 from retrieval_bench.duets.revisions.environments import Setup
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.measure.protocol import Protocol
@@ -26,6 +29,7 @@ from retrieval_bench.reports.render import render
 from retrieval_bench.reports.render.table import Table
 from retrieval_bench.reports.tables import run as tables
 from retrieval_bench.reports.tables.comparison import comparison_tables
+from retrieval_bench.reports.tables.duet import duet_tables
 from retrieval_bench.reports.tables.regress import baseline_tables, regress_tables
 from retrieval_bench.reports.tables.score import score_tables
 from retrieval_bench.reports.tables.tuning import tuning_tables
@@ -48,6 +52,7 @@ __all__ = [
     "baseline",
     "bench",
     "compare",
+    "duet",
     "evaluate",
     "load_dataset",
     "regress",
@@ -434,6 +439,44 @@ def regress(
     )
     value = regression.regress(request, duet=duet, setup=setup, reporter=reporter)
     return Result(value, value.as_dict, lambda: regress_tables(value))
+
+
+def duet(
+    retriever: str | None = None,
+    dataset: str | Path = "science-mini",
+    *,
+    a: str | None = None,
+    b: str | None = None,
+    rev_a: str | None = None,
+    rev_b: str | None = None,
+    set_a: Sequence[str] = (),
+    set_b: Sequence[str] = (),
+    overrides: Sequence[str] = (),
+    split: str = "test",
+    k: int = 10,
+    protocol: DuetProtocol | None = None,
+    setup: Setup | None = None,
+    out: str | Path | None = None,
+    reporter: Reporter | None = None,
+) -> Result[DuetResult]:
+    """Say whether side b is slower than side a, from calls made side by side.
+
+    Args:
+        retriever: of both sides, by name or file; or ``a`` and ``b``, one each.
+        rev_a, rev_b: git revisions; None = the files as they are.
+        set_a, set_b, overrides: ``dotted.path=value`` into the parameters of one side, and of both.
+        protocol: how long, and the ``limits`` of each gate.
+        setup: how the code of a revision gets the packages it needs.
+        out: folder of the record; None = a new one under ``results/duets``.
+
+    Raises:
+        HarnessError: everything that is wrong with the input, or the result cannot be saved.
+    """
+    request = duets.Request(retriever, a, b, rev_a, rev_b, set_a, set_b, overrides, setup)
+    value = duets.duet(
+        request, dataset, split=split, k=k, protocol=protocol, out=_path(out), reporter=reporter
+    )
+    return Result(value, value.document, lambda: duet_tables(value))
 
 
 def _path(given: str | Path | None) -> Path | None:

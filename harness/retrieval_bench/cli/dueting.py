@@ -24,7 +24,6 @@ from retrieval_bench.cli.measuring import add_dataset
 if TYPE_CHECKING:
     from retrieval_bench.duets.controller import DuetProtocol
     from retrieval_bench.duets.result import DuetResult
-    from retrieval_bench.duets.sides import Place, Side
 
 
 def add_duet(commands: Any) -> None:
@@ -90,32 +89,35 @@ def add_duet(commands: Any) -> None:
 
 def _duet(options: argparse.Namespace) -> int:
     from retrieval_bench.core.errors import RecordError
-    from retrieval_bench.data import pinned
-    from retrieval_bench.duets.controller import duet
-    from retrieval_bench.duets.record import check_place, write_duet
+    from retrieval_bench.duets.workflow import Request, duet
     from retrieval_bench.reports.tables.duet import duet_tables
 
+    def print_result(result: DuetResult) -> None:
+        show(options, result.document(), lambda: duet_tables(result))
+
+    sides = ("retriever", "a", "b", "rev_a", "rev_b", "set_a", "set_b")
+    request = Request(
+        **{name: getattr(options, name) for name in sides},
+        overrides=options.set,
+        setup=setup_of(options),
+    )
     protocol = _protocol(options)
-    check_place(options.out)
-    with output_kept_clean(), reporter() as told:
-        a, b = _sides(options, told)
-        result = duet(
-            a,
-            b,
-            pinned(options.dataset),
-            split=options.split,
-            k=options.k,
-            protocol=protocol,
-            reporter=told,
-        )
-    document = result.as_dict()
     try:
-        if result.launched:
-            document = {"folder": str(write_duet(result, options.out)), **document}
-    except RecordError:
-        show(options, document, lambda: duet_tables(result))
+        with output_kept_clean(), reporter() as bars:
+            result = duet(
+                request,
+                options.dataset,
+                split=options.split,
+                k=options.k,
+                protocol=protocol,
+                out=options.out,
+                reporter=bars,
+            )
+    except RecordError as problem:
+        for unsaved in problem.runs:
+            print_result(unsaved)
         raise
-    show(options, document, lambda: duet_tables(result))
+    print_result(result)
     return exit_code(result)
 
 
@@ -171,61 +173,3 @@ def _limits(texts: list[str]) -> dict[str, float] | None:
                 fix="correct it",
             ) from None
     return found or None
-
-
-def _sides(options: argparse.Namespace, told: Any) -> tuple[Side, Side]:
-    """Raises:
-    ConfigError: no retriever, two sides that are the same thing, or options without effect.
-    """
-    from retrieval_bench.core.errors import ConfigError
-    from retrieval_bench.duets.revisions.revisions import same_code
-
-    if options.retriever and options.a and options.b:
-        raise ConfigError(
-            f"--retriever {options.retriever} beside --a and --b",
-            accepted="--a and --b, or --retriever with at most one of them",
-            fix="leave out --retriever, which neither side would use",
-        )
-    revisions = options.rev_a is not None or options.rev_b is not None
-    if not revisions and (options.extras is not None or options.setup):
-        raise ConfigError(
-            "--extras or --setup without a revision",
-            accepted="them beside --rev-a or --rev-b",
-            fix="leave them out: both sides use the packages that are installed now",
-        )
-    given = {side: getattr(options, side) or options.retriever for side in "ab"}
-    if not all(given.values()):
-        raise ConfigError(
-            "no retriever for " + " and ".join(f"side {side}" for side in "ab" if not given[side]),
-            accepted="--a NAME --b NAME, or --retriever NAME with --rev-a and --rev-b, or with "
-            "--set-a and --set-b",
-            fix="name what is to be compared",
-        )
-    a, b = (_side(options, side, given[side], told) for side in "ab")
-    if (a.retriever, a.overrides) == (b.retriever, b.overrides) and (
-        a.place == b.place or same_code(a.place, b.place)
-    ):
-        raise ConfigError(
-            same_code(a.place, b.place) or f"both sides are {a.name}",
-            accepted="sides that differ in --a and --b, in --rev-a and --rev-b, or in --set-a "
-            "and --set-b",
-            fix="change one of them; `selftest` measures a thing beside itself",
-        )
-    return a, b
-
-
-def _side(options: argparse.Namespace, side: str, retriever: str, told: Any) -> Side:
-    from retrieval_bench.duets.sides import Side
-
-    overrides = (*options.set, *getattr(options, f"set_{side}"))
-    return Side(retriever, _place(options, side, told), overrides)
-
-
-def _place(options: argparse.Namespace, side: str, told: Any) -> Place:
-    from retrieval_bench.duets.revisions.revisions import WORKTREE, place_of
-    from retrieval_bench.duets.sides import Place
-
-    if options.rev_a is None and options.rev_b is None:
-        return Place.here()
-    setup = setup_of(options)
-    return place_of(getattr(options, f"rev_{side}") or WORKTREE, setup=setup, reporter=told)

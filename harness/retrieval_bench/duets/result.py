@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.types import Verdict
@@ -91,6 +92,7 @@ class DuetResult:
         one_core: launches in which both sides searched on the same core.
         launched: all times, for the record.
         query_ids: of all queries of the dataset, in the order of the numbers in ``launched``.
+        folder: of the record; None where it was not saved.
     """
 
     a: Mapping[str, Any]
@@ -117,14 +119,19 @@ class DuetResult:
     one_core: int = 0
     launched: tuple[Measured, ...] = field(default=(), repr=False, compare=False)
     query_ids: tuple[str, ...] = field(default=(), repr=False)
+    folder: Path | None = None
 
     @property
     def word(self) -> str:
         """The verdict as shown: PASS, FAIL, INCONCLUSIVE or NOT MEASURED."""
         return WORDS[self.verdict]
 
+    def document(self) -> dict[str, Any]:
+        """That of ``duet --format json``: :meth:`as_dict`, and where it is saved."""
+        return ({} if self.folder is None else {"folder": str(self.folder)}) | self.as_dict()
+
     def as_dict(self) -> dict[str, Any]:
-        """The document of ``duet --format json``."""
+        """What is saved."""
         return {
             "schema_version": SCHEMA_VERSION,
             "verdict": self.word,

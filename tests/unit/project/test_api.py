@@ -17,6 +17,7 @@ from retrieval_bench import (
     baseline,
     bench,
     compare,
+    duet,
     evaluate,
     load_dataset,
     regress,
@@ -26,8 +27,11 @@ from retrieval_bench.api import BenchResult, ScoreResult
 from retrieval_bench.core.errors import ConfigError, ContractError, DataError, HarnessError
 from retrieval_bench.core.types import Dataset, Ranking, Verdict
 from retrieval_bench.data import build_dataset
+from retrieval_bench.duets import controller
+from retrieval_bench.duets.revisions.environments import Setup
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.regression.storing import NothingToKeepError
+from tests.builders.fake_sides import FakeSides
 from tests.cli.project import make_project
 from tests.conformance.reference import TermOverlap
 
@@ -448,3 +452,18 @@ class TestRegress:
         with pytest.raises(KeyboardInterrupt, match="every baseline is as it was"):
             baseline("stop.py:Stops", "data", policy="policy.yaml", protocol={"warm_up_s": 0.0})
         assert not (project / "results").exists()
+
+
+def test_a_duet_of_two_settings_is_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_project(tmp_path)
+    monkeypatch.setattr(controller, "SideProcess", FakeSides())
+    short = controller.DuetProtocol(seconds=1e-9)
+    result = duet("own", "data", set_a=["boost=1"], set_b=["boost=2"], protocol=short)
+    assert str(result).startswith("PASS: b = own boost=2 beside a = own boost=1")
+    assert result.value.folder is not None
+    assert result.as_dict()["folder"] == str(result.value.folder)
+    assert (result.value.folder / "duet.json").is_file()
+    with pytest.raises(ConfigError, match="both sides are own"):
+        duet("own", "data")
+    with pytest.raises(ConfigError, match="--extras or --setup without a revision"):
+        duet("own", "data", setup=Setup(command="true"))
