@@ -8,18 +8,11 @@ from typing import TYPE_CHECKING, Any
 from retrieval_bench.core.version import VERSION
 
 if TYPE_CHECKING:
-    from retrieval_bench.api import (
-        baseline,
-        bench,
-        compare,
-        duet,
-        evaluate,
-        load_dataset,
-        regress,
-        tune,
-    )
+    from retrieval_bench.api.measuring import baseline, bench, compare, duet, regress, tune
+    from retrieval_bench.api.reading import evaluate, history
     from retrieval_bench.core.retriever import Capabilities, Retriever
     from retrieval_bench.core.types import Dataset, Document, Hit, Query, Ranking
+    from retrieval_bench.data import load_dataset
 
 __version__ = VERSION
 
@@ -36,27 +29,29 @@ __all__ = [
     "compare",
     "duet",
     "evaluate",
+    "history",
     "load_dataset",
     "regress",
     "tune",
 ]
 
-_HOME = {
-    **dict.fromkeys(("Capabilities", "Retriever"), "retrieval_bench.core.retriever"),
-    **dict.fromkeys(
-        ("Dataset", "Document", "Hit", "Query", "Ranking"), "retrieval_bench.core.types"
-    ),
+_NAMES = {
+    "api.measuring": ("baseline", "bench", "compare", "duet", "regress", "tune"),
+    "api.reading": ("evaluate", "history"),
+    "core.retriever": ("Capabilities", "Retriever"),
+    "core.types": ("Dataset", "Document", "Hit", "Query", "Ranking"),
+    "data": ("load_dataset",),
 }
-"""Where a name is, unless it is in ``retrieval_bench.api``."""
+_HOME = {name: f"retrieval_bench.{module}" for module, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in _HOME:
         raise AttributeError(f"module 'retrieval_bench' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_HOME.get(name, "retrieval_bench.api")), name)
+    return getattr(import_module(_HOME[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_HOME})

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from retrieval_bench import bench, compare
-from retrieval_bench.api import ComparisonResult
+from retrieval_bench.api.results import ComparisonResult
 from retrieval_bench.measure.protocol import Protocol
 
 pytestmark = [pytest.mark.realdata, pytest.mark.slow]

@@ -19,11 +19,12 @@ from retrieval_bench import (
     compare,
     duet,
     evaluate,
+    history,
     load_dataset,
     regress,
     tune,
 )
-from retrieval_bench.api import BenchResult, ScoreResult
+from retrieval_bench.api.results import BenchResult, ScoreResult
 from retrieval_bench.core.errors import ConfigError, ContractError, DataError, HarnessError
 from retrieval_bench.core.types import Dataset, Ranking, Verdict
 from retrieval_bench.data import build_dataset
@@ -467,3 +468,17 @@ def test_a_duet_of_two_settings_is_saved(tmp_path: Path, monkeypatch: pytest.Mon
         duet("own", "data")
     with pytest.raises(ConfigError, match="--extras or --setup without a revision"):
         duet("own", "data", setup=Setup(command="true"))
+
+
+def test_the_history_of_saved_runs(tmp_path: Path) -> None:
+    make_project(tmp_path)
+    assert "no saved run of retriever 'own.yaml'" in str(history("own.yaml"))
+    assert history().as_dict()["subjects"] == []
+    bench("own.yaml", "data", protocol=ONCE, save=True)
+    result = history("own.yaml", "data", metrics=["nDCG@10"], out="course.svg")
+    assert result.value.subject.metrics == ("nDCG@10",)
+    assert len(result.as_dict()["subjects"]) == 1
+    assert str(result).startswith("own on data (test)")
+    assert (tmp_path / "course.svg").read_text("utf-8").startswith("<?xml")
+    with pytest.raises(ConfigError, match="metric 'R@3', which no saved run has"):
+        history(metrics=["R@3"])

@@ -1,0 +1,89 @@
+"""Functions that read what was measured, here or elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from retrieval_bench.api.results import Result, ScoreResult
+from retrieval_bench.core.types import Dataset, Qrels
+from retrieval_bench.metrics import conventions
+from retrieval_bench.regression.history.workflow import LAST, History
+from retrieval_bench.regression.history.workflow import history as read_history
+from retrieval_bench.reports.page.file import check_place, write_page
+from retrieval_bench.reports.render.table import Table
+from retrieval_bench.reports.tables.history import history_tables
+from retrieval_bench.reports.tables.history_picture import history_picture
+from retrieval_bench.runs.foreign import read_rankings
+from retrieval_bench.scoring.scorecard import Truth, score_file, score_mapping
+
+
+def evaluate(
+    run: str | Path | Mapping[str, Mapping[str, float]] | Mapping[str, Sequence[str]],
+    judged_by: str | Path | Qrels | Dataset,
+    *,
+    metrics: Sequence[str] = (),
+    convention: str = "trec",
+    dev_ids: Collection[str] | None = None,
+) -> ScoreResult:
+    """Score a run that was made elsewhere.
+
+    Args:
+        run: a file (TREC text, BEIR table, JSON, submission lines), the folder of a run, or
+            query id -> document id -> score, or query id -> document ids, best first.
+        judged_by: a file of judgements, query id -> document id -> grade, or a dataset or its
+            folder; a query with nothing in it is one that no document answers.
+        metrics: such as ``["nDCG@10", "AP"]``; empty = what the convention shows.
+        convention: whose definitions.
+        dev_ids: queries to choose an abstention threshold on; None draws half of them, seeded.
+
+    Raises:
+        HarnessError: everything that is wrong with the input.
+    """
+    rules = conventions.convention(convention)
+    rules.parse(metrics)
+    truth = Truth.of(judged_by)
+    if isinstance(run, str | Path):
+        return ScoreResult(score_file(read_rankings(run), truth, metrics, rules, dev_ids=dev_ids))
+    return ScoreResult(score_mapping(run, truth, metrics, rules, dev_ids=dev_ids))
+
+
+def history(
+    retriever: str | None = None,
+    dataset: str | None = None,
+    *,
+    metrics: Sequence[str] = (),
+    folders: Sequence[str | Path] = (),
+    last: int | None = LAST,
+    out: str | Path | None = None,
+) -> Result[History]:
+    """Show saved runs and duets over time and revisions.
+
+    Args:
+        retriever, dataset: by name or file; None = all.
+        metrics: none = the first of the newest run.
+        folders: that hold runs or duets; none = ``results/runs`` and ``results/duets``.
+        last: so many of the newest of each; None = all.
+        out: file for the picture of one retriever on one dataset, replaced when it is there.
+
+    Raises:
+        HarnessError: what was given cannot be used, or the picture cannot be written.
+    """
+    value = read_history(
+        retriever=retriever,
+        dataset=dataset,
+        metrics=metrics,
+        folders=[Path(folder) for folder in folders],
+        last=last,
+    )
+    if out is not None:
+        check_place(Path(out), "picture")
+        write_page(Path(out), history_picture(value.subject), "picture")
+
+    def tables() -> list[Table]:
+        if value.subjects:
+            return history_tables(value.subjects, value.found)
+        first, *rest = value.nothing_there
+        return [Table(first, (), (), notes=rest)]
+
+    return Result(value, value.as_dict, tables)
