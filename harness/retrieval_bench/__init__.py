@@ -9,7 +9,7 @@ from retrieval_bench.core.version import VERSION
 
 if TYPE_CHECKING:
     from retrieval_bench.api.measuring import baseline, bench, compare, duet, regress, tune
-    from retrieval_bench.api.reading import evaluate, history
+    from retrieval_bench.api.reading import audit, evaluate, history, reader
     from retrieval_bench.core.retriever import Capabilities, Retriever
     from retrieval_bench.core.types import Dataset, Document, Hit, Query, Ranking
     from retrieval_bench.data import load_dataset
@@ -24,6 +24,7 @@ __all__ = [
     "Query",
     "Ranking",
     "Retriever",
+    "audit",
     "baseline",
     "bench",
     "compare",
@@ -31,13 +32,14 @@ __all__ = [
     "evaluate",
     "history",
     "load_dataset",
+    "reader",
     "regress",
     "tune",
 ]
 
 _NAMES = {
     "api.measuring": ("baseline", "bench", "compare", "duet", "regress", "tune"),
-    "api.reading": ("evaluate", "history"),
+    "api.reading": ("audit", "evaluate", "history", "reader"),
     "core.retriever": ("Capabilities", "Retriever"),
     "core.types": ("Dataset", "Document", "Hit", "Query", "Ranking"),
     "data": ("load_dataset",),

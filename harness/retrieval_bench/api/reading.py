@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from retrieval_bench.api.results import Result, ScoreResult
 from retrieval_bench.core.types import Dataset, Qrels
-from retrieval_bench.metrics import conventions
 from retrieval_bench.regression.history.workflow import LAST, History
 from retrieval_bench.regression.history.workflow import history as read_history
 from retrieval_bench.reports.page.file import check_place, write_page
 from retrieval_bench.reports.render.table import Table
+from retrieval_bench.reports.tables.audit import audit_tables
 from retrieval_bench.reports.tables.history import history_tables
 from retrieval_bench.reports.tables.history_picture import history_picture
-from retrieval_bench.runs.foreign import read_rankings
-from retrieval_bench.scoring.scorecard import Truth, score_file, score_mapping
+from retrieval_bench.reports.tables.reader import reader_tables
+from retrieval_bench.scoring import workflow as scoring
+from retrieval_bench.scoring.audit import Audit
+from retrieval_bench.scoring.scorecard import Truth
+from retrieval_bench.scoring.workflow import ReaderScores
 
 
 def evaluate(
@@ -40,12 +44,61 @@ def evaluate(
     Raises:
         HarnessError: everything that is wrong with the input.
     """
-    rules = conventions.convention(convention)
-    rules.parse(metrics)
-    truth = Truth.of(judged_by)
-    if isinstance(run, str | Path):
-        return ScoreResult(score_file(read_rankings(run), truth, metrics, rules, dev_ids=dev_ids))
-    return ScoreResult(score_mapping(run, truth, metrics, rules, dev_ids=dev_ids))
+    return ScoreResult(
+        scoring.evaluate(
+            run,
+            partial(Truth.of, judged_by),
+            metrics=metrics,
+            rules=convention,
+            dev_ids=dev_ids,
+        )
+    )
+
+
+def audit(
+    runs: Sequence[str | Path],
+    judged_by: str | Path | Qrels | Dataset,
+    *,
+    conventions: Sequence[str] = (),
+    k: int = 10,
+) -> Result[Audit]:
+    """Say whether the order of systems depends on the convention.
+
+    Args:
+        runs: files or folders of runs.
+        judged_by: as in :func:`evaluate`.
+        conventions: the first is what the others are compared with; empty = all, trec first.
+        k: cut-off where a convention has none of its own.
+
+    Raises:
+        HarnessError: everything that is wrong with the input.
+    """
+    truth = partial(Truth.of, judged_by)
+    value = scoring.audit_runs(runs, truth, conventions=conventions, k=k)
+    return Result(value, value.as_dict, lambda: audit_tables(value))
+
+
+def reader(
+    gold: str | Path,
+    predictions: str | Path,
+    *,
+    denominator: str = "all",
+    run: str | Path | None = None,
+) -> Result[ReaderScores]:
+    """Score the answers that a reader extracted.
+
+    Args:
+        gold: file of questions, in the SQuAD layout.
+        predictions: SQuAD JSON ``{id: text}``, or JSON lines ``{id, answers: [...]}``.
+        denominator: "all" questions, or those whose document was "retrieved".
+        run: the retriever's, for "retrieved".
+
+    Raises:
+        HarnessError: everything that is wrong with the input.
+    """
+    value = scoring.score_answers(gold, predictions, denominator=denominator, run=run)
+    name = value.predictions.name
+    return Result(value, value.as_dict, lambda: reader_tables(value.result, name, value.warnings))
 
 
 def history(

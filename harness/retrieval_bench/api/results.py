@@ -52,7 +52,7 @@ class Result(_Shown, Generic[Value]):
     """
 
     value: Value
-    as_dict: Callable[[], dict[str, Any]] = field(repr=False)
+    as_dict: Callable[..., dict[str, Any]] = field(repr=False)
     _make_tables: Callable[[], list[Table]] = field(repr=False)
 
     def _tables(self) -> list[Table]:

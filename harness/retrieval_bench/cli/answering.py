@@ -76,11 +76,11 @@ def _searched_once(options: argparse.Namespace, *, every_query: bool = False) ->
 
 
 def _submit(options: argparse.Namespace) -> int:
-    from retrieval_bench.cli.scoring import read_ids
     from retrieval_bench.reports.tables.submission import submission_tables
     from retrieval_bench.runs.lines import check_new_file
     from retrieval_bench.scoring.answers.standalone import load_rule
     from retrieval_bench.scoring.answers.submission import read_threshold, submit
+    from retrieval_bench.scoring.workflow import read_ids
 
     threshold = read_threshold(options.threshold)
     dev_ids = None if options.dev is None else read_ids(options.dev)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -114,18 +115,14 @@ def _add_truth(parser: argparse.ArgumentParser) -> None:
 
 
 def _evaluate(options: argparse.Namespace) -> int:
-    from retrieval_bench.metrics.conventions import convention
     from retrieval_bench.reports.tables.score import score_tables
-    from retrieval_bench.runs.foreign import read_rankings
-    from retrieval_bench.scoring.scorecard import score_file
+    from retrieval_bench.scoring.workflow import evaluate, read_ids
 
-    rules = convention(options.convention)
-    rules.parse(options.metrics)  # a wrong name is told before large files are read
-    card = score_file(
-        read_rankings(options.run_file),
-        _truth(options),
-        options.metrics,
-        rules,
+    card = evaluate(
+        options.run_file,
+        partial(_truth, options),
+        metrics=options.metrics,
+        rules=options.convention,
         dev_ids=None if options.dev is None else read_ids(options.dev),
     )
     show(
@@ -133,28 +130,15 @@ def _evaluate(options: argparse.Namespace) -> int:
         card.as_dict(per_query=options.per_query),
         lambda: score_tables(card, per_query=options.per_query),
     )
-    if not card.matched:
-        say("retrieval-bench: nothing could be judged: the judgements know no query of the run")
-        return NOT_MEASURED
-    if not card.scored.counts.evaluated and card.abstention is None:
-        say("retrieval-bench: nothing could be judged: no query counts")
-        return NOT_MEASURED
-    return OK
+    return _judged(card.why_nothing)
 
 
 def _audit(options: argparse.Namespace) -> int:
-    from retrieval_bench.core.errors import ConfigError
-    from retrieval_bench.metrics.conventions import CONVENTIONS, convention
     from retrieval_bench.reports.tables.audit import audit_tables
-    from retrieval_bench.runs.foreign import read_rankings
-    from retrieval_bench.scoring.audit import audit
+    from retrieval_bench.scoring.workflow import audit_runs
 
-    if options.k < 1:
-        raise ConfigError(f"k {options.k}", where="--k", accepted="1 or more", fix="raise it")
-    conventions = [convention(name) for name in options.conventions or CONVENTIONS]
-    runs = [read_rankings(path) for path in options.runs]
-    truth = _truth(options)
-    result = audit(runs, truth.judgements, conventions, options.k, unanswerable=truth.unanswerable)
+    truth = partial(_truth, options)
+    result = audit_runs(options.runs, truth, conventions=options.conventions, k=options.k)
     show(options, result.as_dict(), lambda: audit_tables(result))
     if all(cell.mean is None for row in result.rows for cell in row.cells):
         say("retrieval-bench: nothing could be judged under any convention")
@@ -163,35 +147,24 @@ def _audit(options: argparse.Namespace) -> int:
 
 
 def _reader(options: argparse.Namespace) -> int:
-    from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.reports.tables.reader import reader_tables
-    from retrieval_bench.runs.foreign import read_rankings
-    from retrieval_bench.scoring.answers.answers import read_answers
-    from retrieval_bench.scoring.answers.reader import score_reader
+    from retrieval_bench.scoring.workflow import score_answers
 
-    if (options.denominator == "retrieved") != (options.run_file is not None):
-        raise ConfigError(
-            f"--denominator {options.denominator} "
-            + ("without --run" if options.run_file is None else "with --run"),
-            accepted="--denominator retrieved --run FILE, or neither",
-            fix="give the run of the retriever, or leave both out",
-        )
-    retrieved = None
-    if options.run_file is not None:
-        rankings = read_rankings(options.run_file).rankings
-        retrieved = {question: ranking.doc_ids for question, ranking in rankings.items()}
-    data = read_answers(options.gold, options.predictions)
-    result = score_reader(data.gold, data.predictions, options.denominator, retrieved)
-    document = result.as_dict(per_question=options.per_question)
+    scores = score_answers(
+        options.gold, options.predictions, denominator=options.denominator, run=options.run_file
+    )
+    name, full = scores.predictions.name, options.per_question
     show(
         options,
-        document | {"warnings": list(data.warnings)},
-        lambda: reader_tables(
-            result, options.predictions.name, data.warnings, per_question=options.per_question
-        ),
+        scores.as_dict(per_question=full),
+        lambda: reader_tables(scores.result, name, scores.warnings, per_question=full),
     )
-    if not result.counts.counted:
-        say("retrieval-bench: nothing could be judged: no question counts")
+    return _judged("" if scores.result.counts.counted else "no question counts")
+
+
+def _judged(why_nothing: str) -> int:
+    if why_nothing:
+        say(f"retrieval-bench: nothing could be judged: {why_nothing}")
         return NOT_MEASURED
     return OK
 
@@ -217,15 +190,3 @@ def _truth(options: argparse.Namespace) -> Truth:
             fix="leave --split out, or give --dataset",
         )
     return Truth.of(options.qrels)
-
-
-def read_ids(path: Path) -> list[str]:
-    """One id a line; blank lines do not count."""
-    from retrieval_bench.data.faults import reporting
-    from retrieval_bench.data.files import lines
-
-    with reporting("the list of queries", path) as faults:
-        ids = [text.strip() for _, text in lines(path, faults) if text.strip()]
-        if not ids and not faults.count:
-            faults.of(path).error(None, "no ids", "ids of queries, one a line")
-    return ids

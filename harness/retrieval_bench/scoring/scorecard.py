@@ -104,6 +104,14 @@ class ScoreCard:
     matched: int
     abstention: AbstentionReport | None
 
+    @property
+    def why_nothing(self) -> str:
+        """Why nothing could be judged; empty where something was."""
+        if not self.matched:
+            return "the judgements know no query of the run"
+        judged = self.scored.counts.evaluated or self.abstention is not None
+        return "" if judged else "no query counts"
+
     def as_dict(self, *, per_query: bool = False) -> dict[str, Any]:
         """The document of ``evaluate --format json``."""
         document: dict[str, Any] = {"run": self.run, "judgements": self.truth}

@@ -14,6 +14,7 @@ import retrieval_bench
 from retrieval_bench import (
     Document,
     Query,
+    audit,
     baseline,
     bench,
     compare,
@@ -21,6 +22,7 @@ from retrieval_bench import (
     evaluate,
     history,
     load_dataset,
+    reader,
     regress,
     tune,
 )
@@ -478,7 +480,32 @@ def test_the_history_of_saved_runs(tmp_path: Path) -> None:
     result = history("own.yaml", "data", metrics=["nDCG@10"], out="course.svg")
     assert result.value.subject.metrics == ("nDCG@10",)
     assert len(result.as_dict()["subjects"]) == 1
-    assert str(result).startswith("own on data (test)")
-    assert (tmp_path / "course.svg").read_text("utf-8").startswith("<?xml")
+    assert str(result).startswith("own on data: 1 run")
+    assert (tmp_path / "course.svg").read_text("utf-8").startswith("<svg")
     with pytest.raises(ConfigError, match="metric 'R@3', which no saved run has"):
         history(metrics=["R@3"])
+
+
+def test_an_audit_of_files(tmp_path: Path) -> None:
+    Path("one.json").write_text('{"q1": ["b1", "a1"], "q2": ["a1"]}', encoding="utf-8")
+    Path("two.json").write_text('{"q1": ["a1", "b1"], "q2": ["c1"]}', encoding="utf-8")
+    result = audit(["one.json", "two.json"], data(), conventions=["trec", "piaf"], k=3)
+    assert "trec" in str(result)
+    assert result.as_dict()["base"] == "trec"
+    assert {row.convention for row in result.value.rows} == {"trec", "piaf"}
+    with pytest.raises(ConfigError, match="k 0"):
+        audit(["one.json"], data(), k=0)
+
+
+def test_answers_of_a_reader(tmp_path: Path) -> None:
+    question = {"id": "q", "question": "?", "answers": [{"text": "a", "answer_start": 0}]}
+    paragraph = {"context": "a b", "qas": [question]}
+    gold = {"version": "1.1", "data": [{"title": "t", "paragraphs": [paragraph]}]}
+    Path("gold.json").write_text(json.dumps(gold), encoding="utf-8")
+    Path("texts.json").write_text('{"q": "a"}', encoding="utf-8")
+    result = reader("gold.json", "texts.json")
+    assert "texts.json" in str(result)
+    assert result.value.result.counts.counted == 1
+    assert result.as_dict(per_question=True)["per_question"]["q"]["exact"] == 100.0
+    with pytest.raises(ConfigError, match="--denominator retrieved without --run"):
+        reader("gold.json", "texts.json", denominator="retrieved")

@@ -1,0 +1,133 @@
+"""``evaluate``, ``audit`` and ``reader`` from words to figures.
+
+Judgements may take long to read: they are given as a function, called once all else was looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.data.faults import reporting
+from retrieval_bench.data.files import lines
+from retrieval_bench.metrics.conventions import CONVENTIONS, convention
+from retrieval_bench.runs.foreign import read_rankings
+from retrieval_bench.scoring.answers.answers import read_answers
+from retrieval_bench.scoring.answers.reader import ReaderResult, score_reader
+from retrieval_bench.scoring.audit import Audit, audit
+from retrieval_bench.scoring.scorecard import ScoreCard, Truth, score_file, score_mapping
+
+RunGiven = str | Path | Mapping[str, Mapping[str, float]] | Mapping[str, Sequence[str]]
+
+
+def evaluate(
+    run: RunGiven,
+    truth: Callable[[], Truth],
+    *,
+    metrics: Sequence[str] = (),
+    rules: str = "trec",
+    dev_ids: Collection[str] | None = None,
+) -> ScoreCard:
+    """Score a run that was made elsewhere.
+
+    Args:
+        metrics: names; empty = what the convention shows.
+        rules: name of the convention.
+        dev_ids: the queries to choose an abstention threshold on; None draws half of them, seeded.
+
+    Raises:
+        HarnessError: everything that is wrong with the input.
+    """
+    chosen = convention(rules)
+    chosen.parse(metrics)  # a wrong name is told before large files are read
+    if isinstance(run, str | Path):
+        return score_file(read_rankings(run), truth(), metrics, chosen, dev_ids=dev_ids)
+    return score_mapping(run, truth(), metrics, chosen, dev_ids=dev_ids)
+
+
+def audit_runs(
+    runs: Sequence[str | Path],
+    truth: Callable[[], Truth],
+    *,
+    conventions: Sequence[str] = (),
+    k: int = 10,
+) -> Audit:
+    """Score runs that lie in files or folders under several conventions.
+
+    Args:
+        conventions: the first is what the others are compared with; empty = all, trec first.
+        k: cut-off where a convention has none of its own.
+
+    Raises:
+        HarnessError: everything that is wrong with the input.
+    """
+    if k < 1:
+        raise ConfigError(f"k {k}", where="--k", accepted="1 or more", fix="raise it")
+    chosen = [convention(name) for name in conventions or CONVENTIONS]
+    rankings = [read_rankings(path) for path in runs]
+    known = truth()
+    return audit(rankings, known.judgements, chosen, k, unanswerable=known.unanswerable)
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderScores:
+    """Figures of a file of answers.
+
+    Attributes:
+        predictions: the file.
+        warnings: of both files.
+    """
+
+    result: ReaderResult
+    predictions: Path
+    warnings: tuple[str, ...]
+
+    def as_dict(self, *, per_question: bool = False) -> dict[str, Any]:
+        """The document of ``reader --format json``."""
+        document = self.result.as_dict(per_question=per_question)
+        return document | {"warnings": list(self.warnings)}
+
+
+def score_answers(
+    gold: str | Path,
+    predictions: str | Path,
+    *,
+    denominator: str = "all",
+    run: str | Path | None = None,
+) -> ReaderScores:
+    """Score the answers that a reader extracted.
+
+    Args:
+        gold: questions, in the SQuAD layout.
+        predictions: SQuAD JSON, or JSON lines.
+        denominator: "all" questions, or those whose document was "retrieved".
+        run: of the retriever, for "retrieved".
+
+    Raises:
+        HarnessError: everything that is wrong with the input.
+    """
+    if (denominator == "retrieved") != (run is not None):
+        raise ConfigError(
+            f"--denominator {denominator} " + ("without --run" if run is None else "with --run"),
+            accepted="--denominator retrieved --run FILE, or neither",
+            fix="give the run of the retriever, or leave both out",
+        )
+    retrieved = None
+    if run is not None:
+        rankings = read_rankings(run).rankings
+        retrieved = {question: ranking.doc_ids for question, ranking in rankings.items()}
+    data = read_answers(gold, predictions)
+    result = score_reader(data.gold, data.predictions, denominator, retrieved)
+    return ReaderScores(result, Path(predictions), data.warnings)
+
+
+def read_ids(path: Path) -> list[str]:
+    """One id a line; blank lines do not count."""
+    with reporting("the list of queries", path) as faults:
+        ids = [text.strip() for _, text in lines(path, faults) if text.strip()]
+        if not ids and not faults.count:
+            faults.of(path).error(None, "no ids", "ids of queries, one a line")
+    return ids
