@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.api.results import BenchResult, ComparisonResult, Result, TuneResult
+from retrieval_bench.api.results import BenchResult, ComparisonResult, Result, TuneResult, run_of
 from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.progress import Reporter
@@ -21,8 +21,6 @@ from retrieval_bench.regression import workflow as regression
 from retrieval_bench.regression.gate import Regression
 from retrieval_bench.reports.tables.duet import duet_tables
 from retrieval_bench.reports.tables.regress import baseline_tables, regress_tables
-from retrieval_bench.runs.records import read_run
-from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.power import MARGIN
 from retrieval_bench.tuning import tune as run_tuning
 
@@ -102,7 +100,7 @@ def compare(
         HarnessError: everything that is wrong with the input, in one message.
     """
     if dataset is None:
-        runs = [_run(system) for system in systems]
+        runs = [run_of(system) for system in systems]
     else:
         if len(systems) < 2:
             raise ConfigError(
@@ -258,9 +256,3 @@ def duet(
 
 def _path(given: str | Path | None) -> Path | None:
     return None if given is None else Path(given)
-
-
-def _run(given: Any) -> Run:
-    if isinstance(given, BenchResult):
-        return given.run
-    return given if isinstance(given, Run) else read_run(Path(given))

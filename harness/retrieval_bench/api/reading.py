@@ -5,17 +5,25 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from retrieval_bench.api.results import Result, ScoreResult
+from retrieval_bench.api.results import BenchResult, Result, ScoreResult, run_of
+from retrieval_bench.comparison.diff import Order
+from retrieval_bench.comparison.differences import QUERIES, Differences, differences
 from retrieval_bench.core.types import Dataset, Qrels
+from retrieval_bench.metrics import parse_metric
 from retrieval_bench.regression.history.workflow import LAST, History
 from retrieval_bench.regression.history.workflow import history as read_history
 from retrieval_bench.reports.page.file import check_place, write_page
 from retrieval_bench.reports.render.table import Table
 from retrieval_bench.reports.tables.audit import audit_tables
+from retrieval_bench.reports.tables.diff import diff_tables
+from retrieval_bench.reports.tables.diff_document import diff_document
 from retrieval_bench.reports.tables.history import history_tables
 from retrieval_bench.reports.tables.history_picture import history_picture
 from retrieval_bench.reports.tables.reader import reader_tables
+from retrieval_bench.runs.dataset import dataset_of
+from retrieval_bench.runs.run import Run
 from retrieval_bench.scoring import workflow as scoring
 from retrieval_bench.scoring.audit import Audit
 from retrieval_bench.scoring.scorecard import Truth
@@ -99,6 +107,53 @@ def reader(
     value = scoring.score_answers(gold, predictions, denominator=denominator, run=run)
     name = value.predictions.name
     return Result(value, value.as_dict, lambda: reader_tables(value.result, name, value.warnings))
+
+
+def diff(
+    runs: Sequence[BenchResult | Run | str | Path],
+    dataset: str | Path | Dataset | None = None,
+    *,
+    metric: str | None = None,
+    queries: int | None = QUERIES,
+    query_ids: Sequence[str] = (),
+    group: str | None = None,
+    order: Order = "largest",
+    texts: bool = True,
+) -> Result[Differences]:
+    """Explain where two runs differ, or one run of a hybrid and its legs, query by query.
+
+    Args:
+        runs: what :func:`retrieval_bench.bench` gave, or folders of saved runs.
+        dataset: where it is now; None = as measured.
+        metric: None = the first of the runs.
+        queries: so many are shown; None = all.
+        query_ids: show these instead.
+        group: show only queries of this group, such as "lost by fusion".
+        order: largest difference first, or where the second run is worse, or better.
+        texts: False leaves out the texts of queries and documents.
+
+    Raises:
+        HarnessError: everything that is wrong with the input.
+    """
+    chosen = None if metric is None else parse_metric(metric)
+    read = [run_of(run) for run in runs]
+    value = differences(
+        read,
+        dataset_of(read, dataset),
+        chosen,
+        queries=queries,
+        query_ids=query_ids,
+        group=group,
+        order=order,
+        texts=texts,
+    )
+    told, details = value.explanation, value.details
+    notes: dict[str, Any] = {"texts": texts, "warnings": told.warnings}
+    return Result(
+        value,
+        lambda: diff_document(told, told.ceilings(), details, **notes),
+        lambda: diff_tables(told, told.ceilings([told.metric]), details, **notes),
+    )
 
 
 def history(

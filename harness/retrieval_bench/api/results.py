@@ -21,6 +21,7 @@ from retrieval_bench.reports.tables.score import score_tables
 from retrieval_bench.reports.tables.tuning import tuning_tables
 from retrieval_bench.runs.dataset import datasets_of
 from retrieval_bench.runs.evaluation import Evaluation
+from retrieval_bench.runs.records import read_run
 from retrieval_bench.runs.run import Run
 from retrieval_bench.scoring.scorecard import ScoreCard
 from retrieval_bench.tuning import Tuning
@@ -184,3 +185,10 @@ class ScoreResult(_Shown):
 
     def _tables(self) -> list[Table]:
         return score_tables(self.card)
+
+
+def run_of(given: Any) -> Run:
+    """The run that a result holds, or that lies in a folder."""
+    if isinstance(given, BenchResult):
+        return given.run
+    return given if isinstance(given, Run) else read_run(Path(given))

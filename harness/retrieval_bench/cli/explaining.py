@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from retrieval_bench.cli.console import NOT_MEASURED, OK, add_format, how_many, say, show
-
-if TYPE_CHECKING:
-    from retrieval_bench.comparison.diff import Explanation
 
 QUERIES_SHOWN = 5
 
@@ -68,7 +64,7 @@ def add_diff(commands: Any) -> None:
 
 
 def _diff(options: argparse.Namespace) -> int:
-    from retrieval_bench.comparison.diff import explain
+    from retrieval_bench.comparison.differences import differences
     from retrieval_bench.metrics import parse_metric
     from retrieval_bench.reports.tables.diff import diff_tables
     from retrieval_bench.reports.tables.diff_document import diff_document
@@ -77,60 +73,26 @@ def _diff(options: argparse.Namespace) -> int:
 
     metric = None if options.metric is None else parse_metric(options.metric)
     runs = [read_run(folder) for folder in options.runs]
-    explanation = explain(runs, dataset_of(runs, options.dataset), metric)
-    places = _places(explanation, options)
-    details = explanation.details(places, texts=options.texts)
-    full = options.format == "json"
+    result = differences(
+        runs,
+        dataset_of(runs, options.dataset),
+        metric,
+        queries=options.queries,
+        query_ids=options.query,
+        group=options.group,
+        order=options.sort,
+        texts=options.texts,
+    )
+    explanation, full = result.explanation, options.format == "json"
     ceilings = explanation.ceilings(None if full else [explanation.metric])
-    told = {"texts": options.texts, "warnings": explanation.warnings}
+    parts = (explanation, ceilings, result.details)
+    notes: dict[str, Any] = {"texts": result.texts, "warnings": explanation.warnings}
     show(
         options,
-        diff_document(explanation, ceilings, details, **told) if full else None,
-        lambda: diff_tables(explanation, ceilings, details, **told),
+        diff_document(*parts, **notes) if full else None,
+        lambda: diff_tables(*parts, **notes),
     )
     if not explanation.query_ids:
         say("retrieval-bench: nothing could be judged: no query was evaluated")
         return NOT_MEASURED
     return OK
-
-
-def _places(explanation: Explanation, options: argparse.Namespace) -> Sequence[int]:
-    """Places of the queries to show.
-
-    Raises:
-        ConfigError: a group or a query that there is not.
-    """
-    from retrieval_bench.core.errors import ConfigError, near_names
-
-    if options.query:
-        return [_place(explanation, query_id) for query_id in options.query]
-    group = options.group
-    if group is not None:
-        labels = dict.fromkeys(label for p in explanation.partitions for label in p.labels)
-        spelled = {label.replace(" ", "-").casefold(): label for label in labels}
-        group = spelled.get(group.strip().replace(" ", "-").casefold())
-        if group is None:
-            raise ConfigError(
-                f"group {options.group!r}",
-                where="--group",
-                accepted=near_names(options.group, labels),
-                fix="name one of the groups of the tables",
-            )
-    return explanation.order(options.sort, group)[: options.queries]
-
-
-def _place(explanation: Explanation, query_id: str) -> int:
-    import difflib
-
-    from retrieval_bench.core.errors import ConfigError
-
-    if query_id in explanation.query_ids:
-        return explanation.query_ids.index(query_id)
-    close = difflib.get_close_matches(query_id, explanation.query_ids, n=3)
-    known = any(query.id == query_id for query in explanation.dataset.queries)
-    raise ConfigError(
-        f"query {query_id!r}" + (", which is not evaluated" if known else ""),
-        where="--query",
-        accepted="ids of evaluated queries" + (f", such as {', '.join(close)}" if close else ""),
-        fix="leave --query out to see those that differ most",
-    )

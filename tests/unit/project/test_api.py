@@ -18,6 +18,7 @@ from retrieval_bench import (
     baseline,
     bench,
     compare,
+    diff,
     duet,
     evaluate,
     history,
@@ -509,3 +510,19 @@ def test_answers_of_a_reader(tmp_path: Path) -> None:
     assert result.as_dict(per_question=True)["per_question"]["q"]["exact"] == 100.0
     with pytest.raises(ConfigError, match="--denominator retrieved without --run"):
         reader("gold.json", "texts.json", denominator="retrieved")
+
+
+def test_where_two_runs_differ() -> None:
+    one = bench("bm25", data(), protocol=ONCE)
+    other = bench(TermOverlap(), data(), protocol=ONCE)
+    result = diff([one, other.run], data(), queries=1, metric="RR@10")
+    assert len(result.value.details) == 1
+    assert "RR@10" in str(result)
+    document = result.as_dict()
+    assert (document["metric"], len(document["queries"])) == ("RR@10", 1)
+    (only,) = diff([one, other], data(), query_ids=["q2"], texts=False).value.details
+    assert only.query.id == "q2"
+    with pytest.raises(ConfigError, match="query 'q9'"):
+        diff([one, other], data(), query_ids=["q9"])
+    with pytest.raises(ConfigError, match="group 'lost'"):
+        diff([one, other], data(), group="lost")
