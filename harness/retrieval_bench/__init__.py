@@ -9,7 +9,7 @@ from retrieval_bench.core.version import VERSION
 
 if TYPE_CHECKING:
     from retrieval_bench.api.measuring import baseline, bench, compare, duet, regress, tune
-    from retrieval_bench.api.reading import audit, diff, evaluate, history, reader
+    from retrieval_bench.api.reading import audit, diff, evaluate, history, reader, report
     from retrieval_bench.core.retriever import Capabilities, Retriever
     from retrieval_bench.core.types import Dataset, Document, Hit, Query, Ranking
     from retrieval_bench.data import load_dataset
@@ -35,12 +35,13 @@ __all__ = [
     "load_dataset",
     "reader",
     "regress",
+    "report",
     "tune",
 ]
 
 _NAMES = {
     "api.measuring": ("baseline", "bench", "compare", "duet", "regress", "tune"),
-    "api.reading": ("audit", "diff", "evaluate", "history", "reader"),
+    "api.reading": ("audit", "diff", "evaluate", "history", "reader", "report"),
     "core.retriever": ("Capabilities", "Retriever"),
     "core.types": ("Dataset", "Document", "Hit", "Query", "Ranking"),
     "data": ("load_dataset",),

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from retrieval_bench.cli.reporting import _by_metrics
 from retrieval_bench.metrics import parse_metrics
+from retrieval_bench.runs.run import only_metrics
 from tests.builders.page_sample import make_dataset, make_runs
 from tests.cli.project import DOCUMENTS, QUERIES, Command, make_project
 
@@ -133,7 +133,7 @@ def test_metrics_of_saved_runs_are_chosen_among_those_they_have(
 
 def test_chosen_metrics_take_their_values_along() -> None:
     [run] = make_runs(make_dataset(), ["one"])
-    [chosen] = _by_metrics([run], ["RR@10", "nDCG@10", "RR@10"])
+    [chosen] = only_metrics([run], ["RR@10", "nDCG@10", "RR@10"])
     names = parse_metrics(["RR@10", "nDCG@10"])
     assert chosen.evaluation.metrics == names
     for metric in names:

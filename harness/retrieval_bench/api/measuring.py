@@ -7,15 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.api.results import BenchResult, ComparisonResult, Result, TuneResult, run_of
-from retrieval_bench.comparison.comparison import compare_runs
-from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.comparison.comparison import check_asked, compare_runs
+from retrieval_bench.core.errors import ConfigError, distinct_names
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.duets import workflow as duets
 from retrieval_bench.duets.controller import DuetProtocol
 from retrieval_bench.duets.result import DuetResult
 from retrieval_bench.duets.revisions.environments import Setup
+from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.preparation import prepare
+from retrieval_bench.experiment.several import prepare_several, run_each
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.regression import workflow as regression
 from retrieval_bench.regression.gate import Regression
@@ -99,23 +101,32 @@ def compare(
     Raises:
         HarnessError: everything that is wrong with the input, in one message.
     """
+    rules: dict[str, Any] = {"margin": margin, "baseline": baseline, "tests": tests}
     if dataset is None:
-        runs = [run_of(system) for system in systems]
-    else:
-        if len(systems) < 2:
-            raise ConfigError(
-                f"{len(systems)} retriever to compare",
-                accepted="two or more",
-                fix="use bench for a single one",
-            )
-        several = [dataset] if isinstance(dataset, str | Path | Dataset) else dataset
-        runs = []
-        for data in several:
-            experiment = prepare(
-                systems, data, split=split, k=k, metrics=metrics, protocol=protocol, save=save
-            )
-            runs += experiment.run(reporter, save=save)
-    return ComparisonResult(compare_runs(runs, margin=margin, baseline=baseline, tests=tests))
+        return ComparisonResult(compare_runs([run_of(system) for system in systems], **rules))
+    if len(systems) < 2:
+        raise ConfigError(
+            f"{len(systems)} retriever to compare",
+            accepted="two or more",
+            fix="use bench for a single one",
+        )
+
+    def check(experiment: Experiment) -> None:
+        names = distinct_names([candidate.name for candidate in experiment.candidates])
+        check_asked(names, **rules)
+
+    experiments = prepare_several(
+        systems,
+        [dataset] if isinstance(dataset, str | Path | Dataset) else dataset,
+        check,
+        split=split,
+        k=k,
+        metrics=metrics,
+        protocol=protocol,
+        save=save,
+    )
+    runs = [run for made in run_each(experiments, reporter, save=save) for run in made]
+    return ComparisonResult(compare_runs(runs, **rules))
 
 
 def tune(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.api.results import BenchResult, Result, ScoreResult, run_of
+from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.comparison.diff import Order
 from retrieval_bench.comparison.differences import QUERIES, Differences, differences
 from retrieval_bench.core.types import Dataset, Qrels
@@ -15,6 +16,7 @@ from retrieval_bench.metrics import parse_metric
 from retrieval_bench.regression.history.workflow import LAST, History
 from retrieval_bench.regression.history.workflow import history as read_history
 from retrieval_bench.reports.page.file import check_place, write_page
+from retrieval_bench.reports.page.report import Report, write_report
 from retrieval_bench.reports.render.table import Table
 from retrieval_bench.reports.tables.audit import audit_tables
 from retrieval_bench.reports.tables.diff import diff_tables
@@ -23,11 +25,12 @@ from retrieval_bench.reports.tables.history import history_tables
 from retrieval_bench.reports.tables.history_picture import history_picture
 from retrieval_bench.reports.tables.reader import reader_tables
 from retrieval_bench.runs.dataset import dataset_of
-from retrieval_bench.runs.run import Run
+from retrieval_bench.runs.run import Run, only_metrics
 from retrieval_bench.scoring import workflow as scoring
 from retrieval_bench.scoring.audit import Audit
 from retrieval_bench.scoring.scorecard import Truth
 from retrieval_bench.scoring.workflow import ReaderScores
+from retrieval_bench.stats.power import MARGIN
 
 
 def evaluate(
@@ -195,3 +198,37 @@ def history(
         return [Table(first, (), (), notes=rest)]
 
     return Result(value, value.as_dict, tables)
+
+
+def report(
+    runs: Sequence[BenchResult | Run | str | Path],
+    out: str | Path = "results/report.html",
+    dataset: str | Path | Dataset | Sequence[str | Path | Dataset] = (),
+    *,
+    title: str = "",
+    metrics: Sequence[str] = (),
+    margin: float = MARGIN,
+    baseline: str | None = None,
+    with_text: bool = True,
+) -> Result[Report]:
+    """Write one HTML file on runs: the answer, tables, pictures, single queries.
+
+    Args:
+        runs: what :func:`retrieval_bench.bench` gave, or folders of saved runs.
+        out: the file, replaced when it is there.
+        dataset: where those of the runs are, unless the runs say it; without one the page has no
+            slices and no single queries.
+        metrics: choose among those that the runs have; empty = all.
+        margin, baseline: as in :func:`retrieval_bench.compare`.
+        with_text: False leaves out the texts of queries and documents.
+
+    Raises:
+        HarnessError: it cannot be written, or what was given cannot be used.
+    """
+    read = [run_of(run) for run in runs]
+    comparison = compare_runs(
+        only_metrics(read, metrics) if metrics else read, margin=margin, baseline=baseline
+    )
+    datasets = [dataset] if isinstance(dataset, str | Path | Dataset) else dataset
+    value = write_report(comparison, Path(out), datasets, title=title, with_text=with_text)
+    return Result(value, value.as_dict, value.tables)

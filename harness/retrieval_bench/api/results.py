@@ -8,18 +8,16 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from retrieval_bench.comparison.comparison import Comparison
-from retrieval_bench.comparison.recommendation import Recommendation, recommend
+from retrieval_bench.comparison.recommendation import Recommendation, document, recommend
 from retrieval_bench.comparison.verdicts import Delta
 from retrieval_bench.core.types import Dataset
-from retrieval_bench.reports.page import report_page
-from retrieval_bench.reports.page.file import check_place, write_page
+from retrieval_bench.reports.page.report import write_report
 from retrieval_bench.reports.render import render
 from retrieval_bench.reports.render.table import Table
 from retrieval_bench.reports.tables import run as run_tables
 from retrieval_bench.reports.tables.comparison import comparison_tables
 from retrieval_bench.reports.tables.score import score_tables
 from retrieval_bench.reports.tables.tuning import tuning_tables
-from retrieval_bench.runs.dataset import datasets_of
 from retrieval_bench.runs.evaluation import Evaluation
 from retrieval_bench.runs.records import read_run
 from retrieval_bench.runs.run import Run
@@ -123,12 +121,12 @@ class ComparisonResult(_Shown):
         Raises:
             HarnessError: it cannot be written, or ``dataset`` is not that of the runs.
         """
-        place = Path(path)
-        check_place(place)
         named = [dataset] if isinstance(dataset, str | Path | Dataset) else dataset
-        sources = datasets_of([group.runs for group in self.comparison.groups], named)
-        write_page(place, report_page(self.comparison, sources, with_text=with_text))
-        return place
+        return write_report(self.comparison, Path(path), named, with_text=with_text).path
+
+    def as_dict(self) -> dict[str, Any]:
+        """The document of ``compare --format json``."""
+        return document(self.comparison)
 
     def _tables(self) -> list[Table]:
         return comparison_tables(self.comparison)

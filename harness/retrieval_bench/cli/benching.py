@@ -18,7 +18,6 @@ from retrieval_bench.cli.console import (
 from retrieval_bench.cli.measuring import (
     add_measuring,
     add_retriever,
-    draw,
     dry_run,
     exit_code,
     measured,
@@ -85,8 +84,7 @@ def _bench(options: argparse.Namespace) -> int:
     def print_runs(runs: Sequence[Run]) -> None:
         show(options, runs[0].summary, lambda: tables.run_tables(runs[0]))
 
-    runs = measured(experiment, print_runs)
-    draw(runs, options)
+    runs = measured([experiment], options, print_runs)
     if options.cold is None:
         print_runs(runs)
         return exit_code(runs)

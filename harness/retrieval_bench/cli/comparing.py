@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.cli.console import NOT_MEASURED, OK, output_kept_clean, say, show
 from retrieval_bench.cli.measuring import (
     add_measuring,
-    draw,
     dry_run,
     exit_code,
     measured,
@@ -20,7 +18,7 @@ from retrieval_bench.cli.measuring import (
 
 if TYPE_CHECKING:
     from retrieval_bench.comparison.comparison import Comparison
-    from retrieval_bench.comparison.slices import Slicing
+    from retrieval_bench.experiment.experiment import Experiment
     from retrieval_bench.runs.run import Run
 
 
@@ -77,10 +75,10 @@ def decided(options: argparse.Namespace, runs: Sequence[Run]) -> Comparison:
     """The comparison of ``runs`` by the options of :func:`add_deciding`."""
     from retrieval_bench.comparison.comparison import compare_runs
 
-    return compare_runs(runs, **_asked(options))
+    return compare_runs(runs, **_rules(options))
 
 
-def _asked(options: argparse.Namespace) -> dict[str, Any]:
+def _rules(options: argparse.Namespace) -> dict[str, Any]:
     from retrieval_bench.stats.power import MARGIN
 
     return {
@@ -90,121 +88,78 @@ def _asked(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _check_asked(experiments: Sequence[Any], options: argparse.Namespace) -> None:
-    """What would be refused after the measurement is refused before it.
-
-    Raises:
-        ConfigError: baseline, margin, tests or slices that cannot be.
-    """
-    from retrieval_bench.comparison.comparison import check_asked
-    from retrieval_bench.comparison.query_slicers import check_names
-    from retrieval_bench.core.errors import distinct_names
-
-    for experiment in experiments:
-        names = distinct_names([candidate.name for candidate in experiment.candidates])
-        check_asked(names, **_asked(options))
-        check_names(getattr(options, "slices", None) or (), experiment.dataset)
-
-
 def _compare(options: argparse.Namespace) -> int:
-    from retrieval_bench.comparison.recommendation import recommend
+    from retrieval_bench.comparison.recommendation import document
+    from retrieval_bench.comparison.slices import slicings_of
     from retrieval_bench.reports.tables.comparison import comparison_tables
+    from retrieval_bench.runs.dataset import datasets_of
 
     def print_runs(runs: Sequence[Run]) -> Comparison:
-        comparison = decided(options, runs)
-        found = _slicings(options, comparison)
-        document = comparison.as_dict()
-        document["recommendations"] = [one.as_dict() for one in recommend(comparison)]
-        if found:
-            document["slices"] = [slicing.as_dict() for slicing in found]
+        comparison, slicings = decided(options, runs), []
+        if options.slices is not None:
+            sources = datasets_of([group.runs for group in comparison.groups], moved(options))
+            slicings = slicings_of(comparison, sources, options.slices)
         wide = options.format != "table"
-        show(options, document, lambda: comparison_tables(comparison, found, wide=wide))
+        show(
+            options,
+            document(comparison, slicings),
+            lambda: comparison_tables(comparison, slicings, wide=wide),
+        )
         return comparison
 
-    _check_dataset(options)
+    if options.runs and options.dataset and options.slices is None:
+        raise _settled("dataset")
     runs = runs_asked_for(options, print_runs)
-    if runs is None:
-        return OK
-    comparison = print_runs(runs)
+    return OK if runs is None else code_of(options, runs, print_runs(runs))
+
+
+def moved(options: argparse.Namespace) -> Sequence[str]:
+    """Where datasets of saved runs are now."""
+    return options.dataset or [] if options.runs else []
+
+
+def code_of(options: argparse.Namespace, runs: Sequence[Run], comparison: Comparison) -> int:
+    """The exit code of what was measured and judged; says what is wrong with it."""
     code = OK if options.runs else exit_code(runs)
     if code != OK:  # an interruption may also leave runs that cannot be compared
         return code
-    return judged(comparison)
-
-
-def judged(comparison: Comparison) -> int:
-    """The exit code of what is judged in ``comparison``; says so when nothing is."""
-    from retrieval_bench.core.types import Verdict
-
-    unjudged = {Verdict.NOT_COMPARABLE, Verdict.MISSING}
-    if all(delta.verdict in unjudged for delta in comparison.deltas):
-        why = "; ".join(dict.fromkeys(delta.reason for delta in comparison.deltas if delta.reason))
-        say(f"retrieval-bench: none of these runs can be compared with another: {why}")
-        return NOT_MEASURED
-    return OK
-
-
-def _slicings(options: argparse.Namespace, comparison: Comparison) -> list[Slicing]:
-    """The slices that were asked for, of every dataset."""
-    if options.slices is None:
-        return []
-    from retrieval_bench.comparison.slices import slicings
-    from retrieval_bench.core.errors import ConfigError
-    from retrieval_bench.runs.dataset import datasets_of
-
-    named = options.dataset or [] if options.runs else []
-    found: list[Slicing] = []
-    sources = datasets_of([group.runs for group in comparison.groups], named)
-    for group, source in zip(comparison.groups, sources, strict=True):
-        if isinstance(source, str):
-            raise ConfigError(
-                source.rstrip("."),
-                where="--slices",
-                accepted="the dataset of the runs: tags and texts are not kept in a run",
-                fix="say where it is with --dataset",
-            )
-        found += slicings(group, source, options.slices, baseline=comparison.baseline)
-    return found
+    why = comparison.why_nothing
+    if why is None:
+        return OK
+    say(f"retrieval-bench: none of these runs can be compared with another: {why}")
+    return NOT_MEASURED
 
 
 def runs_asked_for(
-    options: argparse.Namespace, show_unsaved: Callable[[Sequence[Run]], Any]
+    options: argparse.Namespace, print_runs: Callable[[Sequence[Run]], Any]
 ) -> list[Run] | None:
     """The runs that a command is about: read, or measured now; None after a dry run.
+
+    Args:
+        print_runs: shows what was measured and cannot be saved.
 
     Raises:
         HarnessError: everything that is wrong with them.
     """
+    from retrieval_bench.runs.records import read_runs
+
     if options.runs:
-        return _read_runs(options)
+        for name, usual in options.only_when_measuring.items():
+            if getattr(options, name) != usual:
+                raise _settled(name)
+        return read_runs(options.runs)
     experiments = _prepared(options)
     if options.dry_run:
         dry_run(experiments, options)
         return None
-    runs: list[Run] = []
-    waiting = list(experiments)
-    try:
-        while waiting and not any(run.summary["status"] == "partial" for run in runs):
-            made = measured(waiting.pop(0), partial(_with_others, show_unsaved, tuple(runs)))
-            draw(made, options)
-            runs += made
-    finally:
-        for experiment in waiting:
-            experiment.close()
-    return runs
+    return measured(experiments, options, print_runs)
 
 
-def _with_others(
-    show: Callable[[Sequence[Run]], Any], before: Sequence[Run], unsaved: Sequence[Run]
-) -> None:
-    show([*before, *unsaved])
-
-
-def _prepared(options: argparse.Namespace) -> list[Any]:
-    """One experiment for each dataset; the faults of all of them at once."""
-    from retrieval_bench.core.errors import ConfigError
-    from retrieval_bench.data import found_at
-    from retrieval_bench.experiment.preparation import Problems, prepare
+def _prepared(options: argparse.Namespace) -> list[Experiment]:
+    from retrieval_bench.comparison.comparison import check_asked
+    from retrieval_bench.comparison.query_slicers import check_names
+    from retrieval_bench.core.errors import ConfigError, distinct_names
+    from retrieval_bench.experiment.several import prepare_several
 
     if len(options.retrievers) < 2:
         raise ConfigError(
@@ -213,66 +168,22 @@ def _prepared(options: argparse.Namespace) -> list[Any]:
             f"{options.command} --retrievers A B --dataset D",
             fix="give two or more; use bench for one",
         )
-    datasets = options.dataset or ["science-mini"]
-    _refuse_twice([found_at(dataset) for dataset in datasets], "dataset")
-    problems = Problems()
-    experiments = []
+
+    def check(experiment: Experiment) -> None:
+        names = distinct_names([candidate.name for candidate in experiment.candidates])
+        check_asked(names, **_rules(options))
+        check_names(getattr(options, "slices", None) or (), experiment.dataset)
+
     with output_kept_clean():
-        for dataset in datasets:
-            with problems.kept():
-                experiments.append(
-                    prepare(
-                        options.retrievers,
-                        dataset,
-                        split=options.split,
-                        k=options.k,
-                        metrics=options.metrics,
-                        protocol=protocol_of(options),
-                        save=not options.dry_run,
-                    )
-                )
-    try:
-        problems.raise_if_any()
-        _check_asked(experiments, options)
-    except BaseException:
-        for experiment in experiments:
-            experiment.close()
-        raise
-    return experiments
-
-
-def _check_dataset(options: argparse.Namespace) -> None:
-    """Refuse ``--dataset`` where it would do nothing.
-
-    Raises:
-        ConfigError: saved runs without slices.
-    """
-    if options.runs and options.dataset and options.slices is None:
-        raise _settled("dataset")
-
-
-def _read_runs(options: argparse.Namespace) -> list[Run]:
-    from retrieval_bench.runs.records import read_run
-
-    for name, usual in options.only_when_measuring.items():
-        if getattr(options, name) != usual:
-            raise _settled(name)
-    _refuse_twice([str(folder.absolute().resolve()) for folder in options.runs], "run folder")
-    return [read_run(folder) for folder in options.runs]
-
-
-def _refuse_twice(given: Sequence[str], what: str) -> None:
-    """Raises:
-    ConfigError: something is there twice: it would only be compared with itself.
-    """
-    from retrieval_bench.core.errors import ConfigError
-
-    twice = [one for at, one in enumerate(given) if one in given[:at]]
-    if twice:
-        raise ConfigError(
-            f"the {what} {twice[0]} is given twice",
-            accepted=f"each {what} once",
-            fix="take one of them away",
+        return prepare_several(
+            options.retrievers,
+            options.dataset or ["science-mini"],
+            check,
+            split=options.split,
+            k=options.k,
+            metrics=options.metrics,
+            protocol=protocol_of(options),
+            save=not options.dry_run,
         )
 
 

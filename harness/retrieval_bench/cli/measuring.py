@@ -18,17 +18,27 @@ from retrieval_bench.cli.console import (
 )
 
 if TYPE_CHECKING:
+    from retrieval_bench.experiment.experiment import Experiment
     from retrieval_bench.measure.protocol import Protocol
     from retrieval_bench.runs.run import Run
 
 
-def measured(experiment: Any, print_runs: Callable[[Sequence[Run]], None]) -> list[Run]:
-    """The runs of ``experiment``; what was measured but cannot be saved is shown at least."""
+def measured(
+    experiments: Sequence[Experiment],
+    options: argparse.Namespace,
+    print_runs: Callable[[Sequence[Run]], Any],
+) -> list[Run]:
+    """The runs of ``experiments``, with pictures; what was measured but cannot be saved is shown at
+    least."""
     from retrieval_bench.core.errors import RecordError
+    from retrieval_bench.experiment.several import run_each
 
+    runs: list[Run] = []
     try:
-        with output_kept_clean(), reporter() as told:
-            runs: list[Run] = experiment.run(told)
+        with output_kept_clean(), reporter() as bars:
+            for made in run_each(experiments, bars):
+                _draw(made, options)
+                runs += made
     except RecordError as problem:
         if problem.runs:
             print_runs(problem.runs)
@@ -36,7 +46,7 @@ def measured(experiment: Any, print_runs: Callable[[Sequence[Run]], None]) -> li
     return runs
 
 
-def draw(runs: Sequence[Run], options: argparse.Namespace) -> None:
+def _draw(runs: Sequence[Run], options: argparse.Namespace) -> None:
     """The pictures of saved runs; whatever prevents them, the figures are there."""
     from retrieval_bench.core.errors import HarnessError
     from retrieval_bench.reports.pictures.of_runs import run_pictures, side_by_side
@@ -56,61 +66,28 @@ def draw(runs: Sequence[Run], options: argparse.Namespace) -> None:
         say(f"retrieval-bench: no pictures: {problem.render()}")
 
 
-def dry_run(experiments: Sequence[Any], options: argparse.Namespace) -> int:
+def dry_run(experiments: Sequence[Experiment], options: argparse.Namespace) -> int:
     """Say what a run would do; nothing was indexed."""
     from retrieval_bench.reports.tables.run import plan_table
 
     plans = []
     for experiment in experiments:
-        plans.append(_plan(experiment))
+        plans.append(experiment.dry_run())
         experiment.close()
     document = plans[0] if len(plans) == 1 else {"experiments": plans}
     show(options, document, lambda: [plan_table(plan) for plan in plans])
     return OK
 
 
-def _plan(experiment: Any) -> dict[str, Any]:
-    calls = experiment.plan
-    names = [candidate.name for candidate in experiment.candidates]
-    most = None if calls.warm_up_most is None else calls.measured + calls.warm_up_most
-    return {
-        "retrievers": names,
-        "dataset": experiment.dataset.name,
-        "queries": len(experiment.queries),
-        "rounds": calls.rounds,
-        "measured_calls": calls.measured,
-        "launches": calls.launches,
-        "warm_up_calls_at_least": calls.warm_up,
-        "warm_up_calls_at_most": calls.warm_up_most,
-        "warm_up_seconds_at_most": experiment.protocol.warm_up_s,
-        "calls_at_least": calls.total * calls.launches * len(names),
-        "calls_at_most": None if most is None else most * calls.launches * len(names),
-        "not_checked": [*map(_not_asked, experiment.candidates), "where the run would be saved"],
-        "warnings": list(experiment.dataset.warnings),
-    }
-
-
-def _not_asked(candidate: Any) -> str:
-    if candidate.retriever.capabilities.external:
-        return f"{candidate.name} was built, not asked: whether it answers"
-    return f"{candidate.name} was built, and has indexed nothing: whether it can"
-
-
 def exit_code(runs: Sequence[Run]) -> int:
     """Of a command that measured ``runs``; says what is wrong with them."""
-    if any(run.summary["status"] == "partial" for run in runs):
+    if any(run.partial for run in runs):
         say("retrieval-bench: interrupted; what was finished is saved, marked as partial")
         return INTERRUPTED
-    unjudged = [run for run in runs if not answered(run)]
+    unjudged = [run for run in runs if not run.answered]
     for run in unjudged:
         say(f"retrieval-bench: nothing could be judged of {run.name}: no evaluated query answered")
     return NOT_MEASURED if unjudged else OK
-
-
-def answered(run: Run) -> bool:
-    """Whether any query that counts was answered."""
-    status = dict(zip(run.rankings.query_ids, run.status, strict=True))
-    return any(status[query_id] == "ok" for query_id in run.evaluation.query_ids)
 
 
 def protocol_of(options: argparse.Namespace) -> Protocol:

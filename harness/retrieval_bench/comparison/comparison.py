@@ -115,6 +115,14 @@ class Comparison:
         return tuple(delta for group in self.groups for delta in group.deltas)
 
     @property
+    def why_nothing(self) -> str | None:
+        """Why no run can be compared with another; None where one can."""
+        unjudged = {Verdict.NOT_COMPARABLE, Verdict.MISSING}
+        if any(delta.verdict not in unjudged for delta in self.deltas):
+            return None
+        return "; ".join(dict.fromkeys(delta.reason for delta in self.deltas if delta.reason))
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """Of all datasets; where there are several, each says which."""
         one = len(self.groups) == 1

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from retrieval_bench.comparison.comparison import Comparison, DatasetComparison
+from retrieval_bench.comparison.slices import Slicing
 from retrieval_bench.comparison.speed import LatencyDelta
 from retrieval_bench.comparison.verdicts import Delta
 from retrieval_bench.core.errors import counted
@@ -50,6 +51,13 @@ class Recommendation:
             "sentence": self.sentence,
             "reasons": list(self.reasons),
         }
+
+
+def document(comparison: Comparison, slicings: Sequence[Slicing] = ()) -> dict[str, Any]:
+    """That of ``compare --format json``: figures, answers, and slices where there are some."""
+    found = comparison.as_dict()
+    found["recommendations"] = [one.as_dict() for one in recommend(comparison)]
+    return found | ({"slices": [one.as_dict() for one in slicings]} if slicings else {})
 
 
 def recommend(comparison: Comparison) -> tuple[Recommendation, ...]:

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.comparison.comparability import not_comparable
-from retrieval_bench.comparison.comparison import DatasetComparison
+from retrieval_bench.comparison.comparison import Comparison, DatasetComparison
 from retrieval_bench.comparison.query_slicers import DIMENSIONS, Grouping, check_names, grouped
+from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.evaluation import Mean
@@ -122,6 +123,31 @@ class Slicing:
             "slices": [one.as_dict(self.metrics, self.baseline) for one in self.slices],
             "warnings": list(self.warnings),
         }
+
+
+def slicings_of(
+    comparison: Comparison, sources: Sequence[Dataset | str], names: Sequence[str] = ()
+) -> list[Slicing]:
+    """Those of every dataset of ``comparison``.
+
+    Args:
+        sources: one for each dataset, or in a sentence why it is not there.
+        names: as of :func:`slicings`.
+
+    Raises:
+        ConfigError: a dataset is not there, or a name that is no slicing of it.
+    """
+    found: list[Slicing] = []
+    for group, source in zip(comparison.groups, sources, strict=True):
+        if isinstance(source, str):
+            raise ConfigError(
+                source.rstrip("."),
+                where="--slices",
+                accepted="the dataset of the runs: tags and texts are not kept in a run",
+                fix="say where it is with --dataset",
+            )
+        found += slicings(group, source, names, baseline=comparison.baseline)
+    return found
 
 
 def slicings(

@@ -113,6 +113,21 @@ def distinct_names(names: Sequence[str]) -> list[str]:
     return distinct
 
 
+def check_distinct(given: Sequence[str], what: str) -> None:
+    """Refuse what would only be compared with itself.
+
+    Raises:
+        ConfigError: something is there twice.
+    """
+    twice = [one for at, one in enumerate(given) if one in given[:at]]
+    if twice:
+        raise ConfigError(
+            f"the {what} {twice[0]} is given twice",
+            accepted=f"each {what} once",
+            fix="take one of them away",
+        )
+
+
 def close_names(given: str, known: Iterable[str]) -> list[str]:
     """Up to three names that are spelled nearly as ``given``."""
     return difflib.get_close_matches(given, sorted(known), n=3, cutoff=0.5)

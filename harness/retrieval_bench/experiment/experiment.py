@@ -92,6 +92,27 @@ class Experiment:
         """How many calls each retriever gets."""
         return plan(self.protocol, len(self.queries))
 
+    def dry_run(self) -> dict[str, Any]:
+        """The document of ``--dry-run``: what :meth:`run` would do."""
+        calls = self.plan
+        names = [candidate.name for candidate in self.candidates]
+        most = None if calls.warm_up_most is None else calls.measured + calls.warm_up_most
+        return {
+            "retrievers": names,
+            "dataset": self.dataset.name,
+            "queries": len(self.queries),
+            "rounds": calls.rounds,
+            "measured_calls": calls.measured,
+            "launches": calls.launches,
+            "warm_up_calls_at_least": calls.warm_up,
+            "warm_up_calls_at_most": calls.warm_up_most,
+            "warm_up_seconds_at_most": self.protocol.warm_up_s,
+            "calls_at_least": calls.total * calls.launches * len(names),
+            "calls_at_most": None if most is None else most * calls.launches * len(names),
+            "not_checked": [*map(_not_asked, self.candidates), "where the run would be saved"],
+            "warnings": list(self.dataset.warnings),
+        }
+
     def run(self, reporter: Reporter | None = None, *, save: bool = True) -> list[Run]:
         """Index, measure, evaluate and save; one run for each candidate, in their order.
 
@@ -342,6 +363,12 @@ class Experiment:
             measurement.timings,
             evaluation,
         )
+
+
+def _not_asked(candidate: Candidate) -> str:
+    if candidate.capabilities.external:
+        return f"{candidate.name} was built, not asked: whether it answers"
+    return f"{candidate.name} was built, and has indexed nothing: whether it can"
 
 
 @contextmanager

@@ -313,7 +313,7 @@ def _whole(experiment: Experiment, reporter: Reporter | None) -> Run:
         Interrupted: it would be a part only.
     """
     (run,) = experiment.run(reporter, save=False)
-    if run.summary["status"] == "partial":
+    if run.partial:
         raise Interrupted("interrupted: nothing was judged, and every baseline is as it was")
     return run
 

@@ -56,6 +56,13 @@ class Evaluation:
         """float64 (queries,) of one metric."""
         return np.asarray(self.per_query[:, self.metrics.index(metric)])
 
+    def only(self, metrics: Sequence[Metric]) -> Evaluation:
+        """The same by ``metrics`` alone, in their order."""
+        places = [self.metrics.index(metric) for metric in metrics]
+        means = tuple(self.means[at] for at in places)
+        per_query = self.per_query[:, places]
+        return replace(self, metrics=tuple(metrics), per_query=per_query, means=means)
+
 
 def evaluate(
     ranking: NDArray[np.int32],

@@ -27,7 +27,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from retrieval_bench.core import secrets
-from retrieval_bench.core.errors import ConfigError, DataError, RecordError
+from retrieval_bench.core.errors import ConfigError, DataError, RecordError, check_distinct
 from retrieval_bench.core.figures import visible
 from retrieval_bench.data.formats import trec_runs as trec
 from retrieval_bench.measure.runner import NOT_RUN, OK, Timings
@@ -222,6 +222,17 @@ def read_run(folder: Path) -> Run:
             "changed it afterwards",
         ) from None
     return Run(summary, read_json(folder / MANIFEST), rankings, status, timings, evaluation, folder)
+
+
+def read_runs(folders: Sequence[Path]) -> list[Run]:
+    """Read several runs, each once.
+
+    Raises:
+        ConfigError: a folder is given twice.
+        RecordError: as :func:`read_run`.
+    """
+    check_distinct([str(folder.absolute().resolve()) for folder in folders], "run folder")
+    return [read_run(folder) for folder in folders]
 
 
 def to_json(document: Any) -> str:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench.core.types import Ranking
-from retrieval_bench.measure.runner import Timings
+from retrieval_bench.measure.runner import OK, Timings
+from retrieval_bench.metrics import parse_metrics
 from retrieval_bench.metrics.judged import NONE
 from retrieval_bench.runs.evaluation import Evaluation
 
@@ -77,6 +79,17 @@ class Run:
     def name(self) -> str:
         """Name of the retriever."""
         return str(self.summary["retriever"])
+
+    @property
+    def partial(self) -> bool:
+        """Whether it was interrupted."""
+        return bool(self.summary["status"] == "partial")
+
+    @property
+    def answered(self) -> bool:
+        """Whether any query that counts was answered."""
+        status = dict(zip(self.rankings.query_ids, self.status, strict=True))
+        return any(status[query_id] == OK for query_id in self.evaluation.query_ids)
 
 
 def pack_rankings(query_ids: Sequence[str], rankings: Sequence[Ranking | None], k: int) -> Rankings:
@@ -154,3 +167,23 @@ def relative_folder(run: Run) -> str:
         return "(not saved)"
     here = Path.cwd()
     return str(folder.relative_to(here) if folder.is_relative_to(here) else folder)
+
+
+def only_metrics(runs: Sequence[Run], names: Sequence[str]) -> list[Run]:
+    """``runs`` by the metrics called ``names`` alone, in that order.
+
+    Raises:
+        ConfigError: a run does not have one of them.
+    """
+    wanted = tuple(dict.fromkeys(parse_metrics(names)))
+    for run in runs:
+        known = run.evaluation.metrics
+        missing = [str(metric) for metric in wanted if metric not in known]
+        if missing:
+            raise ConfigError(
+                f"metric {missing[0]!r} of a saved run that does not have it",
+                where=str(run.folder or run.name),
+                accepted=near_names(missing[0], map(str, known)),
+                fix="name some of these, or measure again with --retrievers",
+            )
+    return [replace(run, evaluation=run.evaluation.only(wanted)) for run in runs]

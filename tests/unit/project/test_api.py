@@ -25,6 +25,7 @@ from retrieval_bench import (
     load_dataset,
     reader,
     regress,
+    report,
     tune,
 )
 from retrieval_bench.api.results import BenchResult, ScoreResult
@@ -526,3 +527,27 @@ def test_where_two_runs_differ() -> None:
         diff([one, other], data(), query_ids=["q9"])
     with pytest.raises(ConfigError, match="group 'lost'"):
         diff([one, other], data(), group="lost")
+
+
+def test_a_report_of_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    one, other = bench("bm25", data(), protocol=ONCE), bench(TermOverlap(), data(), protocol=ONCE)
+    result = report([one, other], "pages/r.html", data(), title="Two", metrics=["RR@10"])
+    page = Path("pages/r.html").read_text(encoding="utf-8")
+    assert "<title>Two" in page
+    assert ">nDCG@10<" not in page
+    assert str(result).startswith("pages/r.html, 0.")
+    assert result.value.n_bytes == len(page.encode())
+    assert result.as_dict()["recommendations"][0]["dataset"] == "tiny"
+    with pytest.raises(ConfigError, match=r"metric 'R@3' of a saved run"):
+        report([one, other], metrics=["R@3"])
+
+
+def test_a_dataset_is_compared_on_once_and_rules_are_checked_first(tmp_path: Path) -> None:
+    make_project(tmp_path)
+    with pytest.raises(ConfigError, match="is given twice"):
+        compare(["bm25", "bm25s"], ["data", tmp_path / "data"])
+    with pytest.raises(ConfigError, match="baseline 'bm52' is none of the systems"):
+        compare(["bm25", "bm25s"], "data", baseline="bm52")
+    document = compare(["bm25", TermOverlap()], data(), protocol=ONCE).as_dict()
+    assert document["recommendations"][0]["dataset"] == "tiny"

@@ -1,0 +1,70 @@
+"""The same retrievers on several datasets: all of it checked first, then measured one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from retrieval_bench.core.errors import RecordError, check_distinct
+from retrieval_bench.core.progress import Reporter
+from retrieval_bench.core.types import Dataset
+from retrieval_bench.data import found_at
+from retrieval_bench.experiment.candidate import close_all
+from retrieval_bench.experiment.experiment import Experiment
+from retrieval_bench.experiment.preparation import Problems, prepare
+from retrieval_bench.runs.run import Run
+
+
+def prepare_several(
+    retrievers: Sequence[Any],
+    datasets: Sequence[str | Path | Dataset],
+    check: Callable[[Experiment], None],
+    **options: Any,
+) -> list[Experiment]:
+    """One experiment for each dataset; the faults of all of them at once.
+
+    Args:
+        check: raises what would be refused after the measurement.
+        options: as of :func:`.prepare`.
+
+    Raises:
+        HarnessError: everything that is wrong with them, or a dataset that is given twice.
+    """
+    named = [dataset for dataset in datasets if not isinstance(dataset, Dataset)]
+    check_distinct([found_at(dataset) for dataset in named], "dataset")
+    problems, experiments = Problems(), list[Experiment]()
+    for dataset in datasets:
+        with problems.kept():
+            experiments.append(prepare(retrievers, dataset, **options))
+    try:
+        problems.raise_if_any()
+        for experiment in experiments:
+            check(experiment)
+    except BaseException:
+        for experiment in experiments:
+            experiment.close()
+        raise
+    return experiments
+
+
+def run_each(
+    experiments: Sequence[Experiment], reporter: Reporter | None = None, *, save: bool = True
+) -> Iterator[list[Run]]:
+    """Measure one after the other, and give the runs of each; an interrupted one is the last.
+
+    Raises:
+        RecordError: runs cannot be saved; ``runs`` has them behind those that were measured before.
+    """
+    waiting, measured = list(experiments), list[Run]()
+    try:
+        while waiting and not any(run.partial for run in measured):
+            try:
+                runs = waiting.pop(0).run(reporter, save=save)
+            except RecordError as problem:
+                problem.runs = [*measured, *problem.runs] if problem.runs else ()
+                raise
+            measured += runs
+            yield runs
+    finally:
+        close_all([candidate for one in waiting for candidate in one.candidates])
