@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from retrieval_bench.cli.console import FORMATS
+from retrieval_bench.cli.options import FORMATS
 from tests.cli.project import Command, make_project
 
 QUICK = ("--dataset", "data", "--rounds", "1", "--no-pictures", "--warm-up", "0")

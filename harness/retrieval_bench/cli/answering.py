@@ -7,17 +7,8 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrieval_bench.cli.console import (
-    INTERRUPTED,
-    NOT_MEASURED,
-    OK,
-    add_format,
-    output_kept_clean,
-    reporter,
-    say,
-    show,
-)
-from retrieval_bench.cli.measuring import add_dataset, add_retriever
+from retrieval_bench.cli.console import INTERRUPTED, NOT_MEASURED, OK, say, show, working
+from retrieval_bench.cli.options import add_dataset, add_format, add_retriever, add_several
 
 if TYPE_CHECKING:
     from retrieval_bench.experiment.experiment import Experiment
@@ -86,11 +77,11 @@ def _submit(options: argparse.Namespace) -> int:
     dev_ids = None if options.dev is None else read_ids(options.dev)
     if options.out is not None:
         check_new_file(options.out)
-    with output_kept_clean(), reporter() as told:
+    with working() as bars:
         rule = load_rule(options.messages)
         experiment = _searched_once(options, every_query=True)
         made = submit(
-            experiment, messages=rule, threshold=threshold, dev_ids=dev_ids, reporter=told
+            experiment, messages=rule, threshold=threshold, dev_ids=dev_ids, reporter=bars
         )
     if options.out is not None:
         made.write(options.out)
@@ -112,14 +103,7 @@ def add_qa(commands: Any) -> None:
         help="module:function or Class, folder or hub name of a question-answering model, or a "
         "file of predictions (default: none, the retriever alone)",
     )
-    qa.add_argument(
-        "--reader-set",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="KEY=VALUE",
-        help="parameters of the reader",
-    )
+    add_several(qa, "--reader-set", "KEY=VALUE", "parameters of the reader")
     qa.add_argument(
         "--answers", type=int, default=5, metavar="N", help="answers per question (default: 5)"
     )
@@ -142,14 +126,14 @@ def _qa(options: argparse.Namespace) -> int:
     reader = None
     if options.out is not None:
         check_new_file(options.out)
-    with output_kept_clean(), reporter() as told:
+    with working() as bars:
         if options.reader is not None:
             params = inline_config({"target": options.reader}, options.reader_set).params
             reader = reader_from(options.reader, params)
         experiment = _searched_once(options)
         name = "" if options.reader is None else _reader_name(options.reader)
         try:
-            result = answer_questions(experiment, reader, options.answers, name=name, reporter=told)
+            result = answer_questions(experiment, reader, options.answers, name=name, reporter=bars)
         except ReadingInterrupted as stopped:
             return _kept(stopped, options.out)
     if options.out is not None:
@@ -167,15 +151,15 @@ def _kept(stopped: ReadingInterrupted, out: Path | None) -> int:
     """Save the answers of an interrupted reader where a file was asked for, and say so."""
     from retrieval_bench.scoring.answers.question_answering import write_answers
 
-    told = f"interrupted: {len(stopped.answers):,} of {stopped.n:,} questions were answered"
+    sentence = f"interrupted: {len(stopped.answers):,} of {stopped.n:,} questions were answered"
     if out is None or not stopped.answers:
         hint = "" if out else " (with --out FILE the answers would be)"
-        say(f"retrieval-bench: {told}; nothing was saved{hint}")
+        say(f"retrieval-bench: {sentence}; nothing was saved{hint}")
         return INTERRUPTED
     names = (f"{out.stem}.partial{'' if at == 1 else f'-{at}'}{out.suffix}" for at in count(1))
     path = next(path for path in map(out.with_name, names) if not path.exists())
     write_answers(path, stopped.answers)
-    say(f"retrieval-bench: {told}, nothing was scored; the answers: {path}")
+    say(f"retrieval-bench: {sentence}, nothing was scored; the answers: {path}")
     return INTERRUPTED
 
 

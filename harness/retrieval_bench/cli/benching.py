@@ -12,17 +12,11 @@ from retrieval_bench.cli.console import (
     NOT_MEASURED,
     OK,
     output_kept_clean,
-    reporter,
     show,
+    working,
 )
-from retrieval_bench.cli.measuring import (
-    add_measuring,
-    add_retriever,
-    dry_run,
-    exit_code,
-    measured,
-    protocol_of,
-)
+from retrieval_bench.cli.measuring import dry_run, exit_code, measured
+from retrieval_bench.cli.options import add_measuring, add_retriever, protocol_of
 
 if TYPE_CHECKING:
     from retrieval_bench.runs.run import Run
@@ -135,8 +129,8 @@ def _check_together(options: argparse.Namespace) -> None:
 def _tutorial(experiment: Any, options: argparse.Namespace) -> int:
     from retrieval_bench.reports.tables.run import tutorial_table
 
-    with output_kept_clean(), reporter() as told:
-        found = experiment.tutorial(told)
+    with working() as bars:
+        found = experiment.tutorial(bars)
     name, data = experiment.candidates[0].name, experiment.dataset.name
     document = {"retriever": name, "dataset": data, "k": options.k, "latency_ms": found.as_dict()}
     show(options, document, lambda: [tutorial_table(name, data, options.k, found)])
@@ -149,11 +143,7 @@ def _cold(options: argparse.Namespace, run: Run) -> Any:
     from retrieval_bench.experiment.cold import cold_start
     from retrieval_bench.runs.records import COLD, add_files, to_json
 
-    with (
-        output_kept_clean(),
-        reporter() as told,
-        told.phase(Phase(Step.STARTING_COLD)) as task,
-    ):
+    with working() as bars, bars.phase(Phase(Step.STARTING_COLD)) as task:
         start = cold_start(
             options.retriever,
             options.dataset,

@@ -8,13 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.cli.console import NOT_MEASURED, OK, output_kept_clean, say, show
-from retrieval_bench.cli.measuring import (
-    add_measuring,
-    dry_run,
-    exit_code,
-    measured,
-    protocol_of,
-)
+from retrieval_bench.cli.measuring import dry_run, exit_code, measured
+from retrieval_bench.cli.options import add_measuring, add_several, protocol_of
 
 if TYPE_CHECKING:
     from retrieval_bench.comparison.comparison import Comparison
@@ -26,13 +21,8 @@ def add_compare(commands: Any) -> None:
     """Put runs or retrievers side by side."""
     compare = commands.add_parser("compare", help="put two or more side by side, with verdicts")
     add_deciding(compare)
-    compare.add_argument(
-        "--tests",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="TEST",
-        help="further tests beside the randomisation test: t wilcoxon",
+    add_several(
+        compare, "--tests", "TEST", "further tests beside the randomisation test: t wilcoxon"
     )
     compare.add_argument(
         "--slices",

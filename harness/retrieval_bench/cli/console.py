@@ -16,27 +16,6 @@ if TYPE_CHECKING:
 OK, REGRESSION, BAD_INPUT, UNDECIDED, NOT_MEASURED, BUG, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
 """Exit codes, each with one meaning; see :mod:`retrieval_bench.cli`."""
 
-FORMATS = ("table", "json", "markdown", "latex", "csv")
-
-
-def add_format(parser: argparse.ArgumentParser, more: Sequence[str] = ()) -> None:
-    """The options that every command has; ``more`` formats are the command's own."""
-    parser.add_argument("--format", choices=(*FORMATS, *more), default="table")
-    parser.add_argument("--debug", action="store_true", help="show tracebacks of errors")
-
-
-def how_many(text: str) -> int | None:
-    """A number of things to show; None = all.
-
-    Raises:
-        ArgumentTypeError: neither a number nor `all`.
-    """
-    if text == "all":
-        return None
-    if text.isdecimal():
-        return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor `all`")
-
 
 def show(options: argparse.Namespace, document: Any, tables: Callable[[], Sequence[Table]]) -> None:
     """Print a result: ``document`` as JSON, or the tables that are made from it."""
@@ -121,4 +100,11 @@ def reporter() -> Iterator[Any]:
     from retrieval_bench.reports.progress import Bars
 
     with Bars(sys.stderr) as bars:
+        yield bars
+
+
+@contextmanager
+def working() -> Iterator[Any]:
+    """Both of these, for as long as a command works; gives the reporter."""
+    with output_kept_clean(), reporter() as bars:
         yield bars

@@ -12,14 +12,18 @@ from retrieval_bench.cli.console import (
     OK,
     REGRESSION,
     UNDECIDED,
-    add_format,
-    output_kept_clean,
-    reporter,
     say,
     show,
+    working,
 )
-from retrieval_bench.cli.environments import add_environments, setup_of
-from retrieval_bench.cli.measuring import add_dataset
+from retrieval_bench.cli.options import (
+    add_dataset,
+    add_environments,
+    add_format,
+    add_limits,
+    add_several,
+    setup_of,
+)
 
 if TYPE_CHECKING:
     from retrieval_bench.duets.controller import DuetProtocol
@@ -43,32 +47,16 @@ def add_duet(commands: Any) -> None:
             metavar="REV",
             help=f"git revision of side {side}; WORKTREE: the files as they are (default)",
         )
-        duet.add_argument(
-            f"--set-{side}",
-            nargs="+",
-            action="extend",
-            default=[],
-            metavar="KEY=VALUE",
-            help=f"override parameters on side {side}",
-        )
-    duet.add_argument(
-        "--set",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="KEY=VALUE",
-        help="override parameters of both sides by dotted path",
-    )
+        add_several(duet, f"--set-{side}", "KEY=VALUE", f"override parameters on side {side}")
+    add_several(duet, "--set", "KEY=VALUE", "override parameters of both sides by dotted path")
     add_dataset(duet)
     duet.add_argument("--out", type=Path, metavar="DIR", help="folder of the record")
     add_environments(duet)
-    duet.add_argument(
+    add_several(
+        duet,
         "--limit",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="GATE=SHARE",
-        help="largest acceptable slow-down, such as p50=5%% p95=10%%; only these are judged, and "
+        "GATE=SHARE",
+        "largest acceptable slow-down, such as p50=5%% p95=10%%; only these are judged, and "
         "all of them must be",
     )
     timing = duet.add_argument_group("measuring")
@@ -79,10 +67,7 @@ def add_duet(commands: Any) -> None:
     timing.add_argument(
         "--queries", type=int, metavar="N", help="queries to ask, chosen by seed (default: 220)"
     )
-    timing.add_argument("--timeout", type=float, metavar="S", help="seconds per call (default: 60)")
-    timing.add_argument(
-        "--threads", type=int, metavar="N", help="threads while searching (default: 1)"
-    )
+    add_limits(timing)
     add_format(duet)
     duet.set_defaults(run=_duet)
 
@@ -103,7 +88,7 @@ def _duet(options: argparse.Namespace) -> int:
     )
     protocol = _protocol(options)
     try:
-        with output_kept_clean(), reporter() as bars:
+        with working() as bars:
             result = duet(
                 request,
                 options.dataset,

@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.cli.console import NOT_MEASURED, OK, add_format, how_many, say, show
+from retrieval_bench.cli.console import NOT_MEASURED, OK, say, show
+from retrieval_bench.cli.options import add_format, add_several, how_many
 
 QUERIES_SHOWN = 5
 
@@ -36,14 +37,7 @@ def add_diff(commands: Any) -> None:
         metavar="N",
         help=f"queries to show: a number or `all` (default: {QUERIES_SHOWN})",
     )
-    diff.add_argument(
-        "--query",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="ID",
-        help="show these queries instead",
-    )
+    add_several(diff, "--query", "ID", "show these queries instead")
     diff.add_argument(
         "--group", metavar="NAME", help='only queries of this group, such as "lost by fusion"'
     )

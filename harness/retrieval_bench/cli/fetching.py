@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from retrieval_bench.cli.console import BAD_INPUT, OK, add_format, output_kept_clean, say, show
+from retrieval_bench.cli.console import BAD_INPUT, OK, output_kept_clean, say, show
+from retrieval_bench.cli.options import add_format
 
 
 def add_fetch(commands: Any) -> None:

@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrieval_bench.cli.console import NOT_MEASURED, OK, add_format, how_many, put, say, show
+from retrieval_bench.cli.console import NOT_MEASURED, OK, put, say, show
+from retrieval_bench.cli.options import add_format, add_several, how_many
 
 if TYPE_CHECKING:
     from retrieval_bench.regression.history.workflow import History
@@ -25,14 +26,7 @@ def add_history(commands: Any) -> None:
         "--retriever", metavar="NAME_OR_YAML", help="its runs, and duets on it (default: all)"
     )
     history.add_argument("--dataset", metavar="NAME_OR_FOLDER", help="runs on it (default: all)")
-    history.add_argument(
-        "--metric",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="METRIC",
-        help="default: the first of the newest run",
-    )
+    add_several(history, "--metric", "METRIC", "default: the first of the newest run")
     history.add_argument(
         "--runs",
         nargs="+",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from retrieval_bench.cli.console import OK, add_format, show
+from retrieval_bench.cli.console import OK, show
+from retrieval_bench.cli.options import add_format
 
 
 def add_list(commands: Any) -> None:

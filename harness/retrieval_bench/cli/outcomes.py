@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.cli.console import OK, add_format, show
+from retrieval_bench.cli.console import OK, show
+from retrieval_bench.cli.options import add_format
 
 
 def add_outcomes(commands: Any) -> None:

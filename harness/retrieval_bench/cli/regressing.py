@@ -6,17 +6,16 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrieval_bench.cli.console import (
-    NOT_MEASURED,
-    OK,
+from retrieval_bench.cli.console import NOT_MEASURED, OK, say, show, working
+from retrieval_bench.cli.options import (
+    add_dataset,
+    add_environments,
     add_format,
-    output_kept_clean,
-    reporter,
-    say,
-    show,
+    add_limits,
+    add_retriever,
+    add_several,
+    setup_of,
 )
-from retrieval_bench.cli.environments import add_environments, setup_of
-from retrieval_bench.cli.measuring import add_dataset, add_retriever
 
 if TYPE_CHECKING:
     from retrieval_bench.regression.workflow import Request
@@ -28,23 +27,13 @@ def add_baseline(commands: Any) -> None:
         "baseline", help="measure one retriever and keep the figures, for regress"
     )
     _add_subject(baseline)
-    baseline.add_argument(
-        "--metrics",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="METRIC",
-        help="further ones than those of the policy and the usual ones",
+    add_several(
+        baseline, "--metrics", "METRIC", "further ones than those of the policy and the usual ones"
     )
     baseline.add_argument(
         "--min-calls", type=int, metavar="N", help="measured calls in all (default: 400)"
     )
-    baseline.add_argument(
-        "--timeout", type=float, metavar="S", help="seconds per call (default: 60)"
-    )
-    baseline.add_argument(
-        "--threads", type=int, metavar="N", help="threads while searching (default: 1)"
-    )
+    add_limits(baseline)
     baseline.add_argument(
         "--force", action="store_true", help="replace a baseline, and say what that changes"
     )
@@ -113,7 +102,7 @@ def _regress(options: argparse.Namespace) -> int:
                 fix="leave one out",
             )
         return _made(options, as_before=True)
-    with output_kept_clean(), reporter() as bars:
+    with working() as bars:
         result = regress(
             _request(options), duet=options.duet, setup=setup_of(options), reporter=bars
         )
@@ -132,7 +121,7 @@ def _made(options: argparse.Namespace, **given: Any) -> int:
     from retrieval_bench.reports.tables.regress import baseline_tables
 
     try:
-        with output_kept_clean(), reporter() as bars:
+        with working() as bars:
             result = make_baseline(_request(options), reporter=bars, **given)
     except NothingToKeepError as problem:
         say(f"retrieval-bench: {problem.given}")

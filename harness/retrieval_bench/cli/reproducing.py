@@ -5,16 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from retrieval_bench.cli.console import (
-    NOT_MEASURED,
-    OK,
-    REGRESSION,
-    add_format,
-    output_kept_clean,
-    reporter,
-    say,
-    show,
-)
+from retrieval_bench.cli.console import NOT_MEASURED, OK, REGRESSION, say, show, working
+from retrieval_bench.cli.options import add_format
 
 if TYPE_CHECKING:
     from retrieval_bench.reports.render.table import Table
@@ -48,7 +40,7 @@ def _reproduce(options: argparse.Namespace) -> int:
 
     papers = {name: load_published(name) for name in options.paper or published_names()}
     folder = data_folder()
-    with output_kept_clean(), reporter() as bars:
+    with working() as bars:
         found = {name: reproduce(paper, folder, bars) for name, paper in papers.items()}
 
     def tables() -> list[Table]:

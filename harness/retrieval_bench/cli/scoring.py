@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrieval_bench.cli.console import NOT_MEASURED, OK, add_format, say, show
+from retrieval_bench.cli.console import NOT_MEASURED, OK, say, show
+from retrieval_bench.cli.options import add_format, add_several
 
 if TYPE_CHECKING:
     from retrieval_bench.scoring.scorecard import Truth
@@ -25,9 +26,7 @@ def add_evaluate(commands: Any) -> None:
         dest="run_file",
     )
     _add_truth(evaluate)
-    evaluate.add_argument(
-        "--metrics", nargs="+", action="extend", default=[], metavar="METRIC", help="nDCG@10 R@100"
-    )
+    add_several(evaluate, "--metrics", "METRIC", "nDCG@10 R@100")
     evaluate.add_argument(
         "--convention",
         default="trec",

@@ -5,18 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from retrieval_bench.cli.console import (
-    INTERRUPTED,
-    NOT_MEASURED,
-    OK,
-    UNDECIDED,
-    add_format,
-    output_kept_clean,
-    reporter,
-    say,
-    show,
-)
-from retrieval_bench.cli.measuring import add_dataset
+from retrieval_bench.cli.console import INTERRUPTED, NOT_MEASURED, OK, UNDECIDED, say, show, working
+from retrieval_bench.cli.options import add_dataset, add_format
 
 
 def add_selftest(commands: Any) -> None:
@@ -45,14 +35,14 @@ def _selftest(options: argparse.Namespace) -> int:
 
     if not options.time > 0:
         raise ConfigError(f"--time {options.time}", accepted="seconds, above 0")
-    with output_kept_clean(), reporter() as told:
+    with working() as bars:
         found = selftest(
             options.retriever,
             options.dataset,
             seconds=options.time,
             k=options.k,
             split=options.split,
-            reporter=told,
+            reporter=bars,
         )
     show(options, found.as_dict(), lambda: selftest_tables(found))
     if found.interrupted:

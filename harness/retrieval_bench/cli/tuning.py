@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.cli.console import OK, add_format, output_kept_clean, reporter, say, show
+from retrieval_bench.cli.console import OK, say, show, working
+from retrieval_bench.cli.options import add_format, add_several
 
 
 def add_tune(commands: Any) -> None:
@@ -26,21 +27,12 @@ def add_tune(commands: Any) -> None:
     tune.add_argument("--split", default="test", help="split that is reported on (default: test)")
     tune.add_argument("--k", type=int, default=10, help="hits per query (default: 10)")
     tune.add_argument("--metric", help="what to have most of (default: nDCG@10)")
-    tune.add_argument(
-        "--set",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="KEY=VALUE",
-        help="parameters that are the same in every setting",
-    )
-    tune.add_argument(
+    add_several(tune, "--set", "KEY=VALUE", "parameters that are the same in every setting")
+    add_several(
+        tune,
         "--grid",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="KEY=[V1,V2]",
-        help="parameters and the values to try (default: what the retriever says)",
+        "KEY=[V1,V2]",
+        "parameters and the values to try (default: what the retriever says)",
     )
     tune.add_argument(
         "--sample", type=int, metavar="N", help="try N settings of the grid only, drawn at random"
@@ -84,7 +76,7 @@ def _tune(options: argparse.Namespace) -> int:
     names = ("k", "metric", "folds", "repeats", "seed", "sample", "margin")
     given = {name: getattr(options, name) for name in names}
     asked = Asked(**{name: value for name, value in given.items() if value is not None})
-    with output_kept_clean(), reporter() as told:
+    with working() as bars:
         found = tuned(
             options.retriever,
             options.dataset,
@@ -94,7 +86,7 @@ def _tune(options: argparse.Namespace) -> int:
             grid=options.grid,
             overrides=options.set,
             out=options.out,
-            reporter=told,
+            reporter=bars,
         )
     show(options, found.as_dict(), lambda: tuning_tables(found))
     if options.out is not None:

@@ -1,0 +1,181 @@
+"""Options that several commands share, and what they say in terms of the library."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from retrieval_bench.duets.revisions.environments import Setup
+    from retrieval_bench.measure.protocol import Protocol
+
+FORMATS = ("table", "json", "markdown", "latex", "csv")
+
+
+def add_format(parser: argparse.ArgumentParser, more: Sequence[str] = ()) -> None:
+    """The options that every command has; ``more`` formats are the command's own."""
+    parser.add_argument("--format", choices=(*FORMATS, *more), default="table")
+    parser.add_argument("--debug", action="store_true", help="show tracebacks of errors")
+
+
+def how_many(text: str) -> int | None:
+    """A number of things to show; None = all.
+
+    Raises:
+        ArgumentTypeError: neither a number nor `all`.
+    """
+    if text == "all":
+        return None
+    if text.isdecimal():
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor `all`")
+
+
+def add_several(parser: Any, name: str, metavar: str, text: str) -> None:
+    """An option that takes one value or several, and may be given again."""
+    parser.add_argument(name, nargs="+", action="extend", default=[], metavar=metavar, help=text)
+
+
+def add_limits(parser: Any) -> None:
+    """What a call may take."""
+    parser.add_argument("--timeout", type=float, metavar="S", help="seconds per call (default: 60)")
+    parser.add_argument(
+        "--threads", type=int, metavar="N", help="threads while searching (default: 1)"
+    )
+
+
+def add_retriever(parser: argparse.ArgumentParser) -> None:
+    """Which retriever, and what to change of it."""
+    parser.add_argument(
+        "--retriever",
+        required=True,
+        metavar="NAME_OR_YAML",
+        help="config name, YAML file, mod:Class",
+    )
+    add_several(parser, "--set", "KEY=VALUE", "override parameters of the retriever by dotted path")
+
+
+def add_dataset(
+    parser: argparse.ArgumentParser, default: str | None = "science-mini", *, k: int = 10
+) -> None:
+    """On which data, and how deep; without ``default`` a dataset has to be named."""
+    parser.add_argument(
+        "--dataset",
+        default=default,
+        required=default is None,
+        metavar="NAME_OR_PATH",
+        help="name or folder" + (f" (default: {default})" if default else ""),
+    )
+    _add_depth(parser, k)
+
+
+def _add_depth(parser: argparse.ArgumentParser, k: int) -> None:
+    parser.add_argument("--split", default="test", help="split of the judgements (default: test)")
+    parser.add_argument("--k", type=int, default=k, help=f"hits per query (default: {k})")
+
+
+def add_measuring(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
+    """How to measure, and on what; with ``several`` on more than one dataset."""
+    if several:
+        parser.add_argument(
+            "--dataset",
+            nargs="+",
+            metavar="NAME_OR_PATH",
+            help="names or folders (default: science-mini)",
+        )
+        _add_depth(parser, 10)
+    else:
+        add_dataset(parser)
+    add_several(parser, "--metrics", "METRIC", "nDCG@10 R@100")
+    timing = parser.add_argument_group("measuring")
+    timing.add_argument(
+        "--profile",
+        default="default",
+        metavar="NAME",
+        help="smoke (one round), default, release (10,000 calls in 5 processes), or a YAML file",
+    )
+    timing.add_argument(
+        "--min-calls", type=int, metavar="N", help="measured calls in all (default: 1000)"
+    )
+    timing.add_argument("--rounds", type=int, metavar="N", help="rounds, instead of --min-calls")
+    timing.add_argument(
+        "--max-calls", type=int, metavar="N", help="never more calls than this, warm-up included"
+    )
+    timing.add_argument(
+        "--launches",
+        type=int,
+        metavar="N",
+        help="fresh processes to share the calls (default: 0, measure in this one)",
+    )
+    timing.add_argument(
+        "--warm-up", type=float, metavar="S", help="longest warm-up in seconds (default: 10)"
+    )
+    add_limits(timing)
+    timing.add_argument(
+        "--collector",
+        choices=("on", "off"),
+        default="off",
+        help="Python's garbage collector during timed calls (default: off)",
+    )
+    timing.add_argument(
+        "--percentiles",
+        type=float,
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="P",
+        help="such as 50 90 99.9 (default: 50 95 99)",
+    )
+    parser.add_argument(
+        "--no-pictures",
+        action="store_false",
+        dest="pictures",
+        help="draw no pictures of the times into the run's folder",
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="build and check everything, count calls, run none"
+    )
+    add_format(parser)
+
+
+def protocol_of(options: argparse.Namespace) -> Protocol:
+    """The protocol that the options of :func:`add_measuring` describe."""
+    from retrieval_bench.measure.protocol import Protocol
+
+    return Protocol.of(
+        options.profile,
+        min_calls=options.min_calls,
+        rounds=options.rounds,
+        max_calls=options.max_calls,
+        launches=options.launches,
+        warm_up_s=options.warm_up,
+        timeout_s=options.timeout,
+        threads=options.threads,
+        collector=options.collector == "on" or None,
+        levels=tuple(options.percentiles) or None,
+    )
+
+
+def add_environments(parser: argparse.ArgumentParser) -> None:
+    """How the code of a revision gets the packages it needs."""
+    prepared = parser.add_argument_group("environments of revisions whose dependencies differ")
+    prepared.add_argument(
+        "--extras",
+        nargs="*",
+        metavar="NAME",
+        help="optional dependencies to install (default: those that are installed now)",
+    )
+    prepared.add_argument(
+        "--setup",
+        default="",
+        metavar="COMMAND",
+        help="run this once in the folder of each revision instead of installing",
+    )
+
+
+def setup_of(options: argparse.Namespace) -> Setup:
+    """What the options of :func:`add_environments` say."""
+    from retrieval_bench.duets.revisions.environments import Setup
+
+    return Setup(None if options.extras is None else tuple(options.extras), options.setup)
