@@ -9,12 +9,8 @@ import shutil
 import stat
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from retrieval_bench.metrics import parse_metrics
-from retrieval_bench.runs.run import only_metrics
-from tests.builders.page_sample import make_dataset, make_runs
 from tests.cli.project import DOCUMENTS, QUERIES, Command, make_project
 
 QUICK = ("--rounds", "1", "--no-pictures", "--warm-up", "0")
@@ -129,18 +125,6 @@ def test_metrics_of_saved_runs_are_chosen_among_those_they_have(
     assert run("report", *runs, "--metrics", "nDCG@3") == 2
     assert "'nDCG@3' of a saved run that does not have it" in run.err
     assert "all: AP@10, R@10, RR@10, Success@1, nDCG@10" in run.err
-
-
-def test_chosen_metrics_take_their_values_along() -> None:
-    [run] = make_runs(make_dataset(), ["one"])
-    [chosen] = only_metrics([run], ["RR@10", "nDCG@10", "RR@10"])
-    names = parse_metrics(["RR@10", "nDCG@10"])
-    assert chosen.evaluation.metrics == names
-    for metric in names:
-        np.testing.assert_array_equal(
-            chosen.evaluation.values(metric), run.evaluation.values(metric)
-        )
-        assert chosen.evaluation.mean(metric) == run.evaluation.mean(metric)
 
 
 @pytest.mark.slow

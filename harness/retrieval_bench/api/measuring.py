@@ -132,18 +132,18 @@ def compare(
 def tune(
     retriever: str | Path | Mapping[str, Any],
     dataset: str | Path | Dataset = "science-mini",
-    **asked: Any,
+    **options: Any,
 ) -> TuneResult:
     """Choose parameters on some queries, and say what they are worth on others.
 
     Args:
-        asked: as of :func:`.tune`: split, dev, folds, repeats, k, metric, grid,
+        options: as of :func:`.tune`: split, dev, folds, repeats, k, metric, grid,
             overrides, sample, seed, margin, out, reporter.
 
     Raises:
         HarnessError: everything that is wrong with the input, in one message.
     """
-    return TuneResult(run_tuning(retriever, dataset, **asked))
+    return TuneResult(run_tuning(retriever, dataset, **options))
 
 
 def baseline(

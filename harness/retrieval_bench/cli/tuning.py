@@ -65,7 +65,7 @@ def _tune(options: argparse.Namespace) -> int:
     from retrieval_bench.core.types import Verdict
     from retrieval_bench.reports.tables.tuning import tuning_tables
     from retrieval_bench.tuning.config_file import write_config
-    from retrieval_bench.tuning.tune import Asked, tuned
+    from retrieval_bench.tuning.tune import Options, tuned
 
     if options.dev_split is not None and (options.folds or options.repeats) is not None:
         raise ConfigError(
@@ -75,12 +75,12 @@ def _tune(options: argparse.Namespace) -> int:
         )
     names = ("k", "metric", "folds", "repeats", "seed", "sample", "margin")
     given = {name: getattr(options, name) for name in names}
-    asked = Asked(**{name: value for name, value in given.items() if value is not None})
+    chosen = Options(**{name: value for name, value in given.items() if value is not None})
     with working() as bars:
         found = tuned(
             options.retriever,
             options.dataset,
-            asked,
+            chosen,
             split=options.split,
             dev=options.dev_split,
             grid=options.grid,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,7 @@ def prepare_several(
 
 def run_each(
     experiments: Sequence[Experiment], reporter: Reporter | None = None, *, save: bool = True
-) -> Iterator[list[Run]]:
+) -> Generator[list[Run]]:
     """Measure one after the other, and give the runs of each; an interrupted one is the last.
 
     Raises:

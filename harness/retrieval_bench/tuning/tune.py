@@ -71,12 +71,12 @@ def tune(
     Raises:
         HarnessError: everything that is wrong with the input, in one message.
     """
-    asked = Asked(k, metric, folds, repeats, seed, sample, margin)
+    options = Options(k, metric, folds, repeats, seed, sample, margin)
     destination = None if out is None else Path(out)
     found = tuned(
         retriever,
         dataset,
-        asked,
+        options,
         split=split,
         dev=dev,
         grid=grid,
@@ -90,7 +90,7 @@ def tune(
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Options:
     """Numbers and names of :func:`tune` that are checked without a retriever or data."""
 
     k: int = 10
@@ -146,7 +146,7 @@ class Asked:
 def tuned(
     retriever: str | Path | Mapping[str, Any],
     dataset: str | Path | Dataset,
-    asked: Asked,
+    options: Options,
     *,
     split: str,
     dev: str | Dataset | None,
@@ -159,15 +159,15 @@ def tuned(
     prepare_environment(Protocol().threads)
     problems = Problems()
     with problems.kept():
-        asked.check()
+        options.check()
     metric: Metric | None = None
     with problems.kept():
-        require_k(asked.k)
+        require_k(options.k)
     with problems.kept():
-        metric = asked.chosen_metric()
+        metric = options.chosen_metric()
     queries: _Queries | None = None
     with problems.kept():
-        queries = _Queries.of(dataset, split, dev, asked.folds)
+        queries = _Queries.of(dataset, split, dev, options.folds)
     tunable: Tunable | None = None
     with problems.kept():
         config = _config(retriever, overrides)
@@ -180,14 +180,14 @@ def tuned(
         given = parse_grid(grid, problems)
     with problems.kept():
         if tunable is not None and (given or not grid):
-            made = _grid(tunable, given, asked, problems)
+            made = _grid(tunable, given, options, problems)
     try:
         problems.raise_if_any()
         if tunable is None or made is None or queries is None or metric is None:
             raise AssertionError("what could not be made is a problem that was raised")
         queries.check_corpus(tunable)
         told = reporter or Silent()
-        return _found(tunable, made, queries, asked, metric=metric, reporter=told)
+        return _found(tunable, made, queries, options, metric=metric, reporter=told)
     finally:
         if tunable is not None:
             tunable.close()
@@ -206,7 +206,7 @@ def _config(retriever: str | Path | Mapping[str, Any], overrides: Sequence[str])
 
 
 def _grid(
-    tunable: Tunable, given: Mapping[str, tuple[Any, ...]], asked: Asked, problems: Problems
+    tunable: Tunable, given: Mapping[str, tuple[Any, ...]], options: Options, problems: Problems
 ) -> Grid:
     parameters = dict(given) or checked_grid(tunable.search_space(), problems)
     if not parameters:
@@ -222,9 +222,9 @@ def _grid(
             current[path] = tunable.current(path)
         except KeyError:
             continue  # neither config nor retriever tells it
-    made = make_grid(parameters, current, sample=asked.sample, seed=asked.seed)
+    made = make_grid(parameters, current, sample=options.sample, seed=options.seed)
     tunable.remember_legs(parameters)
-    tunable.check(made, asked.k)
+    tunable.check(made, options.k)
     return made
 
 
@@ -327,7 +327,7 @@ def _found(
     tunable: Tunable,
     grid: Grid,
     queries: _Queries,
-    asked: Asked,
+    options: Options,
     *,
     metric: Metric,
     reporter: Reporter,
@@ -340,21 +340,23 @@ def _found(
         **{query.id: data.qrels[query.id] for query in queries.held_out},
     }
     values = values_of(
-        tunable, grid, data, together, qrels, k=asked.k, metric=metric, reporter=reporter
+        tunable, grid, data, together, qrels, k=options.k, metric=metric, reporter=reporter
     )
     if dev is None:
         tuning = values
         selection = cross_validated(
             values,
             [_group(query) for query in queries.held_out],
-            n_folds=asked.folds,
-            repeats=asked.repeats,
-            seed=asked.seed,
+            n_folds=options.folds,
+            repeats=options.repeats,
+            seed=options.seed,
         )
     else:
         tuning, held_out = np.split(values, [len(queries.tuning)], axis=1)
         selection = chosen_on_dev(tuning, held_out)
-    plan = Plan(data.split, dev.split if dev else None, asked.folds, asked.repeats, asked.seed)
+    plan = Plan(
+        data.split, dev.split if dev else None, options.folds, options.repeats, options.seed
+    )
     described = {
         "name": data.name,
         "fingerprint": data.fingerprint,
@@ -364,14 +366,14 @@ def _found(
     return Tuning(
         tunable.config,
         described,
-        asked.k,
+        options.k,
         metric,
         plan,
         grid,
         tuning,
         tuple(query.id for query in queries.held_out),
         selection,
-        judged(selection, metric, data.name, asked.margin),
+        judged(selection, metric, data.name, options.margin),
         tunable.config_of(grid.settings[selection.winner]),
         tunable.leg_names(),
         (*queries.warnings, *doubts(grid, tuning, selection)),

@@ -33,12 +33,11 @@ from retrieval_bench.regression.changes import latency_changes, quality_changes
 from retrieval_bench.regression.code import Code
 from retrieval_bench.regression.files import Places
 from retrieval_bench.regression.gate import Regression
-from retrieval_bench.regression.latency import Duet, LatencyResult, When
+from retrieval_bench.regression.latency import LatencyResult, When
 from retrieval_bench.regression.policy import Policy, Undecided
 from retrieval_bench.regression.quality import QualityGate, QualityResult
 from retrieval_bench.regression.session import PROTOCOL, Held, Today
 from retrieval_bench.regression.storing import check_free, store
-from retrieval_bench.regression.workflow import Request, duet_against
 from retrieval_bench.reports.render import render
 from retrieval_bench.reports.tables.regress import regress_tables
 from retrieval_bench.runs.run import Run
@@ -410,41 +409,6 @@ class TestWhoseRevisionTheDuetMeasures:
         assert note.startswith("side a of the duet is aaaaaaaaaa, the commit of the quality")
 
 
-def against(folder: Path) -> Duet:
-    code, request = Code(COMMIT, "mine.yaml", ()), Request("mine.yaml")
-    return duet_against(code, request, today(folder), setup=None, not_kept=[], reporter=None)
-
-
-def test_a_commit_that_is_gone_is_told_with_the_way_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    GitProject(tmp_path).commit({"a.py": ""})
-    monkeypatch.chdir(tmp_path)
-    duet = against(tmp_path)
-    with pytest.raises(ConfigError) as caught:
-        duet()
-    assert caught.value.given == "the commit that the baseline was made of is not here: 3f2a1c9000"
-    assert "a squash or a rebase" in caught.value.accepted
-    assert caught.value.fix == "make the baseline anew: MAKE --force"
-
-
-@pytest.mark.parametrize("broken", [False, True])
-def test_a_repository_that_is_not_there_is_told_with_options_that_regress_has(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: bool
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    if broken:
-        GitProject(tmp_path).commit({"a.py": ""})
-        (tmp_path / ".git" / "config").write_text("[", encoding="utf-8")
-    duet = against(tmp_path)
-    with pytest.raises(ConfigError) as caught:
-        duet()
-    assert ("bad config" in caught.value.given) is broken
-    assert ("outside of a git repository" in caught.value.given) is not broken
-    assert "--a and --b" not in caught.value.render()
-    assert "--duet never" in caught.value.fix
-
-
 def test_a_baseline_that_git_refuses_to_name_a_commit_of_shows_its_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -457,41 +421,6 @@ def test_a_baseline_that_git_refuses_to_name_a_commit_of_shows_its_words(
     (told,) = held.notes(latency([1]))
     assert told.startswith("git refuses to read the repository (")
     assert "bad config" in told
-
-
-class TestWhatAPathMeans:
-    """In the checkout of another revision, where an absolute one is today's file."""
-
-    @pytest.fixture
-    def project(self, tmp_path: Path) -> GitProject:
-        made = GitProject(tmp_path / "real")
-        made.write({"mine.yaml": "", "sub/other.py": ""})
-        (tmp_path / "link").symlink_to(tmp_path / "real")
-        (tmp_path / "outside.yaml").write_text("", encoding="utf-8")
-        return made
-
-    @pytest.mark.parametrize("way", ["real", "link"])
-    def test_of_the_repository_it_starts_where_the_user_stands(
-        self, project: GitProject, monkeypatch: pytest.MonkeyPatch, way: str
-    ) -> None:
-        top = project.folder.parent / way
-        monkeypatch.chdir(top / "sub")
-        assert Request(str(top / "mine.yaml")).relative_retriever == "../mine.yaml"
-        assert Request(f"{top}/sub/other.py:Mine").relative_retriever == "other.py:Mine"
-
-    def test_all_else_stays_as_it_was_given(
-        self, project: GitProject, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        outside = str(project.folder.parent / "outside.yaml")
-        monkeypatch.chdir(project.folder)
-        for given in (outside, "mine.yaml", "../real/mine.yaml", "bm25", "module:Class"):
-            assert Request(given).relative_retriever == given
-
-    def test_without_a_repository_the_folder_of_the_user_counts(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.chdir(tmp_path)
-        assert Request(str(tmp_path / "mine.yaml")).relative_retriever == "mine.yaml"
 
 
 class TestStoring:

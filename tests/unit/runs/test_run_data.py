@@ -4,15 +4,18 @@ import os
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from retrieval_bench import bench, load_dataset
 from retrieval_bench.core.errors import ConfigError, DataError
 from retrieval_bench.data import found_at
 from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.metrics import parse_metrics
 from retrieval_bench.runs.dataset import dataset_of
 from retrieval_bench.runs.records import read_run
-from retrieval_bench.runs.run import Run
+from retrieval_bench.runs.run import Run, only_metrics
+from tests.builders.page_sample import make_dataset, make_runs
 
 BEIR = {
     "corpus.jsonl": '{"_id": "1", "text": "Seoul is a city"}\n{"_id": "2", "text": "도시 이름"}\n',
@@ -74,3 +77,15 @@ def test_runs_on_different_datasets_have_no_common_one(tmp_path: Path) -> None:
     two = measured("science-mini", tmp_path / "2")
     with pytest.raises(ConfigError, match="2 datasets or splits"):
         dataset_of([one, two])
+
+
+def test_chosen_metrics_take_their_values_along() -> None:
+    [run] = make_runs(make_dataset(), ["one"])
+    [chosen] = only_metrics([run], ["RR@10", "nDCG@10", "RR@10"])
+    names = parse_metrics(["RR@10", "nDCG@10"])
+    assert chosen.evaluation.metrics == names
+    for metric in names:
+        np.testing.assert_array_equal(
+            chosen.evaluation.values(metric), run.evaluation.values(metric)
+        )
+        assert chosen.evaluation.mean(metric) == run.evaluation.mean(metric)
