@@ -125,7 +125,7 @@ def compare(
         protocol=protocol,
         save=save,
     )
-    runs = [run for made in run_each(experiments, reporter, save=save) for run in made]
+    runs = [run for runs in run_each(experiments, reporter, save=save) for run in runs]
     return ComparisonResult(compare_runs(runs, **rules))
 
 

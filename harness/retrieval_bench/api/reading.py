@@ -150,12 +150,13 @@ def diff(
         order=order,
         texts=texts,
     )
-    told, details = value.explanation, value.details
-    notes: dict[str, Any] = {"texts": texts, "warnings": told.warnings}
+    explanation, details = value.explanation, value.details
+    ceilings, first = explanation.ceilings, [explanation.metric]
+    notes: dict[str, Any] = {"texts": texts, "warnings": explanation.warnings}
     return Result(
         value,
-        lambda: diff_document(told, told.ceilings(), details, **notes),
-        lambda: diff_tables(told, told.ceilings([told.metric]), details, **notes),
+        lambda: diff_document(explanation, ceilings(), details, **notes),
+        lambda: diff_tables(explanation, ceilings(first), details, **notes),
     )
 
 
@@ -193,7 +194,7 @@ def history(
 
     def tables() -> list[Table]:
         if value.subjects:
-            return history_tables(value.subjects, value.found)
+            return history_tables(value.subjects, value.records)
         first, *rest = value.nothing_there
         return [Table(first, (), (), notes=rest)]
 

@@ -136,25 +136,25 @@ class ComparisonResult(_Shown):
 class TuneResult(_Shown):
     """What :func:`tune` gives: which parameters, and what they are worth on other queries."""
 
-    found: Tuning
+    tuning: Tuning
 
     @property
     def recommended(self) -> dict[str, Any]:
         """The retriever with the values of the winner, as :func:`bench` takes it."""
-        config = self.found.recommended
+        config = self.tuning.recommended
         return {"name": config.name, "target": config.target, "params": dict(config.params)}
 
     @property
     def delta(self) -> Delta:
         """Tuned minus default on held-out queries, with a verdict."""
-        return self.found.delta
+        return self.tuning.delta
 
     def as_dict(self) -> dict[str, Any]:
         """The document of ``tune --format json``."""
-        return self.found.as_dict()
+        return self.tuning.as_dict()
 
     def _tables(self) -> list[Table]:
-        return tuning_tables(self.found)
+        return tuning_tables(self.tuning)
 
 
 @dataclass(frozen=True, eq=False)

@@ -80,14 +80,14 @@ def _submit(options: argparse.Namespace) -> int:
     with working() as bars:
         rule = load_rule(options.messages)
         experiment = _searched_once(options, every_query=True)
-        made = submit(
+        result = submit(
             experiment, messages=rule, threshold=threshold, dev_ids=dev_ids, reporter=bars
         )
     if options.out is not None:
-        made.write(options.out)
+        result.write(options.out)
     out = None if options.out is None else str(options.out)
-    show(options, {**made.as_dict(), "out": out}, lambda: submission_tables(made, out))
-    if made.counts.failed == made.counts.lines:
+    show(options, {**result.as_dict(), "out": out}, lambda: submission_tables(result, out))
+    if result.counts.failed == result.counts.lines:
         say("retrieval-bench: every search failed: the submission holds empty lists only")
         return NOT_MEASURED
     return OK

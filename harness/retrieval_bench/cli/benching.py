@@ -130,11 +130,11 @@ def _tutorial(experiment: Any, options: argparse.Namespace) -> int:
     from retrieval_bench.reports.tables.run import tutorial_table
 
     with working() as bars:
-        found = experiment.tutorial(bars)
+        result = experiment.tutorial(bars)
     name, data = experiment.candidates[0].name, experiment.dataset.name
-    document = {"retriever": name, "dataset": data, "k": options.k, "latency_ms": found.as_dict()}
-    show(options, document, lambda: [tutorial_table(name, data, options.k, found)])
-    return OK if found.n else NOT_MEASURED
+    document = {"retriever": name, "dataset": data, "k": options.k, "latency_ms": result.as_dict()}
+    show(options, document, lambda: [tutorial_table(name, data, options.k, result)])
+    return OK if result.n else NOT_MEASURED
 
 
 def _cold(options: argparse.Namespace, run: Run) -> Any:

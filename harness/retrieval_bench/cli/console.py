@@ -25,15 +25,15 @@ def show(options: argparse.Namespace, document: Any, tables: Callable[[], Sequen
     if options.format == "json":
         put(to_json(document) + "\n")
         return
-    made = tables()
+    laid_out = tables()
     texts = {"markdown": render.markdown, "latex": render.latex, "csv": render.csv}
     if options.format in texts:
-        put(texts[options.format](made))
+        put(texts[options.format](laid_out))
         return
     from rich.console import Console
 
     drawn = io.StringIO()
-    render.to_console(made, Console(file=drawn, force_terminal=sys.stdout.isatty() or None))
+    render.to_console(laid_out, Console(file=drawn, force_terminal=sys.stdout.isatty() or None))
     put(drawn.getvalue())
 
 

@@ -141,15 +141,15 @@ def _limits(texts: list[str]) -> dict[str, float] | None:
     from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.duets.gates import GATES, acceptable
 
-    found: dict[str, float] = {}
+    limits: dict[str, float] = {}
     for text in texts:
         name, _, share = text.partition("=")
         try:
             if name not in GATES:
                 raise ValueError(f"no gate is called {name!r}")
-            if name in found:
+            if name in limits:
                 raise ValueError(f"{name} has a limit already")
-            found[name] = acceptable(name, share)
+            limits[name] = acceptable(name, share)
         except ValueError as problem:
             raise ConfigError(
                 f"limit {text!r}: {problem}",
@@ -157,4 +157,4 @@ def _limits(texts: list[str]) -> dict[str, float] | None:
                 accepted=f"GATE=SHARE with a gate of {', '.join(GATES)}, such as p50=5%",
                 fix="correct it",
             ) from None
-    return found or None
+    return limits or None

@@ -78,7 +78,7 @@ def _history(options: argparse.Namespace) -> int:
         show(
             options,
             result.as_dict(),
-            lambda: history_tables(result.subjects, result.found, notes),
+            lambda: history_tables(result.subjects, result.records, notes),
         )
     return OK if result.subjects else _nothing_there(result)
 

@@ -26,9 +26,9 @@ def measured(
     runs: list[Run] = []
     try:
         with working() as bars:
-            for made in run_each(experiments, bars):
-                _draw(made, options)
-                runs += made
+            for finished in run_each(experiments, bars):
+                _draw(finished, options)
+                runs += finished
     except RecordError as problem:
         if problem.runs:
             print_runs(problem.runs)

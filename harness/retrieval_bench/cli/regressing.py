@@ -80,12 +80,12 @@ def _add_subject(parser: argparse.ArgumentParser) -> None:
 
 
 def _baseline(options: argparse.Namespace) -> int:
-    asked = {
+    usual = {
         "min_calls": options.min_calls,
         "timeout_s": options.timeout,
         "threads": options.threads,
     }
-    given = {name: value for name, value in asked.items() if value is not None}
+    given = {name: value for name, value in usual.items() if value is not None}
     return _made(options, metrics=options.metrics, protocol=given, force=options.force)
 
 

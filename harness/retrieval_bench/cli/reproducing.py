@@ -41,16 +41,16 @@ def _reproduce(options: argparse.Namespace) -> int:
     papers = {name: load_published(name) for name in options.paper or published_names()}
     folder = data_folder()
     with working() as bars:
-        found = {name: reproduce(paper, folder, bars) for name, paper in papers.items()}
+        results = {name: reproduce(paper, folder, bars) for name, paper in papers.items()}
 
     def tables() -> list[Table]:
         if folder is None:
             return [files_table(papers)]
-        made = [table for one in found.values() for table in reproduce_tables(one)]
-        return [*made, summary_table(found)] if len(found) > 1 else made
+        several = [table for one in results.values() for table in reproduce_tables(one)]
+        return [*several, summary_table(results)] if len(results) > 1 else several
 
-    show(options, {"papers": {name: one.as_dict() for name, one in found.items()}}, tables)
-    worst = worst_of([c for one in found.values() for c in (*one.figures, *one.outcomes)])
+    show(options, {"papers": {name: one.as_dict() for name, one in results.items()}}, tables)
+    worst = worst_of([c for one in results.values() for c in (*one.figures, *one.outcomes)])
     if worst is Status.FAIL:
         say("retrieval-bench: a published number was missed")
         return REGRESSION

@@ -36,7 +36,7 @@ def _selftest(options: argparse.Namespace) -> int:
     if not options.time > 0:
         raise ConfigError(f"--time {options.time}", accepted="seconds, above 0")
     with working() as bars:
-        found = selftest(
+        result = selftest(
             options.retriever,
             options.dataset,
             seconds=options.time,
@@ -44,14 +44,14 @@ def _selftest(options: argparse.Namespace) -> int:
             split=options.split,
             reporter=bars,
         )
-    show(options, found.as_dict(), lambda: selftest_tables(found))
-    if found.interrupted:
+    show(options, result.as_dict(), lambda: selftest_tables(result))
+    if result.interrupted:
         return INTERRUPTED
-    if found.false_alarms or found.missed:
+    if result.false_alarms or result.missed:
         say("retrieval-bench: the duet failed its check on this machine: trust none of it there")
         return UNDECIDED
-    if found.unable:
-        say(f"retrieval-bench: {found.unable}: this machine is too busy to judge")
-        measured = any(result.launched for one in found.played for result in one.results)
+    if result.unable:
+        say(f"retrieval-bench: {result.unable}: this machine is too busy to judge")
+        measured = any(result.launched for one in result.played for result in one.results)
         return UNDECIDED if measured else NOT_MEASURED
     return OK

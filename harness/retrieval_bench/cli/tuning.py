@@ -77,7 +77,7 @@ def _tune(options: argparse.Namespace) -> int:
     given = {name: getattr(options, name) for name in names}
     chosen = Options(**{name: value for name, value in given.items() if value is not None})
     with working() as bars:
-        found = tuned(
+        result = tuned(
             options.retriever,
             options.dataset,
             chosen,
@@ -88,10 +88,10 @@ def _tune(options: argparse.Namespace) -> int:
             out=options.out,
             reporter=bars,
         )
-    show(options, found.as_dict(), lambda: tuning_tables(found))
+    show(options, result.as_dict(), lambda: tuning_tables(result))
     if options.out is not None:
-        write_config(options.out, found)
+        write_config(options.out, result)
         what = "the setting that was best on the tuning queries"
-        doubt = "" if found.delta.verdict is Verdict.BETTER else "; no gain from it is shown"
+        doubt = "" if result.delta.verdict is Verdict.BETTER else "; no gain from it is shown"
         say(f"retrieval-bench: {what} is in {options.out}{doubt}")
     return OK

@@ -27,12 +27,12 @@ class History:
 
     Attributes:
         subjects: those that were asked for, each a retriever on a dataset.
-        found: all that lies in the folders.
+        records: all that lies in the folders.
         retriever, dataset: that were asked for; None = all.
     """
 
     subjects: tuple[Subject, ...]
-    found: Found
+    records: Found
     retriever: str | None = None
     dataset: str | None = None
 
@@ -54,22 +54,22 @@ class History:
     @property
     def nothing_there(self) -> list[str]:
         """What was looked for, what is there in its place, and what to do: a line each."""
-        asked = [
+        wanted = [
             f"{name} {value!r}"
             for name, value in (("retriever", self.retriever), ("dataset", self.dataset))
             if value is not None
         ]
-        lines = [f"no saved run{' of ' if asked else ''}{' and '.join(asked)}"]
+        lines = [f"no saved run{' of ' if wanted else ''}{' and '.join(wanted)}"]
         there = sorted(
-            {(run.retriever, run.dataset) for run in self.found.runs}
-            | {(duet.retriever, duet.dataset) for duet in self.found.duets}
+            {(run.retriever, run.dataset) for run in self.records.runs}
+            | {(duet.retriever, duet.dataset) for duet in self.records.duets}
         )
         if there:
             names = ", ".join(f"{retriever} on {data}" for retriever, data in there[:_NAMED])
             more = f" and {len(there) - _NAMED} more" if len(there) > _NAMED else ""
             lines.append(f"  there are: {names}{more}")
         lines += [
-            f"  left out: {one.folder}: {one.reason}" for one in self.found.left_out[:_LEFT_OUT]
+            f"  left out: {one.folder}: {one.reason}" for one in self.records.left_out[:_LEFT_OUT]
         ]
         command = ["retrieval-bench", "bench", "--retriever", self.retriever or "NAME"]
         command += ["--dataset", self.dataset] if self.dataset else []
@@ -80,8 +80,8 @@ class History:
         return {
             "schema_version": SCHEMA_VERSION,
             "subjects": [subject.as_dict() for subject in self.subjects],
-            "left_out": [one.as_dict() for one in self.found.left_out],
-            "copies": self.found.copies,
+            "left_out": [one.as_dict() for one in self.records.left_out],
+            "copies": self.records.copies,
         }
 
 
@@ -107,8 +107,8 @@ def history(
     if last is not None and last < 1:
         raise ConfigError(f"--last {last}", accepted="a number above 0, or `all`", fix="correct it")
     names = list(dict.fromkeys(map(str, parse_metrics(metrics)))) if metrics else []
-    found = read_history(folders)
-    runs, duets = _asked_for(found, retriever, dataset)
+    records = read_history(folders)
+    runs, duets = _named(records, retriever, dataset)
     chosen = tuple(subjects(runs, duets, metrics=names, last=last))
     known = {name for subject in chosen for run in subject.runs for name in run.metrics}
     for name in names:
@@ -119,14 +119,14 @@ def history(
                 accepted=near_names(name, known),
                 fix="name one of these, or measure with bench --metrics",
             )
-    return History(chosen, found, retriever, dataset)
+    return History(chosen, records, retriever, dataset)
 
 
-def _asked_for(
-    found: Found, retriever: str | None, dataset: str | None
+def _named(
+    records: Found, retriever: str | None, dataset: str | None
 ) -> tuple[Sequence[SavedRun], Sequence[SavedDuet]]:
     """Runs by name or file. Duets by name: their files lay in the checkout of a revision."""
-    runs, duets = found.runs, found.duets
+    runs, duets = records.runs, records.duets
     if dataset is not None:
         data = called_data(dataset)
         runs = tuple(run for run in runs if dataset == run.dataset or data == run.data)
