@@ -17,16 +17,17 @@ import signal
 import struct
 import sys
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.core import errors, secrets
-from retrieval_bench.core.errors import DataError, HarnessError
+from retrieval_bench.core import secrets
+from retrieval_bench.core.errors import HarnessError
 from retrieval_bench.core.progress import Phase, Task
 from retrieval_bench.experiment.preparation import prepare
+from retrieval_bench.measure.child import described
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.runs.records import to_json
 from retrieval_bench.runs.run import Run
@@ -120,39 +121,3 @@ def _plain(run: Run) -> Run:
         summary=json.loads(to_json(run.summary)),
         manifest=json.loads(to_json(run.manifest)),
     )
-
-
-def described(problem: HarnessError) -> dict[str, Any]:
-    """An error in words that can be sent; ``raised`` says where it came from."""
-    kind = next(base for base in type(problem).__mro__ if base.__module__ == errors.__name__)
-    parts = (problem.given, problem.where, problem.accepted, problem.fix)
-    return {
-        "kind": kind.__name__,
-        "parts": [secrets.redact(part) for part in parts],
-        "faults": secrets.redact(list(problem.faults)) if isinstance(problem, DataError) else [],
-        "raised": secrets.redact("".join(traceback.format_exception(problem))),
-    }
-
-
-def rebuilt(description: Mapping[str, Any], place: Sequence[str] = ()) -> HarnessError:
-    """The error that :func:`described` put in words.
-
-    Args:
-        place: words that are added to where it came up.
-    """
-    given, where, accepted, fix = description["parts"]
-    known: dict[str, Any] = {
-        "where": "; ".join(filter(None, [where, *place])),
-        "accepted": accepted,
-        "fix": fix,
-    }
-    kind = getattr(errors, description["kind"])
-    if kind is DataError:
-        known["faults"] = description["faults"]
-    problem: HarnessError = kind(given, **known)
-    problem.__cause__ = RuntimeError(description["raised"])
-    return problem
-
-
-if __name__ == "__main__":
-    sys.exit(main(json.loads(sys.stdin.readline())))
