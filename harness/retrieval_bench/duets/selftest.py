@@ -14,9 +14,7 @@ import numpy as np
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.duets.controller import DuetProtocol, duet
-from retrieval_bench.duets.decision import Trial, overall
-from retrieval_bench.duets.gates import GATES, slow_queries, thetas
-from retrieval_bench.duets.power import FOUND
+from retrieval_bench.duets.decision import FOUND, GATES, Trial, overall, slow_queries, thetas
 from retrieval_bench.duets.result import WORDS, DuetResult
 from retrieval_bench.duets.sides import Place, Side
 from retrieval_bench.stats.resampling import SEED

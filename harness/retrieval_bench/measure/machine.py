@@ -13,8 +13,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.measure.cgroup import ControlGroup
-from retrieval_bench.measure.proc import cpu_list, read_int, read_table, read_text, usable_cpus
+from retrieval_bench.measure.kernel import (
+    ControlGroup,
+    cpu_list,
+    read_int,
+    read_table,
+    read_text,
+    usable_cpus,
+)
 
 FINGERPRINTED = (
     "processor",

@@ -19,8 +19,8 @@ from retrieval_bench.comparison.call_pairs import Pairs
 from retrieval_bench.core.errors import HarnessError, counted
 from retrieval_bench.core.figures import change_text
 from retrieval_bench.core.types import Verdict
-from retrieval_bench.duets.failures import MEAN_DELTA
-from retrieval_bench.duets.gates import GATES, thetas
+from retrieval_bench.duets.account import MEAN_DELTA
+from retrieval_bench.duets.decision import GATES, thetas
 from retrieval_bench.duets.result import WORDS, DuetResult
 from retrieval_bench.regression.baseline import LatencyBaseline, protocol_of
 
@@ -173,7 +173,7 @@ def judge_latency(
     when: When = When.SUSPICION,
     reason: str = "",
 ) -> LatencyResult:
-    """The verdict on ``limits``, each in the terms of :data:`retrieval_bench.duets.gates.GATES`.
+    """The verdict on ``limits``, each in the terms of :data:`retrieval_bench.duets.decision.GATES`.
 
     Args:
         before: stored times that may be held against those of now; None where there are none.

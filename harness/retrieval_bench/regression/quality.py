@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from retrieval_bench.comparison.holm import QUALITY_ALPHA
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
-from retrieval_bench.duets.failures import MOST_FAILED
+from retrieval_bench.duets.account import MOST_FAILED
 from retrieval_bench.duets.result import WORDS
 from retrieval_bench.metrics import Metric
 from retrieval_bench.regression.baseline import FAILED, QualityBaseline

@@ -13,16 +13,20 @@ from retrieval_bench.core.errors import HarnessError
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Ranking
 from retrieval_bench.metrics.conventions import convention
-from retrieval_bench.reproduction.answered import Answered, NotAtHandError, sentence
-from retrieval_bench.reproduction.groups import GroupTable, group_table
+from retrieval_bench.reproduction.answered import (
+    Answered,
+    GroupTable,
+    NotAtHandError,
+    group_table,
+    sentence,
+)
 from retrieval_bench.reproduction.published import (
     Published,
     PublishedFigure,
     PublishedLists,
     PublishedOutcomes,
 )
-from retrieval_bench.scoring.answers.outcome_records import read_outcomes
-from retrieval_bench.scoring.answers.outcomes import RATES, outcome_report
+from retrieval_bench.scoring.answers.outcomes import RATES, outcome_report, read_outcomes
 
 OK_WITHIN = 0.002
 CLOSE_WITHIN = 0.01

@@ -21,9 +21,8 @@ from retrieval_bench.measure.threads import prepare_environment
 from retrieval_bench.metrics import Metric, default_metrics, parse_metric
 from retrieval_bench.stats.power import MARGIN, check_margin
 from retrieval_bench.stats.resampling import SEED
-from retrieval_bench.tuning.config_file import check_out, write_config
 from retrieval_bench.tuning.grid import Grid, checked_grid, make_grid, parse_grid
-from retrieval_bench.tuning.result import Plan, Tuning, doubts, judged
+from retrieval_bench.tuning.result import Plan, Tuning, check_out, doubts, judged, write_config
 from retrieval_bench.tuning.search import Tunable, values_of
 from retrieval_bench.tuning.selection import chosen_on_dev, cross_validated
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from retrieval_bench.duets.gates import GATES
+from retrieval_bench.duets.decision import GATES
 from retrieval_bench.regression.history.records import Figure, SavedDuet, SavedRun
 
 SCHEMA_VERSION = 1

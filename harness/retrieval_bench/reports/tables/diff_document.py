@@ -6,10 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from retrieval_bench.comparison.ceiling import Ceiling, mean_dict
-from retrieval_bench.comparison.diff import Explanation
-from retrieval_bench.comparison.query_details import Placed, QueryDetail
-from retrieval_bench.comparison.query_groups import Partition, QueryGroup
+from retrieval_bench.comparison.diff import Explanation, Placed, QueryDetail
+from retrieval_bench.comparison.winners import Ceiling, Partition, QueryGroup, mean_dict
 
 
 def diff_document(
