@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import signed
 from retrieval_bench.core.types import Verdict
@@ -44,15 +45,7 @@ class Answered:
 
     def as_dict(self) -> dict[str, Any]:
         """``answered`` in a row of ``compare --format json``."""
-        return {
-            "n": self.n,
-            "failed_a": self.failed_a,
-            "failed_b": self.failed_b,
-            "difference": self.difference,
-            "ci95": None if self.ci95 is None else list(self.ci95),
-            "p_adjusted": self.p_adjusted,
-            "verdict": self.verdict.value,
-        }
+        return document(self)
 
     def reason(self, a: str, b: str) -> str:
         """Why a verdict over all queries does not stand: it rests on those that failed."""

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from retrieval_bench.comparison.comparability import not_comparable
 from retrieval_bench.comparison.comparison import DatasetComparison
 from retrieval_bench.comparison.query_slicers import DIMENSIONS, Grouping, check_names, grouped
+from retrieval_bench.core.document import document
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.evaluation import Mean
@@ -113,11 +114,7 @@ class Slicing:
 
     def as_dict(self) -> dict[str, Any]:
         """One entry of ``slices`` in ``compare --slices --format json``."""
-        return {
-            "dataset": self.dataset,
-            "by": self.by,
-            "what": self.what,
-            "baseline": self.baseline,
+        return document(self, "dataset by what baseline") | {
             "whole": self.whole.as_dict(self.metrics, self.baseline),
             "slices": [one.as_dict(self.metrics, self.baseline) for one in self.slices],
             "warnings": list(self.warnings),

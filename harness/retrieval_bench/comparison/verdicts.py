@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from retrieval_bench.comparison.answered import Answered, answered_queries, tests_on_answered
 from retrieval_bench.comparison.comparability import not_comparable, nothing_can_differ
 from retrieval_bench.comparison.holm import QUALITY_ALPHA, Corrected, Pair, stepped, with_rows
+from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
@@ -85,32 +86,17 @@ class Delta:
 
     def as_dict(self) -> dict[str, Any]:
         """The row of ``compare --format json``."""
-        row: dict[str, Any] = {
-            "dataset": self.dataset,
-            "metric": self.metric,
-            "a": self.a,
-            "b": self.b,
-            "n": self.n,
-            "difference": self.difference,
-            "ci95": None if self.ci95 is None else list(self.ci95),
-            "p": self.p,
-            "p_adjusted": self.p_adjusted,
-            "effect_size": self.effect_size,
-            "wins": self.wins,
-            "ties": self.ties,
-            "losses": self.losses,
-            "p_equivalence": self.p_equivalence,
-            "within_margin": self.within_margin,
-            "verdict": self.verdict.value,
-            "queries_needed": self.queries_needed,
-        }
+        row = document(
+            self,
+            "dataset metric a b n difference ci95 p p_adjusted effect_size wins ties losses "
+            "p_equivalence within_margin verdict queries_needed",
+        )
         for name, (p, adjusted) in self.tests.items():
             row |= {f"p_{name}": p, f"p_{name}_adjusted": adjusted}
         if self.needed_for:
             row["needed_for"] = self.needed_for
         if self.answered is not None:
-            row["answered"] = self.answered.as_dict()
-            row["rests_on_failures"] = self.rests_on_failures
+            row |= document(self, "answered rests_on_failures")
         return row | ({"reason": self.reason} if self.reason else {})
 
 

@@ -20,6 +20,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.core.document import document
 from retrieval_bench.metrics import Judgements, Metric, judge
 from retrieval_bench.metrics.judged import NONE, Hits, JudgedRun, ordinals
 from retrieval_bench.runs.evaluation import Mean, averaged
@@ -194,21 +195,12 @@ class Ceiling:
     def as_dict(self) -> dict[str, Any]:
         """For a JSON document."""
         return {
-            "legs": {leg: mean_dict(mean) for leg, mean in self.legs.items()},
-            "best_leg": self.best_leg,
-            "fused": None if self.fused is None else mean_dict(self.fused),
-            "perfect_choice": mean_dict(self.choice),
-            "perfect_fusion": mean_dict(self.fusion),
+            **document(self, "legs best_leg fused"),
+            "perfect_choice": self.choice.as_dict(),
+            "perfect_fusion": self.fusion.as_dict(),
             "realised_of_choice": self.realised(self.choice),
             "realised_of_fusion": self.realised(self.fusion),
         }
-
-
-def mean_dict(mean: Mean) -> dict[str, Any]:
-    """``mean`` as JSON documents have it."""
-    known = bool(np.isfinite(mean.mean))
-    ends = None if mean.ci95 is None else list(mean.ci95)
-    return {"mean": mean.mean if known else None, "ci95": ends, "n": mean.n}
 
 
 def ceilings(

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from retrieval_bench.core import secrets
+from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import RecordError
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.duets.launch import Measured
@@ -72,19 +73,7 @@ class GateResult:
 
     def as_dict(self) -> dict[str, Any]:
         """The row of ``duet --format json``."""
-        return {
-            "gate": self.gate,
-            "verdict": WORDS[self.verdict],
-            "limit": self.limit,
-            "beyond": self.beyond,
-            "ratio": self.ratio,
-            "interval": None if self.interval is None else list(self.interval),
-            "spread": self.spread,
-            "visible": self.visible,
-            "launches": self.launches,
-            "confirmed": self.confirmed,
-            "reason": self.reason,
-        }
+        return document(self) | {"verdict": WORDS[self.verdict]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,31 +132,12 @@ class DuetResult:
 
     def as_dict(self) -> dict[str, Any]:
         """The document of ``duet --format json``."""
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "verdict": self.word,
-            "reason": self.reason,
-            "a": dict(self.a),
-            "b": dict(self.b),
-            "dataset": dict(self.dataset),
-            "gates": [gate.as_dict() for gate in self.gates],
-            "launches": self.launches,
-            "one_core": self.one_core,
-            "lost": list(self.lost),
-            "measured_s": self.measured_s,
-            "total_s": self.total_s,
-            "calls": self.calls,
-            "failed": self.failed,
-            "stalled": None if self.stalled is None else list(self.stalled),
-            "queries": self.queries,
-            "other_rankings": self.other_rankings,
-            "median_ns": None if self.median_ns is None else list(self.median_ns),
-            "others": self.others,
-            "stolen": self.stolen,
-            "interrupted": self.interrupted,
-            "warnings": list(self.warnings),
-            "environment": dict(self.environment),
-        }
+        return {"schema_version": SCHEMA_VERSION, "verdict": self.word} | document(
+            self,
+            "reason a b dataset gates launches one_core lost measured_s total_s calls failed "
+            "stalled queries other_rankings median_ns others stolen interrupted warnings "
+            "environment",
+        )
 
 
 ROOT = Path("results") / "duets"

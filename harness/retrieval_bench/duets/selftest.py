@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from retrieval_bench.core.document import document
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.duets.controller import DuetProtocol, duet
@@ -141,14 +142,8 @@ class SelfTest:
 
     def as_dict(self) -> dict[str, Any]:
         """The document of ``selftest --format json``."""
-        return {
-            "retriever": self.retriever,
-            "dataset": self.dataset,
-            "seconds": self.seconds,
-            "false_alarms": self.false_alarms,
-            "missed": self.missed,
-            "spread": self.spread,
-            "interrupted": self.interrupted,
+        names = "retriever dataset seconds false_alarms missed spread interrupted"
+        return document(self, names) | {
             "kinds": [
                 {
                     "name": one.kind.name,

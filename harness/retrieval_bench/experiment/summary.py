@@ -6,8 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from retrieval_bench.core.ranking import TIE_RULE
 from retrieval_bench.core.retriever import Capabilities
 from retrieval_bench.core.types import Dataset, Query
@@ -59,7 +57,7 @@ def summarize(
         "convention": conventions.DEFAULT,
         "tie_rule": _tie_rule(measurement),
         "metrics_version": METRICS_VERSION,
-        "metrics": quality(evaluation),
+        "metrics": evaluation.as_dict(),
         "judged": dict(evaluation.judged),
         "unanswerable": unanswerable(queries, measurement),
         "latency_ms": latency(
@@ -77,18 +75,6 @@ def summarize(
         "n_unreached": sum(s == NOT_RUN for s in status),
         "health": list(health),
         "warnings": list(warnings),
-    }
-
-
-def quality(evaluation: Evaluation) -> dict[str, Any]:
-    """Means with intervals, by metric name."""
-    return {
-        str(metric): {
-            "mean": _number(mean.mean),
-            "ci95": None if mean.ci95 is None else list(mean.ci95),
-            "n": mean.n,
-        }
-        for metric, mean in zip(evaluation.metrics, evaluation.means, strict=True)
     }
 
 
@@ -172,7 +158,3 @@ def _tie_rule(measurement: Measurement) -> str:
     answers = [ranking for ranking in measurement.rankings if ranking]
     unscored = bool(answers) and all(ranking.scores is None for ranking in answers)
     return "order of the list" if unscored else TIE_RULE
-
-
-def _number(value: float | np.floating) -> float | None:
-    return float(value) if np.isfinite(value) else None

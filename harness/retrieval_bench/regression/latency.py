@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from retrieval_bench.comparison.call_pairs import Pairs
+from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import HarnessError, counted
 from retrieval_bench.core.figures import change_text
 from retrieval_bench.core.types import Verdict
@@ -76,16 +77,8 @@ class LatencyGate:
 
     def as_dict(self) -> dict[str, Any]:
         """The row of ``regress --format json``."""
-        return {
-            "gate": self.gate,
-            "verdict": WORDS[self.verdict],
-            "limit": self.limit,
-            "starts_at": self.starts_at,
-            "stored": self.stored,
-            "ratio": self.ratio,
-            "interval": None if self.interval is None else list(self.interval),
-            "reason": self.reason,
-        }
+        row = document(self, "gate verdict limit starts_at stored ratio interval reason")
+        return row | {"verdict": WORDS[self.verdict]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,17 +117,9 @@ class LatencyResult:
 
     def as_dict(self) -> dict[str, Any]:
         """``latency`` of ``regress --format json``."""
-        return {
-            "verdict": WORDS[self.verdict],
-            "reason": self.reason,
-            "gates": [gate.as_dict() for gate in self.gates],
-            "mean": None
-            if self.mean is None
-            else {"stored": self.mean.stored, "starts_at": self.mean.starts_at},
-            "unsupported": list(self.unsupported),
-            "unanswered": self.unanswered,
-            "duet": None if self.duet is None else self.duet.as_dict(),
-        }
+        result = document(self, "verdict reason gates mean unsupported unanswered duet")
+        mean = None if self.mean is None else document(self.mean, "stored starts_at")
+        return result | {"verdict": WORDS[self.verdict], "mean": mean}
 
 
 def not_measured(

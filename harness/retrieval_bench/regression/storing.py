@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import DataError, RecordError, counted
 from retrieval_bench.regression import files
 from retrieval_bench.regression.baseline import LatencyBaseline, QualityBaseline
@@ -28,7 +29,7 @@ class Change:
 
     def as_dict(self) -> dict[str, Any]:
         """The row of the document."""
-        return {"figure": self.figure, "unit": self.unit, "before": self.before, "now": self.now}
+        return document(self)
 
 
 def quality_changes(before: QualityBaseline | None, now: QualityBaseline) -> list[Change]:
@@ -64,11 +65,7 @@ class Stored:
 
     def as_dict(self) -> dict[str, Any]:
         """Part of the documents of ``baseline`` and ``regress --accept``."""
-        return {
-            "written": list(self.written),
-            "kept": list(self.kept),
-            "changes": [change.as_dict() for change in self.changes],
-        }
+        return document(self)
 
 
 def check_free(places: Places, *, force: bool) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import ConfigError, HarnessError
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Dataset, Query, Ranking
@@ -269,7 +270,7 @@ class GroupMeans:
 
     def as_dict(self) -> dict[str, Any]:
         """One of ``rows`` in the JSON document."""
-        return {name: getattr(self, name) for name in GroupMeans.__slots__}
+        return document(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,14 +292,7 @@ class GroupTable:
 
     def as_dict(self) -> dict[str, Any]:
         """``table`` of the JSON document."""
-        return {
-            "dataset": self.dataset,
-            "k": self.k,
-            "by": self.by,
-            "groups": list(self.groups),
-            "rows": [row.as_dict() for row in self.rows],
-            "reason": self.reason,
-        }
+        return document(self, "dataset k by groups rows reason")
 
 
 def group_table(wanted: PublishedTable, answered: Answered) -> GroupTable:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.core.document import document
 from retrieval_bench.stats.percentiles import (
     FEWEST_LAUNCHES,
     CallSample,
@@ -88,17 +89,9 @@ class LatencyReport:
         """The ``latency_ms`` of a summary, without warm-up and overhead."""
         return {
             "family": "call",
-            "n": self.n,
-            "rounds": self.rounds,
-            "launches": self.launches,
+            **document(self, "n rounds launches"),
             "failed_calls": self.failed,
-            "mean": self.mean,
-            "min": self.min,
-            "max": self.max,
-            "sd": self.sd,
-            "throughput": self.throughput,
-            "stalls": self.stalls,
-            "first_visit": {"ratio": self.first_visit.ratio, "n": self.first_visit.n},
+            **document(self, "mean min max sd throughput stalls first_visit"),
             **_entries(self.call),
             "intervals": self.intervals,
             "mix": {"n": self.n_queries, **_entries(self.mix)},

@@ -20,6 +20,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from retrieval_bench.core.document import document
 from retrieval_bench.duets.decision import GATES
 from retrieval_bench.regression.history.records import Figure, SavedDuet, SavedRun
 
@@ -81,15 +82,10 @@ class Step:
 
     def as_dict(self) -> dict[str, Any]:
         """The row of ``history --format json``."""
-        return {
-            "figure": self.figure,
-            "line": self.line,
+        return document(self, "figure line") | {
             "before": {"run_id": self.before.id, "revision": self.before.revision},
             "after": {"run_id": self.after.id, "revision": self.after.revision},
-            "values": list(self.values),
-            "change": self.change,
-            "equal_code": self.equal_code,
-            "decides": list(self.decides),
+            **document(self, "values change equal_code decides"),
         }
 
 
@@ -169,11 +165,7 @@ class Subject:
 
     def as_dict(self) -> dict[str, Any]:
         """Everything of it."""
-        return {
-            "retriever": self.retriever,
-            "dataset": self.dataset,
-            "n_runs": self.n_runs,
-            "n_duets": self.n_duets,
+        return document(self, "retriever dataset n_runs n_duets") | {
             "runs": [self._run(run) for run in self.runs],
             "quality_lines": [line.as_dict() for line in self.quality_lines],
             "latency_lines": [line.as_dict() for line in self.latency_lines],

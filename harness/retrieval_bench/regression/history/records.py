@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.config import config_folders, load_retriever_config
+from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import ConfigError, RecordError
 from retrieval_bench.data import found_at
 from retrieval_bench.duets.result import DOCUMENT, read_duet
@@ -33,10 +34,7 @@ class Figure:
 
     def as_dict(self) -> dict[str, Any]:
         """In full precision."""
-        return {
-            "value": self.value,
-            "interval": None if self.interval is None else list(self.interval),
-        }
+        return document(self)
 
 
 @dataclass(frozen=True, slots=True)

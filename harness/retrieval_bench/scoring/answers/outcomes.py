@@ -23,6 +23,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.data.faults import FileFaults, Place, reporting, shown
@@ -190,8 +191,7 @@ class Rate:
 
     def as_dict(self) -> dict[str, Any]:
         """One rate of the JSON document."""
-        ci95 = self.ci95
-        return {"value": self.value, "ci95": None if ci95 is None else list(ci95), "n": self.n}
+        return document(self, "value ci95 n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,8 +215,9 @@ class SystemOutcomes:
 
     def as_dict(self) -> dict[str, Any]:
         """One of ``systems`` in the JSON document."""
-        rates = {name: rate.as_dict() for name, rate in self.rates.items()}
-        return {"name": self.name, "n": self.n, "counts": dict(self.counts), **rates}
+        return document(self, "name n counts") | {
+            name: rate.as_dict() for name, rate in self.rates.items()
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,8 +246,7 @@ class Paired:
 
     def as_dict(self) -> dict[str, Any]:
         """One of ``comparisons`` in the JSON document."""
-        values = {name: getattr(self, name) for name in Paired.__slots__}
-        return {**values, "verdict": None if self.verdict is None else self.verdict.name}
+        return document(self) | {"verdict": self.verdict and self.verdict.name}
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,12 +260,7 @@ class OutcomeGroup:
 
     def as_dict(self) -> dict[str, Any]:
         """One of ``groups``, or ``all``, in the JSON document."""
-        return {
-            "label": self.label,
-            "n": self.n,
-            "systems": [system.as_dict() for system in self.systems],
-            "comparisons": [pair.as_dict() for pair in self.comparisons],
-        }
+        return document(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,13 +303,7 @@ class OutcomeReport:
 
     def as_dict(self) -> dict[str, Any]:
         """The document of ``outcomes --format json``."""
-        return {
-            "interval": INTERVAL,
-            "test": TEST,
-            "all": self.all.as_dict(),
-            "by": [groups.as_dict() for groups in self.by],
-            "warnings": list(self.warnings),
-        }
+        return {"interval": INTERVAL, "test": TEST} | document(self)
 
 
 def outcome_report(records: OutcomeRecords, by: Sequence[str] | None = None) -> OutcomeReport:

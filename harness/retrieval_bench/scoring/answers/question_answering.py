@@ -9,13 +9,14 @@ a question without an answer costs is not what another one does.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import ConfigError, counted
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.types import Document, Query
@@ -110,12 +111,10 @@ class QuestionAnswering:
             "retriever": self.retriever,
             "reader": self.reader or None,
             "reader_facts": dict(self.facts),
-            "dataset": self.dataset,
-            "k": self.k,
+            **document(self, "dataset k"),
             "answers": self.n,
-            "retrieval": [asdict(found) for found in self.retrieval],
-            "readings": {name: result.as_dict() for name, result in self.readings.items()},
-            "times_ms": [asdict(times) for times in self.times],
+            **document(self, "retrieval readings"),
+            "times_ms": [document(times) for times in self.times],
             "failed_searches": self.failed[0],
             "failed_readings": self.failed[1],
             "warnings": list(self.warnings),

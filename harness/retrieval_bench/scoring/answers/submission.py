@@ -9,12 +9,13 @@ the submission is written all the same and nothing is scored.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import ConfigError, counted
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Dataset, Ranking
@@ -110,14 +111,7 @@ class Submission:
     def as_dict(self) -> dict[str, Any]:
         """The document of ``submit --format json``."""
         return {
-            "retriever": self.retriever,
-            "dataset": self.dataset,
-            "k": self.k,
-            "counts": asdict(self.counts),
-            "decision": asdict(self.decision),
-            "reported": self.reported,
-            "choices": [asdict(choice) for choice in self.choices],
-            "scores": [asdict(one) for one in self.scores],
+            **document(self, "retriever dataset k counts decision reported choices scores"),
             "abstention": None if self.report is None else self.report.as_dict(),
             "warnings": list(self.warnings),
         }
