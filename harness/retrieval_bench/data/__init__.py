@@ -4,8 +4,8 @@
 >>> dataset = load_dataset("path/to/a/beir/folder", split="test")  # doctest: +SKIP
 
 Layers, lowest first: ``faults`` (one report), ``files`` (lines, JSON, tables), ``source`` (what a
-format gives), ``records`` and ``qrels``, ``format`` and its ``formats``, then ``build`` (checks)
-and ``catalog`` (names, folders, splits).
+format is and gives), ``records`` and ``qrels``, the ``formats``, then ``build`` (checks) and
+``catalog`` (names, folders, splits).
 """
 
 from retrieval_bench.data.build import build_dataset

@@ -146,9 +146,7 @@ class SelfTest:
         return document(self, names) | {
             "kinds": [
                 {
-                    "name": one.kind.name,
-                    "share": one.kind.share,
-                    "slowest": one.kind.slowest,
+                    **document(one.kind),
                     "duets": len(one.results),
                     "launches": sum(result.launches for result in one.results),
                     "verdicts": {word: one.count(word) for word in dict.fromkeys(WORDS.values())},

@@ -18,6 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import ConfigError, ContractError, HarnessError
 from retrieval_bench.core.foreign import how_ended
 from retrieval_bench.core.retriever import require_k
@@ -161,44 +162,43 @@ class ColdStart:
         """Everything, for JSON. ``first`` is the first process, ``median``, ``min`` and ``max`` are
         over the others, ``values`` are all in order."""
         times = self.steps_ms()
-        steps = {
-            step: _spread(times.get(step, [])) | {"reason": self.without.get(step)}
-            for step in STEPS
-            if step in times or step in self.without
-        }
         imports = dict.fromkeys(step for p in self.processes for step in p.imports_ns)
         memory = dict.fromkeys(when for p in self.processes for when in p.peak_rss_bytes)
+
+        def over(figure: Callable[[ColdProcess], float | None]) -> dict[str, Any]:
+            return _spread([figure(process) for process in self.processes])
+
+        def same_query_ms(process: ColdProcess) -> float | None:
+            return None if process.same_query_ns is None else process.same_query_ns / 1e6
+
         return {
             "retriever": self.retriever,
-            "dataset": dict(self.dataset) | {"n_queries": self.n_queries},
-            "k": self.k,
-            "threads": self.threads,
+            "dataset": {**self.dataset, "n_queries": self.n_queries},
+            **document(self, "k threads"),
             "status": "partial" if self.partial else "complete",
             "problem": self.problem or None,
             "planned": self.planned,
             "processes": len(self.processes),
-            "steps_ms": steps,
+            "steps_ms": {
+                step: _spread(times.get(step, [])) | {"reason": self.without.get(step)}
+                for step in STEPS
+                if step in times or step in self.without
+            },
             "imports_ms": {
                 step: _spread([p.imports_ns.get(step, 0) / 1e6 for p in self.processes])
                 for step in imports
             },
-            "until_first_answer_ms": _spread(
-                [p.until_first_answer_ns / 1e6 for p in self.processes]
-            ),
-            "same_query_warm_ms": _spread(
-                [None if (ns := p.same_query_ns) is None else ns / 1e6 for p in self.processes]
-            ),
+            "until_first_answer_ms": over(lambda p: p.until_first_answer_ns / 1e6),
+            "same_query_warm_ms": over(same_query_ms),
             "steady": [p.steady for p in self.processes],
-            "calls_until_steady": _spread([p.calls if p.steady else None for p in self.processes]),
-            "seconds_until_steady": _spread(
-                [p.seconds if p.steady else None for p in self.processes]
-            ),
+            "calls_until_steady": over(lambda p: p.calls if p.steady else None),
+            "seconds_until_steady": over(lambda p: p.seconds if p.steady else None),
             "failed_calls": sum(p.failed for p in self.processes),
             "index": {
                 "how": self.first.index,
                 "build_ms": self.saved.steps_ns["index build"] / 1e6 if self.saved else None,
-                "documents_per_second": self.documents_per_second,
-                "disk_bytes": self.first.disk_bytes,
+                **document(self, "documents_per_second"),
+                **document(self.first, "disk_bytes"),
             },
             "peak_rss_bytes": {
                 when: _spread([p.peak_rss_bytes.get(when) for p in self.processes])

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from retrieval_bench.core.document import document
 from retrieval_bench.core.ranking import TIE_RULE
 from retrieval_bench.core.retriever import Capabilities
 from retrieval_bench.core.types import Dataset, Query
@@ -41,11 +42,7 @@ def summarize(
         "status": "partial" if partial else "complete",
         "retriever": retriever,
         "dataset": {
-            "name": dataset.name,
-            "split": dataset.split,
-            "language": dataset.language,
-            "fingerprint": dataset.fingerprint,
-            "n_documents": dataset.n_documents,
+            **document(dataset, "name split language fingerprint n_documents"),
             "n_queries": len(dataset.evaluated),
             "n_unanswerable": len(dataset.unanswerable),
             "n_without_relevant": len(
@@ -89,12 +86,7 @@ def unanswerable(queries: Sequence[Query], measurement: Measurement) -> dict[str
     found = abstention([kind for kind, _ in answered], [length for _, length in answered])
     report: dict[str, Any] = {"n": found.n_unanswerable, "returned_hits": found.false_return}
     if found.n_unanswerable:
-        report |= {
-            "false_empty": found.false_empty,
-            "precision": found.precision,
-            "recall": found.recall,
-            "f1": found.f1,
-        }
+        report |= document(found, "false_empty precision recall f1")
     return report
 
 

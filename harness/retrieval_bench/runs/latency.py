@@ -117,11 +117,7 @@ class LatencyReport:
 def _entries(percentiles: Sequence[Percentile]) -> dict[str, Any]:
     report: dict[str, Any] = {}
     for found in percentiles:
-        entry: dict[str, Any] = {
-            "value": found.value,
-            "ci95": None if found.ci95 is None else list(found.ci95),
-            "gates": found.gates,
-        }
+        entry = document(found, "value ci95 gates")
         if found.reason:
             entry["reason"] = found.reason
         report[f"p{np.format_float_positional(found.level, trim='-')}"] = entry

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import ConfigError, DataError, counted, distinct_names
 from retrieval_bench.metrics import METRICS_VERSION, Judgements, Metric, parse_metric
 from retrieval_bench.metrics.conventions import Convention, Ties
@@ -150,14 +151,7 @@ class Audit:
 
 
 def _turn_as_dict(turn: Turn) -> dict[str, Any]:
-    return {
-        "concept": turn.concept,
-        "base": turn.base,
-        "convention": turn.convention,
-        "a": turn.a,
-        "b": turn.b,
-        "base_difference": turn.base_difference,
-        "difference": turn.difference,
+    return document(turn, "concept base convention a b base_difference difference") | {
         "causes": [
             {
                 "rules": [

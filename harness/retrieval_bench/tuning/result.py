@@ -21,6 +21,7 @@ from retrieval_bench.comparison.holm import QUALITY_ALPHA
 from retrieval_bench.comparison.verdicts import Delta, PairJudge, Rules
 from retrieval_bench.core import secrets
 from retrieval_bench.core.config import RetrieverConfig
+from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import ConfigError, HarnessError, RecordError, counted
 from retrieval_bench.metrics import Metric
 from retrieval_bench.stats.power import MARGIN
@@ -133,7 +134,7 @@ class Tuning:
     def as_dict(self) -> dict[str, Any]:
         """The document of ``tune --format json``."""
         chosen = self.selection
-        document = {
+        result = {
             "retriever": self.retriever.name,
             "dataset": dict(self.dataset),
             "k": self.k,
@@ -145,8 +146,7 @@ class Tuning:
             "n_tuning": self.values.shape[1],
             "n_held_out": len(self.query_ids),
             "grid": {path: list(values) for path, values in self.grid.parameters.items()},
-            "n_combinations": self.grid.n_combinations,
-            "sampled": self.grid.sampled,
+            **document(self.grid, "n_combinations sampled"),
             "legs": list(self.legs),
             "default": {
                 "values": dict(self.grid.settings[0].values),
@@ -176,12 +176,9 @@ class Tuning:
             },
             "choices": [
                 {
-                    "repeat": choice.repeat,
-                    "fold": choice.fold,
+                    **document(choice, "repeat fold"),
                     "values": dict(self.grid.settings[choice.setting].values),
-                    "tuning": choice.tuning,
-                    "held_out": choice.held_out,
-                    "n_held_out": choice.n_held_out,
+                    **document(choice, "tuning held_out n_held_out"),
                 }
                 for choice in chosen.choices
             ],
@@ -208,8 +205,7 @@ class Tuning:
             ],
             "warnings": list(self.warnings),
         }
-        redacted: dict[str, Any] = secrets.redact(document)
-        return redacted
+        return dict(secrets.redact(result))
 
 
 def judged(selection: Selection, metric: Metric, dataset: str, margin: float = MARGIN) -> Delta:

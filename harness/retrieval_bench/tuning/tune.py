@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from retrieval_bench.core.config import RetrieverConfig, inline_config, load_retriever_config
+from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import ConfigError, DataError, counted
 from retrieval_bench.core.progress import Reporter, Silent
 from retrieval_bench.core.retriever import require_k
@@ -354,12 +355,7 @@ def _found(
         tuning, held_out = np.split(values, [len(queries.tuning)], axis=1)
         selection = chosen_on_dev(tuning, held_out)
     plan = Plan(data.split, dev.split if dev else None, asked.folds, asked.repeats, asked.seed)
-    described = {
-        "name": data.name,
-        "fingerprint": data.fingerprint,
-        "split": data.split,
-        "dev_split": plan.dev_split,
-    }
+    described = document(data, "name fingerprint split") | document(plan, "dev_split")
     return Tuning(
         tunable.config,
         described,
