@@ -175,8 +175,7 @@ def _today(options: argparse.Namespace) -> Today:
     """
     from retrieval_bench.core.errors import HarnessError
     from retrieval_bench.experiment.preparation import Problems
-    from retrieval_bench.measure.environment import git_revision
-    from retrieval_bench.measure.machine import machine
+    from retrieval_bench.measure.environment import git_revision, machine
     from retrieval_bench.regression.baseline import Given
     from retrieval_bench.regression.files import FOLDER, Places
     from retrieval_bench.regression.policy import load_policy
