@@ -77,10 +77,11 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 
 def last_words(text: str) -> str:
     """The end of what a process printed, or its fatal error, for the end of a sentence."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    # Secrets first: one of several lines would not be known any more.
+    lines = [line.strip() for line in secrets.redact(text).splitlines() if line.strip()]
     fatal = [at for at, line in enumerate(lines) if line.startswith("Fatal Python error")]
     last = lines[fatal[-1] :][:_LAST_LINES] if fatal else lines[-_LAST_LINES:]
-    words = secrets.redact(" / ".join(last))
+    words = " / ".join(last)
     words = words if len(words) <= _LONGEST else f"... {words[-_LONGEST:]}"
     return f"; its last words: {words}" if words else ""
 
