@@ -262,7 +262,7 @@ def duet(
     value = duets.duet(
         request, dataset, split=split, k=k, protocol=protocol, out=_path(out), reporter=reporter
     )
-    return Result(value, value.document, lambda: duet_tables(value))
+    return Result(value, value.whole_document, lambda: duet_tables(value))
 
 
 def _path(given: str | Path | None) -> Path | None:

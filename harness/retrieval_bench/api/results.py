@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from retrieval_bench.comparison.comparison import Comparison
-from retrieval_bench.comparison.recommendation import Recommendation, document, recommend
+from retrieval_bench.comparison.recommendation import Recommendation, recommend
 from retrieval_bench.comparison.verdicts import Delta
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.reports.page.report import write_report
@@ -126,7 +126,7 @@ class ComparisonResult(_Shown):
 
     def as_dict(self) -> dict[str, Any]:
         """The document of ``compare --format json``."""
-        return document(self.comparison)
+        return comparison_document(self.comparison)
 
     def _tables(self) -> list[Table]:
         return comparison_tables(self.comparison)

@@ -79,7 +79,7 @@ def _rules(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from retrieval_bench.comparison.recommendation import document
+    from retrieval_bench.comparison.recommendation import comparison_document
     from retrieval_bench.comparison.slices import slicings_of
     from retrieval_bench.reports.tables.comparison import comparison_tables
     from retrieval_bench.runs.dataset import datasets_of
@@ -92,7 +92,7 @@ def _compare(options: argparse.Namespace) -> int:
         wide = options.format != "table"
         show(
             options,
-            document(comparison, slicings),
+            comparison_document(comparison, slicings),
             lambda: comparison_tables(comparison, slicings, wide=wide),
         )
         return comparison
@@ -147,7 +147,7 @@ def runs_asked_for(
 
 def _prepared(options: argparse.Namespace) -> list[Experiment]:
     from retrieval_bench.comparison.comparison import check_asked
-    from retrieval_bench.comparison.query_slicers import check_names
+    from retrieval_bench.comparison.slices import check_names
     from retrieval_bench.core.errors import ConfigError, distinct_names
     from retrieval_bench.experiment.several import prepare_several
 

@@ -78,7 +78,7 @@ def _duet(options: argparse.Namespace) -> int:
     from retrieval_bench.reports.tables.duet import duet_tables
 
     def print_result(result: DuetResult) -> None:
-        show(options, result.document(), lambda: duet_tables(result))
+        show(options, result.whole_document(), lambda: duet_tables(result))
 
     sides = ("retriever", "a", "b", "rev_a", "rev_b", "set_a", "set_b")
     request = Request(
@@ -139,7 +139,7 @@ def _limits(texts: list[str]) -> dict[str, float] | None:
         ConfigError: anything else, or a gate that is named twice.
     """
     from retrieval_bench.core.errors import ConfigError
-    from retrieval_bench.duets.gates import GATES, acceptable
+    from retrieval_bench.duets.decision import GATES, acceptable
 
     limits: dict[str, float] = {}
     for text in texts:

@@ -6,8 +6,7 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from retrieval_bench.comparison.diff import Explanation, Order, explain
-from retrieval_bench.comparison.query_details import QueryDetail
+from retrieval_bench.comparison.diff import Explanation, Order, QueryDetail, explain
 from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.metrics import Metric

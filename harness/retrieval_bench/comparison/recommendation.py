@@ -16,6 +16,7 @@ from retrieval_bench.comparison.comparison import Comparison, DatasetComparison
 from retrieval_bench.comparison.slices import Slicing
 from retrieval_bench.comparison.speed import LatencyDelta
 from retrieval_bench.comparison.verdicts import Delta
+from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import p_text, signed
 from retrieval_bench.core.types import Verdict
@@ -45,15 +46,10 @@ class Recommendation:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {
-            "dataset": self.dataset,
-            "system": self.system,
-            "sentence": self.sentence,
-            "reasons": list(self.reasons),
-        }
+        return document(self)
 
 
-def document(comparison: Comparison, slicings: Sequence[Slicing] = ()) -> dict[str, Any]:
+def comparison_document(comparison: Comparison, slicings: Sequence[Slicing] = ()) -> dict[str, Any]:
     """That of ``compare --format json``: figures, answers, and slices where there are some."""
     found = comparison.as_dict()
     found["recommendations"] = [one.as_dict() for one in recommend(comparison)]

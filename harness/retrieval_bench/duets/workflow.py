@@ -11,8 +11,7 @@ from retrieval_bench.core.progress import Reporter
 from retrieval_bench.data import pinned
 from retrieval_bench.duets import controller
 from retrieval_bench.duets.controller import DuetProtocol
-from retrieval_bench.duets.record import check_place, write_duet
-from retrieval_bench.duets.result import DuetResult
+from retrieval_bench.duets.result import DuetResult, check_place, write_duet
 from retrieval_bench.duets.revisions.environments import Setup
 from retrieval_bench.duets.revisions.revisions import WORKTREE, place_of, same_code
 from retrieval_bench.duets.sides import Place, Side

@@ -1,10 +1,5 @@
-"""One launch: all retrievers of an experiment measured in a process of their own.
-
-:mod:`.experiment.launches` starts it, with one line of JSON on stdin that says what to measure. The
-answer is a file. What it is busy with goes out as lines on the pipe that stdout was at the start,
-how far it is into a small shared file: a write to memory costs nothing beside a call. What
-retrievers print goes to stderr.
-"""
+"""What a launch does: it measures what :mod:`.launches` asks for, tells how far it is, and hands the
+runs over in a file."""
 
 from __future__ import annotations
 
@@ -25,8 +20,9 @@ from typing import Any
 from retrieval_bench.core import secrets
 from retrieval_bench.core.errors import HarnessError
 from retrieval_bench.core.progress import Phase, Task
-from retrieval_bench.experiment.launch_words import BOARD, described
+from retrieval_bench.experiment.launches import BOARD
 from retrieval_bench.experiment.preparation import prepare
+from retrieval_bench.measure.child import described
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.runs.records import to_json
 from retrieval_bench.runs.run import Run
@@ -117,7 +113,3 @@ def _plain(run: Run) -> Run:
         summary=json.loads(to_json(run.summary)),
         manifest=json.loads(to_json(run.manifest)),
     )
-
-
-if __name__ == "__main__":
-    sys.exit(main(json.loads(sys.stdin.readline())))

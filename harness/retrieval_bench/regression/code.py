@@ -10,7 +10,7 @@ from typing import Any
 from retrieval_bench.core.config import config_hash
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.duets.result import DuetResult
-from retrieval_bench.duets.revisions.repository import Repository
+from retrieval_bench.duets.revisions.trees import Repository
 from retrieval_bench.regression.baseline import LatencyBaseline, QualityBaseline
 from retrieval_bench.regression.latency import Duet
 

@@ -21,16 +21,14 @@ from retrieval_bench.core.errors import (
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.data import pinned
 from retrieval_bench.duets import controller
-from retrieval_bench.duets.record import write_duet
-from retrieval_bench.duets.result import DuetResult
+from retrieval_bench.duets.result import DuetResult, write_duet
 from retrieval_bench.duets.revisions.environments import Setup
-from retrieval_bench.duets.revisions.repository import Repository
 from retrieval_bench.duets.revisions.revisions import WORKTREE, place_of
+from retrieval_bench.duets.revisions.trees import Repository
 from retrieval_bench.duets.sides import Side
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.preparation import Problems, prepare
-from retrieval_bench.measure.environment import git_revision
-from retrieval_bench.measure.machine import machine
+from retrieval_bench.measure.environment import git_revision, machine
 from retrieval_bench.regression.baseline import Given, latency_of, quality_of
 from retrieval_bench.regression.code import Code, check_there
 from retrieval_bench.regression.files import FOLDER, Places

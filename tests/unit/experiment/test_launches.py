@@ -16,12 +16,11 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from retrieval_bench.core.errors import ConfigError, ContractError, DataError, PluginError
+from retrieval_bench.core.errors import ConfigError, ContractError, PluginError
 from retrieval_bench.core.progress import Phase
 from retrieval_bench.core.types import Ranking
 from retrieval_bench.experiment import launches
 from retrieval_bench.experiment.launch_merge import Launch, hash_seed, merge
-from retrieval_bench.experiment.launch_words import described, rebuilt
 from retrieval_bench.experiment.launches import LaunchSpec, run_launches
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.measure.runner import NOT_RUN, OK, Timings
@@ -111,7 +110,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     own.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(own))
     monkeypatch.setattr(Kept, "started", [])
-    monkeypatch.setattr("retrieval_bench.experiment.launches.subprocess.Popen", Kept)
+    monkeypatch.setattr("subprocess.Popen", Kept)
     return tmp_path
 
 
@@ -388,20 +387,6 @@ def test_objects_cannot_be_sent() -> None:
         LaunchSpec([{"target": "bm25", "params": {"legs": [{"inner": object()}]}}], "data")
     with pytest.raises(ConfigError, match="a parameter that is a int64"):
         LaunchSpec(["bm25"], "data", k=np.int64(3))  # type: ignore[arg-type]
-
-
-def test_an_error_keeps_its_parts_on_the_way() -> None:
-    problem = DataError("그것", where="here", accepted="x", fix="do", faults=["a", "b"])
-    again = rebuilt(described(problem), ["launch 2 of 3"])
-    assert type(again) is DataError
-    assert again.faults == ("a", "b")
-    assert (again.given, again.where) == ("그것", "here; launch 2 of 3")
-    assert (again.accepted, again.fix) == ("x", "do")
-
-    class OwnError(ContractError):
-        """A subclass that the parent does not know."""
-
-    assert type(rebuilt(described(OwnError("given")))) is ContractError
 
 
 def made(

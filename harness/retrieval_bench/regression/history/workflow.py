@@ -11,9 +11,15 @@ from typing import Any
 from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench.data import dataset_name
 from retrieval_bench.metrics import parse_metrics
-from retrieval_bench.regression.history.files import Found, called, called_data, read_history
 from retrieval_bench.regression.history.lines import SCHEMA_VERSION, Subject, subjects
-from retrieval_bench.regression.history.records import SavedDuet, SavedRun
+from retrieval_bench.regression.history.records import (
+    Found,
+    SavedDuet,
+    SavedRun,
+    called,
+    called_data,
+    read_history,
+)
 
 LAST = 30
 """So many of the newest runs and duets are taken."""

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from retrieval_bench.comparison.comparability import not_comparable
 from retrieval_bench.comparison.comparison import DatasetComparison
-from retrieval_bench.comparison.diff import Explanation, explain
-from retrieval_bench.comparison.query_details import FATES, fate, titles_of
-from retrieval_bench.comparison.query_groups import Partition
+from retrieval_bench.comparison.diff import FATES, Explanation, explain, fate, titles_of
+from retrieval_bench.comparison.winners import Partition
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import signed
 from retrieval_bench.core.types import Dataset

@@ -10,10 +10,16 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from retrieval_bench.comparison.ceiling import Ceiling
-from retrieval_bench.comparison.diff import Explanation, System
-from retrieval_bench.comparison.query_details import LEFT_BELOW, LOST, NO_LEG, Placed, QueryDetail
-from retrieval_bench.comparison.query_groups import Partition, QueryGroup
+from retrieval_bench.comparison.diff import (
+    LEFT_BELOW,
+    LOST,
+    NO_LEG,
+    Explanation,
+    Placed,
+    QueryDetail,
+    System,
+)
+from retrieval_bench.comparison.winners import Ceiling, Partition, QueryGroup
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import interval_text, quality_text, short_quality, signed
 from retrieval_bench.measure.runner import OK

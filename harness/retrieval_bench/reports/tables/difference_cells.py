@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from retrieval_bench.comparison.answered import Answered
-from retrieval_bench.comparison.verdicts import Delta
+from retrieval_bench.comparison.verdicts import Answered, Delta
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import interval_of, p_text, signed
 

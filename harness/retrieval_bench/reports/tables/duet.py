@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import change_text, interval_of
-from retrieval_bench.duets.gates import GATES
+from retrieval_bench.duets.decision import GATES
 from retrieval_bench.duets.result import WORDS, DuetResult, GateResult
 from retrieval_bench.reports.render.table import Table
 

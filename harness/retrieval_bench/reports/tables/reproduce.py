@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from retrieval_bench.metrics.conventions import Convention, convention
 from retrieval_bench.reports.render.table import Table
 from retrieval_bench.reproduction import Published, Reproduction
+from retrieval_bench.reproduction.answered import ALL, GroupTable
 from retrieval_bench.reproduction.check import (
     CLOSE_WITHIN,
     OK_WITHIN,
@@ -16,7 +17,6 @@ from retrieval_bench.reproduction.check import (
     Status,
     worst_of,
 )
-from retrieval_bench.reproduction.groups import ALL, GroupTable
 
 _TOLERANCE = f"OK: within {OK_WITHIN:g}; CLOSE: within {CLOSE_WITHIN:g}"
 _BESIDE = "; beside: other data or another system, shown and not judged"

@@ -7,8 +7,7 @@ from retrieval_bench.core.figures import signed
 from retrieval_bench.metrics.abstention import CRITERION
 from retrieval_bench.metrics.thresholds import ThresholdReport
 from retrieval_bench.reports.render.table import Table
-from retrieval_bench.scoring.answers.submission import AUTO, Submission
-from retrieval_bench.scoring.answers.submission_scores import ALL, HELD_OUT, Choice
+from retrieval_bench.scoring.answers.submission import ALL, AUTO, HELD_OUT, Choice, Submission
 
 _EMPTY = (
     ("no_search", "no search needed, says the function of --messages"),
