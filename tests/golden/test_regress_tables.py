@@ -15,7 +15,7 @@ from retrieval_bench.regression.quality import QualityResult, judge_quality
 from retrieval_bench.reports.render import render
 from retrieval_bench.reports.tables.regress import baseline_tables, regress_tables
 from tests.builders.baselines import DATASET, MACHINE, duet_result, latency, quality
-from tests.golden.test_tables import golden
+from tests.builders.golden import golden
 
 NDCG, RECALL = parse_metric("nDCG@10"), parse_metric("R@10")
 POLICY = Policy({NDCG: 0.01, RECALL: 0.02}, {"p50": 0.05, "p95": 0.1, "slowest-fifth": 0.1})

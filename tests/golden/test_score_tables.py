@@ -21,7 +21,7 @@ from retrieval_bench.scoring.answers.answers import Answer, GoldQuestion, Predic
 from retrieval_bench.scoring.answers.reader import ReaderResult, score_reader
 from retrieval_bench.scoring.audit import Audit, audit
 from retrieval_bench.scoring.scorecard import ScoreCard, Truth, score_file
-from tests.golden.test_tables import golden
+from tests.builders.golden import golden
 
 N = 60
 QUERIES = [f"q{i:02d}" for i in range(N)]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,6 +17,7 @@ from retrieval_bench.core.foreign import (
     innermost,
     message_of,
 )
+from tests.builders.processes import python
 
 
 class PanicError(BaseException):
@@ -85,8 +84,7 @@ def test_a_fork_that_returns_ends_and_the_parent_goes_on() -> None:
         "        os.wait()\n"
         "print('once', flush=True)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "once\n"
+    assert python(code) == "once"
 
 
 def test_each_side_stands_in_its_own_folder(

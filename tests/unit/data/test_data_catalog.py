@@ -17,6 +17,7 @@ from retrieval_bench.data import build_dataset, dataset_names, load_dataset
 from retrieval_bench.data.build import assemble
 from retrieval_bench.data.faults import Faults, Place
 from retrieval_bench.data.source import Judgement, Located, Source, file_stream, held_stream
+from tests.builders import some
 
 CORPUS = '{"_id": "d1", "text": "one"}\n{"_id": "d2", "text": "two", "metadata": {"page": 7}}\n'
 QUERIES = '{"_id": "q1", "text": "1"}\n'
@@ -34,8 +35,7 @@ def beir(folder: Path, config: str | None = None) -> Path:
 
 
 def corpus_of(dataset: Dataset) -> Documents:
-    assert dataset.documents is not None
-    return dataset.documents
+    return some(dataset.documents)
 
 
 @pytest.fixture

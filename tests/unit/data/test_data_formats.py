@@ -12,6 +12,7 @@ import pytest
 from retrieval_bench.core.errors import DataError, HarnessError
 from retrieval_bench.core.types import Dataset, Document, Message
 from retrieval_bench.data import load_dataset
+from tests.builders import some
 
 BEIR = {
     "corpus.jsonl": (
@@ -97,8 +98,7 @@ def write(folder: Path, files: dict[str, str], *, zipped: bool = False) -> Path:
 
 
 def documents_of(dataset: Dataset) -> list[Document]:
-    assert dataset.documents is not None
-    return list(dataset.documents)
+    return list(some(dataset.documents))
 
 
 def faults_of(folder: Path, split: str = "test") -> tuple[str, ...]:

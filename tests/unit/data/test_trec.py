@@ -19,6 +19,7 @@ from retrieval_bench.core.types import Hit, Ranking
 from retrieval_bench.data.faults import Faults
 from retrieval_bench.data.formats import trec_runs as trec
 from retrieval_bench.data.formats.trec_runs import read_run, write_run
+from tests.builders import some
 
 IDS = st.text(
     st.characters(exclude_characters="\t\n\r\ufeff", exclude_categories=["Cs"]),
@@ -114,8 +115,7 @@ class TestReading:
         path = tmp_path / name
         path.write_bytes(gzip.compress(content, 1) if name.endswith(".gz") else content)
         assert len(content) > 1.5 * trec._BATCH
-        blocks = trec._clean_blocks(path, trec.TREC_COLUMNS)
-        assert blocks is not None
+        blocks = some(trec._clean_blocks(path, trec.TREC_COLUMNS))
         told = trec._told_blocks(path, Faults(), trec.TREC_COLUMNS)
         assert [n for block in blocks for n in block.lines] == list(range(1, 60_001))
         assert {d for block in blocks for d in block.doc_ids} == {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import struct
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -20,6 +19,7 @@ from retrieval_bench.duets import process as process_module
 from retrieval_bench.duets.process import BrokenSideError, LostError, SideProcess
 from retrieval_bench.duets.sides import Place, Side
 from retrieval_bench.duets.worker import FAILED
+from tests.builders.processes import completed
 from tests.cli.project import make_project
 
 SIDES = """
@@ -343,12 +343,7 @@ os._exit(9)
 @pytest.mark.slow
 def test_a_side_and_what_it_started_end_with_the_process_that_asked(project: Path) -> None:
     (project / "sides.py").write_text(SIDES, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-c", CONTROLLER, str(project)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = completed(sys.executable, "-c", CONTROLLER, project, check=False)
     child = int((project / "children").read_text(encoding="utf-8"))
     end = time.monotonic() + 20
     for process in (int(done.stdout), child):

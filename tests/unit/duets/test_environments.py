@@ -2,42 +2,28 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
 
 import pytest
 
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.core.progress import Phase
-from retrieval_bench.duets.revisions import kept, venvs
+from retrieval_bench.core.progress import Step
+from retrieval_bench.duets.revisions import venvs
 from retrieval_bench.duets.revisions.dependencies import fingerprint, needs
 from retrieval_bench.duets.revisions.environments import Setup
 from retrieval_bench.duets.revisions.revisions import place_of, wrong_code
 from retrieval_bench.duets.sides import Place, Side
+from tests.builders import some
 from tests.builders.git_project import GitProject
+from tests.builders.processes import printed
+from tests.builders.reporters import Remembering
 
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.fixture(autouse=True)
-def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """No package index, nothing of the user's git and pip, and no folder in use afterwards."""
-    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_NO_CACHE_DIR", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "wheels"))
-    in_use: dict[Path, IO[str]] = {}
-    monkeypatch.setattr(kept, "_in_use", in_use)
-    yield
-    for file in in_use.values():
-        file.close()
+pytestmark = pytest.mark.usefixtures("alone")
 
 
 @pytest.fixture
@@ -65,39 +51,10 @@ def wheel(folder: Path, name: str, version: str, *, says: str = "") -> None:
         file.writestr(f"{info}/RECORD", "")
 
 
-def run(place: Place, code: str) -> str:
-    """What ``code`` prints at ``place``."""
-    start = f"import sys; sys.path[:] = {list(place.sys_path)!r}; "
-    done = subprocess.run(
-        [place.python, "-P", "-c", start + code],
-        cwd=place.folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.stdout.strip() or done.stderr.strip().splitlines()[-1]
-
-
 def toml(*dependencies: str, extra: str = "") -> str:
     return (
         f'[project]\nname = "mine"\nversion = "1"\ndependencies = {list(dependencies)!r}\n{extra}'
     )
-
-
-class Told:
-    """A reporter that remembers the names of phases."""
-
-    def __init__(self) -> None:
-        self.names: list[str] = []
-
-    @contextmanager
-    def phase(self, phase: Phase) -> Iterator[Any]:
-        self.names.append(phase.text)
-        yield lambda done, total: None
-
-    @property
-    def environments(self) -> int:
-        return sum(name.startswith("making the environment of") for name in self.names)
 
 
 # -- what counts ---------------------------------------------------------------------------------
@@ -280,7 +237,7 @@ def test_two_commits_with_other_files_behind_the_same_words_share_no_environment
         project.commit({"requirements.txt": "vendor/tiny_dep-1.0-py3-none-any.whl\n"})
     project.write({"requirements.txt": ""})
     places = [place_of(name, project.folder, cache=cache) for name in ("HEAD~1", "HEAD")]
-    said = [run(place, "import tiny_dep; print(tiny_dep.VERSION)") for place in places]
+    said = [printed(place, "import tiny_dep; print(tiny_dep.VERSION)") for place in places]
     assert said == ["first", "second"]
 
 
@@ -298,7 +255,7 @@ def test_only_an_environment_of_one_commit_can_hold_code_of_this_commit(
     said = []
     for name, setup in (("HEAD~1", None), ("HEAD", None), ("HEAD", command)):
         place = place_of(name, project.folder, cache=cache, setup=setup)
-        file = run(place, "import tiny_dep; print(tiny_dep.__file__)")
+        file = printed(place, "import tiny_dep; print(tiny_dep.__file__)")
         side = Side("x", place)
         said.append(wrong_code([side, side], [{"files": [file], "config": {}}] * 2))
     assert [text.partition(", though ")[2] for text in said] == [
@@ -330,28 +287,29 @@ def test_a_revision_with_other_dependencies_has_an_environment_of_its_own(
     )
     project.commit({"pyproject.toml": toml("tiny-dep<2", "numpy"), "a.py": "", "new.py": ""})
     project.write({"pyproject.toml": toml("tiny-dep>=2", "numpy"), "harness.py": "own = 1"})
-    told = Told()
+    reporter = Remembering()
     place, other = (
-        place_of(name, project.folder, cache=cache, reporter=told) for name in ("HEAD~1", "HEAD")
+        place_of(name, project.folder, cache=cache, reporter=reporter)
+        for name in ("HEAD~1", "HEAD")
     )
-    assert told.environments == 1  # both need the same
+    assert reporter.count(Step.MAKING_ENVIRONMENT) == 1  # both need the same
     assert place.python == other.python != Path(sys.executable)
-    assert run(place, "import tiny_dep; print(tiny_dep.VERSION)") == "1.0"
+    assert printed(place, "import tiny_dep; print(tiny_dep.VERSION)") == "1.0"
     # What is the same is that of the running interpreter, and the harness is there.
     mine = "import numpy; print(numpy.__file__)"
-    assert run(place, mine) == run(Place.here(), mine)
-    assert run(place, "import retrieval_bench; print(retrieval_bench.__file__)") == str(
+    assert printed(place, mine) == printed(Place.here(), mine)
+    assert printed(place, "import retrieval_bench; print(retrieval_bench.__file__)") == str(
         ROOT / "harness" / "retrieval_bench" / "__init__.py"
     )
-    again = place_of("HEAD", project.folder, cache=cache, reporter=told)
-    assert (told.environments, again.python) == (1, place.python)
+    again = place_of("HEAD", project.folder, cache=cache, reporter=reporter)
+    assert (reporter.count(Step.MAKING_ENVIRONMENT), again.python) == (1, place.python)
     own = place_of("WORKTREE", project.folder)
     assert str(own.python) == sys.executable
     # An interpreter that is gone is made again.
     place.python.unlink()
-    place_of("HEAD", project.folder, cache=cache, reporter=told)
-    assert told.environments == 2
-    assert run(place, "import tiny_dep; print(tiny_dep.VERSION)") == "1.0"
+    place_of("HEAD", project.folder, cache=cache, reporter=reporter)
+    assert reporter.count(Step.MAKING_ENVIRONMENT) == 2
+    assert printed(place, "import tiny_dep; print(tiny_dep.VERSION)") == "1.0"
 
 
 @pytest.mark.slow
@@ -371,14 +329,14 @@ def test_packages_of_an_environment_go_before_those_of_pythonpath(
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path))
     monkeypatch.setattr(sys, "path", [*path, *sys.path])
     place = place_of("HEAD", project.folder, cache=cache)
-    assert run(place, "import tiny_dep; print(tiny_dep.VERSION)") == "1.0"
-    assert run(place, "import besides; print(besides.__file__)") == str(extra / "besides.py")
+    assert printed(place, "import tiny_dep; print(tiny_dep.VERSION)") == "1.0"
+    assert printed(place, "import besides; print(besides.__file__)") == str(extra / "besides.py")
     # What lies in the repository is no package but code of the revision.
     lib = str(place.folder / "lib")
     packages = str(next(place.python.parents[1].glob("lib/*/site-packages")))
     assert place.sys_path.index(lib) < place.sys_path.index(packages)
     own = place_of("WORKTREE", project.folder)
-    assert run(own, "import tiny_dep; print(tiny_dep.VERSION)") == "2.0"
+    assert printed(own, "import tiny_dep; print(tiny_dep.VERSION)") == "2.0"
 
 
 @pytest.mark.slow
@@ -421,13 +379,15 @@ def test_a_project_that_only_setup_py_knows_is_built_from_a_copy(
         }
     )
     project.write({"setup.py": "", "mine.py": "NAME = 'third'\n"})
-    told = Told()
-    place = place_of("HEAD", project.folder, cache=cache, reporter=told)
-    assert run(place, "import mine; print(mine.NAME, mine.__file__)") == (
+    reporter = Remembering()
+    place = place_of("HEAD", project.folder, cache=cache, reporter=reporter)
+    assert printed(place, "import mine; print(mine.NAME, mine.__file__)") == (
         f"first {place.folder / 'mine.py'}"
     )
-    place_of("HEAD", project.folder, cache=cache, reporter=told)
-    assert len(told.names) == 2  # checked out once, one environment: the build left the tree alone
+    place_of("HEAD", project.folder, cache=cache, reporter=reporter)
+    assert (
+        len(reporter.phases) == 2
+    )  # checked out once, one environment: the build left the tree alone
 
 
 # -- what the user does --------------------------------------------------------------------------
@@ -441,20 +401,20 @@ def test_a_command_of_the_user_prepares_a_revision_once(project: GitProject, cac
         command='echo "V = \'$(cat "$RETRIEVAL_BENCH_TREE/data.txt")\'" > _version.py && '
         "python -c \"import sys; open('made by', 'w').write(sys.prefix)\""
     )
-    told = Told()
+    reporter = Remembering()
     for _ in range(2):
-        place = place_of("HEAD", project.folder, cache=cache, setup=setup, reporter=told)
-        assert run(place, "import mine; print(mine.V)") == "42"
-    assert told.environments == 1
+        place = place_of("HEAD", project.folder, cache=cache, setup=setup, reporter=reporter)
+        assert printed(place, "import mine; print(mine.V)") == "42"
+    assert reporter.count(Step.MAKING_ENVIRONMENT) == 1
     assert (place.folder / "made by").read_text() == str(place.python.parents[1])
     bare = place_of("HEAD", project.folder, cache=cache)
     assert bare.tree != place.tree
-    assert "No module named '_version'" in run(bare, "import mine")
+    assert "No module named '_version'" in printed(bare, "import mine")
     # A tree that is made again is prepared again.
     (place.folder / "mine.py").write_text("V = 'hacked'")
-    place = place_of("HEAD", project.folder, cache=cache, setup=setup, reporter=told)
-    assert told.environments == 2
-    assert run(place, "import mine; print(mine.V)") == "42"
+    place = place_of("HEAD", project.folder, cache=cache, setup=setup, reporter=reporter)
+    assert reporter.count(Step.MAKING_ENVIRONMENT) == 2
+    assert printed(place, "import mine; print(mine.V)") == "42"
 
 
 LINKING = 'ln -s "$RETRIEVAL_BENCH_TREE/data" data && mkdir built && cp data/x.txt built'
@@ -474,7 +434,7 @@ def test_pip_in_a_command_of_the_user_is_that_of_the_environment(
     project.commit({"mine.py": ""})
     setup = Setup(command=f"{pip} install --no-deps tiny-dep")
     place = place_of("HEAD", project.folder, cache=cache, setup=setup)
-    file = run(place, "import tiny_dep; print(tiny_dep.__file__)")
+    file = printed(place, "import tiny_dep; print(tiny_dep.__file__)")
     assert Path(file).is_relative_to(place.python.parents[1])
     assert not (users / "called").exists()
 
@@ -486,11 +446,11 @@ def test_a_command_of_the_user_always_runs_in_fresh_files(
     project.commit({".gitignore": "data\n", "mine.py": "", "dos.txt": "one\r\n"})
     project.commit({".gitattributes": "*.txt text eol=lf\n"})  # changed from the start, for git
     project.write({"data/y.txt": ""})
-    told = Told()
+    reporter = Remembering()
 
     def prepared() -> Place:
         return place_of(
-            "HEAD", project.folder, cache=cache, setup=Setup(command=LINKING), reporter=told
+            "HEAD", project.folder, cache=cache, setup=Setup(command=LINKING), reporter=reporter
         )
 
     with pytest.raises(ConfigError, match="`setup` failed"):
@@ -498,14 +458,14 @@ def test_a_command_of_the_user_always_runs_in_fresh_files(
     project.write({"data/x.txt": "first"})
     first = prepared()  # nothing is left of the one that failed
     assert prepared() == first
-    assert told.environments == 2
+    assert reporter.count(Step.MAKING_ENVIRONMENT) == 2
     # Where an interpreter is gone, or stands on other packages, it runs again.
     first.python.unlink()
     assert prepared() == first
     monkeypatch.setattr(venvs, "_distributions", lambda: ["other-1.dist-info"])
     project.write({"data/x.txt": "second"})
     second = prepared()
-    assert told.environments == 4
+    assert reporter.count(Step.MAKING_ENVIRONMENT) == 4
     for place, text in ((first, "first"), (second, "second")):
         assert (place.folder / "built" / "x.txt").read_text() == text
     assert {path.name for path in (project.folder / "data").iterdir()} == {"x.txt", "y.txt"}
@@ -525,8 +485,7 @@ def test_what_a_command_takes_from_one_working_tree_is_not_for_another(
     # Nor is what it made for one project of the repository there for another one.
     inner = place_of("HEAD", project.folder / "part", cache=cache, setup=setup)
     assert (inner.folder / "made").is_file()
-    assert inner.tree is not None
-    assert not (inner.tree / "made").exists()
+    assert not (some(inner.tree) / "made").exists()
 
 
 @pytest.mark.slow

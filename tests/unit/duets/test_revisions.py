@@ -9,18 +9,21 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
 
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.git import code_state
-from retrieval_bench.core.progress import Phase
+from retrieval_bench.core.progress import Step
 from retrieval_bench.duets.process import SideProcess
 from retrieval_bench.duets.revisions import kept, trees
 from retrieval_bench.duets.revisions.revisions import place_of, same_code, wrong_code
 from retrieval_bench.duets.sides import Place, Side
+from tests.builders import some
 from tests.builders.git_project import GitProject
+from tests.builders.processes import printed
+from tests.builders.reporters import Remembering
 from tests.cli.project import make_project
 
 ROOT = Path(__file__).parents[3]
@@ -28,18 +31,7 @@ PACKAGE = {"mine/__init__.py": "", "mine/search.py": "NAME = 'first'\n"}
 SECOND = {"mine/search.py": "NAME = 'second'\n"}
 
 
-@pytest.fixture(autouse=True)
-def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """Nothing of the user's git, and no folder in use when the test is over."""
-    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    for name in ("XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL"):
-        monkeypatch.delenv(name, raising=False)
-    in_use: dict[Path, IO[str]] = {}
-    monkeypatch.setattr(kept, "_in_use", in_use)
-    yield
-    for file in in_use.values():
-        file.close()
+pytestmark = pytest.mark.usefixtures("alone")
 
 
 @pytest.fixture
@@ -59,18 +51,9 @@ def cache(tmp_path: Path) -> Path:
 
 def loaded(place: Place, module: str = "mine.search", what: str = "NAME") -> str:
     """What ``module`` says when it is imported at ``place``, as a worker does it."""
-    code = (
-        f"import sys; sys.path[:] = {list(place.sys_path)!r}; import importlib; "
-        f"print(getattr(importlib.import_module({module!r}), {what!r}))"
+    return printed(
+        place, f"import importlib; print(getattr(importlib.import_module({module!r}), {what!r}))"
     )
-    done = subprocess.run(
-        [place.python, "-P", "-c", code],
-        cwd=place.folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.stdout.strip() or done.stderr.strip().splitlines()[-1]
 
 
 # -- what a revision is --------------------------------------------------------------------------
@@ -151,8 +134,7 @@ def test_folders_may_have_blanks_and_letters_of_any_script(tmp_path: Path) -> No
     place = place_of("HEAD", project.folder / "unter ordner", cache=tmp_path / "ca che é")
     assert place.folder.name == "unter ordner"
     assert (place.folder / "mine.py").read_text(encoding="utf-8") == "NAME = 'é검색'\n"
-    assert place.tree is not None
-    assert (place.tree / "x'\"y.py").is_file()
+    assert (some(place.tree) / "x'\"y.py").is_file()
 
 
 # -- what is no revision -------------------------------------------------------------------------
@@ -377,24 +359,12 @@ def test_attributes_for_archives_and_rules_on_line_ends_change_no_code(
 # -- what is kept --------------------------------------------------------------------------------
 
 
-class Told:
-    """A reporter that remembers the names of phases."""
-
-    def __init__(self) -> None:
-        self.names: list[str] = []
-
-    @contextmanager
-    def phase(self, phase: Phase) -> Iterator[Any]:
-        self.names.append(phase.text)
-        yield lambda done, total: None
-
-
 def test_a_revision_is_checked_out_once(project: GitProject, cache: Path) -> None:
-    told = Told()
-    first = place_of("v1", project.folder, cache=cache, reporter=told)
-    again = place_of("main~1", project.folder, cache=cache, reporter=told)
+    reporter = Remembering()
+    first = place_of("v1", project.folder, cache=cache, reporter=reporter)
+    again = place_of("main~1", project.folder, cache=cache, reporter=reporter)
     assert again.tree == first.tree
-    assert told.names == [f"checking out {first.label}"]
+    assert reporter.events == [f"checking out {first.label}", "end"]
 
 
 def _change(tree: Path) -> None:
@@ -434,14 +404,13 @@ def _bytecode(tree: Path) -> None:
 def test_a_damaged_folder_is_made_again(
     project: GitProject, cache: Path, damage: Any, made: int
 ) -> None:
-    told = Told()
-    place = place_of("v1", project.folder, cache=cache, reporter=told)
-    assert place.tree is not None
+    reporter = Remembering()
+    place = place_of("v1", project.folder, cache=cache, reporter=reporter)
     damage(place.tree)
-    again = place_of("v1", project.folder, cache=cache, reporter=told)
-    assert len(told.names) == made
+    again = place_of("v1", project.folder, cache=cache, reporter=reporter)
+    assert len(reporter.phases) == made
     assert loaded(again) == "first"
-    assert not (place.tree / "sitecustomize.py").exists()
+    assert not (some(place.tree) / "sitecustomize.py").exists()
 
 
 OTHER_PROCESS = """
@@ -464,21 +433,18 @@ def another_process(revision: str, project: GitProject, cache: Path) -> Iterator
         text=True,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
     )
-    assert process.stdin is not None
-    assert process.stdout is not None
     try:
-        yield Path(process.stdout.readline().strip())
+        yield Path(some(process.stdout).readline().strip())
     finally:
-        process.stdin.close()
-        process.stdout.close()
+        some(process.stdin).close()
+        some(process.stdout).close()
         process.wait()
 
 
 @contextmanager
 def another_user(revision: str, project: GitProject, cache: Path) -> Iterator[Path]:
     """The same, told by its lock alone."""
-    tree = place_of(revision, project.folder, cache=cache).tree
-    assert tree is not None
+    tree = some(place_of(revision, project.folder, cache=cache).tree)
     theirs = kept._in_use.pop(tree.parent)
     try:
         yield tree
@@ -504,10 +470,10 @@ def test_what_another_process_uses_is_neither_changed_nor_removed(
 
 
 def test_two_at_once_make_it_once(project: GitProject, cache: Path) -> None:
-    told, found = Told(), []
+    reporter, found = Remembering(), []
 
     def use() -> None:
-        found.append(place_of("v1", project.folder, cache=cache, reporter=told).tree)
+        found.append(place_of("v1", project.folder, cache=cache, reporter=reporter).tree)
 
     threads = [threading.Thread(target=use) for _ in range(6)]
     for thread in threads:
@@ -516,7 +482,7 @@ def test_two_at_once_make_it_once(project: GitProject, cache: Path) -> None:
         thread.join()
     assert len(found) == 6
     assert len(set(found)) == 1
-    assert sum(name.startswith("checking out") for name in told.names) == 1
+    assert reporter.count(Step.CHECKING_OUT) == 1
 
 
 @pytest.mark.slow

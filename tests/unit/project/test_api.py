@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +15,9 @@ from retrieval_bench.core.errors import ConfigError, ContractError, DataError, H
 from retrieval_bench.core.types import Dataset, Ranking
 from retrieval_bench.data import build_dataset
 from retrieval_bench.measure.protocol import Protocol
+from tests.builders.processes import python
+from tests.builders.reference import TermOverlap
 from tests.cli.project import make_project
-from tests.conformance.reference import TermOverlap
 
 ONCE = Protocol(rounds=1, warm_up_s=0)
 
@@ -212,8 +211,7 @@ def test_bm25_runs_without_anything_heavy() -> None:
         "bench('bm25', protocol=Protocol(rounds=1, warm_up_s=0))\n"
         "print(sorted({'torch', 'faiss', 'sentence_transformers', 'numba'} & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert python(code) == "[]"
 
 
 @pytest.mark.slow

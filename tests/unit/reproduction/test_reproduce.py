@@ -35,6 +35,7 @@ from retrieval_bench.reproduction.published import (
     PublishedSystem,
 )
 from retrieval_bench.scoring.answers.outcome_records import read_outcomes
+from tests.builders import some
 
 QUERIES = [
     {"_id": "q1", "text": "alpha", "metadata": {"source": "one"}},
@@ -357,8 +358,7 @@ def with_table(folder: Path) -> Reproduction:
 
 
 def test_systems_stand_side_by_side_by_group_and_convention(with_table: Reproduction) -> None:
-    table = with_table.table
-    assert table is not None
+    table = some(with_table.table)
     assert table.groups == ("one", "two", "all")
     rows = {(row.system, row.convention): row for row in table.rows}
     mala = rows["saved", "mala2025"]
@@ -465,8 +465,7 @@ def test_the_paper_of_2025_says_all_it_printed() -> None:
     assert values["dense"] == {"AP@3": 0.768, "nDCG@3": 0.783}
     assert values["hybrid"] == {"AP@3": 0.897, "nDCG@3": 0.915}
     assert len(paper.outcomes) == 25
-    assert paper.table is not None
-    assert paper.table.conventions == ["mala2025", "trec"]
+    assert some(paper.table).conventions == ["mala2025", "trec"]
 
 
 @pytest.mark.parametrize("name", published_names())

