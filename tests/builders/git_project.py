@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 from retrieval_bench.core.git import git_variables
+from tests.builders.files import save_all
 
 _WHO = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "commit.gpgsign=false")
 
@@ -32,10 +33,7 @@ class GitProject:
 
     def write(self, files: dict[str, str]) -> None:
         """Write files by their relative paths."""
-        for name, text in files.items():
-            path = self.folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+        save_all(self.folder, files)
 
     def commit(self, files: dict[str, str], *, without: tuple[str, ...] = ()) -> str:
         """Commit everything as it is after writing ``files``; the hash."""

@@ -18,6 +18,7 @@ from retrieval_bench.data.build import assemble
 from retrieval_bench.data.faults import Faults, Place
 from retrieval_bench.data.source import Judgement, Located, Source, file_stream, held_stream
 from tests.builders import some
+from tests.builders.files import save, save_all
 
 CORPUS = '{"_id": "d1", "text": "one"}\n{"_id": "d2", "text": "two", "metadata": {"page": 7}}\n'
 QUERIES = '{"_id": "q1", "text": "1"}\n'
@@ -25,17 +26,8 @@ QRELS = "query-id\tcorpus-id\tscore\nq1\td1\t1\n"
 
 
 def beir(folder: Path, config: str | None = None) -> Path:
-    (folder / "qrels").mkdir(parents=True)
-    (folder / "corpus.jsonl").write_text(CORPUS)
-    (folder / "queries.jsonl").write_text(QUERIES)
-    (folder / "qrels" / "test.tsv").write_text(QRELS)
-    if config is not None:
-        (folder / "dataset.yaml").write_text(config)
-    return folder
-
-
-def corpus_of(dataset: Dataset) -> Documents:
-    return some(dataset.documents)
+    files = {"corpus.jsonl": CORPUS, "queries.jsonl": QUERIES, "qrels/test.tsv": QRELS}
+    return save_all(folder, files if config is None else files | {"dataset.yaml": config})
 
 
 @pytest.fixture
@@ -140,10 +132,10 @@ def test_the_yaml_file_names_files_anywhere(
 ) -> None:
     monkeypatch.setenv("DATA_FOLDER", str(beir(tmp_path / "data")))
     described = tmp_path / "described"
-    described.mkdir()
-    (described / "dataset.yaml").write_text(
+    save(
+        described / "dataset.yaml",
         "format: beir\nfiles:\n  documents: ${DATA_FOLDER}/corpus.jsonl\n"
-        "  queries: ../data/queries.jsonl\nsplits: {all: '${DATA_FOLDER}/qrels/test.tsv'}\n"
+        "  queries: ../data/queries.jsonl\nsplits: {all: '${DATA_FOLDER}/qrels/test.tsv'}\n",
     )
     assert load_dataset(described, "all").n_documents == 2
     (tmp_path / "data" / "corpus.jsonl").write_text("x\n")
@@ -169,7 +161,7 @@ def test_units_come_from_the_metadata(tmp_path: Path) -> None:
 
 
 def test_a_corpus_can_be_walked_again_and_within_a_walk(tmp_path: Path) -> None:
-    corpus = corpus_of(load_dataset(beir(tmp_path)))
+    corpus = some(load_dataset(beir(tmp_path)).documents)
     assert len(corpus) == 2
     assert list(corpus) == list(corpus)
     assert [(a.id, b.id) for a in corpus for b in corpus] == [
@@ -185,7 +177,7 @@ def test_a_relative_path_survives_a_change_of_folder(
     workplace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     beir(workplace / "x")
-    corpus = corpus_of(load_dataset("x"))
+    corpus = some(load_dataset("x").documents)
     (workplace / "elsewhere").mkdir()
     monkeypatch.chdir(workplace / "elsewhere")
     assert len(list(corpus)) == 2
@@ -202,7 +194,7 @@ def test_no_text_is_held_during_the_check_or_a_walk(tmp_path: Path) -> None:
     tracemalloc.start()
     try:
         dataset = load_dataset(folder)
-        assert sum(1 for _ in corpus_of(dataset)) == 2_002
+        assert sum(1 for _ in some(dataset.documents)) == 2_002
         held, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -212,7 +204,7 @@ def test_no_text_is_held_during_the_check_or_a_walk(tmp_path: Path) -> None:
 
 def test_a_file_that_changed_since_the_check_is_an_error(tmp_path: Path) -> None:
     folder = beir(tmp_path)
-    corpus = corpus_of(load_dataset(folder))
+    corpus = some(load_dataset(folder).documents)
     path = folder / "corpus.jsonl"
     before = path.stat()
     path.write_text(CORPUS.replace("two", "2wo"))
@@ -226,7 +218,7 @@ def test_a_file_that_changed_since_the_check_is_an_error(tmp_path: Path) -> None
 
 def test_a_file_that_changes_during_a_walk_is_an_error(tmp_path: Path) -> None:
     folder = beir(tmp_path)
-    walk = iter(corpus_of(load_dataset(folder)))
+    walk = iter(some(load_dataset(folder).documents))
     next(walk)
     with (folder / "corpus.jsonl").open("a") as stream:
         stream.write('{"_id": "d3", "text": "three"}\n')
@@ -329,20 +321,18 @@ NONE = "no format"
 
 @pytest.fixture
 def tabs(tmp_path: Path) -> Path:
-    (tmp_path / "tabs_format.py").write_text(OWN_FORMAT, encoding="utf-8")
-    (tmp_path / "d.tsv").write_text("id\ttext\nd1\tpaid leave\n", encoding="utf-8")
-    (tmp_path / "q.tsv").write_text("id\ttext\nq1\tleave\n", encoding="utf-8")
-    (tmp_path / "j.tsv").write_text("query_id\tdoc_id\tgrade\nq1\td1\t1\n", encoding="utf-8")
-    return tmp_path
+    files = {
+        "tabs_format.py": OWN_FORMAT,
+        "d.tsv": "id\ttext\nd1\tpaid leave\n",
+        "q.tsv": "id\ttext\nq1\tleave\n",
+        "j.tsv": "query_id\tdoc_id\tgrade\nq1\td1\t1\n",
+    }
+    return save_all(tmp_path, files)
 
 
 def described(folder: Path, named: str, more: str = "") -> Path:
-    (folder / "dataset.yaml").write_text(
-        f"format: {named}\nfiles: {{documents: d.tsv, queries: q.tsv}}\nsplits: {{test: j.tsv}}\n"
-        + more,
-        encoding="utf-8",
-    )
-    return folder
+    files = "files: {documents: d.tsv, queries: q.tsv}\nsplits: {test: j.tsv}\n"
+    return save_all(folder, {"dataset.yaml": f"format: {named}\n{files}{more}"})
 
 
 @pytest.mark.parametrize("named", ["tabs_format:FORMAT", "tabs_format.py:FORMAT"])

@@ -13,6 +13,7 @@ from retrieval_bench.core.errors import DataError, HarnessError
 from retrieval_bench.core.types import Dataset, Document, Message
 from retrieval_bench.data import load_dataset
 from tests.builders import some
+from tests.builders.files import save
 
 BEIR = {
     "corpus.jsonl": (
@@ -90,10 +91,7 @@ SQUAD: dict[str, Any] = {
 def write(folder: Path, files: dict[str, str], *, zipped: bool = False) -> Path:
     for name, content in files.items():
         path = folder / (name + ".gz" if zipped and not name.endswith(".yaml") else name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(
-            gzip.compress(content.encode()) if path.suffix == ".gz" else content.encode()
-        )
+        save(path, gzip.compress(content.encode()) if path.suffix == ".gz" else content.encode())
     return folder
 
 
@@ -443,7 +441,7 @@ def test_a_missing_file_is_told_whatever_the_format(tmp_path: Path, files: dict[
         layout = {"queries": "beir", "eval": "scienceqa"}[name.split(".")[0]]
         judged = "ground_truth.json" if layout == "scienceqa" else "qrels/test.tsv"
         described = f"format: {layout}\nfiles: {{queries: {name}}}\nsplits: {{test: {judged}}}"
-        (folder / "dataset.yaml").write_text(described)
+        save(folder / "dataset.yaml", described)
     (folder / name).unlink()
     assert f"{name}: no such file" in faults_of(folder)
 

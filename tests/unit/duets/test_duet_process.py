@@ -7,7 +7,7 @@ import signal
 import struct
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -285,22 +285,19 @@ def test_a_process_that_never_becomes_ready_is_lost(
 
 
 @pytest.mark.slow
-def test_a_turn_of_many_calls_has_the_time_of_one(project: Path) -> None:
+@pytest.mark.parametrize(
+    "ask",
+    [lambda process: process.times([0] * 64), lambda process: process.digests([0, 1, 2])],
+    ids=["a turn of many calls", "a search for its ranking"],
+)
+def test_what_hangs_has_the_time_of_one_call(
+    project: Path, ask: Callable[[SideProcess], object]
+) -> None:
     with opened(project, "sides:Hanging", call_s=0.3) as process:
         process.ready()
         begin = time.monotonic()
         with pytest.raises(LostError, match="no answer in time"):
-            process.times([0] * 64)
-        assert time.monotonic() - begin < 10
-
-
-@pytest.mark.slow
-def test_a_search_that_hangs_for_its_ranking_has_the_time_of_one_call(project: Path) -> None:
-    with opened(project, "sides:Hanging", call_s=0.3) as process:
-        process.ready()
-        begin = time.monotonic()
-        with pytest.raises(LostError, match="no answer in time"):
-            process.digests([0, 1, 2])
+            ask(process)
         assert time.monotonic() - begin < 10
 
 

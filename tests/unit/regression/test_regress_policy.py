@@ -10,12 +10,11 @@ from retrieval_bench.core.config import packaged_configs
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.metrics import parse_metric
 from retrieval_bench.regression.policy import Undecided, find_policy, load_policy
+from tests.builders.files import save
 
 
 def written(folder: Path, text: str) -> Path:
-    path = folder / "policy.yaml"
-    path.write_text(text, encoding="utf-8")
-    return path
+    return save(folder / "policy.yaml", text)
 
 
 def refused(folder: Path, text: str, k: int = 10) -> str:

@@ -18,6 +18,7 @@ from retrieval_bench.data.formats.trec_runs import write_run
 from retrieval_bench.metrics.conventions import Ties
 from retrieval_bench.runs.foreign import RunFile, read_rankings
 from tests.builders import some
+from tests.builders.files import save
 
 HEADER = "query-id\tcorpus-id\tscore\n"
 FINITE = "accepted: a finite number such as 1.5"
@@ -25,10 +26,8 @@ VALUE = "accepted: {document: score, ...} or [document, ...], best first"
 
 
 def saved(folder: Path, content: str | bytes, name: str = "run") -> Path:
-    path = folder / name
     data = content.encode() if isinstance(content, str) else content
-    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
-    return path
+    return save(folder / name, gzip.compress(data) if name.endswith(".gz") else data)
 
 
 def plain(rankings: object) -> dict[str, list[tuple[str, float | None]]]:

@@ -22,6 +22,7 @@ from retrieval_bench.reports.tables.score import score_tables
 from retrieval_bench.runs.foreign import RunFile, read_rankings
 from retrieval_bench.scoring.scorecard import ScoreCard, Truth, score_file, score_mapping
 from tests.builders import some
+from tests.builders.files import save
 from tests.cli.project import make_project
 
 QRELS: Qrels = {"q1": {"a": 2, "b": 1}, "q2": {"c": 1}, "질문": {"문서": 1}, "hello": {}}
@@ -47,8 +48,7 @@ def dataset() -> Dataset:
 
 
 def written(folder: Path, run: Mapping[str, Any]) -> RunFile:
-    path = folder / "run.json"
-    path.write_text(json.dumps(run), encoding="utf-8")
+    path = save(folder / "run.json", json.dumps(run))
     return read_rankings(path)
 
 
@@ -82,7 +82,7 @@ class TestTruth:
     def test_of_a_split_of_a_folder(self, tmp_path: Path) -> None:
         data = make_project(tmp_path) / "data"
         rows = "query-id\tcorpus-id\tscore\nq2\td1\t1\n"
-        (data / "qrels" / "dev.tsv").write_text(rows, encoding="utf-8")
+        save(data / "qrels" / "dev.tsv", rows)
         assert Truth.of(data, "dev").judgements.qrels == {"q2": {"d1": 1}}
 
     @pytest.mark.parametrize("wrong", [None, ["d"], {"q": ["d"]}, {"q": "d"}, 3])
@@ -196,8 +196,7 @@ class TestDocument:
         assert list(blog.as_dict()["metrics"]) == ["RR@10", "AP@10", "nDCG@10", "Success@10"]
 
     def test_warnings_of_the_file_come_first(self, tmp_path: Path) -> None:
-        path = tmp_path / "run.trec"
-        path.write_text("q1 Q0 x 1 1.0 t\nq1 Q0 a 2 2.0 t\n", encoding="utf-8")
+        path = save(tmp_path / "run.trec", "q1 Q0 x 1 1.0 t\nq1 Q0 a 2 2.0 t\n")
         first, second = score_file(read_rankings(path), Truth.of({"q1": {"a": 1}, "q2": {"c": 1}}),
                                    ["AP"]).scored.warnings  # fmt: skip
         assert "do not follow the scores" in first

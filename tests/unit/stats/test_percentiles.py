@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -94,35 +96,27 @@ def test_order_statistics_give_a_finite_interval_from_the_textbook_size(
     assert _order_statistics(np.arange(float(row.finite)), level / 100) is not None
 
 
-def test_rounds_are_the_clusters_of_one_launch() -> None:
-    launch, round_, query = _calls(5, 4)
-    groups = clusters(round_, query, launch)
-    assert (groups.n, groups.words, groups.repeated) == (4, "4 rounds", True)
-    assert groups.label.tolist() == round_.tolist()
-
-
-def test_rounds_of_different_launches_are_different_clusters() -> None:
-    launch, round_, query = _calls(5, 2, launches=3)
-    groups = clusters(round_, query, launch)
-    assert (groups.n, groups.words) == (6, "6 rounds")
-    assert groups.label.tolist() == np.repeat(np.arange(6), 5).tolist()
-
-
-def test_from_five_launches_on_they_are_the_clusters() -> None:
-    launch, round_, query = _calls(3, 4, launches=5)
-    groups = clusters(round_, query, launch * 7)
-    assert (groups.n, groups.words) == (5, "5 launches")
-    assert groups.label.tolist() == launch.tolist()
-
-
 @pytest.mark.parametrize(
-    ("rounds", "n", "words"), [(10, 10, "10 rounds"), (11, 6, "6 groups of 2 rounds")]
+    ("rounds", "launches", "words", "label"),
+    [
+        pytest.param(4, 1, "4 rounds", lambda launch, round_: round_, id="rounds of one launch"),
+        pytest.param(
+            2, 3, "6 rounds", lambda launch, round_: 2 * launch + round_, id="rounds of each launch"
+        ),
+        pytest.param(10, 1, "10 rounds", lambda launch, round_: round_, id="ten rounds"),
+        pytest.param(
+            11, 1, "6 groups of 2 rounds", lambda launch, round_: round_ // 2, id="many rounds"
+        ),
+        pytest.param(4, 5, "5 launches", lambda launch, round_: launch, id="five launches"),
+    ],
 )
-def test_many_rounds_are_taken_in_groups_of_neighbours(rounds: int, n: int, words: str) -> None:
-    launch, round_, query = _calls(3, rounds)
-    groups = clusters(round_, query, launch)
-    assert (groups.n, groups.words, groups.repeated) == (n, words, True)
-    assert groups.label.tolist() == (round_ // (2 if rounds > 10 else 1)).tolist()
+def test_clusters_are_rounds_groups_of_neighbours_or_from_five_on_launches(
+    rounds: int, launches: int, words: str, label: Any
+) -> None:
+    launch, round_, query = _calls(5, rounds, launches=launches)
+    groups = clusters(round_, query, launch * 7)
+    assert (groups.n, groups.words, groups.repeated) == (int(words.partition(" ")[0]), words, True)
+    assert groups.label.tolist() == label(launch, round_).tolist()
 
 
 def test_a_group_of_rounds_is_of_one_launch() -> None:
