@@ -6,8 +6,10 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from retrieval_bench.duets.sides import Place
+if TYPE_CHECKING:
+    from retrieval_bench.duets.sides import Place
 
 
 def completed(
