@@ -29,7 +29,7 @@ from retrieval_bench.duets.result import DuetResult
 from retrieval_bench.duets.selftest import Kind, extra_work
 from retrieval_bench.reports.render import render
 from retrieval_bench.reports.render.table import Table
-from tests.builders.files import save_all
+from tests.builders.files import json_lines, save_all
 
 KINDS = {
     "equal": Kind("equal"),
@@ -162,8 +162,8 @@ def _dataset(folder: Path) -> Path:
     rows = "".join(f"q{i}\tc{i}\t1\n" for i in range(QUERIES))
     files = {"qrels/test.tsv": "query-id\tcorpus-id\tscore\n" + rows}
     for name, n in (("corpus", 300), ("queries", QUERIES)):
-        lines = (json.dumps({"_id": f"{name[0]}{i}", "text": f"text {i}"}) for i in range(n))
-        files[f"{name}.jsonl"] = "\n".join(lines) + "\n"
+        lines = ({"_id": f"{name[0]}{i}", "text": f"text {i}"} for i in range(n))
+        files[f"{name}.jsonl"] = json_lines(lines)
     return save_all(folder, files)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 
 def save(path: Path, content: str | bytes) -> Path:
@@ -18,3 +20,8 @@ def save_all(folder: Path, files: Mapping[str, str | bytes]) -> Path:
     for name, content in files.items():
         save(folder / name, content)
     return folder
+
+
+def json_lines(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Each of ``rows`` as a line of JSON."""
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)

@@ -23,6 +23,7 @@ from retrieval_bench.experiment.cold import cold_start
 from retrieval_bench.experiment.cold_record import ColdProcess, ColdStart
 from retrieval_bench_retrievers.hybrid import Hybrid
 from tests.builders import some
+from tests.builders.files import save_all
 
 MS = 1_000_000
 
@@ -243,17 +244,13 @@ def test_a_saved_index_is_loaded_and_no_document_is_read(scripts: Path) -> None:
 
 
 def test_judgements_on_units_ask_for_one_more_hit(scripts: Path) -> None:
-    folder = scripts / "chunked"
-    (folder / "qrels").mkdir(parents=True)
     files = {
         "corpus.jsonl": '{"_id": "c1", "text": "벌", "metadata": {"page": "p"}}',
         "queries.jsonl": '{"_id": "q", "text": "벌"}',
         "qrels/test.tsv": "query-id\tcorpus-id\tscore\nq\tp\t1",
         "dataset.yaml": "format: beir\nunit_key: page",
     }
-    for name, text in files.items():
-        (folder / name).write_text(text + "\n", encoding="utf-8")
-    told_by_the_worker(dataset=str(folder), steady_s=0.0)
+    told_by_the_worker(dataset=str(save_all(scripts / "chunked", files)), steady_s=0.0)
     assert sys.modules["retriever_of_test_cold"].Plain.told_k == 6
 
 

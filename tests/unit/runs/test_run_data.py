@@ -14,6 +14,7 @@ from retrieval_bench.runs.dataset import dataset_of
 from retrieval_bench.runs.records import read_run
 from retrieval_bench.runs.run import Run
 from tests.builders import some
+from tests.builders.files import save_all
 
 BEIR = {
     "corpus.jsonl": '{"_id": "1", "text": "Seoul is a city"}\n{"_id": "2", "text": "도시 이름"}\n',
@@ -23,10 +24,8 @@ BEIR = {
 
 
 def folder(root: Path, **changes: str) -> Path:
-    for name, text in BEIR.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(changes.get(name.partition(".")[0], text), encoding="utf-8")
-    return root
+    files = {name: changes.get(name.partition(".")[0], text) for name, text in BEIR.items()}
+    return save_all(root, files)
 
 
 def measured(data: object, out: Path) -> Run:

@@ -20,7 +20,7 @@ from retrieval_bench.scoring.answers.answers import (
     read_answers,
 )
 from retrieval_bench.scoring.answers.reader import score_reader
-from tests.builders.files import save
+from tests.builders.files import json_lines, save
 
 CONTEXT = "대한민국의 수도는 서울이다. 😀 Seoul."
 DOCUMENT = paragraph_id(CONTEXT)
@@ -50,8 +50,7 @@ def write_gold(folder: Path, *questions: dict[str, Any]) -> Path:
 
 
 def write_lines(folder: Path, *records: dict[str, Any]) -> Path:
-    lines = "".join(f"{json.dumps(record)}\n" for record in records)
-    return save(folder / "predictions.jsonl", lines)
+    return save(folder / "predictions.jsonl", json_lines(records))
 
 
 def write_squad(folder: Path, value: object) -> Path:
