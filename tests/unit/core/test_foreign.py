@@ -87,33 +87,27 @@ def test_a_fork_that_returns_ends_and_the_parent_goes_on() -> None:
     assert python(code) == "once"
 
 
-def test_each_side_stands_in_its_own_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "theirs").mkdir()
-    monkeypatch.chdir(tmp_path)
+def test_each_side_stands_in_its_own_folder(here: Path) -> None:
+    (here / "theirs").mkdir()
     folder = WorkingFolder()
     with folder.lent():
         os.chdir("theirs")
-    assert Path.cwd() == tmp_path
+    assert Path.cwd() == here
     with folder.lent():
-        assert Path.cwd() == tmp_path / "theirs"
-    assert folder.place == tmp_path / "theirs"
+        assert Path.cwd() == here / "theirs"
+    assert folder.place == here / "theirs"
     with folder_kept():
         os.chdir("theirs")
-    assert Path.cwd() == tmp_path
+    assert Path.cwd() == here
 
 
-def test_a_folder_that_is_gone_stops_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_folder_that_is_gone_stops_nothing(here: Path) -> None:
     folder = WorkingFolder()
     with folder.lent():
         Path("gone").mkdir()
         os.chdir("gone")
-        (tmp_path / "gone").rmdir()
-    assert Path.cwd() == tmp_path
+        (here / "gone").rmdir()
+    assert Path.cwd() == here
 
 
 def test_how_a_process_ended() -> None:

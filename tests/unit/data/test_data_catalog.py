@@ -30,30 +30,24 @@ def beir(folder: Path, config: str | None = None) -> Path:
     return save_all(folder, files if config is None else files | {"dataset.yaml": config})
 
 
-@pytest.fixture
-def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def test_a_name_is_a_folder_of_the_catalog(workplace: Path) -> None:
-    beir(workplace / "configs" / "datasets" / "mine", "format: beir\nlanguage: fr\n")
+def test_a_name_is_a_folder_of_the_catalog(here: Path) -> None:
+    beir(here / "configs" / "datasets" / "mine", "format: beir\nlanguage: fr\n")
     dataset = load_dataset("mine")
     assert (dataset.name, dataset.language, dataset.n_documents) == ("mine", "fr", 2)
     assert "mine" in dataset_names()
 
 
-def test_a_name_wins_over_a_folder_and_a_path_is_the_folder(workplace: Path) -> None:
-    beir(workplace / "configs" / "datasets" / "mine", "format: beir\nname: catalog\n")
-    beir(workplace / "mine", "format: beir\nname: folder\n")
+def test_a_name_wins_over_a_folder_and_a_path_is_the_folder(here: Path) -> None:
+    beir(here / "configs" / "datasets" / "mine", "format: beir\nname: catalog\n")
+    beir(here / "mine", "format: beir\nname: folder\n")
     assert load_dataset("mine").name == "catalog"
     assert load_dataset("./mine").name == "folder"
     assert load_dataset(Path("mine")).name == "folder"
     assert load_dataset("mine/dataset.yaml").name == "folder"
 
 
-def test_an_unknown_name_is_answered_with_near_ones(workplace: Path) -> None:
-    beir(workplace / "configs" / "datasets" / "scifact-mini", "format: beir\n")
+def test_an_unknown_name_is_answered_with_near_ones(here: Path) -> None:
+    beir(here / "configs" / "datasets" / "scifact-mini", "format: beir\n")
     with pytest.raises(ConfigError) as caught:
         load_dataset("scifact_mini")
     text = str(caught.value)
@@ -64,14 +58,14 @@ def test_an_unknown_name_is_answered_with_near_ones(workplace: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("given", ["", "no/such/folder", "../x", "a\0b", "x" * 5000])
-def test_what_is_no_dataset_is_a_clear_error(workplace: Path, given: str) -> None:
+def test_what_is_no_dataset_is_a_clear_error(here: Path, given: str) -> None:
     with pytest.raises(ConfigError):
         load_dataset(given)
 
 
 @pytest.mark.slow
-def test_a_file_is_no_dataset(workplace: Path) -> None:
-    (workplace / "x.jsonl").write_text("{}")
+def test_a_file_is_no_dataset(here: Path) -> None:
+    (here / "x.jsonl").write_text("{}")
     with pytest.raises(ConfigError, match="is a file"):
         load_dataset("x.jsonl")
 
@@ -174,12 +168,12 @@ def test_a_corpus_can_be_walked_again_and_within_a_walk(tmp_path: Path) -> None:
 
 
 def test_a_relative_path_survives_a_change_of_folder(
-    workplace: Path, monkeypatch: pytest.MonkeyPatch
+    here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    beir(workplace / "x")
+    beir(here / "x")
     corpus = some(load_dataset("x").documents)
-    (workplace / "elsewhere").mkdir()
-    monkeypatch.chdir(workplace / "elsewhere")
+    (here / "elsewhere").mkdir()
+    monkeypatch.chdir(here / "elsewhere")
     assert len(list(corpus)) == 2
 
 

@@ -10,7 +10,14 @@ from retrieval_bench.duets.revisions import kept
 
 
 @pytest.fixture
-def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A folder for what is kept, which the test alone uses."""
+    monkeypatch.setenv("RETRIEVAL_BENCH_CACHE", str(tmp_path / "ca che é"))
+    return tmp_path / "ca che é"
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cache: Path) -> Iterator[None]:
     """No package index, nothing of the user's git and pip, and no folder in use afterwards."""
     monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")

@@ -42,9 +42,7 @@ def data(qrels: dict[str, dict[str, int]] | None = None, **options: Any) -> Data
     return build_dataset("tiny", DOCUMENTS, QUERIES, judged, split="test", language="en", **options)
 
 
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def test_a_result_shows_itself_as_text_and_as_html() -> None:

@@ -385,12 +385,9 @@ class TestWhoseRevisionTheDuetMeasures:
         assert note.startswith("side a of the duet is aaaaaaaaaa, the commit of the quality")
 
 
-def test_a_commit_that_is_gone_is_told_with_the_way_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    GitProject(tmp_path).commit({"a.py": ""})
-    monkeypatch.chdir(tmp_path)
-    duet = _duet_against(Code(COMMIT, "mine.yaml", ()), today(tmp_path), Namespace())
+def test_a_commit_that_is_gone_is_told_with_the_way_out(here: Path) -> None:
+    GitProject(here).commit({"a.py": ""})
+    duet = _duet_against(Code(COMMIT, "mine.yaml", ()), today(here), Namespace())
     with pytest.raises(ConfigError) as caught:
         duet()
     assert caught.value.given == "the commit that the baseline was made of is not here: 3f2a1c9000"
@@ -400,13 +397,12 @@ def test_a_commit_that_is_gone_is_told_with_the_way_out(
 
 @pytest.mark.parametrize("broken", [False, True])
 def test_a_repository_that_is_not_there_is_told_with_options_that_regress_has(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: bool
+    here: Path, broken: bool
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     if broken:
-        GitProject(tmp_path).commit({"a.py": ""})
-        (tmp_path / ".git" / "config").write_text("[", encoding="utf-8")
-    duet = _duet_against(Code(COMMIT, "mine.yaml", ()), today(tmp_path), Namespace())
+        GitProject(here).commit({"a.py": ""})
+        (here / ".git" / "config").write_text("[", encoding="utf-8")
+    duet = _duet_against(Code(COMMIT, "mine.yaml", ()), today(here), Namespace())
     with pytest.raises(ConfigError) as caught:
         duet()
     assert ("bad config" in caught.value.given) is broken
@@ -415,15 +411,12 @@ def test_a_repository_that_is_not_there_is_told_with_options_that_regress_has(
     assert "--duet never" in caught.value.fix
 
 
-def test_a_baseline_that_git_refuses_to_name_a_commit_of_shows_its_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    held = today(tmp_path, revision=None)
+def test_a_baseline_that_git_refuses_to_name_a_commit_of_shows_its_words(here: Path) -> None:
+    held = today(here, revision=None)
     (told,) = held.notes(latency([1]))
     assert told.startswith("outside of a git repository: a duet against this")
-    GitProject(tmp_path).commit({"a.py": ""})
-    (tmp_path / ".git" / "config").write_text("[", encoding="utf-8")
+    GitProject(here).commit({"a.py": ""})
+    (here / ".git" / "config").write_text("[", encoding="utf-8")
     (told,) = held.notes(latency([1]))
     assert told.startswith("git refuses to read the repository (")
     assert "bad config" in told
@@ -457,11 +450,8 @@ class TestWhatAPathMeans:
         for given in (outside, "mine.yaml", "../real/mine.yaml", "bm25", "module:Class"):
             assert _relative(given) == given
 
-    def test_without_a_repository_the_folder_of_the_user_counts(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.chdir(tmp_path)
-        assert _relative(str(tmp_path / "mine.yaml")) == "mine.yaml"
+    def test_without_a_repository_the_folder_of_the_user_counts(self, here: Path) -> None:
+        assert _relative(str(here / "mine.yaml")) == "mine.yaml"
 
 
 class TestStoring:

@@ -30,11 +30,10 @@ def test_the_shipped_policy_is_one() -> None:
     assert policy.undecided is Undecided.INCONCLUSIVE
 
 
-def test_the_users_own_policy_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_users_own_policy_comes_first(here: Path) -> None:
     assert find_policy() == packaged_configs() / "policy.yaml"
-    (tmp_path / "configs").mkdir()
-    own = written(tmp_path / "configs", "limits: {p50: 7.5 %}\nundecided: pass\n")
+    (here / "configs").mkdir()
+    own = written(here / "configs", "limits: {p50: 7.5 %}\nundecided: pass\n")
     assert find_policy() == own
     policy = load_policy(k=10)
     assert (policy.latency, policy.quality) == ({"p50": 0.075}, {})

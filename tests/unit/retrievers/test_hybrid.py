@@ -58,14 +58,13 @@ def inline(name: str, **params: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def configs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def configs(here: Path) -> Path:
     """A working folder with retriever configs ``sparse`` and ``meaning``."""
-    folder = tmp_path / "configs" / "retrievers"
+    folder = here / "configs" / "retrievers"
     folder.mkdir(parents=True)
     for name, hits in (("sparse", BM25), ("meaning", DENSE)):
         content = {"target": SCRIPTED, "params": {"hits": hits}}
         (folder / f"{name}.yaml").write_text(json.dumps(content), encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
     return folder
 
 

@@ -75,9 +75,7 @@ def make_run(name: str = "sample", **summary: Any) -> Run:
     )
 
 
-@pytest.fixture(autouse=True)
-def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def test_a_run_reads_back_as_it_was_written() -> None:
