@@ -174,5 +174,5 @@ def test_only_the_command_line_prints_or_exits() -> None:
 def test_no_test_imports_another_test() -> None:
     """What several need is in tests/builders."""
     for path in (ROOT / "tests").rglob("*.py"):
-        found = re.findall(r"^from tests\.\S*\btest_\w+", path.read_text("utf-8"), re.MULTILINE)
-        assert not found or path.parent.name == "reports", path
+        found = re.findall(r"^ *from tests\.\S*\btest_\w+", path.read_text("utf-8"), re.MULTILINE)
+        assert not found or path.parent.name == "reports", path  # still to be done there
