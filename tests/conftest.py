@@ -45,6 +45,13 @@ def bench_data() -> Path:
     return folder
 
 
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, in which the test works."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
 @pytest.fixture(autouse=True)
 def _only_new_garbage() -> None:
     """A measured run looks for garbage several times: not among the objects of all test modules."""

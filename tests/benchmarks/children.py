@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from tests.builders.processes import completed
 
 ROOT = Path(__file__).parents[2]
 
@@ -19,14 +19,7 @@ def run(command: Sequence[str], environment: Mapping[str, str] | None = None) ->
     Raises:
         RuntimeError: it did not end with 0; with what it wrote to stderr.
     """
-    done = subprocess.run(
-        list(command),
-        capture_output=True,
-        encoding="utf-8",
-        cwd=ROOT,
-        env={**os.environ, **(environment or {})},
-        check=False,
-    )
+    done = completed(*command, cwd=ROOT, check=False, **environment or {})
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}\n{done.stderr}")
     return done.stdout

@@ -7,21 +7,20 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 import warnings
-from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.comparison.comparison import Comparison, compare_runs
-from retrieval_bench.measure.runner import Timings
+from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.metrics import Judgements, judge, parse_metrics
 from retrieval_bench.runs.evaluation import averaged
-from retrieval_bench.runs.run import Run, pack_rankings
+from retrieval_bench.runs.run import Run
 from tests.benchmarks import children, memory
 from tests.benchmarks.report import Group, Options, Row
+from tests.benchmarks.timing import timed
+from tests.builders.runs import run
 
 HITS = 10
 N_DOCUMENTS = 100_000
@@ -123,35 +122,16 @@ class _Systems:
     def _run(self, name: str, ranking: NDArray[np.int32]) -> Run:
         joined = judge(ranking, self.doc_ids, self.query_ids, self.judgements)
         values = np.column_stack([metric.compute(joined) for metric in self.metrics])
-        none = np.zeros(0, dtype=np.int64)
-        timings = Timings(none, none.astype(np.int32), none.astype(np.int32),
-                          none.astype(np.int32), none.astype(bool), {})  # fmt: skip
-        summary = {
-            "retriever": f"system-{name}",
-            "dataset": {"name": "synthetic", "fingerprint": "f", "split": "test"},
-            "k": HITS,
-            "convention": "trec",
-            "metrics_version": 1,
-        }
-        evaluation = averaged(self.query_ids, self.metrics, values)
-        return Run(summary, {}, pack_rankings([], [], 1), (), timings, evaluation)
+        made = run(f"system-{name}", values, self.query_ids, metrics=list(METRICS))
+        return replace(made, evaluation=averaged(self.query_ids, self.metrics, values))
 
 
 def _ours(systems: _Systems) -> dict[str, float]:
-    score, runs = _timed(systems.scored)
-    memory.collect()
-    memory.reset_peak()
-    before = memory.resident_bytes()
-    compare, comparison = _timed(lambda: compare_runs(runs))
-    peak = memory.peak_bytes()
-    found = {"score": score, "compare": compare, "resamples": float(_resamples(comparison))}
-    if before is not None and peak is not None:
-        found["peak"] = float(peak - before)
-    return found
-
-
-def _resamples(comparison: Comparison) -> int:
-    return max(group.resamples for group in comparison.groups)
+    score, runs = timed(systems.scored)
+    (compare, comparison), grown = memory.grown(lambda: timed(lambda: compare_runs(runs)))
+    resamples = max(group.resamples for group in comparison.groups)
+    found = {"score": score, "compare": compare, "resamples": float(resamples)}
+    return found if grown is None else found | {"peak": float(grown)}
 
 
 def _theirs(systems: _Systems) -> dict[str, float]:
@@ -179,11 +159,11 @@ def _theirs(systems: _Systems) -> dict[str, float]:
             [ranx.Run({q: {"doc-000001": 1.0} for q in few}, name=name) for name in "ab"],
             names,
         )
-        student, report = _timed(lambda: ranx.compare(qrels, runs, names))
+        student, report = timed(lambda: ranx.compare(qrels, runs, names))
         ours = systems.scored()
         a, b = (np.ascontiguousarray(run.evaluation.per_query[:, 0]) for run in ours[:2])
         fisher_randomization_test(a[:10], b[:10], 10)
-        fisher, _ = _timed(lambda: fisher_randomization_test(a, b, 1_000))
+        fisher, _ = timed(lambda: fisher_randomization_test(a, b, 1_000))
     difference = max(
         abs(mean.mean - report.results[str(number)][name])
         for number, run in enumerate(ours)
@@ -192,12 +172,6 @@ def _theirs(systems: _Systems) -> dict[str, float]:
     if difference > 1e-9:
         raise RuntimeError(f"the sides differ by up to {difference} in a mean")
     return {"student": student, "fisher": fisher, "difference": difference}
-
-
-def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    start = time.perf_counter()
-    result = work()
-    return time.perf_counter() - start, result
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from retrieval_bench.duets.result import DuetResult, write_duet
 from retrieval_bench.duets.selftest import Kind, extra_work
 from retrieval_bench.reports.render import render
 from retrieval_bench.reports.render.table import Table
+from tests.builders.files import json_lines, save_all
 
 KINDS = {
     "equal": Kind("equal"),
@@ -157,14 +158,12 @@ def _busy() -> None:
 
 def _dataset(folder: Path) -> Path:
     """A BEIR folder of made texts."""
-    (folder / "qrels").mkdir()
-    for name, n in (("corpus", 300), ("queries", QUERIES)):
-        lines = (json.dumps({"_id": f"{name[0]}{i}", "text": f"text {i}"}) for i in range(n))
-        (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     rows = "".join(f"q{i}\tc{i}\t1\n" for i in range(QUERIES))
-    text = "query-id\tcorpus-id\tscore\n" + rows
-    (folder / "qrels" / "test.tsv").write_text(text, encoding="utf-8")
-    return folder
+    files = {"qrels/test.tsv": "query-id\tcorpus-id\tscore\n" + rows}
+    for name, n in (("corpus", 300), ("queries", QUERIES)):
+        lines = ({"_id": f"{name[0]}{i}", "text": f"text {i}"} for i in range(n))
+        files[f"{name}.jsonl"] = json_lines(lines)
+    return save_all(folder, files)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -9,9 +9,12 @@ from __future__ import annotations
 import ctypes
 import gc
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 _STATUS = Path("/proc/self/status")
+Result = TypeVar("Result")
 
 
 def resident_bytes() -> int | None:
@@ -38,6 +41,16 @@ def reset_peak() -> None:
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     except OSError:
         return  # then the peak is that of the whole process: never too low
+
+
+def grown(work: Callable[[], Result]) -> tuple[Result, int | None]:
+    """What ``work`` gives, and the most memory that it added, where the system tells."""
+    collect()
+    reset_peak()
+    before = resident_bytes()
+    result = work()
+    peak = peak_bytes()
+    return result, None if peak is None or before is None else peak - before
 
 
 def _status(key: str) -> int | None:

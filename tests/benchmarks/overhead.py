@@ -19,6 +19,7 @@ from retrieval_bench.measure.runner import measure as run
 from retrieval_bench.reports.progress import Bars
 from tests.benchmarks import children
 from tests.benchmarks.report import Group, Options, Row
+from tests.benchmarks.timing import middle
 
 K = 100
 N_IDS = 100_000
@@ -52,7 +53,7 @@ def measure(options: Options) -> Group:
     rows = [
         Row(
             f"beyond the call: {name}",
-            _median([parts.beyond for parts in parts_of]),
+            middle([parts.beyond for parts in parts_of]),
             "s",
             at_most=LIMIT,
             absolute=True,
@@ -60,8 +61,8 @@ def measure(options: Options) -> Group:
         for name, parts_of in found.items()
     ]
     bare = _bare(_Nothing().search, queries)
-    inside = _median([parts.timed for parts in empty])
-    before = _median([parts.before for parts in empty])
+    inside = middle([parts.timed for parts in empty])
+    before = middle([parts.before for parts in empty])
     return Group(
         f"Harness time per query, k = {K}",
         [
@@ -160,10 +161,6 @@ def _loop(
         float(np.median(timed)) / 1e9,
         rounds_began - start,
     )
-
-
-def _median(values: Sequence[float]) -> float:
-    return float(np.median(values))
 
 
 def _bare(search: Callable[[Query, int], object], queries: Sequence[Query]) -> float:

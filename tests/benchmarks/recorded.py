@@ -28,13 +28,10 @@ def main(n_calls: int) -> None:
     """Record ``n_calls`` calls."""
     queries = [Query(f"q{i}", "text") for i in range(QUERIES)]
     measure([System("staged", _Staged())], queries, 10, Protocol(rounds=1))  # everything is loaded
-    memory.collect()
-    memory.reset_peak()
-    before = memory.resident_bytes()
     protocol = Protocol(rounds=n_calls // QUERIES, warm_up_s=0.0, timeout_s=None)
-    (found,) = measure([System("staged", _Staged())], queries, 10, protocol)
-    peak = memory.peak_bytes()
-    grown = None if peak is None or before is None else peak - before
+    (found,), grown = memory.grown(
+        lambda: measure([System("staged", _Staged())], queries, 10, protocol)
+    )
     print(json.dumps({"calls": len(found.timings.wall_ns), "bytes": grown}))
 
 

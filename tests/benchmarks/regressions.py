@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from rich.console import Console
 
 from retrieval_bench.reports.render import render
 from retrieval_bench.reports.render.table import Table
+from tests.builders.processes import completed
 
 ROOT = Path(__file__).parents[2]
 
@@ -162,14 +162,8 @@ def _failed(document: str) -> str:
 
 
 def _command(copy: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "retrieval_bench", *words],
-        cwd=copy,
-        env=os.environ | {"PYTHONPATH": str(copy)},
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
+    command = (sys.executable, "-m", "retrieval_bench", *words)
+    return completed(*command, cwd=copy, check=False, PYTHONPATH=str(copy))
 
 
 def _commit(copy: Path, message: str) -> None:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,7 @@ from retrieval_bench.metrics import Judgements, Metric, judge, parse_metrics
 from retrieval_bench.metrics.names import DEFINITIONS, Definition
 from tests.benchmarks import children, memory
 from tests.benchmarks.report import Options, Row
-from tests.benchmarks.timing import middle
+from tests.benchmarks.timing import middle, timed
 
 _N_DOCUMENTS = 8_841_823
 """Passages of MS MARCO; their ids are their numbers there."""
@@ -54,9 +53,9 @@ def measure(options: Options) -> tuple[list[Row], list[str]]:
     rows.append(
         Row(
             "first call in a fresh process",
-            middle(np.array([one["first"] for one in first])),
+            middle([one["first"] for one in first]),
             "s",
-            middle(np.array([one["second"] for one in first])),
+            middle([one["second"] for one in first]),
             "second call",
             at_most=2,
         )
@@ -132,36 +131,24 @@ class _Run:
 
 def _large(n_queries: int, n_hits: int) -> dict[str, float]:
     run, metrics = _Run(n_queries, n_hits), whole_suite()
-    memory.collect()
-    memory.reset_peak()
-    before = memory.resident_bytes()
-    wall, _ = _timed(lambda: run.score(metrics))
-    peak = memory.peak_bytes()
+    (wall, _), grown = memory.grown(lambda: timed(lambda: run.score(metrics)))
     measured = {
         "wall": wall,
         "metrics": float(len(metrics)),
         "distinct": float(len(run.doc_ids)),
         "arrays": float(run.ranking.nbytes + run.scores.nbytes),
     }
-    if before is not None and peak is not None:
-        measured["peak"] = float(peak - before)
-    return measured
+    return measured if grown is None else measured | {"peak": float(grown)}
 
 
 def _first(n_queries: int, n_hits: int) -> dict[str, float]:
     run = _Run(n_queries, n_hits)
     metrics = parse_metrics(["nDCG@10", "AP@100", "RR", "P@10", "R@100", "Success@1"])
-    first, values = _timed(lambda: run.score(metrics))
-    second, again = _timed(lambda: run.score(metrics))
+    first, values = timed(lambda: run.score(metrics))
+    second, again = timed(lambda: run.score(metrics))
     if not np.array_equal(values, again):
         raise RuntimeError("two calls, two results")
     return {"first": first, "second": second}
-
-
-def _timed(call: Callable[[], NDArray[np.float64]]) -> tuple[float, NDArray[np.float64]]:
-    start = time.perf_counter()
-    values = call()
-    return time.perf_counter() - start, values
 
 
 if __name__ == "__main__":

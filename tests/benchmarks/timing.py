@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Seconds = NDArray[np.float64]
+Result = TypeVar("Result")
 
 
 def race(
@@ -38,9 +40,16 @@ def race(
     return {name: np.array(values) / 1e9 for name, values in elapsed.items()}
 
 
-def middle(values: Seconds) -> float:
+def middle(values: Sequence[float] | Seconds) -> float:
     """The median."""
     return float(np.median(values))
+
+
+def timed(work: Callable[[], Result]) -> tuple[float, Result]:
+    """Seconds of ``work``, and what it gives."""
+    start = time.perf_counter()
+    result = work()
+    return time.perf_counter() - start, result
 
 
 @contextmanager

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from retrieval_bench.core.types import Verdict
+from retrieval_bench.core.types import Dataset, Query, Verdict
 from retrieval_bench.duets.decision import GATES
 from retrieval_bench.duets.result import DuetResult, GateResult
+from retrieval_bench.experiment.candidate import Candidate
+from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench.regression.baseline import LatencyBaseline, QualityBaseline
+from retrieval_bench.metrics import default_metrics, parse_metric
+from retrieval_bench.regression.baseline import Given, LatencyBaseline, QualityBaseline
+from retrieval_bench.regression.files import Places
+from retrieval_bench.regression.policy import Policy
+from retrieval_bench.regression.session import Today
+from retrieval_bench_retrievers.callable import CallableRetriever
 
 RETRIEVER = {"name": "mine", "hash": "c0ffee", "given": "mine.yaml", "overrides": ["b=1"]}
 DATASET = {
@@ -21,6 +29,13 @@ DATASET = {
 }
 MACHINE = "abcdef012345"
 COMMIT = "3f2a1c9" + "0" * 33
+NDCG = parse_metric("nDCG@10")
+POLICY = Policy({NDCG: 0.01}, {"p50": 0.05})
+
+
+def _of(commit: str | None, *, dirty: bool) -> dict[str, Any]:
+    revision = None if commit is None else {"commit": commit, "dirty": dirty}
+    return {"retriever": RETRIEVER, "dataset": DATASET, "k": 10, "revision": revision}
 
 
 def quality(
@@ -35,11 +50,7 @@ def quality(
     names = sorted(values)
     n = len(values[names[0]])
     hashes = list(rankings) or ["same"] * n
-    facts: dict[str, Any] = {
-        "retriever": RETRIEVER,
-        "dataset": DATASET,
-        "k": 10,
-        "revision": None if commit is None else {"commit": commit, "dirty": dirty},
+    facts = _of(commit, dirty=dirty) | {
         "convention": "trec",
         "metrics_version": 1,
         "metrics": {name: sum(values[name]) / n for name in names},
@@ -60,11 +71,7 @@ def latency(
     **changed: Any,
 ) -> LatencyBaseline:
     """``medians`` of the queries in nanoseconds."""
-    facts: dict[str, Any] = {
-        "retriever": RETRIEVER,
-        "dataset": DATASET,
-        "k": 10,
-        "revision": None if commit is None else {"commit": commit, "dirty": dirty},
+    facts = _of(commit, dirty=dirty) | {
         "date": "2026-11-20T10:00:00+00:00",
         "machine": {"fingerprint": fingerprint, "processor": "abacus"},
         "protocol": Protocol(profile="baseline", min_calls=800, warm_up_s=3.0).as_dict(),
@@ -104,3 +111,17 @@ def duet_result(verdict: Verdict, ratio: float = 1.0, **changed: Any) -> DuetRes
         "other_rankings": 0,
     }
     return DuetResult(**facts | changed)
+
+
+def today(folder: Path, policy: Policy = POLICY, **given: Any) -> Today:
+    """The code of now beside the baselines in ``folder``."""
+    data = Dataset(
+        "tiny", None, (Query("q0000", "text"),), {"q0000": {"d": 1}}, "test", None, "f" * 32
+    )
+    candidate = Candidate("mine", CallableRetriever(lambda text, k: ["d"]), {})
+    experiment = Experiment(
+        [candidate], data, data.queries, 10, default_metrics(10), Protocol(), None
+    )
+    revision = given.pop("revision", {"commit": COMMIT, "dirty": False})
+    places = Places(folder, "mine", "tiny", MACHINE)
+    return Today(experiment, places, policy, Given("mine.yaml", [], revision), "MAKE")

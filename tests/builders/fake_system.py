@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.builders.files import save_all
+
 CPUINFO = """\
 processor\t: 0
 cpu family\t: 6
@@ -46,10 +48,7 @@ V1 = {
 def lay_out(root: Path, *files: Mapping[str, str]) -> Path:
     """Write ``files`` (path below ``root`` -> text) and return ``root``."""
     for some in files:
-        for name, text in some.items():
-            path = root / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text + "\n", encoding="utf-8")
+        save_all(root, {name: text + "\n" for name, text in some.items()})
     return root
 
 

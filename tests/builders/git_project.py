@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import Any
 
 from retrieval_bench.core.git import git_variables
+from retrieval_bench.duets.revisions.revisions import place_of
+from retrieval_bench.duets.sides import Place
+from tests.builders.files import save_all
 
 _WHO = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "commit.gpgsign=false")
 
@@ -30,12 +34,13 @@ class GitProject:
         )
         return done.stdout.strip()
 
+    def at(self, revision: str, **options: Any) -> Place:
+        """The code of ``revision``, with what is kept in the usual cache."""
+        return place_of(revision, self.folder, **options)
+
     def write(self, files: dict[str, str]) -> None:
         """Write files by their relative paths."""
-        for name, text in files.items():
-            path = self.folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+        save_all(self.folder, files)
 
     def commit(self, files: dict[str, str], *, without: tuple[str, ...] = ()) -> str:
         """Commit everything as it is after writing ``files``; the hash."""

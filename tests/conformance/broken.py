@@ -19,7 +19,7 @@ from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.ranking import order_hits
 from retrieval_bench.core.retriever import RankingLike, Retriever, require_k
 from retrieval_bench.core.types import Document, Hit, LegTrace, Query, Ranking
-from tests.conformance.reference import TermOverlap, words
+from tests.builders.reference import TermOverlap, words
 
 BROKEN: dict[type[Retriever], frozenset[str]] = {}
 SPREADS: set[type[Retriever]] = set()

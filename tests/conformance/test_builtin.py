@@ -17,8 +17,8 @@ from retrieval_bench.measure.threads import search_threads
 from retrieval_bench.testing import RetrieverConformance
 from retrieval_bench_retrievers.hybrid_dynamic import HybridDynamic
 from retrieval_bench_retrievers.trec_run import TrecRun
+from tests.builders.reference import TermOverlap
 from tests.builders.tiny_wordnet import write_wordnet
-from tests.conformance.reference import TermOverlap
 
 
 @pytest.fixture(autouse=True, scope="module")

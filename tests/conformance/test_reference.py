@@ -5,11 +5,11 @@ from __future__ import annotations
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Document, Query
 from retrieval_bench.testing import RetrieverConformance, sample_documents
-from tests.conformance.reference import ListOnly, Service, TermOverlap
+from tests.builders.reference import ListOnly, Service, TermOverlap
 
 
 class TestReference(RetrieverConformance):
-    target = "tests.conformance.reference:TermOverlap"
+    target = "tests.builders.reference:TermOverlap"
 
 
 class TestReferenceWithItsOwnMake(RetrieverConformance):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import subprocess
 import sys
@@ -25,6 +24,8 @@ from retrieval_bench.testing import (
     sample_queries,
 )
 from retrieval_bench.testing.compare import difference
+from tests.builders.processes import completed
+from tests.builders.reference import Service, TermOverlap
 from tests.conformance.broken import (
     BROKEN,
     OTHER_INSTANCES,
@@ -41,7 +42,6 @@ from tests.conformance.broken import (
     TiesByTheHighestId,
     TiesInTheOrderOfTheCorpus,
 )
-from tests.conformance.reference import Service, TermOverlap
 
 
 def suite_of(make: Callable[[], Retriever], **attributes: Any) -> type[RetrieverConformance]:
@@ -376,10 +376,10 @@ def test_a_corpus_that_is_too_small_for_the_checks_is_refused() -> None:
 
 IN_PYTEST = """
 from retrieval_bench.testing import RetrieverConformance
-from tests.conformance.reference import TermOverlap
+from tests.builders.reference import TermOverlap
 
 class TestHonest(RetrieverConformance):
-    target = "tests.conformance.reference:TermOverlap"
+    target = "tests.builders.reference:TermOverlap"
     xfails = {"test_ids_are_text": "kept in truth"}
 
 class TestSilent(RetrieverConformance):
@@ -403,21 +403,14 @@ def test_all_are_closed():
 
 
 def python(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    root = str(Path(__file__).resolve().parents[2])
-    environment = {
-        **os.environ,
-        "PYTHONPATH": root,
-        "PYTHONIOENCODING": "utf-8",
-        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-        "COLUMNS": "200",
-    }
-    return subprocess.run(
-        [sys.executable, *arguments],
+    return completed(
+        *(sys.executable, *arguments),
         cwd=folder,
-        env=environment,
-        capture_output=True,
-        encoding="utf-8",
         check=False,
+        PYTHONPATH=str(Path(__file__).resolve().parents[2]),
+        PYTHONIOENCODING="utf-8",
+        PYTEST_DISABLE_PLUGIN_AUTOLOAD="1",
+        COLUMNS="200",
     )
 
 
@@ -449,7 +442,7 @@ def test_the_checks_need_neither_pytest_nor_assert_statements(tmp_path: Path) ->
     script = (
         "import sys; sys.modules['pytest'] = None\n"
         "from retrieval_bench.testing import RetrieverConformance, run_checks\n"
-        "from tests.conformance.reference import TermOverlap\n"
+        "from tests.builders.reference import TermOverlap\n"
         "class Silent(TermOverlap):\n"
         "    def search(self, query, k): return self.candidates(query)[: max(k, 0)]\n"
         "class Suite(RetrieverConformance):\n"

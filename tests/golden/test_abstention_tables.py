@@ -10,7 +10,7 @@ from retrieval_bench.metrics.thresholds import AbstentionReport, abstention_repo
 from retrieval_bench.reports.render import render
 from retrieval_bench.reports.render.table import Table
 from retrieval_bench.reports.tables.abstention import abstention_tables
-from tests.golden.test_tables import golden
+from tests.builders.golden import golden
 
 
 def make_report(n: int, *, helps: bool = True) -> AbstentionReport:

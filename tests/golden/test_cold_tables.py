@@ -5,7 +5,7 @@ from __future__ import annotations
 from retrieval_bench.experiment.cold import ColdProcess, ColdStart
 from retrieval_bench.reports.render import render
 from retrieval_bench.reports.tables.cold import cold_tables
-from tests.golden.test_tables import golden
+from tests.builders.golden import golden
 
 DATASET = {"name": "science-mini", "split": "test", "fingerprint": "abc", "n_documents": 220}
 MS = 1_000_000

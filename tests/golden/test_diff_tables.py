@@ -14,8 +14,8 @@ from retrieval_bench.reports.render import render
 from retrieval_bench.reports.render.table import Table
 from retrieval_bench.reports.tables.diff import diff_tables
 from retrieval_bench.runs.run import Run
+from tests.builders.golden import golden
 from tests.builders.hybrid_runs import make_dataset, make_run
-from tests.golden.test_tables import golden
 
 TITLES = {
     "a": "Apples",

@@ -8,7 +8,7 @@ import pytest
 
 from retrieval_bench.reports.render import render
 from retrieval_bench.reports.render.table import Marked, Table
-from tests.golden.test_tables import golden
+from tests.builders.golden import golden
 
 SAMPLE = [
     Table(

@@ -86,14 +86,13 @@ POLICY = "limits: {p50: 5%, nDCG@5: -0.01}\n"
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(here: Path) -> Path:
     """Where the saved runs and files stand; the runs also where `history` looks for them."""
     for name in RUNS:
-        shutil.copytree(HERE / "runs" / name, tmp_path / name)
-        shutil.copytree(HERE / "runs" / name, tmp_path / "results" / "runs" / name)
-    shutil.copytree(HERE / "files", tmp_path, dirs_exist_ok=True)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+        shutil.copytree(HERE / "runs" / name, here / name)
+        shutil.copytree(HERE / "runs" / name, here / "results" / "runs" / name)
+    shutil.copytree(HERE / "files", here, dirs_exist_ok=True)
+    return here
 
 
 def kept(path: Path, text: str) -> None:

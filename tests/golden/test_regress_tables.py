@@ -14,12 +14,11 @@ from retrieval_bench.regression.policy import Policy
 from retrieval_bench.regression.quality import QualityResult, judge_quality
 from retrieval_bench.reports.render import render
 from retrieval_bench.reports.tables.regress import baseline_tables, regress_tables
-from tests.builders.baselines import DATASET, MACHINE, duet_result, latency, quality
-from tests.golden.test_tables import golden
+from tests.builders.baselines import COMMIT, DATASET, MACHINE, duet_result, latency, quality
+from tests.builders.golden import golden
 
 NDCG, RECALL = parse_metric("nDCG@10"), parse_metric("R@10")
 POLICY = Policy({NDCG: 0.01, RECALL: 0.02}, {"p50": 0.05, "p95": 0.1, "slowest-fifth": 0.1})
-COMMIT = "3f2a1c9" + "0" * 33
 SUBJECT: dict[str, Any] = {
     "retriever": "하이브리드",
     "dataset": DATASET,
@@ -27,17 +26,13 @@ SUBJECT: dict[str, Any] = {
     "machine": MACHINE,
     "revision": {"commit": "b" * 40, "dirty": True},
 }
+MADE_OF = {"revision": {"commit": COMMIT, "dirty": False}, "config": "c0ffee"}
 BASELINES = {
-    "quality": {
-        "path": "results/baselines/하이브리드-tiny.json",
-        "revision": {"commit": COMMIT, "dirty": False},
-        "config": "c0ffee",
-    },
+    "quality": {"path": "results/baselines/하이브리드-tiny.json", **MADE_OF},
     "latency": {
         "path": f"results/baselines/{MACHINE}/하이브리드-tiny.json",
-        "revision": {"commit": COMMIT, "dirty": False},
-        "config": "c0ffee",
         "date": "2026-11-20T10:00:00+00:00",
+        **MADE_OF,
     },
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +21,7 @@ from retrieval_bench.scoring.answers.answers import Answer, GoldQuestion, Predic
 from retrieval_bench.scoring.answers.reader import ReaderResult, score_reader
 from retrieval_bench.scoring.audit import Audit, audit
 from retrieval_bench.scoring.scorecard import ScoreCard, Truth, score_file
-from tests.golden.test_tables import golden
+from tests.builders.golden import golden
 
 N = 60
 QUERIES = [f"q{i:02d}" for i in range(N)]
@@ -96,47 +96,32 @@ def read() -> tuple[ReaderResult, ReaderResult]:
     )
 
 
-def test_an_audit_of_three_systems() -> None:
-    golden("audit.txt", render.plain(audit_tables(audited(RUNS))))
-
-
 def test_an_audit_of_more_systems_than_fit_beside_each_other() -> None:
     repeated = RunFile(Path("again.trec"), "trec", {"q01": Ranking(["x", "x"])}, {"q01": ("x",)})
     qrels = {**QRELS, "none": {"x0": 0}}
     golden("audit_many.txt", render.plain(audit_tables(audited((*RUNS, RUNS[0], repeated), qrels))))
 
 
-def test_an_audit_of_one_system() -> None:
-    golden("audit_one.txt", render.plain(audit_tables(audited(RUNS[:1]))))
+WITHIN_MARKUP: Qrels = {"<b>": {"a": 1}, **{q: QRELS[q] for q in QUERIES}}
 
 
-def test_the_markdown_of_an_audit() -> None:
-    golden("audit.md", render.markdown(audit_tables(audited(RUNS[:2]))))
-
-
-def test_the_score_card_of_a_run() -> None:
-    golden("score.txt", render.plain(score_tables(card(), per_query=True)))
-
-
-def test_the_score_card_under_another_convention() -> None:
-    golden("score_scienceqa.txt", render.plain(score_tables(card("scienceqa"))))
-
-
-def test_the_score_card_of_a_run_that_has_nothing_to_do_with_the_judgements() -> None:
-    golden("score_none.txt", render.plain(score_tables(card("mala2025", {"zz": {"a": 1}}))))
-
-
-def test_the_html_of_a_score_card() -> None:
-    qrels = {"<b>": {"a": 1}, **{q: QRELS[q] for q in QUERIES}}
-    golden("score.html", render.html(score_tables(card(qrels=qrels), per_query=True)) + "\n")
-
-
-def test_the_spans_of_a_reader() -> None:
-    golden("reader.txt", render.plain(reader_tables(read()[0], "mine.jsonl", ["one | warning"])))
-
-
-def test_the_texts_of_a_reader() -> None:
-    golden("reader_texts.txt", render.plain(reader_tables(read()[1], "texts.json")))
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("audit.txt", lambda: audit_tables(audited(RUNS))),
+        ("audit_one.txt", lambda: audit_tables(audited(RUNS[:1]))),
+        ("audit.md", lambda: audit_tables(audited(RUNS[:2]))),
+        ("score.txt", lambda: score_tables(card(), per_query=True)),
+        ("score_scienceqa.txt", lambda: score_tables(card("scienceqa"))),
+        ("score_none.txt", lambda: score_tables(card("mala2025", {"zz": {"a": 1}}))),
+        ("score.html", lambda: score_tables(card(qrels=WITHIN_MARKUP), per_query=True)),
+        ("reader.txt", lambda: reader_tables(read()[0], "mine.jsonl", ["one | warning"])),
+        ("reader_texts.txt", lambda: reader_tables(read()[1], "texts.json")),
+    ],
+)
+def test_the_text_of_what_scoring_shows(name: str, shown: Callable[[], list[Table]]) -> None:
+    form = {"txt": render.plain, "md": render.markdown, "html": render.html}[name.split(".")[1]]
+    golden(name, form(shown()) + "\n" * name.endswith("html"))
 
 
 @pytest.mark.parametrize("made", ["audit", "score", "reader"])

@@ -10,7 +10,8 @@ from retrieval_bench.comparison.slices import Slicing, slicings
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.reports.render import render
 from retrieval_bench.reports.tables.slice import slice_tables
-from tests.golden.test_tables import golden, make_run
+from tests.builders.golden import golden
+from tests.builders.runs import sample_run
 
 TAGS: tuple[list[str], ...] = (["keyword"], ["keyword", "numeric"], [], ["긴 질문"])
 
@@ -30,7 +31,7 @@ def _slicings(systems: int, *names: str) -> list[Slicing]:
 
 def _group(systems: int) -> DatasetComparison:
     names = ["bm25", "dense", "hybrid-convex", "검색", "e"]
-    runs = [make_run(name, i % 3) for i, name in enumerate(names[:systems])]
+    runs = [sample_run(name, i % 3) for i, name in enumerate(names[:systems])]
     (group,) = compare_runs(runs).groups
     return group
 

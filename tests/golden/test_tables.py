@@ -2,115 +2,44 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.core.errors import DataError, HarnessError
-from retrieval_bench.core.retriever import Capabilities
-from retrieval_bench.core.types import Dataset, Query, Ranking
 from retrieval_bench.experiment.preparation import Problems
-from retrieval_bench.experiment.summary import summarize
-from retrieval_bench.measure.runner import Measurement, Timings
-from retrieval_bench.metrics import default_metrics
 from retrieval_bench.reports.render import render
 from retrieval_bench.reports.render.table import Table
 from retrieval_bench.reports.tables import run as tables
 from retrieval_bench.reports.tables.comparison import PAIRS_IN_TABLE, comparison_tables
-from retrieval_bench.runs.evaluation import evaluate
-from retrieval_bench.runs.run import Run, pack_rankings
+from retrieval_bench.runs.run import Run
+from tests.builders.golden import golden
 from tests.builders.page_sample import make_dataset, make_runs
-
-HERE = Path(__file__).parent
-
-
-def golden(name: str, text: str) -> None:
-    path = HERE / name
-    if os.environ.get("UPDATE_GOLDEN"):
-        path.write_text(text, encoding="utf-8")
-    assert text == path.read_text(encoding="utf-8")
-
-
-def make_run(
-    name: str,
-    shift: int,
-    calls: int = 1000,
-    *,
-    machine_of: str = "m",
-    session: str = "s",
-    threads: int = 1,
-    min_calls: int = 1000,
-    **changes: Any,
-) -> Run:
-    """A run of 40 queries: query i has its document at rank 1 + (i + shift) % 4."""
-    queries = [Query(f"q{i}", f"text {i}") for i in range(40)]
-    none = Query("none", "hello", metadata={"answerable": False})
-    qrels = {query.id: {f"d{i}": 1} for i, query in enumerate(queries)}
-    dataset = Dataset("tiny", None, (*queries, none), qrels, "test", "en", "f" * 32)
-    rankings: list[Ranking | None] = []
-    for i in range(40):
-        ids = [f"x{j}" for j in range(3)]
-        ids.insert((i + shift) % 4, f"d{i}")
-        rankings.append(Ranking(ids, [4.0, 3.0, 2.0, 1.0]))
-    rankings.append(Ranking(["x0"], [1.0]))
-    wall = (np.arange(calls, dtype=np.int64) % 97 + 1) * 10_000 * (shift + 1)
-    round_, query = np.divmod(np.arange(calls, dtype=np.int32), 40)
-    failed = np.zeros(calls, dtype=bool)
-    timings = Timings(wall, round_, query, query, failed, {"sparse": wall // 2})
-    measurement = Measurement(rankings, ["ok"] * 41, timings, 250, 0, False, 80, 204)
-    packed = pack_rankings([q.id for q in (*queries, none)], rankings, 10)
-    evaluation = evaluate(
-        packed.ranking[:40], packed.doc_ids, [q.id for q in queries], qrels, default_metrics(10)
-    )
-    summary = summarize(
-        retriever=name,
-        dataset=dataset,
-        queries=(*queries, none),
-        k=10,
-        evaluation=evaluation,
-        measurement=measurement,
-        index={"seconds": 1.5, "peak_rss_bytes": 120_000_000, "disk_bytes": None},
-        warnings=["a warning | with a bar"],
-        capabilities=Capabilities(),
-        health=["queries Latin 100 %"],
-    )
-    machine = {
-        "processor": "Sample CPU",
-        "usable_cores": 2,
-        "python": "CPython 3.11.7",
-        "fingerprint": machine_of,
-    }
-    manifest = {
-        "environment": {"machine": machine, "threads": threads},
-        "protocol": {"threads": threads, "min_calls": min_calls},
-        "session": session,
-    }
-    return Run(summary | changes, manifest, packed, ("ok",) * 41, timings, evaluation)
+from tests.builders.runs import sample_run
 
 
 def test_the_table_of_a_run() -> None:
-    golden("run.txt", render.plain(tables.run_tables(make_run("sample", 0))))
+    golden("run.txt", render.plain(tables.run_tables(sample_run("sample", 0))))
 
 
 def test_the_table_of_a_short_partial_and_failing_run() -> None:
-    run = make_run("sample", 1, calls=40, status="partial", n_failed=2, n_collapsed=1234)
+    run = sample_run("sample", 1, calls=40, status="partial", n_failed=2, n_collapsed=1234)
     golden("run_partial.txt", render.plain(tables.run_tables(run)))
 
 
 def test_the_markdown_of_a_run() -> None:
-    golden("run.md", render.markdown(tables.run_tables(make_run("sample", 0))))
+    golden("run.md", render.markdown(tables.run_tables(sample_run("sample", 0))))
 
 
 def test_the_html_of_a_run() -> None:
-    golden("run.html", render.html(tables.run_tables(make_run("<b>", 0))))
+    golden("run.html", render.html(tables.run_tables(sample_run("<b>", 0))))
 
 
 def test_five_systems_side_by_side() -> None:
-    runs = [make_run(name, i % 3) for i, name in enumerate(["bm25", "dense", "검색", "bm25", "e"])]
+    runs = [
+        sample_run(name, i % 3) for i, name in enumerate(["bm25", "dense", "검색", "bm25", "e"])
+    ]
     golden("comparison.txt", render.plain(comparison_tables(compare_runs(runs))))
 
 
@@ -126,22 +55,22 @@ def test_five_systems_side_by_side() -> None:
     ],
 )
 def test_a_comparison_says_how_the_times_came_about(other: dict[str, Any], says: str) -> None:
-    comparison = compare_runs([make_run("a", 0), make_run("b", 1, **other)])
+    comparison = compare_runs([sample_run("a", 0), sample_run("b", 1, **other)])
     assert any(says in note for note in comparison_tables(comparison)[0].notes)
 
 
 def test_a_comparison_tells_what_is_not_the_same_of_all_runs() -> None:
     runs = [
-        make_run("whole", 0, warnings=[f"fault {i}" for i in range(8)]),
-        make_run("part", 1, calls=40, threads=2, status="partial", warnings=["fault 0"]),
-        make_run("shallow", 2, calls=40, session="t", k=3),
+        sample_run("whole", 0, warnings=[f"fault {i}" for i in range(8)]),
+        sample_run("part", 1, calls=40, threads=2, status="partial", warnings=["fault 0"]),
+        sample_run("shallow", 2, calls=40, session="t", k=3),
     ]
     golden("comparison_unlike.txt", render.plain(comparison_tables(compare_runs(runs))))
 
 
 def test_the_record_of_an_older_run_can_be_shown() -> None:
     """What came into the record later may be missing from it."""
-    new = make_run("new", 0)
+    new = sample_run("new", 0)
     kept = ("retriever", "dataset", "k", "metrics", "convention", "metrics_version")
     data = {key: new.summary["dataset"][key] for key in ("name", "split", "fingerprint")}
     summary = {key: new.summary[key] for key in kept} | {"dataset": data}
@@ -152,10 +81,10 @@ def test_the_record_of_an_older_run_can_be_shown() -> None:
 
 
 def test_many_warnings_are_cut_short() -> None:
-    notes = tables.run_tables(make_run("a", 0, warnings=[f"w{i}" for i in range(8)]))[-1].notes
+    notes = tables.run_tables(sample_run("a", 0, warnings=[f"w{i}" for i in range(8)]))[-1].notes
     said = [note for note in notes if note.startswith("warning")]
     assert said[-2:] == ["warning: w4", "warning: ... and 3 more in summary.json"]
-    notes = tables.run_tables(make_run("a", 0, warnings=[f"w{i}" for i in range(5)]))[-1].notes
+    notes = tables.run_tables(sample_run("a", 0, warnings=[f"w{i}" for i in range(5)]))[-1].notes
     assert notes[-1] == "warning: w4"
 
 
@@ -164,7 +93,7 @@ def test_many_warnings_are_cut_short() -> None:
 def test_eighty_columns_are_enough(monkeypatch: pytest.MonkeyPatch, n: int) -> None:
     monkeypatch.setattr(render, "PLAIN_WIDTH", 80)
     names = ["bm25", "dense", "hybrid", "hybrid-convex", "my-own-retriever", "검색기"][:n]
-    comparison = compare_runs([make_run(name, i % 3) for i, name in enumerate(names)])
+    comparison = compare_runs([sample_run(name, i % 3) for i, name in enumerate(names)])
     shown = render.plain(
         [Table(t.title, t.columns, t.rows, t.rules) for t in comparison_tables(comparison)[:-1]]
     )
@@ -174,15 +103,15 @@ def test_eighty_columns_are_enough(monkeypatch: pytest.MonkeyPatch, n: int) -> N
 
 
 def make_others(name: str, shift: int) -> Run:
-    """A run as of :func:`make_run`, on another dataset."""
-    run = make_run(name, shift)
+    """A run as of :func:`sample_run`, on another dataset."""
+    run = sample_run(name, shift)
     data = run.summary["dataset"] | {"name": "다른", "fingerprint": "e" * 32}
-    return make_run(name, shift, dataset=data)
+    return sample_run(name, shift, dataset=data)
 
 
 @pytest.mark.slow
 def test_two_systems_on_two_datasets_with_all_that_can_be_asked_for() -> None:
-    runs = [make_run("a", 0), make_run("b", 1), make_others("a", 1), make_others("b", 0)]
+    runs = [sample_run("a", 0), sample_run("b", 1), make_others("a", 1), make_others("b", 0)]
     comparison = compare_runs(runs, baseline="b", tests=["wilcoxon"], margin=0.2)
     golden("comparison_datasets.txt", render.plain(comparison_tables(comparison)))
     golden("comparison_datasets.md", render.markdown(comparison_tables(comparison, wide=True)))
@@ -205,13 +134,13 @@ def _mean(run: Run) -> float:
 
 
 def test_of_very_many_systems_all_have_a_number() -> None:
-    runs = [make_run("same", i % 3, calls=40) for i in range(26)]
+    runs = [sample_run("same", i % 3, calls=40) for i in range(26)]
     ranked = comparison_tables(compare_runs(runs, baseline="same"))[0]
     assert {row[0] for row in ranked.rows} == {str(n) for n in range(1, 27)}
 
 
 def test_with_a_baseline_of_very_many_systems_its_pairs_are_shown() -> None:
-    runs = [make_run("same", i % 3, calls=40) for i in range(26)]
+    runs = [sample_run("same", i % 3, calls=40) for i in range(26)]
     tables_ = comparison_tables(compare_runs(runs, baseline="same#26"))
     (differences,) = [t for t in tables_ if t.title.startswith("Paired")]
     assert len(differences.rows) == 2 * PAIRS_IN_TABLE

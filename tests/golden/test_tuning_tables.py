@@ -16,7 +16,7 @@ from retrieval_bench.reports.tables.tuning import sentence, tuning_tables
 from retrieval_bench.tuning.grid import make_grid
 from retrieval_bench.tuning.result import Plan, Tuning, doubts, judged
 from retrieval_bench.tuning.selection import chosen_on_dev, cross_validated
-from tests.golden.test_tables import golden
+from tests.builders.golden import golden
 
 WEIGHTS = ([0.5, 0.5], [0.0, 1.0], [0.2, 0.8], [0.8, 0.2], [1.0, 0.0])
 PARAMETERS: dict[str, Any] = {"fusion.k": (60, 10, 1), "fusion.weights": WEIGHTS}

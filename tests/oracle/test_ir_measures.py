@@ -17,8 +17,8 @@ import pytest
 from retrieval_bench.metrics import Judgements, parse_metric
 from retrieval_bench.metrics.conventions import convention
 from retrieval_bench.scoring.scoring import Answers, score
+from tests.builders.generated import Generated, generated, in_order_up
 from tests.lazily import Lazily
-from tests.oracle.generated import Generated, generated, in_order_up
 
 ir_measures: Any = Lazily("ir_measures")
 

@@ -18,8 +18,8 @@ from retrieval_bench.core.errors import DataError
 from retrieval_bench.metrics import Judgements
 from retrieval_bench.metrics.conventions import convention
 from retrieval_bench.scoring.scoring import Answers, score
+from tests.builders.generated import Generated, generated
 from tests.lazily import Lazily
-from tests.oracle.generated import Generated, generated
 
 ranx: Any = Lazily("ranx")
 

@@ -16,8 +16,8 @@ import pytest
 from retrieval_bench.metrics import Judgements
 from retrieval_bench.metrics.conventions import convention
 from retrieval_bench.scoring.scoring import Answers, score
+from tests.builders.generated import generated
 from tests.lazily import Lazily
-from tests.oracle.generated import generated
 
 metrics: Any = Lazily("sklearn.metrics")
 

@@ -11,6 +11,7 @@ import pytest
 from retrieval_bench.data import load_dataset
 from retrieval_bench_retrievers.porter import porter_stem
 from retrieval_bench_retrievers.tokenizers import make_tokenizer
+from tests.builders import some
 
 _ENDINGS = [
     "sses",
@@ -76,8 +77,7 @@ _ENDINGS = [
 
 def _texts() -> list[str]:
     dataset = load_dataset("science-mini")
-    assert dataset.documents is not None
-    return [document.contents for document in dataset.documents]
+    return [document.contents for document in some(dataset.documents)]
 
 
 def test_bm25s_gives_the_terms_of_its_own_tokenizer() -> None:

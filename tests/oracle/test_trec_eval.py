@@ -16,7 +16,7 @@ import pytest
 from retrieval_bench.metrics import Judgements
 from retrieval_bench.metrics.conventions import convention
 from retrieval_bench.scoring.scoring import Answers, Scored, score
-from tests.oracle.generated import Generated, as_arrays, generated
+from tests.builders.generated import Generated, as_arrays, generated
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

@@ -15,6 +15,7 @@ from retrieval_bench.reproduction import Published, Reproduction, load_published
 from retrieval_bench.reproduction.check import Status
 from retrieval_bench_retrievers.terms import Tokenizer
 from retrieval_bench_retrievers.tokenizers import make_tokenizer
+from tests.builders import some
 
 pytestmark = pytest.mark.realdata
 
@@ -78,8 +79,7 @@ def test_the_encoder_on_scifact_is_judged_and_other_encoders_stand_beside(
 def test_bm25s_cuts_scifact_into_as_many_terms_as_its_tables_say(bench_data: Path) -> None:
     data = load_dataset(bench_data / "beir" / "scifact")
     tokenize = make_tokenizer("bm25s")
-    assert data.documents is not None
-    assert sum(len(tokenize(document.contents)) for document in data.documents) == 812_074
+    assert sum(len(tokenize(document.contents)) for document in some(data.documents)) == 812_074
 
 
 @pytest.mark.slow
@@ -94,9 +94,8 @@ def test_with_lengths_in_one_byte_the_terms_of_lucene_give_anserini_s_figure(
 
 def _lucene_ndcg(data: Dataset, tokenize: Tokenizer, *, rounded: bool) -> float:
     """nDCG@10 of BM25 as Lucene computes it; ``rounded``: with the lengths that it keeps."""
-    assert data.documents is not None
-    ids = [document.id for document in data.documents]
-    counts = [Counter(tokenize(document.contents)) for document in data.documents]
+    ids = [document.id for document in some(data.documents)]
+    counts = [Counter(tokenize(document.contents)) for document in some(data.documents)]
     lengths = np.array([sum(count.values()) for count in counts])
     kept = np.array([_one_byte(int(n)) for n in lengths]) if rounded else lengths
     postings: dict[str, list[tuple[int, int]]] = defaultdict(list)

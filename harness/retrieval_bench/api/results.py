@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from retrieval_bench.comparison.comparison import Comparison
-from retrieval_bench.comparison.recommendation import Recommendation, recommend
+from retrieval_bench.comparison.recommendation import Recommendation, comparison_document, recommend
 from retrieval_bench.comparison.verdicts import Delta
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.reports.page.report import write_report

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 
 from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.comparison.recommendation import recommend
@@ -14,13 +15,14 @@ from retrieval_bench.comparison.verdicts import Delta
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import parse_metrics
 from retrieval_bench.runs.run import Run, pack_rankings
-from tests.unit.comparison.test_comparison import run
+from tests.builders import some
+from tests.builders.runs import run
 
 RNG = np.random.default_rng(16)
 BASE = RNG.uniform(0.3, 1.0, 300)
 
 
-def failing(name: str, values: Sequence[float], at: Sequence[int]) -> Run:
+def failing(name: str, values: ArrayLike, at: Sequence[int]) -> Run:
     """A run that failed on the queries ``at``, which therefore count 0."""
     counted = np.array(values, dtype=np.float64)
     counted[list(at)] = 0.0
@@ -34,17 +36,16 @@ FAILED = range(0, 300, 25)
 
 
 def test_a_network_that_fails_now_and_then_is_no_difference_in_quality() -> None:
-    flaky = failing("flaky", list(BASE), FAILED)
-    steady = failing("steady", list(BASE), [])
+    flaky = failing("flaky", BASE, FAILED)
+    steady = failing("steady", BASE, [])
     comparison = compare_runs([steady, flaky])
     (delta,) = comparison.deltas
-    assert delta.p_adjusted is not None
-    assert delta.p_adjusted < 0.001  # the test over all queries is certain
+    assert some(delta.p_adjusted) < 0.001  # the test over all queries is certain
     assert delta.verdict is Verdict.UNDECIDED
     assert delta.rests_on_failures
-    assert delta.answered is not None
-    assert (delta.answered.n, delta.answered.failed_a, delta.answered.failed_b) == (288, 0, 12)
-    assert delta.answered.difference == 0.0
+    answered = some(delta.answered)
+    assert (answered.n, answered.failed_a, answered.failed_b) == (288, 0, 12)
+    assert answered.difference == 0.0
     assert delta.queries_needed is None
     assert "flaky failed on 12 queries" in delta.reason
     (answer,) = recommend(comparison)
@@ -56,35 +57,33 @@ def test_a_network_that_fails_now_and_then_is_no_difference_in_quality() -> None
 
 
 def test_a_service_that_also_ranks_worse_is_worse() -> None:
-    worse = failing("worse", (BASE - 0.1).tolist(), FAILED)
-    (delta,) = compare_runs([failing("steady", list(BASE), []), worse]).deltas
+    worse = failing("worse", BASE - 0.1, FAILED)
+    (delta,) = compare_runs([failing("steady", BASE, []), worse]).deltas
     assert delta.verdict is Verdict.WORSE
     assert not delta.rests_on_failures
-    assert delta.answered is not None
-    assert delta.answered.difference == pytest.approx(-0.1)
-    assert delta.answered.verdict is Verdict.WORSE
+    assert some(delta.answered).difference == pytest.approx(-0.1)
+    assert some(delta.answered).verdict is Verdict.WORSE
 
 
 def test_failures_on_both_sides_hide_no_difference_and_no_equality() -> None:
     # The better one failed so often that the means are equal: neither is as good as the other.
-    better = failing("better", (BASE + 0.05).tolist(), FAILED)
-    (delta,) = compare_runs([failing("steady", list(BASE), []), better]).deltas
-    assert delta.answered is not None
-    assert delta.answered.verdict is Verdict.BETTER
+    better = failing("better", BASE + 0.05, FAILED)
+    (delta,) = compare_runs([failing("steady", BASE, []), better]).deltas
+    assert some(delta.answered).verdict is Verdict.BETTER
     assert delta.verdict is not Verdict.EQUIVALENT
 
 
 def test_where_nobody_failed_nothing_is_said_of_it() -> None:
-    (delta,) = compare_runs([failing("a", list(BASE), []), failing("b", list(BASE), [])]).deltas
+    (delta,) = compare_runs([failing("a", BASE, []), failing("b", BASE, [])]).deltas
     assert delta.answered is None
     assert "answered" not in delta.as_dict()
 
 
 def test_holm_takes_the_second_p_in_place_of_the_first() -> None:
     runs = [
-        failing("steady", list(BASE), []),
-        failing("flaky", list(BASE), FAILED),
-        failing("worse", (BASE - 0.2).tolist(), []),
+        failing("steady", BASE, []),
+        failing("flaky", BASE, FAILED),
+        failing("worse", BASE - 0.2, []),
     ]
     deltas = {(d.a, d.b): d for d in compare_runs(runs).deltas}
     assert deltas["steady", "flaky"].rests_on_failures
@@ -95,9 +94,7 @@ def test_holm_takes_the_second_p_in_place_of_the_first() -> None:
 
 def test_nothing_that_both_answered() -> None:
     half, other = range(150), range(150, 300)
-    (delta,) = compare_runs(
-        [failing("a", (BASE * 0.1).tolist(), half), failing("b", list(BASE), other)]
-    ).deltas
+    (delta,) = compare_runs([failing("a", BASE * 0.1, half), failing("b", BASE, other)]).deltas
     assert delta.verdict is Verdict.MISSING
     assert delta.p is None
     assert "no query was answered by both" in delta.reason
@@ -109,13 +106,12 @@ def test_a_p_that_rests_on_failures_rejects_nothing_for_the_others() -> None:
     steady = rng.uniform(0.3, 1.0, 300)
     for _ in range(500):
         other = steady + rng.normal(0.02, 0.2, 300)
-        alone = compare_runs([run("steady", list(steady)), run("other", list(other))]).deltas[0]
-        assert alone.p is not None
-        if 0.03 < alone.p < 0.045:
+        alone = compare_runs([run("steady", steady), run("other", other)]).deltas[0]
+        if 0.03 < some(alone.p) < 0.045:
             break
-    flaky = failing("flaky", list(steady), FAILED)
+    flaky = failing("flaky", steady, FAILED)
     found = compare_runs(
-        [failing("steady", list(steady), []), failing("other", list(other), []), flaky],
+        [failing("steady", steady, []), failing("other", other, []), flaky],
         baseline="steady",
     ).deltas
     verdicts = {delta.b: delta.verdict for delta in found}

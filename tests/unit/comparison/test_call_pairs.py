@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,40 +20,11 @@ from retrieval_bench.comparison.call_pairs import (
 )
 from retrieval_bench.measure.runner import Timings
 from retrieval_bench.stats.percentiles import medians
-
-
-def timings(ms: Any) -> Timings:
-    """Calls of a table of milliseconds (launches, rounds, queries); NaN = not made, below 0 =
-    failed."""
-    table = np.asarray(ms, dtype=float)
-    launch, round_, query = np.indices(table.shape, dtype=np.int32).reshape(3, -1)
-    rng = np.random.default_rng(7)
-    places = np.argsort(rng.random(table.shape), axis=2).astype(np.int32).ravel()
-    made = ~np.isnan(table.ravel())
-    order = np.lexsort((places[made], round_[made], launch[made]))
-    wall = table.ravel()[made][order]
-    return Timings(
-        np.rint(np.abs(wall) * 1e6).astype(np.int64),
-        round_[made][order],
-        places[made][order],
-        query[made][order],
-        wall < 0,
-        {},
-        launch[made][order],
-    )
+from tests.builders.runs import taken, timings
 
 
 def shuffled(calls: Timings, seed: int) -> Timings:
-    order = np.random.default_rng(seed).permutation(len(calls.wall_ns))
-    return Timings(
-        calls.wall_ns[order],
-        calls.round[order],
-        calls.position[order],
-        calls.query[order],
-        calls.failed[order],
-        {},
-        calls.launch[order],
-    )
+    return taken(calls, np.random.default_rng(seed).permutation(len(calls.wall_ns)))
 
 
 def lognormal(seed: int, *shape: int) -> NDArray[np.float64]:

@@ -11,6 +11,7 @@ from retrieval_bench.comparison.winners import Ceiling, Positions, ceilings, per
 from retrieval_bench.core.types import Qrels
 from retrieval_bench.metrics import Judgements, judge_lists, parse_metric, parse_metrics
 from retrieval_bench.runs.evaluation import Mean
+from tests.builders import some
 
 IDS = "abcdefgh"
 
@@ -42,8 +43,7 @@ def test_means_of_legs_fusion_and_oracles_are_those_computed_by_hand() -> None:
         "sparse": pytest.approx((1 + 1 / 2 + 0 + 0) / 4),
         "dense": pytest.approx((1 / 2 + 1 + 0 + 0) / 4),
     }
-    assert found.fused is not None
-    assert found.fused.mean == pytest.approx((1 / 2 + 1 + 1 / 3 + 0) / 4)
+    assert some(found.fused).mean == pytest.approx((1 / 2 + 1 + 1 / 3 + 0) / 4)
     assert found.choice.mean == pytest.approx((1 + 1 + 0 + 0) / 4)
     assert found.fusion.mean == 1.0  # "e" is fourth in one leg, "d" and "c" deep in the other
     assert found.best_leg == "sparse"
@@ -81,8 +81,7 @@ def test_higher_grades_come_first_and_the_cut_counts() -> None:
 def test_a_metric_without_a_cut_sees_no_deeper_than_k() -> None:
     found = one({"x": rows("gha"), "y": rows("bca")}, rows("bga"), {"q": {"a": 1, "b": 1}}, "R", 2)
     assert {leg: mean.mean for leg, mean in found.legs.items()} == {"x": 0, "y": 1 / 2}
-    assert found.fused is not None
-    assert (found.fused.mean, found.choice.mean, found.fusion.mean) == (1 / 2, 1 / 2, 1)
+    assert (some(found.fused).mean, found.choice.mean, found.fusion.mean) == (1 / 2, 1 / 2, 1)
 
 
 def test_a_document_of_two_legs_counts_once() -> None:

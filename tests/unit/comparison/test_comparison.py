@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -15,31 +16,10 @@ from retrieval_bench.comparison.comparison import compare_runs, resamples_for
 from retrieval_bench.comparison.holm import QUALITY_ALPHA
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Verdict
-from retrieval_bench.measure.runner import Timings
-from retrieval_bench.metrics import parse_metrics
-from retrieval_bench.runs.evaluation import Evaluation, Mean
-from retrieval_bench.runs.run import Run, pack_rankings
+from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.power import MARGIN, Moments, Needed, queries_needed
-
-
-def run(name: str, values: list[float], **summary: Any) -> Run:
-    per_query = np.array(values, dtype=np.float64)[:, None]
-    query_ids = tuple(f"q{i}" for i in range(len(values)))
-    mean = float(per_query.mean()) if values else float("nan")
-    evaluation = Evaluation(
-        query_ids, parse_metrics(["nDCG@10"]), per_query, (Mean(mean, None, len(values)),)
-    )
-    empty = np.zeros(0, dtype=np.int64)
-    timings = Timings(empty, empty.astype(np.int32), empty.astype(np.int32),
-                      empty.astype(np.int32), empty.astype(bool), {})  # fmt: skip
-    facts = {
-        "retriever": name,
-        "dataset": {"fingerprint": "f", "split": "test"},
-        "k": 10,
-        "convention": "trec",
-        "metrics_version": 1,
-    }
-    return Run(facts | summary, {}, pack_rankings([], [], 1), (), timings, evaluation)
+from tests.builders import some
+from tests.builders.runs import run
 
 
 def needed(differences: NDArray[np.float64], level: float) -> Needed:
@@ -57,8 +37,7 @@ def test_a_clear_difference_is_better_one_way_and_worse_the_other() -> None:
     (delta,) = compare_runs([run("a", WORSE), run("b", BASE)]).deltas
     assert delta.verdict is Verdict.BETTER
     assert delta.difference == pytest.approx(np.mean(BASE) - np.mean(WORSE))
-    assert delta.ci95 is not None
-    assert delta.ci95[0] > 0
+    assert some(delta.ci95)[0] > 0
     assert delta.queries_needed is None
     (delta,) = compare_runs([run("a", BASE), run("b", WORSE)]).deltas
     assert delta.verdict is Verdict.WORSE
@@ -68,13 +47,10 @@ def test_what_the_queries_cannot_tell_is_undecided_with_the_number_it_takes() ->
     noisy = (np.array(BASE) + RNG.normal(0.01, 0.2, 80)).tolist()
     (delta,) = compare_runs([run("a", BASE), run("b", noisy)]).deltas
     assert delta.verdict is Verdict.UNDECIDED
-    assert delta.queries_needed is not None
-    assert delta.queries_needed >= 1
+    assert some(delta.queries_needed) >= 1
     differences = np.array(noisy) - np.array(BASE)
     found = needed(differences, QUALITY_ALPHA)
-    assert found.difference is not None
-    assert found.equivalence is not None
-    assert delta.queries_needed == min(found.difference, found.equivalence)
+    assert some(delta.queries_needed) == min(some(found.difference), some(found.equivalence))
     assert delta.needed_for == "equivalence"
 
 
@@ -98,8 +74,9 @@ def test_queries_needed_is_for_the_level_that_holm_holds_the_row_against() -> No
         level = QUALITY_ALPHA / (len(deltas) - ordered.index(delta))
         assert delta.queries_needed == needed(differences, level).difference
         # With one test instead of all, hardly any more would be needed: a contradiction.
-        assert delta.queries_needed is not None
-        assert delta.queries_needed > (needed(differences, QUALITY_ALPHA).difference or 0) + 50
+        assert (
+            some(delta.queries_needed) > (needed(differences, QUALITY_ALPHA).difference or 0) + 50
+        )
 
 
 @pytest.mark.slow
@@ -140,8 +117,7 @@ def test_a_pair_without_a_test_leaves_the_others_alone() -> None:
 def test_equal_runs_on_few_queries_are_undecided_until_their_ties_show_equivalence() -> None:
     (delta,) = compare_runs([run("a", BASE), run("b", BASE)]).deltas
     assert (delta.verdict, delta.p, delta.needed_for) == (Verdict.UNDECIDED, 1.0, "equivalence")
-    assert delta.queries_needed is not None
-    many = [0.5] * (80 + delta.queries_needed)
+    many = [0.5] * (80 + some(delta.queries_needed))
     (delta,) = compare_runs([run("a", many), run("b", many)]).deltas
     assert delta.verdict is Verdict.EQUIVALENT
     (delta,) = compare_runs([run("a", many[1:]), run("b", many[1:])]).deltas
@@ -153,14 +129,13 @@ def test_holm_counts_all_rows_of_the_comparison() -> None:
     deltas = compare_runs(runs).deltas
     assert len(deltas) == 6
     smallest = min(deltas, key=lambda delta: delta.p or 0)
-    assert smallest.p is not None
-    assert smallest.p_adjusted == pytest.approx(min(1, 6 * smallest.p))
+    assert smallest.p_adjusted == pytest.approx(min(1, 6 * some(smallest.p)))
 
 
 def test_queries_are_paired_by_id_not_by_place() -> None:
     a, b = run("a", [0.1, 0.9]), run("b", [0.9, 0.1])
-    turned = Evaluation(("q1", "q0"), b.evaluation.metrics, b.evaluation.per_query, ())
-    b = Run(b.summary, {}, b.rankings, (), b.timings, turned)
+    turned = replace(b.evaluation, query_ids=b.evaluation.query_ids[::-1])
+    b = replace(b, evaluation=turned)
     (delta,) = compare_runs([a, b]).deltas
     assert delta.difference == 0
     assert delta.p == 1.0
@@ -199,14 +174,8 @@ def test_equal_names_are_told_apart() -> None:
 def test_fewer_than_two_runs_or_no_common_metric() -> None:
     with pytest.raises(ConfigError, match="1 run"):
         compare_runs([run("a", BASE)])
-    other = run("b", BASE)
-    evaluation = Evaluation(
-        other.evaluation.query_ids, parse_metrics(["R@3"]), other.evaluation.per_query, ()
-    )
     with pytest.raises(ConfigError, match="no metric in common"):
-        compare_runs(
-            [run("a", BASE), Run(other.summary, {}, other.rankings, (), other.timings, evaluation)]
-        )
+        compare_runs([run("a", BASE), run("b", BASE, metrics=["R@3"])])
 
 
 def test_one_query_can_be_compared_without_crashing() -> None:
@@ -247,7 +216,7 @@ class TestShareOfJudgedHits:
         assert compare_runs(runs).warnings == ()
 
     def test_other_data_has_other_judgements(self) -> None:
-        other = {"dataset": {"fingerprint": "g", "split": "test"}}
+        other: dict[str, Any] = {"dataset": {"fingerprint": "g", "split": "test"}}
         runs = [
             with_judged(run("a", BASE), {"Judged@10": 0.9}),
             with_judged(run("b", BASE, **other), {"Judged@10": 0.2}),
@@ -259,9 +228,7 @@ class TestShareOfJudgedHits:
         assert compare_runs(runs).warnings == ()
 
 
-def with_gmap(name: str, values: list[float]) -> Run:
-    one = run(name, values)
-    return replace(one, evaluation=replace(one.evaluation, metrics=parse_metrics(["GMAP"])))
+with_gmap = partial(run, metrics=["GMAP"])
 
 
 class TestGeometricMeans:
@@ -269,13 +236,13 @@ class TestGeometricMeans:
     B = (0.04, 0.45, 0.95, 0.3, 0.41, 0.1, 0.3, 0.9, 0.5, 0.66)
 
     def test_the_difference_is_that_of_the_geometric_means(self) -> None:
-        (delta,) = compare_runs([with_gmap("a", list(self.A)), with_gmap("b", list(self.B))]).deltas
+        (delta,) = compare_runs([with_gmap("a", self.A), with_gmap("b", self.B)]).deltas
         means = [float(np.prod(values)) ** (1 / 10) for values in (self.A, self.B)]
         assert delta.difference == pytest.approx(means[1] - means[0])
         assert delta.difference != pytest.approx(np.mean(self.B) - np.mean(self.A), abs=0.005)
 
     def test_p_is_that_of_the_logarithms_over_all_sign_patterns(self) -> None:
-        (delta,) = compare_runs([with_gmap("a", list(self.A)), with_gmap("b", list(self.B))]).deltas
+        (delta,) = compare_runs([with_gmap("a", self.A), with_gmap("b", self.B)]).deltas
         logs = np.log(self.B) - np.log(self.A)
         sums = [abs(float(np.dot(signs, logs))) for signs in product([-1, 1], repeat=10)]
         extreme = sum(value >= abs(logs.sum()) - 1e-12 for value in sums)
@@ -285,25 +252,23 @@ class TestGeometricMeans:
         assert delta.p != sum(value >= abs(plain.sum()) - 1e-12 for value in sums) / 2**10
 
     def test_the_interval_is_that_of_differences_of_resampled_means(self) -> None:
-        (delta,) = compare_runs([with_gmap("a", list(self.A)), with_gmap("b", list(self.B))]).deltas
+        (delta,) = compare_runs([with_gmap("a", self.A), with_gmap("b", self.B)]).deltas
         rng = np.random.default_rng(99)
         draws = rng.integers(0, 10, size=(40_000, 10))
         logs = np.log([self.A, self.B])
         differences = np.exp(logs[1][draws].mean(axis=1)) - np.exp(logs[0][draws].mean(axis=1))
         assert delta.ci95 == pytest.approx(np.quantile(differences, [0.025, 0.975]), abs=0.004)
-        assert delta.ci95 is not None
-        assert delta.difference is not None
-        assert delta.ci95[0] < delta.difference < delta.ci95[1]
+        assert some(delta.ci95)[0] < some(delta.difference) < some(delta.ci95)[1]
 
     def test_b_minus_a_turns_round_with_the_order_of_the_runs(self) -> None:
-        runs = [with_gmap("a", list(self.A)), with_gmap("b", list(self.B))]
+        runs = [with_gmap("a", self.A), with_gmap("b", self.B)]
         (one,), (two,) = compare_runs(runs).deltas, compare_runs(runs[::-1]).deltas
         assert one.difference == pytest.approx(-(two.difference or 0.0))
         assert one.p == two.p
         assert one.ci95 == pytest.approx([-end for end in reversed(two.ci95 or ())])
 
     def test_queries_are_paired_by_id(self) -> None:
-        a, b = with_gmap("a", list(self.A)), with_gmap("b", list(self.B))
+        a, b = with_gmap("a", self.A), with_gmap("b", self.B)
         order = [3, 1, 0, 2, *range(9, 3, -1)]
         ids = tuple(b.evaluation.query_ids[i] for i in order)
         turned = replace(b.evaluation, query_ids=ids, per_query=b.evaluation.per_query[order])
@@ -337,19 +302,18 @@ HARDLY = RUN_A + np.random.default_rng(22).normal(0.002, 0.01, 600)
 class TestEquivalence:
     def test_a_difference_that_is_shown_to_be_small_is_no_difference(self) -> None:
         level = RUN_A + HARDLY - HARDLY.mean() - RUN_A + RUN_A.mean()
-        (delta,) = compare_runs([run("a", list(RUN_A)), run("b", list(level))]).deltas
+        (delta,) = compare_runs([run("a", RUN_A), run("b", level)]).deltas
         assert (delta.verdict, delta.within_margin) == (Verdict.EQUIVALENT, True)
-        assert delta.p_equivalence is not None
-        assert delta.p_equivalence < QUALITY_ALPHA
+        assert some(delta.p_equivalence) < QUALITY_ALPHA
         assert delta.queries_needed is None
 
     def test_a_small_difference_can_be_real_all_the_same(self) -> None:
-        (delta,) = compare_runs([run("a", list(RUN_A)), run("b", list(HARDLY))]).deltas
+        (delta,) = compare_runs([run("a", RUN_A), run("b", HARDLY)]).deltas
         assert (delta.verdict, delta.within_margin) == (Verdict.BETTER, True)
 
     @pytest.mark.slow
     def test_the_margin_is_the_users(self) -> None:
-        runs = [run("a", list(RUN_A)), run("b", list(HARDLY))]
+        runs = [run("a", RUN_A), run("b", HARDLY)]
         (delta,) = compare_runs(runs, margin=0.002).deltas
         assert not delta.within_margin
         assert compare_runs(runs, margin=0.002).as_dict()["margin"] == 0.002
@@ -377,9 +341,7 @@ class TestEquivalence:
         runs = [run(str(i), list(RUN_A + rng.normal(0, 0.08, 600))) for i in range(5)]
         alone = compare_runs(runs[:2]).deltas[0]
         together = compare_runs(runs).deltas[0]
-        assert alone.p_equivalence is not None
-        assert together.p_equivalence is not None
-        assert together.p_equivalence > alone.p_equivalence
+        assert some(together.p_equivalence) > some(alone.p_equivalence)
 
 
 def test_wins_ties_losses_and_effect_are_those_of_the_queries() -> None:
@@ -412,8 +374,7 @@ class TestBaseline:
         comparison = compare_runs(runs, baseline="c")
         assert [(d.a, d.b) for d in comparison.deltas] == [("c", "a"), ("c", "b"), ("c", "d")]
         smallest = min(comparison.deltas, key=lambda delta: delta.p or 0)
-        assert smallest.p is not None
-        assert smallest.p_adjusted == pytest.approx(min(1, 3 * smallest.p))
+        assert smallest.p_adjusted == pytest.approx(min(1, 3 * some(smallest.p)))
 
     def test_an_unknown_one_is_refused_with_close_names(self) -> None:
         with pytest.raises(ConfigError, match="baseline 'bm52'") as problem:
@@ -496,21 +457,14 @@ def test_queries_needed_never_fall_along_the_steps_of_holm() -> None:
     deltas = compare_runs([run(str(i), [0.5] * 24) for i in range(4)]).deltas
     assert len({delta.queries_needed for delta in deltas}) == 1
     (delta, *_) = deltas
-    assert delta.queries_needed is not None
-    enough = [0.5] * (24 + delta.queries_needed)
+    enough = [0.5] * (24 + some(delta.queries_needed))
     verdicts = {d.verdict for d in compare_runs([run(str(i), enough) for i in range(4)]).deltas}
     assert verdicts == {Verdict.EQUIVALENT}
 
 
 def test_a_metric_that_not_all_runs_have_is_told() -> None:
-    more = run("b", BASE)
-    evaluation = replace(
-        more.evaluation,
-        metrics=parse_metrics(["nDCG@10", "R@3"]),
-        per_query=np.column_stack([BASE, BASE]),
-        means=more.evaluation.means * 2,
-    )
-    found = compare_runs([run("a", BASE), replace(more, evaluation=evaluation)])
+    more = run("b", np.column_stack([BASE, BASE]), metrics=["nDCG@10", "R@3"])
+    found = compare_runs([run("a", BASE), more])
     assert found.warnings == ("left out, since not all runs have them: R@3",)
 
 

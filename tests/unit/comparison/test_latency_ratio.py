@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,39 +22,16 @@ from retrieval_bench.comparison.speed import (
     timed_together,
 )
 from retrieval_bench.core.types import Verdict
-from retrieval_bench.runs.evaluation import Evaluation
-from retrieval_bench.runs.run import Run, pack_rankings
-from tests.unit.comparison.test_call_pairs import timings
+from retrieval_bench.runs.run import pack_rankings
+from tests.builders import some
+from tests.builders.runs import timed_run
 
 LAUNCH_SD = 0.009
 """Of a process's log ratio though the code is the same, measured."""
 
 
-def run(ms: Any, name: str = "a", **changes: Any) -> Run:
-    """Of a table (launches, rounds, queries)."""
-    table = np.asarray(ms, dtype=float)
-    dataset = {"fingerprint": "f", "split": "test"} | changes.pop("dataset", {})
-    protocol = {"launches": 0, "collector": False, "timeout_s": 60.0} | changes.pop("protocol", {})
-    environment = {"threads": 1, "machine": {"fingerprint": "m"}} | changes.pop("environment", {})
-    ids = [f"q{i}" for i in range(table.shape[2])]
-    return Run(
-        {
-            "retriever": name,
-            "dataset": dataset,
-            "k": 10,
-            "latency_ms": {"mean": 1.0, "n": 4},
-            **changes.pop("summary", {}),
-        },
-        {"protocol": protocol, "environment": environment, "session": "s", **changes},
-        pack_rankings(ids, [None] * len(ids), 1),
-        ("ok",) * len(ids),
-        timings(table),
-        cast(Evaluation, None),
-    )
-
-
 def deltas(a: Any, b: Any) -> tuple[LatencyDelta, LatencyDelta]:
-    typical, tail = latency_deltas(run(a, "a"), run(b, "b"), "a", "b")
+    typical, tail = latency_deltas(timed_run(a, "a"), timed_run(b, "b"), "a", "b")
     assert (typical.what, tail.what) == ("typical", "p95")
     return typical, tail
 
@@ -107,10 +84,8 @@ UNEQUAL = np.exp(np.random.default_rng(1).normal(0, 0.004, (5, 1, 1)))
 def test_five_launches_decide(factor: float, verdict: Verdict) -> None:
     found = typical(FLAT * 10, FLAT * 10 * factor * UNEQUAL)
     assert (found.verdict, found.launches, found.reason) == (verdict, 5, "")
-    assert found.ratio is not None
-    assert found.ci98 is not None
     assert found.ratio == pytest.approx(factor, rel=0.01)
-    assert found.ci98[0] < found.ratio < found.ci98[1]
+    assert some(found.ci98)[0] < some(found.ratio) < some(found.ci98)[1]
     assert (found.beyond, found.pairs, found.over) == (0.01, 600, "5 launches")
 
 
@@ -121,8 +96,7 @@ def test_the_interval_is_students_over_launches() -> None:
     found = typical(FLAT * 100, FLAT * 100 * np.exp(thetas)[:, None, None])
     error = thetas.std(ddof=1) / math.sqrt(5)
     expected = stats.t.interval(0.98, 4, thetas.mean(), error)
-    assert found.ci98 is not None
-    assert np.log(found.ci98) == pytest.approx(expected, abs=1e-6)
+    assert np.log(some(found.ci98)) == pytest.approx(expected, abs=1e-6)
     upper = stats.ttest_1samp(thetas, math.log(1.01), alternative="greater").pvalue
     equal = stats.ttest_1samp(thetas, math.log(1 + LIMIT), alternative="less").pvalue
     assert found.p == pytest.approx(upper, rel=1e-3)
@@ -144,7 +118,6 @@ def test_launches_that_disagree_decide_nothing_and_say_how_many_would() -> None:
     found = typical(FLAT * 10, FLAT * 10 * apart)
     needed = launches_needed(found)
     assert found.verdict is Verdict.UNDECIDED
-    assert needed is not None
     assert found.reason == f"about {needed} launches would decide: --launches {needed}"
 
 
@@ -173,8 +146,7 @@ def test_one_round_is_judged_by_its_parts() -> None:
     found = typical(a, b)
     assert (found.verdict, found.launches, found.pairs) == (Verdict.WORSE, 1, 166)
     assert found.over == "parts of the rounds"
-    assert found.ci98 is not None
-    assert found.ci98[0] < 1.5 < found.ci98[1]
+    assert some(found.ci98)[0] < 1.5 < some(found.ci98)[1]
 
 
 def test_one_query_in_several_rounds_is_judged() -> None:
@@ -284,7 +256,7 @@ def test_what_was_not_measured_alike_and_together_is_not_judged(
     changes: dict[str, Any], verdict: Verdict, reason: str
 ) -> None:
     a = np.ones((5, 4, 6))
-    for first, second in ((run(a, "a"), run(a * 9, "b", **changes)),):
+    for first, second in ((timed_run(a, "a"), timed_run(a * 9, "b", **changes)),):
         found = latency_deltas(first, second, "a", "b")
         assert [one.verdict for one in found] == [verdict] * 2
         assert reason in found[0].reason
@@ -295,21 +267,24 @@ def test_what_was_not_measured_alike_and_together_is_not_judged(
 
 def test_how_many_calls_were_made_is_no_other_way_of_timing() -> None:
     a = np.ones((1, 4, 6))
-    first, second = run(a, protocol={"rounds": 3}), run(a, protocol={"rounds": 9, "seed": 2})
+    first, second = (
+        timed_run(a, protocol={"rounds": 3}),
+        timed_run(a, protocol={"rounds": 9, "seed": 2}),
+    )
     assert timed_differently([first, second]) == ""
     assert timed_together([first, second])
-    assert not timed_together([first, run(a, session=None)])
-    assert not timed_together([run(a, session=None), run(a, session=None)])
+    assert not timed_together([first, timed_run(a, session=None)])
+    assert not timed_together([timed_run(a, session=None), timed_run(a, session=None)])
 
 
 def test_what_a_record_does_not_hold_is_no_difference() -> None:
-    a = run(np.ones((1, 1, 2)))
+    a = timed_run(np.ones((1, 1, 2)))
     old = replace(a, manifest={"session": "s", "environment": a.manifest["environment"]})
     assert timed_differently([a, old]) == ""
 
 
 def test_runs_of_other_queries_are_not_paired_by_their_numbers() -> None:
-    a = run(np.ones((1, 2, 2)))
+    a = timed_run(np.ones((1, 2, 2)))
     b = replace(a, rankings=pack_rankings(["x", "y"], [None, None], 1))
     assert latency_deltas(a, b, "a", "b")[0].verdict is Verdict.UNDECIDED
     assert latency_deltas(a, b, "a", "b")[0].ratio is None
@@ -333,9 +308,7 @@ def test_holm_looks_at_all_that_was_tested() -> None:
     ]
     assert [one.p for one in found[2:]] == pytest.approx([0.012] * 2)
     alone, together = launches_needed(close), launches_needed(close, 0.01 / 4)
-    assert alone is not None
-    assert together is not None
-    assert alone < together
+    assert some(alone) < some(together)
     assert f"about {together} launches would decide" in found[0].reason
     assert found[0].ci98 == close.ci98
 
@@ -450,7 +423,6 @@ def test_the_launches_that_are_asked_for_decide() -> None:
     half = 3.7469 * sd / math.sqrt(5)
     ends = (truth * math.exp(-half), truth * math.exp(half))
     seen = LatencyDelta("a", "b", "typical", Verdict.UNDECIDED, truth, ends, 5, beyond=0.01)
-    needed = launches_needed(seen)
-    assert needed is not None
+    needed = some(launches_needed(seen))
     found = verdicts(600, truth, needed, 2, 100, launch_sd=sd, noise=0.001)
     assert 0.74 <= share(found, Verdict.WORSE) <= 0.9

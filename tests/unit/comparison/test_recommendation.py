@@ -11,7 +11,7 @@ from retrieval_bench.comparison.recommendation import Recommendation, recommend
 from retrieval_bench.comparison.speed import LatencyDelta
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.runs.run import Run
-from tests.unit.comparison.test_comparison import run
+from tests.builders.runs import run
 
 RNG = np.random.default_rng(11)
 BASE = RNG.uniform(0.2, 0.8, 500)
@@ -40,13 +40,13 @@ def built(one: Run, target: str, **params: Any) -> Run:
 
 
 def hybrid(name: str, values: Any, **legs: dict[str, Any]) -> Run:
-    one = run(name, list(values))
+    one = run(name, values)
     facts = {"legs": {leg: {"target": leg, "params": params} for leg, params in legs.items()}}
     return replace(one, manifest={"retriever": {"facts": facts}})
 
 
 def test_a_system_that_is_better_than_every_other_is_taken() -> None:
-    found = answer(run("a", list(LOWER)), run("b", list(BASE)), run("c", list(LOWER - 0.1)))
+    found = answer(run("a", LOWER), run("b", BASE), run("c", LOWER - 0.1))
     assert found.system == "b"
     assert found.sentence.endswith(
         f"its nDCG@10 {BASE.mean():.4f} is better than each of the other 2."
@@ -55,7 +55,7 @@ def test_a_system_that_is_better_than_every_other_is_taken() -> None:
 
 @pytest.mark.slow
 def test_the_highest_mean_alone_is_no_proof_and_the_rivals_are_named() -> None:
-    found = answer(run("a", list(BASE)), run("b", list(NOISY)))
+    found = answer(run("a", BASE), run("b", NOISY))
     best, rival = ("b", "a") if NOISY.mean() > BASE.mean() else ("a", "b")
     assert found.system == best
     assert f"not shown to be better than {rival}" in found.sentence
@@ -65,7 +65,7 @@ def test_the_highest_mean_alone_is_no_proof_and_the_rivals_are_named() -> None:
 
 def test_of_equivalent_systems_the_faster_one_is_taken() -> None:
     low, high = sorted([("a", BASE), ("b", NEAR)], key=lambda pair: pair[1].mean())
-    runs = [run(name, list(values)) for name, values in (low, high)]
+    runs = [run(name, values) for name, values in (low, high)]
     slow = answer(*runs)
     assert slow.system == high[0]
     assert "equivalent within 0.01" in slow.sentence
@@ -77,16 +77,14 @@ def test_of_equivalent_systems_the_faster_one_is_taken() -> None:
 
 
 def test_time_never_buys_quality_that_was_shown_to_be_lost() -> None:
-    found = answer(
-        run("quick", list(LOWER)), run("good", list(BASE)), times=(faster("good", "quick", 0.01),)
-    )
+    found = answer(run("quick", LOWER), run("good", BASE), times=(faster("good", "quick", 0.01),))
     assert found.system == "good"
     assert found.reasons[0].startswith("quick is about 100 times faster, with nDCG@10")
     assert "(-0.1000)" in found.reasons[0]
 
 
 def test_an_undecided_time_is_no_reason() -> None:
-    runs = [run("a", list(BASE)), run("b", list(NEAR))]
+    runs = [run("a", BASE), run("b", NEAR)]
     times = (faster("a", "b", 0.5, Verdict.UNDECIDED), faster("b", "a", 2.0, Verdict.UNDECIDED))
     assert "faster" not in answer(*runs, times=times).sentence
 
@@ -101,8 +99,8 @@ def test_an_undecided_time_is_no_reason() -> None:
     ],
 )
 def test_a_hybrid_that_is_not_better_than_its_leg_is_told(values: Any, words: str) -> None:
-    sparse = built(run("bm25", list(BASE)), "bm25", k1=0.9)
-    dense = built(run("dense", list(LOWER - 0.2)), "dense")
+    sparse = built(run("bm25", BASE), "bm25", k1=0.9)
+    dense = built(run("dense", LOWER - 0.2), "dense")
     found = answer(sparse, dense, hybrid("rrf", values, bm25={"k1": 0.9}, dense={}))
     told = [line for line in found.reasons if line.startswith("rrf is ")]
     assert len(told) == 1
@@ -110,20 +108,20 @@ def test_a_hybrid_that_is_not_better_than_its_leg_is_told(values: Any, words: st
 
 
 def test_another_configuration_of_the_same_name_is_no_leg() -> None:
-    other = built(run("bm25", list(BASE)), "bm25", k1=20)
+    other = built(run("bm25", BASE), "bm25", k1=20)
     found = answer(other, hybrid("rrf", LOWER, bm25={"k1": 0.9}))
     assert not [line for line in found.reasons if "leg" in line]
 
 
 def test_a_hybrid_that_is_better_than_both_legs_is_not_complained_about() -> None:
-    legs = [built(run(name, list(LOWER)), name) for name in ("bm25", "dense")]
+    legs = [built(run(name, LOWER), name) for name in ("bm25", "dense")]
     found = answer(*legs, hybrid("rrf", BASE, bm25={}, dense={}))
     assert not [line for line in found.reasons if "leg" in line]
 
 
 @pytest.mark.slow
 def test_equal_means_tell_nobody_apart_unless_one_is_faster() -> None:
-    runs = [run(name, list(BASE)) for name in "ab"]
+    runs = [run(name, BASE) for name in "ab"]
     found = answer(*runs)
     assert found.system is None
     assert found.sentence.startswith("Nothing tells a and b apart on dataset: each has the highest")
@@ -138,7 +136,7 @@ def test_equal_means_tell_nobody_apart_unless_one_is_faster() -> None:
 @pytest.mark.slow
 def test_a_loss_that_is_real_and_small_is_not_called_equivalent() -> None:
     low = BASE - 0.003 + RNG.normal(0, 0.005, 500)
-    runs = [run("slow", list(BASE)), run("quick", list(low))]
+    runs = [run("slow", BASE), run("quick", low)]
     found = answer(*runs, times=(faster("slow", "quick", 0.01),))
     assert found.system == "quick"
     assert "is lower than the highest (slow, " in found.sentence
@@ -146,14 +144,14 @@ def test_a_loss_that_is_real_and_small_is_not_called_equivalent() -> None:
 
 
 def test_what_was_not_compared_is_not_claimed_to_be_beaten() -> None:
-    runs = [run("a", list(LOWER)), run("b", list(BASE)), run("c", list(LOWER - 0.1))]
+    runs = [run("a", LOWER), run("b", BASE), run("c", LOWER - 0.1)]
     (found,) = recommend(compare_runs(runs, baseline="a"))
     assert found.sentence.endswith("is better than a.")
     assert found.reasons[0] == "b was not compared with c."
 
 
 def test_failed_queries_of_the_choice_are_told() -> None:
-    found = answer(run("a", list(LOWER)), run("b", list(BASE), n_failed=3))
+    found = answer(run("a", LOWER), run("b", BASE, n_failed=3))
     assert found.reasons[0] == "b FAILED on 3 queries; an evaluated one counts 0."
 
 
@@ -169,7 +167,7 @@ def test_of_many_rivals_the_closest_are_named_and_the_rest_counted() -> None:
 
 
 def test_runs_that_cannot_be_compared_give_no_recommendation() -> None:
-    found = answer(run("a", list(BASE)), run("b", list(BASE), k=3))
+    found = answer(run("a", BASE), run("b", BASE, k=3))
     assert found.system is None
     assert found.sentence.startswith("No recommendation")
     assert found.reasons == ("Not comparable: k 10 and 3.",)
@@ -177,16 +175,9 @@ def test_runs_that_cannot_be_compared_give_no_recommendation() -> None:
 
 @pytest.mark.slow
 def test_every_dataset_has_its_own_answer() -> None:
-    other = {"dataset": {"fingerprint": "g", "split": "test", "name": "other"}}
-    comparison = compare_runs(
-        [
-            run("a", list(BASE)),
-            run("b", list(LOWER)),
-            run("a", list(LOWER), **other),
-            run("b", list(BASE), **other),
-        ]
-    )
-    first, second = recommend(comparison)
+    other: dict[str, Any] = {"dataset": {"fingerprint": "g", "split": "test", "name": "other"}}
+    there = [run("a", LOWER, **other), run("b", BASE, **other)]
+    first, second = recommend(compare_runs([run("a", BASE), run("b", LOWER), *there]))
     assert (first.system, second.system) == ("a", "b")
     assert second.dataset == "other"
     assert set(first.as_dict()) == {"dataset", "system", "sentence", "reasons"}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -17,33 +16,20 @@ from retrieval_bench.comparison.comparison import DatasetComparison, compare_run
 from retrieval_bench.comparison.slices import FEWEST, Slicing, all_slicings, slicings
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Dataset, Query
-from retrieval_bench.measure.runner import Timings
 from retrieval_bench.metrics import parse_metrics
 from retrieval_bench.runs.evaluation import averaged
 from retrieval_bench.runs.records import to_json
-from retrieval_bench.runs.run import Run, pack_rankings
+from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.resampling import bootstrap_mean_ci
+from tests.builders import some
+from tests.builders.runs import numbered
+from tests.builders.runs import run as valued
 
-METRICS = parse_metrics(["nDCG@10", "GMAP", "AP@10"])
+NAMES = ["nDCG@10", "GMAP", "AP@10"]
+METRICS = parse_metrics(NAMES)
 N = 60
-
-
-def run(name: str, values: NDArray[np.float64], ids: Sequence[str], **facts: Any) -> Run:
-    none = np.zeros(0, dtype=np.int32)
-    timings = Timings(none.astype(np.int64), none, none, none, none.astype(bool), {})
-    summary: dict[str, Any] = {
-        "retriever": name,
-        "dataset": {"name": "tiny", "fingerprint": "f", "split": "test"},
-        "k": 10,
-        "convention": "trec",
-        "metrics_version": 1,
-    }
-    evaluation = averaged(ids, METRICS, values)
-    return Run(summary | facts, {}, pack_rankings([], [], 1), (), timings, evaluation)
-
-
-def ids(n: int = N) -> list[str]:
-    return [f"q{i:02}" for i in range(n)]
+run = partial(valued, metrics=NAMES, dataset={"name": "tiny", "fingerprint": "f", "split": "test"})
+ids = partial(numbered, N)
 
 
 def values(seed: int, n: int = N) -> NDArray[np.float64]:
@@ -54,7 +40,7 @@ def dataset(n: int = N, key: str = "tags") -> Dataset:
     """Every third query has the tag x, every second y; q00 needs no search."""
     queries = [
         Query(q, "w " * (i % 7 + 1), metadata={key: ["x"] * (i % 3 == 0) + ["y"] * (i % 2 == 0)})
-        for i, q in enumerate(ids(n))
+        for i, q in enumerate(numbered(n))
     ]
     needless = Query("hello", "hi", metadata={"answerable": False, "tags": ["small-talk"]})
     not_judged = Query("open", "hi", metadata={"tags": ["open"]})
@@ -123,8 +109,7 @@ def test_the_difference_of_geometric_means_is_that_of_the_means() -> None:
     assert whole.means["b"][1].mean == pytest.approx(means[1])
     difference = whole.differences["b"][1]
     assert difference.mean == pytest.approx(means[1] - means[0])
-    assert difference.ci95 is not None
-    assert difference.ci95[0] < difference.mean < difference.ci95[1]
+    assert some(difference.ci95)[0] < difference.mean < some(difference.ci95)[1]
 
 
 def test_the_whole_is_what_the_comparison_says() -> None:
@@ -149,7 +134,7 @@ def test_all_are_compared_with_the_baseline_and_an_unknown_one_is_the_first() ->
 
 def test_below_ten_queries_there_is_no_interval() -> None:
     for n, given in ((FEWEST - 1, False), (FEWEST, True)):
-        runs = [run(name, values(seed, n), ids(n)) for seed, name in enumerate("ab")]
+        runs = [run(name, values(seed, n), numbered(n)) for seed, name in enumerate("ab")]
         (slicing,) = slicings(group(*runs), dataset(n), ["tags"])
         assert (slicing.whole.means["a"][0].ci95 is not None) is given
         assert (slicing.whole.differences["b"][0].ci95 is not None) is given
@@ -183,7 +168,7 @@ def test_what_cannot_be_compared_has_means_but_no_difference() -> None:
 
 
 def test_slices_are_of_the_queries_that_all_systems_finished() -> None:
-    partial = group(run("a", values(0), ids()), run("b", values(1, 40), ids(40)))
+    partial = group(run("a", values(0), ids()), run("b", values(1, 40), numbered(40)))
     slicing = sliced(partial)
     assert slicing.whole.n == 40
     assert slicing.whole.means["a"][0].mean == pytest.approx(values(0)[:40, 0].mean())
@@ -200,7 +185,7 @@ def test_one_system_alone_has_means() -> None:
 
 
 def test_without_a_query_in_common_there_are_no_slices() -> None:
-    apart = group(run("a", values(0, 9), ids(9)), run("b", values(1)[9:], ids()[9:]))
+    apart = group(run("a", values(0, 9), numbered(9)), run("b", values(1)[9:], ids()[9:]))
     slicing = sliced(apart)
     assert slicing.slices == ()
     assert slicing.whole.n == 0

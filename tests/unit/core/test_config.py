@@ -138,11 +138,10 @@ def test_a_missing_file_says_where_it_was_looked_for(tmp_path: Path) -> None:
     assert str(tmp_path) in raised.value.where
 
 
-def test_the_user_s_own_configs_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "configs" / "retrievers"
+def test_the_user_s_own_configs_come_first(here: Path) -> None:
+    folder = here / "configs" / "retrievers"
     folder.mkdir(parents=True)
     write(folder / "bm25.yaml", f"target: {SAMPLE}\nparams: {{size: 1}}\n")
-    monkeypatch.chdir(tmp_path)
     assert load_retriever_config("bm25").target == SAMPLE
 
 
@@ -177,12 +176,9 @@ def test_parameters_are_checked_all_at_once_and_accepted_ones_named() -> None:
     assert "fusion, label, size" in text
 
 
-def test_the_hash_of_a_config_has_the_configs_that_legs_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "configs/retrievers").mkdir(parents=True)
-    leg = tmp_path / "configs/retrievers/leg.yaml"
+def test_the_hash_of_a_config_has_the_configs_that_legs_name(here: Path) -> None:
+    (here / "configs/retrievers").mkdir(parents=True)
+    leg = here / "configs/retrievers/leg.yaml"
     hashes = []
     for k1 in (1, 1, 2):
         leg.write_text(f"{{target: bm25, params: {{k1: {k1}}}}}", encoding="utf-8")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,6 +17,7 @@ from retrieval_bench.core.foreign import (
     innermost,
     message_of,
 )
+from tests.builders.processes import python
 
 
 class PanicError(BaseException):
@@ -85,37 +84,30 @@ def test_a_fork_that_returns_ends_and_the_parent_goes_on() -> None:
         "        os.wait()\n"
         "print('once', flush=True)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "once\n"
+    assert python(code) == "once"
 
 
-def test_each_side_stands_in_its_own_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "theirs").mkdir()
-    monkeypatch.chdir(tmp_path)
+def test_each_side_stands_in_its_own_folder(here: Path) -> None:
+    (here / "theirs").mkdir()
     folder = WorkingFolder()
     with folder.lent():
         os.chdir("theirs")
-    assert Path.cwd() == tmp_path
+    assert Path.cwd() == here
     with folder.lent():
-        assert Path.cwd() == tmp_path / "theirs"
-    assert folder.place == tmp_path / "theirs"
+        assert Path.cwd() == here / "theirs"
+    assert folder.place == here / "theirs"
     with folder_kept():
         os.chdir("theirs")
-    assert Path.cwd() == tmp_path
+    assert Path.cwd() == here
 
 
-def test_a_folder_that_is_gone_stops_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_folder_that_is_gone_stops_nothing(here: Path) -> None:
     folder = WorkingFolder()
     with folder.lent():
         Path("gone").mkdir()
         os.chdir("gone")
-        (tmp_path / "gone").rmdir()
-    assert Path.cwd() == tmp_path
+        (here / "gone").rmdir()
+    assert Path.cwd() == here
 
 
 def test_how_a_process_ended() -> None:

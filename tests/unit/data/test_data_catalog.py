@@ -17,6 +17,8 @@ from retrieval_bench.data import build_dataset, dataset_names, load_dataset
 from retrieval_bench.data.build import assemble
 from retrieval_bench.data.faults import Faults, Place
 from retrieval_bench.data.source import Judgement, Located, Source, file_stream, held_stream
+from tests.builders import some
+from tests.builders.files import save, save_all
 
 CORPUS = '{"_id": "d1", "text": "one"}\n{"_id": "d2", "text": "two", "metadata": {"page": 7}}\n'
 QUERIES = '{"_id": "q1", "text": "1"}\n'
@@ -24,44 +26,28 @@ QRELS = "query-id\tcorpus-id\tscore\nq1\td1\t1\n"
 
 
 def beir(folder: Path, config: str | None = None) -> Path:
-    (folder / "qrels").mkdir(parents=True)
-    (folder / "corpus.jsonl").write_text(CORPUS)
-    (folder / "queries.jsonl").write_text(QUERIES)
-    (folder / "qrels" / "test.tsv").write_text(QRELS)
-    if config is not None:
-        (folder / "dataset.yaml").write_text(config)
-    return folder
+    files = {"corpus.jsonl": CORPUS, "queries.jsonl": QUERIES, "qrels/test.tsv": QRELS}
+    return save_all(folder, files if config is None else files | {"dataset.yaml": config})
 
 
-def corpus_of(dataset: Dataset) -> Documents:
-    assert dataset.documents is not None
-    return dataset.documents
-
-
-@pytest.fixture
-def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def test_a_name_is_a_folder_of_the_catalog(workplace: Path) -> None:
-    beir(workplace / "configs" / "datasets" / "mine", "format: beir\nlanguage: fr\n")
+def test_a_name_is_a_folder_of_the_catalog(here: Path) -> None:
+    beir(here / "configs" / "datasets" / "mine", "format: beir\nlanguage: fr\n")
     dataset = load_dataset("mine")
     assert (dataset.name, dataset.language, dataset.n_documents) == ("mine", "fr", 2)
     assert "mine" in dataset_names()
 
 
-def test_a_name_wins_over_a_folder_and_a_path_is_the_folder(workplace: Path) -> None:
-    beir(workplace / "configs" / "datasets" / "mine", "format: beir\nname: catalog\n")
-    beir(workplace / "mine", "format: beir\nname: folder\n")
+def test_a_name_wins_over_a_folder_and_a_path_is_the_folder(here: Path) -> None:
+    beir(here / "configs" / "datasets" / "mine", "format: beir\nname: catalog\n")
+    beir(here / "mine", "format: beir\nname: folder\n")
     assert load_dataset("mine").name == "catalog"
     assert load_dataset("./mine").name == "folder"
     assert load_dataset(Path("mine")).name == "folder"
     assert load_dataset("mine/dataset.yaml").name == "folder"
 
 
-def test_an_unknown_name_is_answered_with_near_ones(workplace: Path) -> None:
-    beir(workplace / "configs" / "datasets" / "scifact-mini", "format: beir\n")
+def test_an_unknown_name_is_answered_with_near_ones(here: Path) -> None:
+    beir(here / "configs" / "datasets" / "scifact-mini", "format: beir\n")
     with pytest.raises(ConfigError) as caught:
         load_dataset("scifact_mini")
     text = str(caught.value)
@@ -72,14 +58,14 @@ def test_an_unknown_name_is_answered_with_near_ones(workplace: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("given", ["", "no/such/folder", "../x", "a\0b", "x" * 5000])
-def test_what_is_no_dataset_is_a_clear_error(workplace: Path, given: str) -> None:
+def test_what_is_no_dataset_is_a_clear_error(here: Path, given: str) -> None:
     with pytest.raises(ConfigError):
         load_dataset(given)
 
 
 @pytest.mark.slow
-def test_a_file_is_no_dataset(workplace: Path) -> None:
-    (workplace / "x.jsonl").write_text("{}")
+def test_a_file_is_no_dataset(here: Path) -> None:
+    (here / "x.jsonl").write_text("{}")
     with pytest.raises(ConfigError, match="is a file"):
         load_dataset("x.jsonl")
 
@@ -140,10 +126,10 @@ def test_the_yaml_file_names_files_anywhere(
 ) -> None:
     monkeypatch.setenv("DATA_FOLDER", str(beir(tmp_path / "data")))
     described = tmp_path / "described"
-    described.mkdir()
-    (described / "dataset.yaml").write_text(
+    save(
+        described / "dataset.yaml",
         "format: beir\nfiles:\n  documents: ${DATA_FOLDER}/corpus.jsonl\n"
-        "  queries: ../data/queries.jsonl\nsplits: {all: '${DATA_FOLDER}/qrels/test.tsv'}\n"
+        "  queries: ../data/queries.jsonl\nsplits: {all: '${DATA_FOLDER}/qrels/test.tsv'}\n",
     )
     assert load_dataset(described, "all").n_documents == 2
     (tmp_path / "data" / "corpus.jsonl").write_text("x\n")
@@ -169,7 +155,7 @@ def test_units_come_from_the_metadata(tmp_path: Path) -> None:
 
 
 def test_a_corpus_can_be_walked_again_and_within_a_walk(tmp_path: Path) -> None:
-    corpus = corpus_of(load_dataset(beir(tmp_path)))
+    corpus = some(load_dataset(beir(tmp_path)).documents)
     assert len(corpus) == 2
     assert list(corpus) == list(corpus)
     assert [(a.id, b.id) for a in corpus for b in corpus] == [
@@ -182,12 +168,12 @@ def test_a_corpus_can_be_walked_again_and_within_a_walk(tmp_path: Path) -> None:
 
 
 def test_a_relative_path_survives_a_change_of_folder(
-    workplace: Path, monkeypatch: pytest.MonkeyPatch
+    here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    beir(workplace / "x")
-    corpus = corpus_of(load_dataset("x"))
-    (workplace / "elsewhere").mkdir()
-    monkeypatch.chdir(workplace / "elsewhere")
+    beir(here / "x")
+    corpus = some(load_dataset("x").documents)
+    (here / "elsewhere").mkdir()
+    monkeypatch.chdir(here / "elsewhere")
     assert len(list(corpus)) == 2
 
 
@@ -202,7 +188,7 @@ def test_no_text_is_held_during_the_check_or_a_walk(tmp_path: Path) -> None:
     tracemalloc.start()
     try:
         dataset = load_dataset(folder)
-        assert sum(1 for _ in corpus_of(dataset)) == 2_002
+        assert sum(1 for _ in some(dataset.documents)) == 2_002
         held, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -212,7 +198,7 @@ def test_no_text_is_held_during_the_check_or_a_walk(tmp_path: Path) -> None:
 
 def test_a_file_that_changed_since_the_check_is_an_error(tmp_path: Path) -> None:
     folder = beir(tmp_path)
-    corpus = corpus_of(load_dataset(folder))
+    corpus = some(load_dataset(folder).documents)
     path = folder / "corpus.jsonl"
     before = path.stat()
     path.write_text(CORPUS.replace("two", "2wo"))
@@ -226,7 +212,7 @@ def test_a_file_that_changed_since_the_check_is_an_error(tmp_path: Path) -> None
 
 def test_a_file_that_changes_during_a_walk_is_an_error(tmp_path: Path) -> None:
     folder = beir(tmp_path)
-    walk = iter(corpus_of(load_dataset(folder)))
+    walk = iter(some(load_dataset(folder).documents))
     next(walk)
     with (folder / "corpus.jsonl").open("a") as stream:
         stream.write('{"_id": "d3", "text": "three"}\n')
@@ -329,20 +315,18 @@ NONE = "no format"
 
 @pytest.fixture
 def tabs(tmp_path: Path) -> Path:
-    (tmp_path / "tabs_format.py").write_text(OWN_FORMAT, encoding="utf-8")
-    (tmp_path / "d.tsv").write_text("id\ttext\nd1\tpaid leave\n", encoding="utf-8")
-    (tmp_path / "q.tsv").write_text("id\ttext\nq1\tleave\n", encoding="utf-8")
-    (tmp_path / "j.tsv").write_text("query_id\tdoc_id\tgrade\nq1\td1\t1\n", encoding="utf-8")
-    return tmp_path
+    files = {
+        "tabs_format.py": OWN_FORMAT,
+        "d.tsv": "id\ttext\nd1\tpaid leave\n",
+        "q.tsv": "id\ttext\nq1\tleave\n",
+        "j.tsv": "query_id\tdoc_id\tgrade\nq1\td1\t1\n",
+    }
+    return save_all(tmp_path, files)
 
 
 def described(folder: Path, named: str, more: str = "") -> Path:
-    (folder / "dataset.yaml").write_text(
-        f"format: {named}\nfiles: {{documents: d.tsv, queries: q.tsv}}\nsplits: {{test: j.tsv}}\n"
-        + more,
-        encoding="utf-8",
-    )
-    return folder
+    files = "files: {documents: d.tsv, queries: q.tsv}\nsplits: {test: j.tsv}\n"
+    return save_all(folder, {"dataset.yaml": f"format: {named}\n{files}{more}"})
 
 
 @pytest.mark.parametrize("named", ["tabs_format:FORMAT", "tabs_format.py:FORMAT"])

@@ -18,6 +18,7 @@ from retrieval_bench.data.files import (
     parse_json,
     table,
 )
+from tests.builders.files import save
 
 
 def faults_of(faults: Faults) -> tuple[str, ...]:
@@ -27,55 +28,53 @@ def faults_of(faults: Faults) -> tuple[str, ...]:
 
 
 def test_a_byte_order_mark_windows_line_ends_and_blank_lines_are_tolerated(tmp_path: Path) -> None:
-    path = tmp_path / "x.jsonl"
-    path.write_bytes(b'\xef\xbb\xbf{"a": "\xea\xb0\x80"}\r\n\r\n  \n{"a": 2}')
+    path = save(tmp_path / "x.jsonl", b'\xef\xbb\xbf{"a": "\xea\xb0\x80"}\r\n\r\n  \n{"a": 2}')
     faults = Faults()
     assert list(json_lines(path, faults)) == [(1, {"a": "가"}), (4, {"a": 2})]
     assert faults.count == 0
 
 
 def test_only_line_feeds_end_a_line(tmp_path: Path) -> None:
-    path = tmp_path / "x.txt"
-    path.write_text("a\u2028b\x85c\x0bd\ne", encoding="utf-8")
+    path = save(tmp_path / "x.txt", "a\u2028b\x85c\x0bd\ne")
     assert list(lines(path, Faults())) == [(1, "a\u2028b\x85c\x0bd"), (2, "e")]
 
 
 def test_gzip_is_recognised_by_the_name(tmp_path: Path) -> None:
-    path = tmp_path / "x.jsonl.gz"
-    path.write_bytes(gzip.compress(b'{"a": 1}\n'))
+    path = save(tmp_path / "x.jsonl.gz", gzip.compress(b'{"a": 1}\n'))
     assert list(json_lines(path, Faults())) == [(1, {"a": 1})]
     assert kind_of(path) == ".jsonl"
     assert existing(tmp_path, "x.jsonl") == "x.jsonl.gz"
 
 
-def test_gzip_data_without_the_name_is_told(tmp_path: Path) -> None:
-    path = tmp_path / "x.jsonl"
-    path.write_bytes(gzip.compress(b'{"a": 1}\n'))
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("x.jsonl", gzip.compress(b'{"a": 1}\n'), "gzip data in a file that is not named .gz"),
+        ("x.jsonl.gz", b'{"a": 1}\n', "damaged gzip data"),
+        ("x.jsonl", '{"a": 1}'.encode("utf-16"), "UTF-16 text"),
+    ],
+    ids=["gzip data without the name", "text named gz", "UTF-16"],
+)
+def test_a_file_that_holds_something_else_is_called_what_it_is(
+    tmp_path: Path, name: str, content: bytes, says: str
+) -> None:
     faults = Faults()
-    assert list(json_lines(path, faults)) == []
-    assert "gzip data in a file that is not named .gz" in faults_of(faults)[0]
+    assert list(json_lines(save(tmp_path / name, content), faults)) == []
+    assert says in faults_of(faults)[0]
 
 
 @pytest.mark.parametrize("cut", [5, 15, -4])
 def test_truncated_gzip_is_a_fault(tmp_path: Path, cut: int) -> None:
-    path = tmp_path / "x.jsonl.gz"
-    path.write_bytes(gzip.compress(b'{"a": 1}\n' * 50)[:cut])
+    path = save(tmp_path / "x.jsonl.gz", gzip.compress(b'{"a": 1}\n' * 50)[:cut])
     faults = Faults()
     list(json_lines(path, faults))
     assert "damaged gzip data" in faults_of(faults)[-1]
 
 
-def test_text_named_gz_is_a_fault(tmp_path: Path) -> None:
-    path = tmp_path / "x.jsonl.gz"
-    path.write_bytes(b'{"a": 1}\n')
-    faults = Faults()
-    assert list(json_lines(path, faults)) == []
-    assert "damaged gzip data" in faults_of(faults)[0]
-
-
 def test_every_broken_line_is_told_and_the_good_ones_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "x.jsonl"
-    path.write_bytes(b'{"a": 1}\n{"a": \xff"x"}\n{"a": \n[1]\n{"a": 5}\n{"a": NaN}\n')
+    path = save(
+        tmp_path / "x.jsonl", b'{"a": 1}\n{"a": \xff"x"}\n{"a": \n[1]\n{"a": 5}\n{"a": NaN}\n'
+    )
     faults = Faults()
     assert list(json_lines(path, faults)) == [(1, {"a": 1}), (5, {"a": 5})]
     told = faults_of(faults)
@@ -95,14 +94,6 @@ def test_a_missing_file_is_a_fault_and_no_crash(tmp_path: Path) -> None:
         f"{tmp_path / 'no.jsonl'}: no such file",
         f"{tmp_path / 'no.json'}: no such file",
     )
-
-
-def test_utf_16_is_told_by_name(tmp_path: Path) -> None:
-    path = tmp_path / "x.jsonl"
-    path.write_text('{"a": 1}', encoding="utf-16")
-    faults = Faults()
-    assert list(lines(path, faults)) == []
-    assert "UTF-16 text" in faults_of(faults)[0]
 
 
 @pytest.mark.parametrize(
@@ -126,45 +117,39 @@ def test_a_whole_surrogate_pair_is_one_character() -> None:
 
 
 def test_a_broken_json_file_names_the_line(tmp_path: Path) -> None:
-    path = tmp_path / "x.json"
-    path.write_text('{\n"a": 1,\n"b" 2}', encoding="utf-8")
+    path = save(tmp_path / "x.json", '{\n"a": 1,\n"b" 2}')
     faults = Faults()
     assert json_file(path, faults) is None
     assert faults_of(faults)[0].startswith(f"{path}:3: no JSON")
 
 
 def test_broken_utf_8_in_a_json_file_names_the_line(tmp_path: Path) -> None:
-    path = tmp_path / "x.json"
-    path.write_bytes(b'{\n"a": "\xc3"}')
+    path = save(tmp_path / "x.json", b'{\n"a": "\xc3"}')
     faults = Faults()
     assert json_file(path, faults) is None
     assert f"{path}:2: byte 0xc3 after 6 bytes is no UTF-8" in faults_of(faults)[0]
 
 
 def test_csv_cells_hold_commas_quotes_and_line_breaks(tmp_path: Path) -> None:
-    path = tmp_path / "x.csv"
-    path.write_bytes(b'id,text\r\n1,"a, ""b""\r\n\r\nc"\r\n\r\n2,d\r\n')
+    path = save(tmp_path / "x.csv", b'id,text\r\n1,"a, ""b""\r\n\r\nc"\r\n\r\n2,d\r\n')
     rows = list(table(path, Faults()))
     assert rows == [(1, ["id", "text"]), (2, ["1", 'a, "b"\n\nc']), (6, ["2", "d"])]
 
 
 def test_an_open_quote_in_csv_is_a_fault(tmp_path: Path) -> None:
-    path = tmp_path / "x.csv"
-    path.write_text('id,text\n1,"a\n2,b\n', encoding="utf-8")
+    path = save(tmp_path / "x.csv", 'id,text\n1,"a\n2,b\n')
     faults = Faults()
     assert list(table(path, faults)) == [(1, ["id", "text"])]
     assert faults_of(faults)[0].startswith(f"{path}:2: no CSV")
 
 
 def test_quotes_mean_nothing_in_tsv(tmp_path: Path) -> None:
-    path = tmp_path / "x.tsv"
-    path.write_text('1\t"a\n2\tb, c"\n', encoding="utf-8")
+    path = save(tmp_path / "x.tsv", '1\t"a\n2\tb, c"\n')
     assert list(table(path, Faults())) == [(1, ["1", '"a']), (2, ["2", 'b, c"'])]
 
 
 def test_a_cell_of_a_megabyte_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "x.csv"
-    path.write_text("1," + "a" * 1_000_000, encoding="utf-8")
+    path = save(tmp_path / "x.csv", "1," + "a" * 1_000_000)
     assert [len(cells[1]) for _, cells in table(path, Faults())] == [1_000_000]
 
 

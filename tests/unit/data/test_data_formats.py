@@ -12,6 +12,8 @@ import pytest
 from retrieval_bench.core.errors import DataError, HarnessError
 from retrieval_bench.core.types import Dataset, Document, Message
 from retrieval_bench.data import load_dataset
+from tests.builders import some
+from tests.builders.files import save
 
 BEIR = {
     "corpus.jsonl": (
@@ -89,16 +91,12 @@ SQUAD: dict[str, Any] = {
 def write(folder: Path, files: dict[str, str], *, zipped: bool = False) -> Path:
     for name, content in files.items():
         path = folder / (name + ".gz" if zipped and not name.endswith(".yaml") else name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(
-            gzip.compress(content.encode()) if path.suffix == ".gz" else content.encode()
-        )
+        save(path, gzip.compress(content.encode()) if path.suffix == ".gz" else content.encode())
     return folder
 
 
 def documents_of(dataset: Dataset) -> list[Document]:
-    assert dataset.documents is not None
-    return list(dataset.documents)
+    return list(some(dataset.documents))
 
 
 def faults_of(folder: Path, split: str = "test") -> tuple[str, ...]:
@@ -443,7 +441,7 @@ def test_a_missing_file_is_told_whatever_the_format(tmp_path: Path, files: dict[
         layout = {"queries": "beir", "eval": "scienceqa"}[name.split(".")[0]]
         judged = "ground_truth.json" if layout == "scienceqa" else "qrels/test.tsv"
         described = f"format: {layout}\nfiles: {{queries: {name}}}\nsplits: {{test: {judged}}}"
-        (folder / "dataset.yaml").write_text(described)
+        save(folder / "dataset.yaml", described)
     (folder / name).unlink()
     assert f"{name}: no such file" in faults_of(folder)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 import gzip
 import importlib
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from retrieval_bench.core.errors import ConfigError, DataError, MissingDependenc
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data import load_dataset
 from retrieval_bench.data.formats.halubench import passage_id
+from tests.builders.files import json_lines, save_all
 
 ROWS: list[dict[str, Any]] = [
     {
@@ -42,10 +42,7 @@ def row(**changes: Any) -> dict[str, Any]:
 
 
 def write(folder: Path, rows: Sequence[Mapping[str, Any]], name: str = "test.jsonl") -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    lines = [json.dumps(one, ensure_ascii=False) for one in rows]
-    (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return folder
+    return save_all(folder, {name: json_lines(rows)})
 
 
 def write_parquet(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -15,6 +15,7 @@ from retrieval_bench.core.errors import ConfigError, DataError, MissingDependenc
 from retrieval_bench.data import load_dataset
 from retrieval_bench.data.formats import irds
 from retrieval_bench.measure.protocol import Protocol
+from tests.builders import some
 
 NAME = "rb-own"
 DUA = "Please confirm you agree to share alike"
@@ -96,9 +97,8 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 def test_documents_queries_and_judgements_become_a_dataset(package: Any) -> None:
     data = load_dataset("ir_datasets:rb-own/test")
     assert (data.name, data.split, data.language) == ("rb-own/test", "test", "en")
-    assert data.documents is not None
-    assert [(d.id, d.title, d.text) for d in data.documents][1] == ("d2", "", "바다는 깊다.")
-    assert len(data.documents) == 3
+    assert [(d.id, d.title, d.text) for d in some(data.documents)][1] == ("d2", "", "바다는 깊다.")
+    assert len(some(data.documents)) == 3
     assert [query.text for query in data.evaluated] == [
         "how deep is the sea?",
         "바다는 얼마나 깊은가?",

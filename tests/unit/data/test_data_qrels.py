@@ -11,6 +11,7 @@ import pytest
 
 from retrieval_bench.core.errors import DataError
 from retrieval_bench.data import read_qrels
+from tests.builders.files import save
 
 HEADER = "query-id\tcorpus-id\tscore\n"
 
@@ -22,9 +23,7 @@ def faults_in(path: Path) -> tuple[str, ...]:
 
 
 def write(tmp_path: Path, content: str, name: str = "qrels") -> Path:
-    path = tmp_path / name
-    path.write_bytes(content.encode())
-    return path
+    return save(tmp_path / name, content)
 
 
 def test_trec_lines_are_separated_by_any_blanks(tmp_path: Path) -> None:
@@ -44,8 +43,7 @@ def test_ids_may_hold_blanks_where_tabs_separate(tmp_path: Path) -> None:
 
 def test_beir_files_are_recognised_also_with_mark_crlf_and_gzip(tmp_path: Path) -> None:
     content = "\ufeffquery-id\tcorpus-id\tscore\r\nq1\td1\t2\r\n"
-    path = tmp_path / "test.tsv.gz"
-    path.write_bytes(gzip.compress(content.encode()))
+    path = save(tmp_path / "test.tsv.gz", gzip.compress(content.encode()))
     assert read_qrels(path) == {"q1": {"d1": 2}}
 
 
@@ -106,8 +104,7 @@ def test_any_blank_around_a_grade_is_tolerated(tmp_path: Path) -> None:
 def test_a_json_object_holds_grades_or_lists(tmp_path: Path, name: str, indent: int | None) -> None:
     content = {"q2": {"문서": 2, "b": 0, "c": -1}, "q1": ["b", 7, "b"], "q4": [], "q3": {}}
     data = ("\ufeff\r\n" + json.dumps(content, indent=indent)).encode()
-    path = tmp_path / name
-    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    path = save(tmp_path / name, gzip.compress(data) if name.endswith(".gz") else data)
     qrels = read_qrels(path)
     assert qrels == {"q2": {"문서": 2, "b": 0, "c": -1}, "q1": {"b": 1, "7": 1}, "q4": {}, "q3": {}}
     assert list(qrels) == ["q2", "q1", "q4", "q3"]
@@ -179,7 +176,6 @@ def test_a_folder_and_a_pipe_are_faults(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("line", [b"a" * 10**7, b"a " * (5 * 10**6), b'{"q": "' + b"a" * 10**7])
 def test_a_line_of_ten_megabytes_gives_one_short_line(tmp_path: Path, line: bytes) -> None:
-    path = tmp_path / "qrels"
-    path.write_bytes(line)
+    path = save(tmp_path / "qrels", line)
     (told,) = faults_in(path)
     assert len(told) < 400

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from retrieval_bench.data import dataset_fingerprint, load_dataset
+from tests.builders import some
 
 pytestmark = pytest.mark.realdata
 
@@ -45,8 +46,7 @@ def test_beir_folders_have_their_published_counts(
     data: Path, name: str, split: str, expected: Counts
 ) -> None:
     dataset = load_dataset(data / "beir" / name, split)
-    assert dataset.documents is not None
-    assert dataset.n_documents == sum(1 for _ in dataset.documents) == expected.documents
+    assert dataset.n_documents == sum(1 for _ in some(dataset.documents)) == expected.documents
     assert len(dataset.queries) == expected.queries
     assert len(dataset.evaluated) == expected.evaluated
     assert len(dataset.unanswerable) == expected.unanswerable
@@ -67,9 +67,7 @@ def test_squad_through_a_yaml_file_agrees_with_its_beir_folder(
     assert squad.n_documents == 1204
     assert {q.id: q.text for q in squad.evaluated} == {q.id: q.text for q in beir.evaluated}
     assert {q.id for q in squad.unanswerable} == {q.id for q in beir.unanswerable}
-    assert squad.documents is not None
-    assert beir.documents is not None
-    texts = {document.id: document.text for document in squad.documents}
-    expected = {document.id: document.text for document in beir.documents}
+    texts = {document.id: document.text for document in some(squad.documents)}
+    expected = {document.id: document.text for document in some(beir.documents)}
     for query_id, grades in squad.qrels.items():
         assert [texts[d] for d in grades] == [expected[d] for d in beir.qrels[query_id]]

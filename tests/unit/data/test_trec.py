@@ -19,6 +19,8 @@ from retrieval_bench.core.types import Hit, Ranking
 from retrieval_bench.data.faults import Faults
 from retrieval_bench.data.formats import trec_runs as trec
 from retrieval_bench.data.formats.trec_runs import read_run, write_run
+from tests.builders import some
+from tests.builders.files import save
 
 IDS = st.text(
     st.characters(exclude_characters="\t\n\r\ufeff", exclude_categories=["Cs"]),
@@ -45,9 +47,7 @@ def _written(rankings: dict[str, Ranking], tag: str = "tag") -> str:
 
 
 def _run_file(folder: Path, content: str | bytes) -> Path:
-    path = folder / "run.trec"
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
+    return save(folder / "run.trec", content)
 
 
 def _faults(path: Path) -> tuple[str, ...]:
@@ -103,19 +103,16 @@ class TestReading:
         assert read_run(path) == {"q1": [Hit("문서", 3.0), Hit("d2", 1.0)]}
 
     def test_a_packed_file_is_unpacked(self, tmp_path: Path) -> None:
-        path = tmp_path / "run.trec.gz"
-        path.write_bytes(gzip.compress(b"q1 Q0 d1 1 3 x\n"))
+        path = save(tmp_path / "run.trec.gz", gzip.compress(b"q1 Q0 d1 1 3 x\n"))
         assert read_run(str(path)) == {"q1": [Hit("d1", 3.0)]}
 
     @pytest.mark.slow
     @pytest.mark.parametrize("name", ["run.trec", "run.trec.gz"])
     def test_a_large_file_without_faults_is_read_in_pieces(self, tmp_path: Path, name: str) -> None:
         content = "".join(f"q{n // 9} Q0 document-{n} 1 {n} x\r\n" for n in range(60_000)).encode()
-        path = tmp_path / name
-        path.write_bytes(gzip.compress(content, 1) if name.endswith(".gz") else content)
+        path = save(tmp_path / name, gzip.compress(content, 1) if name.endswith(".gz") else content)
         assert len(content) > 1.5 * trec._BATCH
-        blocks = trec._clean_blocks(path, trec.TREC_COLUMNS)
-        assert blocks is not None
+        blocks = some(trec._clean_blocks(path, trec.TREC_COLUMNS))
         told = trec._told_blocks(path, Faults(), trec.TREC_COLUMNS)
         assert [n for block in blocks for n in block.lines] == list(range(1, 60_001))
         assert {d for block in blocks for d in block.doc_ids} == {
@@ -213,8 +210,7 @@ class TestReading:
         "content", [b"no gzip", gzip.compress(b"q1 Q0 d1 1 3 x\n", mtime=0)[:-9]]
     )
     def test_a_damaged_packed_file_is_an_error(self, tmp_path: Path, content: bytes) -> None:
-        path = tmp_path / "run.gz"
-        path.write_bytes(content)
+        path = save(tmp_path / "run.gz", content)
         assert "damaged gzip data" in _faults(path)[0]
 
     @pytest.mark.slow
@@ -226,7 +222,7 @@ class TestReading:
         path = tmp_path / "run"
         clean_files = 0
         for _ in range(400):
-            path.write_bytes(_odd_text(rng, columns).encode())
+            save(path, _odd_text(rng, columns).encode())
             faults = Faults()
             told = trec._told_blocks(path, faults, columns)
             clean = trec._clean_blocks(path, columns)

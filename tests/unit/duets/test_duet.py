@@ -27,6 +27,7 @@ from tests.builders.fake_sides import FakeSides, Slower
 
 A, B = Side("a", Place("", Path())), Side("b", Place("", Path()))
 QUICK = DuetProtocol(seconds=1e-9, warm_up_s=1e-9)
+ONE_ROUND = Share(seconds=1e-9, warm_up_s=1e-9)
 
 
 @pytest.fixture
@@ -134,11 +135,13 @@ def test_without_a_choice_of_cores_nothing_is_kept(
     assert sides.cores == []
 
 
-def test_a_launch_is_balanced_in_each_round_and_exactly_in_each_pair() -> None:
-    fake = FakeSides(n_queries=31)
+def measured(fake: FakeSides, share: Share = ONE_ROUND) -> Measured:
     processes: Any = [fake(side, {}, hash_seed=1, call_s=1) for side in (A, B)]
-    share = Share(seconds=0.02, warm_up_s=1e-9)
-    found = measure(processes, 31, share, np.random.default_rng(0))
+    return measure(processes, fake.n_queries, share, np.random.default_rng(0))
+
+
+def test_a_launch_is_balanced_in_each_round_and_exactly_in_each_pair() -> None:
+    found = measured(FakeSides(n_queries=31), Share(seconds=0.02, warm_up_s=1e-9))
     rounds = int(found.round.max()) + 1
     assert rounds % 2 == 0
     for pair in range(0, rounds, 2):
@@ -155,26 +158,22 @@ def test_short_calls_share_a_turn_and_long_ones_have_their_own() -> None:
     for scale, per_turn in ((1.0, 1), (0.01, 9), (1e-6, MOST_CALLS)):
         fake = FakeSides(n_queries=50)
         fake.slower = {"a": constant(scale), "b": constant(scale)}
-        processes: Any = [fake(side, {}, hash_seed=1, call_s=1) for side in (A, B)]
-        measure(processes, 50, Share(1e-9, 1e-9), np.random.default_rng(0))
+        measured(fake)
         longest = max(len(asked) for _, asked in fake.calls[-20:])
         assert longest == pytest.approx(min(per_turn, 25), abs=2)
 
 
 def test_long_calls_are_alone_in_their_turn_from_the_first_one_on() -> None:
     fake = FakeSides(n_queries=50)
-    processes: Any = [fake(side, {}, hash_seed=1, call_s=1) for side in (A, B)]
-    measure(processes, 50, Share(1e-9, 1e-9), np.random.default_rng(0))
+    measured(fake)
     assert {len(asked) for _, asked in fake.calls} == {1}
 
 
 def test_one_round_is_made_in_any_case_and_the_next_launch_turns_it_around() -> None:
     firsts = []
     for launch in (0, 1):
-        fake = FakeSides(n_queries=30)
-        processes: Any = [fake(side, {}, hash_seed=1, call_s=1) for side in (A, B)]
-        share = Share(1e-9, 1e-9, lead=leads(30, launch, 7))
-        found = measure(processes, 30, share, np.random.default_rng(0))
+        share = replace(ONE_ROUND, lead=leads(30, launch, 7))
+        found = measured(FakeSides(n_queries=30), share)
         assert found.round.max() == 0
         firsts.append(dict(zip(found.query.tolist(), found.first.tolist(), strict=True)))
     assert all(firsts[0][query] != firsts[1][query] for query in range(30))
@@ -203,8 +202,7 @@ def test_a_lost_launch_leaves_no_half_alone(sides: FakeSides) -> None:
 def test_long_calls_among_short_ones_have_their_own_turn() -> None:
     fake = FakeSides(n_queries=50)
     fake.slower = {name: lambda _, query: 1.0 if query % 5 == 0 else 1e-3 for name in "ab"}
-    processes: Any = [fake(side, {}, hash_seed=1, call_s=1) for side in (A, B)]
-    found = measure(processes, 50, Share(1e-9, 1e-9), np.random.default_rng(0))
+    found = measured(fake)
     assert found.wall_ns[:, found.query % 5 == 0].min() > TURN_NS
     shared = [asked for _, asked in fake.calls if len(asked) > 1]
     assert max(map(len, shared)) > 8
@@ -226,15 +224,14 @@ def test_the_order_effect_is_taken_out_of_the_pairs() -> None:
 
 def test_the_warm_up_makes_a_whole_pass_over_both_sides_before_anything_counts() -> None:
     fake = FakeSides(n_queries=80)
-    processes: Any = [fake(side, {}, hash_seed=1, call_s=1) for side in (A, B)]
-    found = measure(processes, 80, Share(1e-9, 1e-9), np.random.default_rng(0))
+    found = measured(fake)
     made = sum(len(asked) for _, asked in fake.calls)
     assert made >= 2 * (80 + found.wall_ns.shape[1])
 
 
 def test_queries_are_chosen_once_and_told(sides: FakeSides) -> None:
     sides.n_queries = 500
-    result = play(DuetProtocol(seconds=1e-9, warm_up_s=1e-9, queries=100))
+    result = play(replace(QUICK, queries=100))
     asked = {query for _, queries in sides.calls for query in queries}
     assert len(asked) == 100
     assert "100 of 500 queries were asked, chosen by seed" in result.warnings

@@ -12,6 +12,7 @@ from scipy import stats
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.duets.decision import ALPHA, CONFIRM, SEARCH, Judged, Trial, overall
 from retrieval_bench.duets.result import WORDS
+from tests.builders import some
 
 LIMITS = {"p50": 0.05, "p95": 0.10, "slowest-fifth": 0.10}
 
@@ -179,8 +180,7 @@ def test_a_figure_that_still_leans_at_the_last_look_does_not_pass() -> None:
     for launch in range(CONFIRM[-1]):
         trial.add({"p50": 0.026 + (0.026 if launch % 2 else -0.026)})
     (gate,) = trial.results()
-    assert gate.interval is not None
-    assert gate.interval[1] < 1.05, "within the limit, taken by itself"
+    assert some(gate.interval)[1] < 1.05, "within the limit, taken by itself"
     assert gate.verdict is Verdict.UNDECIDED
 
 

@@ -26,15 +26,14 @@ def launches(n: int, slower: np.ndarray, *, stalls: float = 0.0) -> list[Pairs]:
 
 
 @pytest.mark.parametrize("gate", GATES)
-def test_a_slow_down_of_all_is_seen_by_every_gate(gate: str) -> None:
-    found = thetas(gate, launches(8, np.full(QUERIES, 1.2)))
-    assert np.exp(found) == pytest.approx([1.2] * 8, abs=0.02)
-
-
-@pytest.mark.parametrize("gate", GATES)
-def test_stalls_of_the_machine_make_no_difference(gate: str) -> None:
-    found = thetas(gate, launches(8, np.ones(QUERIES), stalls=0.08))
-    assert np.exp(found) == pytest.approx([1.0] * 8, abs=0.02)
+@pytest.mark.parametrize(
+    ("slower", "stalls"), [(1.2, 0.0), (1.0, 0.08)], ids=["a slow-down of all", "stalls"]
+)
+def test_every_gate_sees_a_slow_down_of_all_and_no_stalls_of_the_machine(
+    gate: str, slower: float, stalls: float
+) -> None:
+    found = thetas(gate, launches(8, np.full(QUERIES, slower), stalls=stalls))
+    assert np.exp(found) == pytest.approx([slower] * 8, abs=0.02)
 
 
 def test_the_slowest_fifth_is_that_of_all_launches() -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import struct
-import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from retrieval_bench.duets import process as process_module
 from retrieval_bench.duets.process import BrokenSideError, LostError, SideProcess
 from retrieval_bench.duets.sides import Place, Side
 from retrieval_bench.duets.worker import FAILED
+from tests.builders.processes import completed
 from tests.cli.project import make_project
 
 SIDES = """
@@ -285,22 +285,19 @@ def test_a_process_that_never_becomes_ready_is_lost(
 
 
 @pytest.mark.slow
-def test_a_turn_of_many_calls_has_the_time_of_one(project: Path) -> None:
+@pytest.mark.parametrize(
+    "ask",
+    [lambda process: process.times([0] * 64), lambda process: process.digests([0, 1, 2])],
+    ids=["a turn of many calls", "a search for its ranking"],
+)
+def test_what_hangs_has_the_time_of_one_call(
+    project: Path, ask: Callable[[SideProcess], object]
+) -> None:
     with opened(project, "sides:Hanging", call_s=0.3) as process:
         process.ready()
         begin = time.monotonic()
         with pytest.raises(LostError, match="no answer in time"):
-            process.times([0] * 64)
-        assert time.monotonic() - begin < 10
-
-
-@pytest.mark.slow
-def test_a_search_that_hangs_for_its_ranking_has_the_time_of_one_call(project: Path) -> None:
-    with opened(project, "sides:Hanging", call_s=0.3) as process:
-        process.ready()
-        begin = time.monotonic()
-        with pytest.raises(LostError, match="no answer in time"):
-            process.digests([0, 1, 2])
+            ask(process)
         assert time.monotonic() - begin < 10
 
 
@@ -343,12 +340,7 @@ os._exit(9)
 @pytest.mark.slow
 def test_a_side_and_what_it_started_end_with_the_process_that_asked(project: Path) -> None:
     (project / "sides.py").write_text(SIDES, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-c", CONTROLLER, str(project)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = completed(sys.executable, "-c", CONTROLLER, project, check=False)
     child = int((project / "children").read_text(encoding="utf-8"))
     end = time.monotonic() + 20
     for process in (int(done.stdout), child):

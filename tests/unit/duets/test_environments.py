@@ -2,52 +2,33 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
 
 import pytest
 
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.core.progress import Phase
-from retrieval_bench.duets.revisions import environments, kept
+from retrieval_bench.core.progress import Step
+from retrieval_bench.duets.revisions import environments
 from retrieval_bench.duets.revisions.dependencies import fingerprint, needs
 from retrieval_bench.duets.revisions.environments import Setup
 from retrieval_bench.duets.revisions.revisions import place_of, wrong_code
 from retrieval_bench.duets.sides import Place, Side
+from tests.builders import some
 from tests.builders.git_project import GitProject
+from tests.builders.processes import printed
+from tests.builders.reporters import Remembering
 
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.fixture(autouse=True)
-def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """No package index, nothing of the user's git and pip, and no folder in use afterwards."""
-    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_NO_CACHE_DIR", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "wheels"))
-    in_use: dict[Path, IO[str]] = {}
-    monkeypatch.setattr(kept, "_in_use", in_use)
-    yield
-    for file in in_use.values():
-        file.close()
+pytestmark = pytest.mark.usefixtures("alone")
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> GitProject:
     return GitProject(tmp_path / "project")
-
-
-@pytest.fixture
-def cache(tmp_path: Path) -> Path:
-    return tmp_path / "ca che é"
 
 
 def wheel(folder: Path, name: str, version: str, *, says: str = "") -> None:
@@ -65,39 +46,10 @@ def wheel(folder: Path, name: str, version: str, *, says: str = "") -> None:
         file.writestr(f"{info}/RECORD", "")
 
 
-def run(place: Place, code: str) -> str:
-    """What ``code`` prints at ``place``."""
-    start = f"import sys; sys.path[:] = {list(place.sys_path)!r}; "
-    done = subprocess.run(
-        [place.python, "-P", "-c", start + code],
-        cwd=place.folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.stdout.strip() or done.stderr.strip().splitlines()[-1]
-
-
 def toml(*dependencies: str, extra: str = "") -> str:
     return (
         f'[project]\nname = "mine"\nversion = "1"\ndependencies = {list(dependencies)!r}\n{extra}'
     )
-
-
-class Told:
-    """A reporter that remembers the names of phases."""
-
-    def __init__(self) -> None:
-        self.names: list[str] = []
-
-    @contextmanager
-    def phase(self, phase: Phase) -> Iterator[Any]:
-        self.names.append(phase.text)
-        yield lambda done, total: None
-
-    @property
-    def environments(self) -> int:
-        return sum(name.startswith("making the environment of") for name in self.names)
 
 
 # -- what counts ---------------------------------------------------------------------------------
@@ -110,7 +62,7 @@ def test_only_what_is_about_dependencies_counts(project: GitProject, cache: Path
     )
     project.write({"mine.py": "", "README.md": "b"})
     for name in ("HEAD~1", "HEAD"):
-        place = place_of(name, project.folder, cache=cache)
+        place = project.at(name)
         assert (str(place.python), place.notes) == (sys.executable, ())
     assert not (cache / "environments").exists()
 
@@ -143,11 +95,11 @@ def test_each_file_that_says_what_is_needed_counts(tmp_path: Path, name: str, te
 
 
 @pytest.mark.slow
-def test_files_of_a_project_within_the_repository_count(project: GitProject, cache: Path) -> None:
+def test_files_of_a_project_within_the_repository_count(project: GitProject) -> None:
     project.commit({"part/setup.cfg": "", "part/uv.lock": "a", "other/uv.lock": "a"})
 
     def noted(folder: Path) -> int:
-        return len(place_of("HEAD", folder, cache=cache).notes)
+        return len(place_of("HEAD", folder).notes)
 
     project.write({"other/uv.lock": "b"})
     assert (noted(project.folder), noted(project.folder / "part")) == (0, 0)
@@ -157,10 +109,10 @@ def test_files_of_a_project_within_the_repository_count(project: GitProject, cac
     assert (noted(project.folder), noted(project.folder / "part")) == (1, 2)
 
 
-def test_only_a_lock_file_differs(project: GitProject, cache: Path) -> None:
+def test_only_a_lock_file_differs(project: GitProject) -> None:
     project.commit({"poetry.lock": "a"})
     project.write({"poetry.lock": "b"})
-    place = place_of("HEAD", project.folder, cache=cache)
+    place = project.at("HEAD")
     assert str(place.python) == sys.executable
     said = (
         "poetry.lock is another one and was not used, since pip cannot read it; `setup` can install"
@@ -273,20 +225,20 @@ def test_what_a_path_or_a_url_leads_to_belongs_to_the_commit(tmp_path: Path, lin
 
 @pytest.mark.slow
 def test_two_commits_with_other_files_behind_the_same_words_share_no_environment(
-    project: GitProject, cache: Path
+    project: GitProject,
 ) -> None:
     for says in ("first", "second"):
         wheel(project.folder / "vendor", "tiny_dep", "1.0", says=says)
         project.commit({"requirements.txt": "vendor/tiny_dep-1.0-py3-none-any.whl\n"})
     project.write({"requirements.txt": ""})
-    places = [place_of(name, project.folder, cache=cache) for name in ("HEAD~1", "HEAD")]
-    said = [run(place, "import tiny_dep; print(tiny_dep.VERSION)") for place in places]
+    places = [project.at(name) for name in ("HEAD~1", "HEAD")]
+    said = [printed(place, "import tiny_dep; print(tiny_dep.VERSION)") for place in places]
     assert said == ["first", "second"]
 
 
 @pytest.mark.slow
 def test_only_an_environment_of_one_commit_can_hold_code_of_this_commit(
-    project: GitProject, cache: Path, tmp_path: Path
+    project: GitProject, tmp_path: Path
 ) -> None:
     wheel(tmp_path / "wheels", "tiny_dep", "1.0")
     wheel(project.folder / "dist", "tiny_dep", "1.0")
@@ -297,8 +249,8 @@ def test_only_an_environment_of_one_commit_can_hold_code_of_this_commit(
     command = Setup(command="python -m pip install --no-deps tiny-dep")
     said = []
     for name, setup in (("HEAD~1", None), ("HEAD", None), ("HEAD", command)):
-        place = place_of(name, project.folder, cache=cache, setup=setup)
-        file = run(place, "import tiny_dep; print(tiny_dep.__file__)")
+        place = project.at(name, setup=setup)
+        file = printed(place, "import tiny_dep; print(tiny_dep.__file__)")
         side = Side("x", place)
         said.append(wrong_code([side, side], [{"files": [file], "config": {}}] * 2))
     assert [text.partition(", though ")[2] for text in said] == [
@@ -308,12 +260,12 @@ def test_only_an_environment_of_one_commit_can_hold_code_of_this_commit(
     ]
 
 
-def test_an_extra_that_the_revision_lacks_is_refused(project: GitProject, cache: Path) -> None:
+def test_an_extra_that_the_revision_lacks_is_refused(project: GitProject) -> None:
     project.commit({"pyproject.toml": toml("absent", extra=OPTIONAL)})
     for own in ("absent", "other"):  # the same needs as in the revision, and others
         project.write({"pyproject.toml": toml(own, extra=OPTIONAL)})
         with pytest.raises(ConfigError, match="extras dense, which HEAD") as caught:
-            place_of("HEAD", project.folder, cache=cache, setup=Setup(extras=("dense",)))
+            project.at("HEAD", setup=Setup(extras=("dense",)))
         assert "fast-math" in caught.value.accepted
     with pytest.raises(ConfigError, match="`extras` and `setup`"):
         Setup(extras=("dense",), command="true")
@@ -321,7 +273,7 @@ def test_an_extra_that_the_revision_lacks_is_refused(project: GitProject, cache:
 
 @pytest.mark.slow
 def test_a_revision_with_other_dependencies_has_an_environment_of_its_own(
-    project: GitProject, cache: Path, tmp_path: Path
+    project: GitProject, tmp_path: Path
 ) -> None:
     for version in ("1.0", "1.5", "2.0"):
         wheel(tmp_path / "wheels", "tiny_dep", version)
@@ -330,33 +282,31 @@ def test_a_revision_with_other_dependencies_has_an_environment_of_its_own(
     )
     project.commit({"pyproject.toml": toml("tiny-dep<2", "numpy"), "a.py": "", "new.py": ""})
     project.write({"pyproject.toml": toml("tiny-dep>=2", "numpy"), "harness.py": "own = 1"})
-    told = Told()
-    place, other = (
-        place_of(name, project.folder, cache=cache, reporter=told) for name in ("HEAD~1", "HEAD")
-    )
-    assert told.environments == 1  # both need the same
+    reporter = Remembering()
+    place, other = (project.at(name, reporter=reporter) for name in ("HEAD~1", "HEAD"))
+    assert reporter.count(Step.MAKING_ENVIRONMENT) == 1  # both need the same
     assert place.python == other.python != Path(sys.executable)
-    assert run(place, "import tiny_dep; print(tiny_dep.VERSION)") == "1.0"
+    assert printed(place, "import tiny_dep; print(tiny_dep.VERSION)") == "1.0"
     # What is the same is that of the running interpreter, and the harness is there.
     mine = "import numpy; print(numpy.__file__)"
-    assert run(place, mine) == run(Place.here(), mine)
-    assert run(place, "import retrieval_bench; print(retrieval_bench.__file__)") == str(
+    assert printed(place, mine) == printed(Place.here(), mine)
+    assert printed(place, "import retrieval_bench; print(retrieval_bench.__file__)") == str(
         ROOT / "harness" / "retrieval_bench" / "__init__.py"
     )
-    again = place_of("HEAD", project.folder, cache=cache, reporter=told)
-    assert (told.environments, again.python) == (1, place.python)
-    own = place_of("WORKTREE", project.folder)
+    again = project.at("HEAD", reporter=reporter)
+    assert (reporter.count(Step.MAKING_ENVIRONMENT), again.python) == (1, place.python)
+    own = project.at("WORKTREE")
     assert str(own.python) == sys.executable
     # An interpreter that is gone is made again.
     place.python.unlink()
-    place_of("HEAD", project.folder, cache=cache, reporter=told)
-    assert told.environments == 2
-    assert run(place, "import tiny_dep; print(tiny_dep.VERSION)") == "1.0"
+    project.at("HEAD", reporter=reporter)
+    assert reporter.count(Step.MAKING_ENVIRONMENT) == 2
+    assert printed(place, "import tiny_dep; print(tiny_dep.VERSION)") == "1.0"
 
 
 @pytest.mark.slow
 def test_packages_of_an_environment_go_before_those_of_pythonpath(
-    project: GitProject, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    project: GitProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wheel(tmp_path / "wheels", "tiny_dep", "1.0")
     extra = tmp_path / "extra"
@@ -370,15 +320,15 @@ def test_packages_of_an_environment_go_before_those_of_pythonpath(
     path = [str(project.folder / "lib"), str(extra)]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path))
     monkeypatch.setattr(sys, "path", [*path, *sys.path])
-    place = place_of("HEAD", project.folder, cache=cache)
-    assert run(place, "import tiny_dep; print(tiny_dep.VERSION)") == "1.0"
-    assert run(place, "import besides; print(besides.__file__)") == str(extra / "besides.py")
+    place = project.at("HEAD")
+    assert printed(place, "import tiny_dep; print(tiny_dep.VERSION)") == "1.0"
+    assert printed(place, "import besides; print(besides.__file__)") == str(extra / "besides.py")
     # What lies in the repository is no package but code of the revision.
     lib = str(place.folder / "lib")
     packages = str(next(place.python.parents[1].glob("lib/*/site-packages")))
     assert place.sys_path.index(lib) < place.sys_path.index(packages)
-    own = place_of("WORKTREE", project.folder)
-    assert run(own, "import tiny_dep; print(tiny_dep.VERSION)") == "2.0"
+    own = project.at("WORKTREE")
+    assert printed(own, "import tiny_dep; print(tiny_dep.VERSION)") == "2.0"
 
 
 @pytest.mark.slow
@@ -388,27 +338,25 @@ def test_what_cannot_be_installed_is_said_in_pips_words(
     project.commit({"requirements.txt": "no-such-package-anywhere==7\n"})
     project.write({"requirements.txt": ""})
     with pytest.raises(ConfigError, match=r"what HEAD \(.{7}\) needs cannot") as caught:
-        place_of("HEAD", project.folder, cache=cache)
+        project.at("HEAD")
     assert "No matching distribution found for no-such-package-anywhere==7" in str(caught.value)
     assert "name the extras" in caught.value.fix
     assert not [path for path in (cache / "environments").iterdir() if path.is_dir()]
 
 
 @pytest.mark.slow
-def test_pip_keeps_to_what_the_harness_needs(
-    project: GitProject, cache: Path, tmp_path: Path
-) -> None:
+def test_pip_keeps_to_what_the_harness_needs(project: GitProject, tmp_path: Path) -> None:
     wheel(tmp_path / "wheels", "numpy", "0.1")
     project.commit({"requirements.txt": "numpy<1\n"})
     project.write({"requirements.txt": ""})
     with pytest.raises(ConfigError, match="conflict"):
-        place_of("HEAD", project.folder, cache=cache)
+        project.at("HEAD")
 
 
 @pytest.mark.slow
 @pytest.mark.long
 def test_a_project_that_only_setup_py_knows_is_built_from_a_copy(
-    project: GitProject, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    project: GitProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("setuptools", reason="the test builds with it")
     monkeypatch.setenv("PIP_NO_BUILD_ISOLATION", "0")  # as pip reads it, this switches it off
@@ -421,40 +369,42 @@ def test_a_project_that_only_setup_py_knows_is_built_from_a_copy(
         }
     )
     project.write({"setup.py": "", "mine.py": "NAME = 'third'\n"})
-    told = Told()
-    place = place_of("HEAD", project.folder, cache=cache, reporter=told)
-    assert run(place, "import mine; print(mine.NAME, mine.__file__)") == (
+    reporter = Remembering()
+    place = project.at("HEAD", reporter=reporter)
+    assert printed(place, "import mine; print(mine.NAME, mine.__file__)") == (
         f"first {place.folder / 'mine.py'}"
     )
-    place_of("HEAD", project.folder, cache=cache, reporter=told)
-    assert len(told.names) == 2  # checked out once, one environment: the build left the tree alone
+    project.at("HEAD", reporter=reporter)
+    assert (
+        len(reporter.phases) == 2
+    )  # checked out once, one environment: the build left the tree alone
 
 
 # -- what the user does --------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-def test_a_command_of_the_user_prepares_a_revision_once(project: GitProject, cache: Path) -> None:
+def test_a_command_of_the_user_prepares_a_revision_once(project: GitProject) -> None:
     project.commit({".gitignore": "_version.py\n", "mine.py": "from _version import V\n"})
     project.write({"_version.py": "V = 'of the tree'", "data.txt": "42"})
     setup = Setup(
         command='echo "V = \'$(cat "$RETRIEVAL_BENCH_TREE/data.txt")\'" > _version.py && '
         "python -c \"import sys; open('made by', 'w').write(sys.prefix)\""
     )
-    told = Told()
+    reporter = Remembering()
     for _ in range(2):
-        place = place_of("HEAD", project.folder, cache=cache, setup=setup, reporter=told)
-        assert run(place, "import mine; print(mine.V)") == "42"
-    assert told.environments == 1
+        place = project.at("HEAD", setup=setup, reporter=reporter)
+        assert printed(place, "import mine; print(mine.V)") == "42"
+    assert reporter.count(Step.MAKING_ENVIRONMENT) == 1
     assert (place.folder / "made by").read_text() == str(place.python.parents[1])
-    bare = place_of("HEAD", project.folder, cache=cache)
+    bare = project.at("HEAD")
     assert bare.tree != place.tree
-    assert "No module named '_version'" in run(bare, "import mine")
+    assert "No module named '_version'" in printed(bare, "import mine")
     # A tree that is made again is prepared again.
     (place.folder / "mine.py").write_text("V = 'hacked'")
-    place = place_of("HEAD", project.folder, cache=cache, setup=setup, reporter=told)
-    assert told.environments == 2
-    assert run(place, "import mine; print(mine.V)") == "42"
+    place = project.at("HEAD", setup=setup, reporter=reporter)
+    assert reporter.count(Step.MAKING_ENVIRONMENT) == 2
+    assert printed(place, "import mine; print(mine.V)") == "42"
 
 
 LINKING = 'ln -s "$RETRIEVAL_BENCH_TREE/data" data && mkdir built && cp data/x.txt built'
@@ -463,7 +413,7 @@ LINKING = 'ln -s "$RETRIEVAL_BENCH_TREE/data" data && mkdir built && cp data/x.t
 @pytest.mark.slow
 @pytest.mark.parametrize("pip", ["pip", "pip3"])
 def test_pip_in_a_command_of_the_user_is_that_of_the_environment(
-    project: GitProject, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pip: str
+    project: GitProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pip: str
 ) -> None:
     users = tmp_path / "users"
     users.mkdir()
@@ -473,39 +423,37 @@ def test_pip_in_a_command_of_the_user_is_that_of_the_environment(
     wheel(tmp_path / "wheels", "tiny_dep", "1.0")
     project.commit({"mine.py": ""})
     setup = Setup(command=f"{pip} install --no-deps tiny-dep")
-    place = place_of("HEAD", project.folder, cache=cache, setup=setup)
-    file = run(place, "import tiny_dep; print(tiny_dep.__file__)")
+    place = project.at("HEAD", setup=setup)
+    file = printed(place, "import tiny_dep; print(tiny_dep.__file__)")
     assert Path(file).is_relative_to(place.python.parents[1])
     assert not (users / "called").exists()
 
 
 @pytest.mark.slow
 def test_a_command_of_the_user_always_runs_in_fresh_files(
-    project: GitProject, cache: Path, monkeypatch: pytest.MonkeyPatch
+    project: GitProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project.commit({".gitignore": "data\n", "mine.py": "", "dos.txt": "one\r\n"})
     project.commit({".gitattributes": "*.txt text eol=lf\n"})  # changed from the start, for git
     project.write({"data/y.txt": ""})
-    told = Told()
+    reporter = Remembering()
 
     def prepared() -> Place:
-        return place_of(
-            "HEAD", project.folder, cache=cache, setup=Setup(command=LINKING), reporter=told
-        )
+        return project.at("HEAD", setup=Setup(command=LINKING), reporter=reporter)
 
     with pytest.raises(ConfigError, match="`setup` failed"):
         prepared()
     project.write({"data/x.txt": "first"})
     first = prepared()  # nothing is left of the one that failed
     assert prepared() == first
-    assert told.environments == 2
+    assert reporter.count(Step.MAKING_ENVIRONMENT) == 2
     # Where an interpreter is gone, or stands on other packages, it runs again.
     first.python.unlink()
     assert prepared() == first
     monkeypatch.setattr(environments, "_distributions", lambda: ["other-1.dist-info"])
     project.write({"data/x.txt": "second"})
     second = prepared()
-    assert told.environments == 4
+    assert reporter.count(Step.MAKING_ENVIRONMENT) == 4
     for place, text in ((first, "first"), (second, "second")):
         assert (place.folder / "built" / "x.txt").read_text() == text
     assert {path.name for path in (project.folder / "data").iterdir()} == {"x.txt", "y.txt"}
@@ -513,20 +461,19 @@ def test_a_command_of_the_user_always_runs_in_fresh_files(
 
 @pytest.mark.slow
 def test_what_a_command_takes_from_one_working_tree_is_not_for_another(
-    project: GitProject, cache: Path, tmp_path: Path
+    project: GitProject, tmp_path: Path
 ) -> None:
     project.commit({"mine.py": "", "part/setup.py": "", "part/inner.py": ""})
     project.git("worktree", "add", "--quiet", str(tmp_path / "linked"))
     setup = Setup(command='cp "$RETRIEVAL_BENCH_TREE/data.txt" . && touch made')
     for folder in (project.folder, tmp_path / "linked"):
         (folder / "data.txt").write_text(folder.name)
-        place = place_of("HEAD", folder, cache=cache, setup=setup)
+        place = place_of("HEAD", folder, setup=setup)
         assert (place.folder / "data.txt").read_text() == folder.name
     # Nor is what it made for one project of the repository there for another one.
-    inner = place_of("HEAD", project.folder / "part", cache=cache, setup=setup)
+    inner = place_of("HEAD", project.folder / "part", setup=setup)
     assert (inner.folder / "made").is_file()
-    assert inner.tree is not None
-    assert not (inner.tree / "made").exists()
+    assert not (some(inner.tree) / "made").exists()
 
 
 @pytest.mark.slow
@@ -543,5 +490,5 @@ def test_a_command_that_fails_or_changes_code_is_refused(
     project.commit({"mine.py": "NAME = 'first'\n"})
     for _ in range(2):
         with pytest.raises(ConfigError, match=said):
-            place_of("HEAD", project.folder, cache=cache, setup=Setup(command=command))
+            project.at("HEAD", setup=Setup(command=command))
     assert not [path for path in (cache / "prepared").iterdir() if path.is_dir()]

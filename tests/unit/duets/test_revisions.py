@@ -9,18 +9,22 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
 
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.git import code_state
-from retrieval_bench.core.progress import Phase
+from retrieval_bench.core.progress import Step
 from retrieval_bench.duets.process import SideProcess
 from retrieval_bench.duets.revisions import kept, trees
 from retrieval_bench.duets.revisions.revisions import place_of, same_code, wrong_code
 from retrieval_bench.duets.sides import Place, Side
+from tests.builders import some
+from tests.builders.files import save
 from tests.builders.git_project import GitProject
+from tests.builders.processes import printed
+from tests.builders.reporters import Remembering
 from tests.cli.project import make_project
 
 ROOT = Path(__file__).parents[3]
@@ -28,18 +32,7 @@ PACKAGE = {"mine/__init__.py": "", "mine/search.py": "NAME = 'first'\n"}
 SECOND = {"mine/search.py": "NAME = 'second'\n"}
 
 
-@pytest.fixture(autouse=True)
-def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """Nothing of the user's git, and no folder in use when the test is over."""
-    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    for name in ("XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL"):
-        monkeypatch.delenv(name, raising=False)
-    in_use: dict[Path, IO[str]] = {}
-    monkeypatch.setattr(kept, "_in_use", in_use)
-    yield
-    for file in in_use.values():
-        file.close()
+pytestmark = pytest.mark.usefixtures("alone")
 
 
 @pytest.fixture
@@ -52,33 +45,19 @@ def project(tmp_path: Path) -> GitProject:
     return made
 
 
-@pytest.fixture
-def cache(tmp_path: Path) -> Path:
-    return tmp_path / "cache"
-
-
 def loaded(place: Place, module: str = "mine.search", what: str = "NAME") -> str:
     """What ``module`` says when it is imported at ``place``, as a worker does it."""
-    code = (
-        f"import sys; sys.path[:] = {list(place.sys_path)!r}; import importlib; "
-        f"print(getattr(importlib.import_module({module!r}), {what!r}))"
+    return printed(
+        place, f"import importlib; print(getattr(importlib.import_module({module!r}), {what!r}))"
     )
-    done = subprocess.run(
-        [place.python, "-P", "-c", code],
-        cwd=place.folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.stdout.strip() or done.stderr.strip().splitlines()[-1]
 
 
 # -- what a revision is --------------------------------------------------------------------------
 
 
-def test_two_revisions_and_the_own_tree_are_three_codes(project: GitProject, cache: Path) -> None:
+def test_two_revisions_and_the_own_tree_are_three_codes(project: GitProject) -> None:
     project.write({"mine/search.py": "NAME = 'third'\n"})
-    places = [place_of(name, project.folder, cache=cache) for name in ("v1", "main", "WORKTREE")]
+    places = [project.at(name) for name in ("v1", "main", "WORKTREE")]
     assert [loaded(place) for place in places] == ["first", "second", "third"]
     hashes = project.git("rev-parse", "v1", "main").split()
     assert [place.commit for place in places] == [*hashes, None]
@@ -91,13 +70,11 @@ def test_two_revisions_and_the_own_tree_are_three_codes(project: GitProject, cac
     assert all(str(place.python) == sys.executable for place in places)
 
 
-def test_an_unchanged_tree_is_its_commit_and_a_new_file_is_a_change(
-    project: GitProject, cache: Path
-) -> None:
+def test_an_unchanged_tree_is_its_commit_and_a_new_file_is_a_change(project: GitProject) -> None:
     head = project.git("rev-parse", "HEAD")
-    assert place_of("WORKTREE", project.folder).commit == head
+    assert project.at("WORKTREE").commit == head
     project.write({"new.py": ""})
-    assert place_of("WORKTREE", project.folder).commit is None
+    assert project.at("WORKTREE").commit is None
 
 
 @pytest.mark.slow
@@ -113,34 +90,32 @@ def test_an_unchanged_tree_is_its_commit_and_a_new_file_is_a_change(
         (":/change", "second"),
     ],
 )
-def test_whatever_git_understands_is_a_revision(
-    project: GitProject, cache: Path, name: str, says: str
-) -> None:
+def test_whatever_git_understands_is_a_revision(project: GitProject, name: str, says: str) -> None:
     project.git("branch", "release/2.0-ünïcode")
     project.git("tag", "-a", "annotated", "-m", "a tag with a text")
-    assert loaded(place_of(name, project.folder, cache=cache)) == says
+    assert loaded(project.at(name)) == says
 
 
-def test_a_hash_is_shown_short_and_may_be_given_short(project: GitProject, cache: Path) -> None:
+def test_a_hash_is_shown_short_and_may_be_given_short(project: GitProject) -> None:
     commit = project.git("rev-parse", "v1")
     for given in (commit, commit[:9]):
-        assert place_of(given, project.folder, cache=cache).label == commit[:7]
+        assert project.at(given).label == commit[:7]
 
 
-def test_a_branch_called_worktree_is_another_thing(project: GitProject, cache: Path) -> None:
+def test_a_branch_called_worktree_is_another_thing(project: GitProject) -> None:
     project.git("branch", "worktree", "v1")
     project.git("branch", "WORKTREE", "v1")
-    assert loaded(place_of("worktree", project.folder, cache=cache)) == "first"
-    assert place_of("WORKTREE", project.folder, cache=cache).tree == project.folder
-    by_its_full_name = place_of("refs/heads/WORKTREE", project.folder, cache=cache)
+    assert loaded(project.at("worktree")) == "first"
+    assert project.at("WORKTREE").tree == project.folder
+    by_its_full_name = project.at("refs/heads/WORKTREE")
     assert loaded(by_its_full_name) == "first"
 
 
-def test_a_module_that_moved_is_found_where_it_was(project: GitProject, cache: Path) -> None:
+def test_a_module_that_moved_is_found_where_it_was(project: GitProject) -> None:
     project.git("mv", "mine/search.py", "mine/found.py")
     project.commit({})
-    assert loaded(place_of("HEAD~1", project.folder, cache=cache)) == "second"
-    now = place_of("HEAD", project.folder, cache=cache)
+    assert loaded(project.at("HEAD~1")) == "second"
+    now = project.at("HEAD")
     assert "No module named 'mine.search'" in loaded(now)
     assert loaded(now, "mine.found") == "second"
 
@@ -151,8 +126,7 @@ def test_folders_may_have_blanks_and_letters_of_any_script(tmp_path: Path) -> No
     place = place_of("HEAD", project.folder / "unter ordner", cache=tmp_path / "ca che é")
     assert place.folder.name == "unter ordner"
     assert (place.folder / "mine.py").read_text(encoding="utf-8") == "NAME = 'é검색'\n"
-    assert place.tree is not None
-    assert (place.tree / "x'\"y.py").is_file()
+    assert (some(place.tree) / "x'\"y.py").is_file()
 
 
 # -- what is no revision -------------------------------------------------------------------------
@@ -162,7 +136,7 @@ def test_folders_may_have_blanks_and_letters_of_any_script(tmp_path: Path) -> No
 @pytest.mark.parametrize("name", ["nope", "", "-x", "--all", "v1..main", "HEAD:mine", "main~9"])
 def test_an_unknown_revision_says_what_there_is(project: GitProject, name: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        place_of(name, project.folder)
+        project.at(name)
     assert caught.value.given == f"unknown revision {name!r}"
     assert "main, v1" in caught.value.accepted
     assert "WORKTREE" in caught.value.accepted
@@ -174,10 +148,10 @@ def test_a_close_name_is_offered_and_one_that_only_the_server_has(
     for number in range(20):
         project.git("branch", f"topic-{number}")
     with pytest.raises(ConfigError, match=r"did you mean main\?") as caught:
-        place_of("mian", project.folder)
+        project.at("mian")
     assert "topic-7" not in str(caught.value)
     with pytest.raises(ConfigError, match=r"and 12 more"):
-        place_of("zzz", project.folder)
+        project.at("zzz")
     clone = tmp_path / "clone"
     project.git("clone", "--quiet", str(project.folder), str(clone))
     with pytest.raises(ConfigError, match=r"did you mean origin/topic-7\?"):
@@ -194,9 +168,9 @@ def test_a_shallow_clone_says_how_to_get_the_rest(project: GitProject, tmp_path:
 def test_a_repository_without_commits_has_a_tree_only(tmp_path: Path) -> None:
     project = GitProject(tmp_path / "new")
     with pytest.raises(ConfigError, match="no commit yet"):
-        place_of("HEAD", project.folder)
+        project.at("HEAD")
     project.write(PACKAGE)
-    place = place_of("WORKTREE", project.folder)
+    place = project.at("WORKTREE")
     assert place.commit is None
     assert loaded(place) == "first"
 
@@ -213,7 +187,7 @@ def test_a_repository_without_commits_has_a_tree_only(tmp_path: Path) -> None:
 def test_a_tree_that_is_edited_meanwhile_is_not_measured(
     project: GitProject, edited: dict[str, str], told: bool
 ) -> None:
-    side = Side("mine", place_of("WORKTREE", project.folder))
+    side = Side("mine", project.at("WORKTREE"))
     facts: dict[str, Any] = {"files": [], "config": {}}
     assert wrong_code([side, side], [facts, facts]) == ""
     project.write(edited)
@@ -253,14 +227,14 @@ def test_without_files_of_a_repository_there_is_no_revision(
 def test_without_git_it_says_so(project: GitProject, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(project.folder))
     with pytest.raises(ConfigError, match="no command `git`"):
-        place_of("HEAD", project.folder)
+        project.at("HEAD")
 
 
-def test_a_folder_that_the_revision_lacks_is_refused(project: GitProject, cache: Path) -> None:
+def test_a_folder_that_the_revision_lacks_is_refused(project: GitProject) -> None:
     project.commit({"service/app.py": ""})
-    assert place_of("HEAD", project.folder / "service", cache=cache).folder.name == "service"
+    assert place_of("HEAD", project.folder / "service").folder.name == "service"
     with pytest.raises(ConfigError, match=r"v1 \(.{7}\) has no folder service"):
-        place_of("v1", project.folder / "service", cache=cache)
+        place_of("v1", project.folder / "service")
 
 
 @pytest.mark.parametrize(
@@ -294,7 +268,7 @@ def everything_in(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_the_repository_of_the_user_stays_as_it_is(project: GitProject, cache: Path) -> None:
+def test_the_repository_of_the_user_stays_as_it_is(project: GitProject) -> None:
     hook = project.folder / ".git" / "hooks" / "post-checkout"
     for name in ("post-checkout", "post-index-change"):
         hook = project.folder / ".git" / "hooks" / name
@@ -304,16 +278,14 @@ def test_the_repository_of_the_user_stays_as_it_is(project: GitProject, cache: P
     project.git("config", "core.splitIndex", "true")
     project.write({"uncommitted.py": "", "mine/search.py": "NAME = 'third'\n"})
     before = everything_in(project.folder)
-    place_of("v1", project.folder, cache=cache)
-    place_of("v1", project.folder, cache=cache)
+    project.at("v1")
+    project.at("v1")
     assert everything_in(project.folder) == before
     assert project.git("worktree", "list").count("\n") == 0
 
 
-def test_neither_pruning_nor_collecting_garbage_takes_it_away(
-    project: GitProject, cache: Path
-) -> None:
-    place = place_of("v1", project.folder, cache=cache)
+def test_neither_pruning_nor_collecting_garbage_takes_it_away(project: GitProject) -> None:
+    place = project.at("v1")
     commit = place.commit
     project.git("tag", "-d", "v1")
     project.git("reset", "--quiet", "--hard", project.git("commit-tree", "HEAD^{tree}", "-m", "x"))
@@ -322,11 +294,11 @@ def test_neither_pruning_nor_collecting_garbage_takes_it_away(
     project.git("gc", "--quiet", "--prune=now")
     assert loaded(place) == "first"
     with pytest.raises(ConfigError, match="unknown revision"):
-        place_of(str(commit), project.folder, cache=cache)
+        project.at(str(commit))
 
 
 def test_variables_of_a_hook_do_not_point_elsewhere(
-    project: GitProject, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    project: GitProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = GitProject(tmp_path / "other")
     other.commit({"other.py": ""})
@@ -334,151 +306,109 @@ def test_variables_of_a_hook_do_not_point_elsewhere(
     monkeypatch.setenv("GIT_WORK_TREE", str(other.folder))
     monkeypatch.setenv("GIT_INDEX_FILE", str(other.folder / ".git" / "index"))
     before = everything_in(other.folder)
-    assert loaded(place_of("v1", project.folder, cache=cache)) == "first"
+    assert loaded(project.at("v1")) == "first"
     assert everything_in(other.folder) == before
 
 
 def test_a_part_of_the_tree_that_is_checked_out_is_no_part_of_a_revision(
-    project: GitProject, cache: Path
+    project: GitProject,
 ) -> None:
     project.commit({"docs/a.txt": "a", "b.txt": "b"})
     project.git("sparse-checkout", "set", "docs")
     assert not (project.folder / "mine").exists()
-    assert loaded(place_of("HEAD", project.folder, cache=cache)) == "second"
+    assert loaded(project.at("HEAD")) == "second"
 
 
 def test_a_working_tree_of_the_users_own_is_a_place_to_stand(
-    project: GitProject, cache: Path, tmp_path: Path
+    project: GitProject, tmp_path: Path
 ) -> None:
     project.git("worktree", "add", "--quiet", str(tmp_path / "linked"), "v1")
-    assert loaded(place_of("WORKTREE", tmp_path / "linked", cache=cache)) == "first"
-    assert loaded(place_of("main", tmp_path / "linked", cache=cache)) == "second"
+    assert loaded(place_of("WORKTREE", tmp_path / "linked")) == "first"
+    assert loaded(place_of("main", tmp_path / "linked")) == "second"
 
 
-def test_attributes_for_archives_and_rules_on_line_ends_change_no_code(
-    project: GitProject, cache: Path
-) -> None:
+def test_attributes_for_archives_and_rules_on_line_ends_change_no_code(project: GitProject) -> None:
     project.commit(
         {".gitattributes": "mine/search.py export-ignore\nversion.py export-subst\n"}
         | {"version.py": "V = '$Format:%H$'\n"}
     )
-    place = place_of("HEAD", project.folder, cache=cache)
+    place = project.at("HEAD")
     assert loaded(place) == "second"
     assert loaded(place, "version", "V") == "$Format:%H$"
     # A file that is stored with CR LF against the rule looks changed to git from the start.
     (project.folder / "dos.txt").write_bytes(b"one\r\ntwo\r\n")
     project.commit({})
     project.commit({".gitattributes": "*.txt text eol=lf\n"})
-    first = place_of("HEAD", project.folder, cache=cache)
+    first = project.at("HEAD")
     made = first.folder.parent.stat().st_ino
-    assert place_of("HEAD", project.folder, cache=cache).folder.parent.stat().st_ino == made
+    assert project.at("HEAD").folder.parent.stat().st_ino == made
 
 
 # -- what is kept --------------------------------------------------------------------------------
 
 
-class Told:
-    """A reporter that remembers the names of phases."""
-
-    def __init__(self) -> None:
-        self.names: list[str] = []
-
-    @contextmanager
-    def phase(self, phase: Phase) -> Iterator[Any]:
-        self.names.append(phase.text)
-        yield lambda done, total: None
-
-
-def test_a_revision_is_checked_out_once(project: GitProject, cache: Path) -> None:
-    told = Told()
-    first = place_of("v1", project.folder, cache=cache, reporter=told)
-    again = place_of("main~1", project.folder, cache=cache, reporter=told)
+def test_a_revision_is_checked_out_once(project: GitProject) -> None:
+    reporter = Remembering()
+    first = project.at("v1", reporter=reporter)
+    again = project.at("main~1", reporter=reporter)
     assert again.tree == first.tree
-    assert told.names == [f"checking out {first.label}"]
+    assert reporter.events == [f"checking out {first.label}", "end"]
 
 
 def _change(tree: Path) -> None:
     (tree / "mine" / "search.py").write_text("NAME = 'hacked'\n")
 
 
-def _remove(tree: Path) -> None:
-    (tree / "mine" / "search.py").unlink()
-
-
-def _add(tree: Path) -> None:
-    (tree / "sitecustomize.py").write_text("raise SystemExit('stray')\n")
-
-
-def _cut(tree: Path) -> None:
-    (tree.parent / "index").write_bytes(b"DIRC")
-
-
-def _half(tree: Path) -> None:
-    (tree.parent / "about.json").unlink()
-
-
-def _nonsense(tree: Path) -> None:
-    (tree.parent / "about.json").write_text("[1")
-
-
-def _bytecode(tree: Path) -> None:
-    (tree / "mine" / "__pycache__").mkdir()
-    (tree / "mine" / "__pycache__" / "search.pyc").write_bytes(b"")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("damage", "made"),
-    [(_change, 2), (_remove, 2), (_add, 2), (_cut, 2), (_half, 2), (_nonsense, 2), (_bytecode, 1)],
+    [
+        pytest.param(_change, 2, id="changed"),
+        pytest.param(lambda tree: (tree / "mine" / "search.py").unlink(), 2, id="removed"),
+        pytest.param(lambda tree: save(tree / "sitecustomize.py", "raise 1"), 2, id="added"),
+        pytest.param(lambda tree: save(tree.parent / "index", b"DIRC"), 2, id="cut"),
+        pytest.param(lambda tree: (tree.parent / "about.json").unlink(), 2, id="half"),
+        pytest.param(lambda tree: save(tree.parent / "about.json", "[1"), 2, id="nonsense"),
+        pytest.param(lambda tree: save(tree / "mine/__pycache__/s.pyc", b""), 1, id="bytecode"),
+    ],
 )
-def test_a_damaged_folder_is_made_again(
-    project: GitProject, cache: Path, damage: Any, made: int
-) -> None:
-    told = Told()
-    place = place_of("v1", project.folder, cache=cache, reporter=told)
-    assert place.tree is not None
+def test_a_damaged_folder_is_made_again(project: GitProject, damage: Any, made: int) -> None:
+    reporter = Remembering()
+    place = project.at("v1", reporter=reporter)
     damage(place.tree)
-    again = place_of("v1", project.folder, cache=cache, reporter=told)
-    assert len(told.names) == made
+    again = project.at("v1", reporter=reporter)
+    assert len(reporter.phases) == made
     assert loaded(again) == "first"
-    assert not (place.tree / "sitecustomize.py").exists()
+    assert not (some(place.tree) / "sitecustomize.py").exists()
 
 
 OTHER_PROCESS = """
 import sys
 from pathlib import Path
 from retrieval_bench.duets.revisions.revisions import place_of
-place = place_of(sys.argv[1], Path(sys.argv[2]), cache=Path(sys.argv[3]))
+place = place_of(sys.argv[1], Path(sys.argv[2]))
 print(place.tree, flush=True)
 sys.stdin.read()
 """
 
 
 @contextmanager
-def another_process(revision: str, project: GitProject, cache: Path) -> Iterator[Path]:
+def another_process(revision: str, project: GitProject) -> Iterator[Path]:
     """A process that uses a revision; gives the folder of its tree."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", OTHER_PROCESS, revision, str(project.folder), str(cache)],
+    with subprocess.Popen(
+        [sys.executable, "-c", OTHER_PROCESS, revision, str(project.folder)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        yield Path(process.stdout.readline().strip())
-    finally:
-        process.stdin.close()
-        process.stdout.close()
-        process.wait()
+    ) as process:
+        yield Path(some(process.stdout).readline().strip())
 
 
 @contextmanager
-def another_user(revision: str, project: GitProject, cache: Path) -> Iterator[Path]:
+def another_user(revision: str, project: GitProject) -> Iterator[Path]:
     """The same, told by its lock alone."""
-    tree = place_of(revision, project.folder, cache=cache).tree
-    assert tree is not None
+    tree = some(project.at(revision).tree)
     theirs = kept._in_use.pop(tree.parent)
     try:
         yield tree
@@ -490,24 +420,24 @@ def another_user(revision: str, project: GitProject, cache: Path) -> Iterator[Pa
     "another", [another_user, pytest.param(another_process, marks=pytest.mark.slow)]
 )
 def test_what_another_process_uses_is_neither_changed_nor_removed(
-    project: GitProject, cache: Path, monkeypatch: pytest.MonkeyPatch, another: Any
+    project: GitProject, monkeypatch: pytest.MonkeyPatch, another: Any
 ) -> None:
     monkeypatch.setattr(trees, "MOST_TREES", 1)
-    with another("v1", project, cache) as theirs:
-        assert place_of("main", project.folder, cache=cache).tree != theirs
+    with another("v1", project) as theirs:
+        assert project.at("main").tree != theirs
         assert (theirs / "mine" / "search.py").is_file()
-        assert place_of("v1", project.folder, cache=cache).tree == theirs
+        assert project.at("v1").tree == theirs
         _change(theirs)
         with pytest.raises(ConfigError, match="another process uses it"):
-            place_of("v1", project.folder, cache=cache)
-    assert loaded(place_of("v1", project.folder, cache=cache)) == "first"
+            project.at("v1")
+    assert loaded(project.at("v1")) == "first"
 
 
-def test_two_at_once_make_it_once(project: GitProject, cache: Path) -> None:
-    told, found = Told(), []
+def test_two_at_once_make_it_once(project: GitProject) -> None:
+    reporter, found = Remembering(), []
 
     def use() -> None:
-        found.append(place_of("v1", project.folder, cache=cache, reporter=told).tree)
+        found.append(project.at("v1", reporter=reporter).tree)
 
     threads = [threading.Thread(target=use) for _ in range(6)]
     for thread in threads:
@@ -516,7 +446,7 @@ def test_two_at_once_make_it_once(project: GitProject, cache: Path) -> None:
         thread.join()
     assert len(found) == 6
     assert len(set(found)) == 1
-    assert sum(name.startswith("checking out") for name in told.names) == 1
+    assert reporter.count(Step.CHECKING_OUT) == 1
 
 
 @pytest.mark.slow
@@ -527,7 +457,7 @@ def test_the_longest_unused_ones_are_removed(
     commits = [project.commit({"n.txt": str(n)}) for n in range(5)]
     revisions = cache / "revisions"
     for commit in [*commits[:3], commits[0], *commits[3:]]:
-        place_of(commit, project.folder, cache=cache)
+        project.at(commit)
         for file in kept._in_use.values():  # as if each was a process of its own
             file.close()
         kept._in_use.clear()
@@ -535,7 +465,7 @@ def test_the_longest_unused_ones_are_removed(
             used = lock.stat().st_mtime - 10
             os.utime(lock, (used, used))
     (revisions / "half-made").mkdir()
-    place_of(commits[4], project.folder, cache=cache)
+    project.at(commits[4])
     left = {path.name[:12] for path in revisions.iterdir() if path.is_dir()}
     assert left == {commits[n][:12] for n in (0, 3, 4)}
     locks = {path.name[:12] for path in revisions.glob("*-*.lock")}
@@ -549,7 +479,7 @@ def test_a_checkout_that_fails_leaves_nothing(project: GitProject, cache: Path) 
     project.git("config", "filter.secret.clean", "cat")
     project.commit({"a.bin": "x"})
     with pytest.raises(ConfigError, match="no key for this"):
-        place_of("HEAD", project.folder, cache=cache)
+        project.at("HEAD")
     assert not [path for path in (cache / "revisions").iterdir() if path.is_dir()]
 
 
@@ -561,26 +491,26 @@ def test_a_cache_that_cannot_be_written_says_what_to_do(
         place_of("v1", project.folder, cache=tmp_path / "file" / "cache")
 
 
-def test_what_a_checkout_does_not_bring_is_said(project: GitProject, cache: Path) -> None:
+def test_what_a_checkout_does_not_bring_is_said(project: GitProject) -> None:
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"
     project.commit({".gitattributes": "*.bin filter=lfs\n", "model.bin": pointer, "a.py": ""})
     head = project.git("rev-parse", "HEAD")
     project.git("update-index", "--add", "--cacheinfo", f"160000,{head},libs/other")
     project.git("commit", "--quiet", "-m", "submodule")
     for _ in range(2):
-        place = place_of("HEAD", project.folder, cache=cache)
+        place = project.at("HEAD")
         assert [note.partition(": ")[2] for note in place.notes] == [
             "1 submodule left empty, such as libs/other",
             "1 file with a pointer of Git LFS in place of the content, such as model.bin",
         ]
-    assert place_of("v1", project.folder, cache=cache).notes == ()
+    assert project.at("v1").notes == ()
 
 
 # -- which code is loaded ------------------------------------------------------------------------
 
 
 def test_the_tree_goes_before_what_is_installed_and_behind_the_library(
-    project: GitProject, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    project: GitProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project.commit(
         {"random.py": "raise SystemExit('hides the library')\n", "src/deep/__init__.py": "X = 1\n"}
@@ -593,7 +523,7 @@ def test_the_tree_goes_before_what_is_installed_and_behind_the_library(
         sys, "path", [*sys.path, "", *map(str, (project.folder / "mine", project.folder / "lib")),
                       str(project.folder), str(packages), str(elsewhere)]
     )  # fmt: skip
-    place = place_of("HEAD", project.folder, cache=cache)
+    place = project.at("HEAD")
     tree = str(place.tree)
     path = list(place.sys_path)
     assert path.index(os.path.dirname(os.__file__)) < path.index(tree)
@@ -605,24 +535,22 @@ def test_the_tree_goes_before_what_is_installed_and_behind_the_library(
     assert loaded(place, "deep", "X") == "1"
 
 
-def test_a_project_within_the_repository_has_its_own_roots(
-    project: GitProject, cache: Path
-) -> None:
+def test_a_project_within_the_repository_has_its_own_roots(project: GitProject) -> None:
     project.commit({"part/pyproject.toml": "", "part/src/inner.py": "X = 1", "part/sub/a.txt": ""})
-    place = place_of("HEAD", project.folder / "part" / "sub", cache=cache)
+    place = place_of("HEAD", project.folder / "part" / "sub")
     tree = place.tree
     roots = [entry for entry in place.sys_path if entry.startswith(str(tree))]
     assert roots == [f"{tree}/part", f"{tree}/part/src", str(tree)]
 
 
 def test_packages_named_as_those_of_this_project_do_not_hide_them(
-    project: GitProject, cache: Path, monkeypatch: pytest.MonkeyPatch
+    project: GitProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = "retrieval_bench_retrievers"
     project.commit({f"{name}/__init__.py": "", f"{name}/own.py": "X = 1"})
     ours = [ROOT / "retrievers" / name, ROOT / "harness" / "retrieval_bench"]
     monkeypatch.setattr(sys, "path", [*sys.path, *(str(folder.parent) for folder in ours)])
-    place = place_of("HEAD", project.folder, cache=cache)
+    place = project.at("HEAD")
     assert Path(loaded(place, name, "__file__")).is_relative_to(ROOT)
     assert loaded(place) == "second"
     files = [str(folder / "__init__.py") for folder in ours]
@@ -666,12 +594,10 @@ def at(place: Place, python: Path) -> Place:
 
 @pytest.mark.slow
 def test_an_editable_installation_of_the_users_tree_does_not_win(
-    project: GitProject, cache: Path, tmp_path: Path
+    project: GitProject, tmp_path: Path
 ) -> None:
     project.write({"mine/search.py": "NAME = 'third'\n", "fresh.py": "NAME = 'new'\n"})
-    usual = at(
-        place_of("v1", project.folder, cache=cache), editable(tmp_path, project, "append(Finder)")
-    )
+    usual = at(project.at("v1"), editable(tmp_path, project, "append(Finder)"))
     assert loaded(usual) == "first"
     # What the revision does not have is found in the user's tree all the same, which is noticed,
     # as is a finder that goes before the path.
@@ -694,17 +620,16 @@ def _facts(*files: Path, config: str = "same") -> dict[str, Any]:
 
 
 def test_code_of_the_tree_that_came_from_elsewhere_is_wrong_code(
-    project: GitProject, cache: Path, tmp_path: Path
+    project: GitProject, tmp_path: Path
 ) -> None:
     project.commit({"single.py": "", "datasets/a.txt": "no package"})
-    places = [place_of(name, project.folder, cache=cache) for name in ("HEAD~1", "HEAD")]
+    places = [project.at(name) for name in ("HEAD~1", "HEAD")]
     assert all(place.tree for place in places)
     good = [_facts(place.folder / "mine" / "__init__.py") for place in places]
     assert wrong_code(_sides(*places), good) == ""
     stale = tmp_path / "site-packages"
     for name in ("mine/__init__.py", "mine/search.py", "single.py", "datasets/__init__.py"):
-        (stale / name).parent.mkdir(parents=True, exist_ok=True)
-        (stale / name).write_text("")
+        save(stale / name, "")
     for name, top in {"mine/search.py": "mine", "single.py": "single"}.items():
         said = wrong_code(_sides(*places), [good[0], _facts(stale / name)])
         assert said.startswith(f"HEAD ({places[1].commit}"[:13])
@@ -736,24 +661,22 @@ SETTINGS = {
 
 @pytest.mark.parametrize("source", SETTINGS)
 def test_an_installed_copy_of_another_project_of_the_revision_is_wrong_code(
-    project: GitProject, cache: Path, tmp_path: Path, source: str
+    project: GitProject, tmp_path: Path, source: str
 ) -> None:
     folder = Path("libs/core", source).as_posix()
     files = {f"libs/core/{name}": text for name, text in SETTINGS[source].items()}
     project.commit(files | {f"{folder}/core/__init__.py": "", "requirements.txt": "./libs/core"})
     project.commit({f"{folder}/core/__init__.py": "slower = 1"})
     project.write({"mine/search.py": ""})
-    places = [place_of(name, project.folder, cache=cache) for name in ("HEAD~1", "HEAD")]
-    copy = tmp_path / "site-packages" / "core" / "__init__.py"
-    copy.parent.mkdir(parents=True)
-    copy.write_text("")
+    places = [project.at(name) for name in ("HEAD~1", "HEAD")]
+    copy = save(tmp_path / "site-packages" / "core" / "__init__.py", "")
     facts = [_facts(place.folder / "mine" / "__init__.py", copy) for place in places]
     said = wrong_code(_sides(*places), facts)
     assert said == (
         f"{places[0].label} was not measured: core was loaded from {copy.parent}, though the "
         f"revision has its own in {folder}; let `setup` install that one"
     )
-    own = place_of("WORKTREE", project.folder)
+    own = project.at("WORKTREE")
     said = wrong_code(_sides(own, own), [_facts(copy)] * 2)
     assert said.endswith(f"in {folder}; install that one editable")
     good = _facts(project.folder / folder / "core" / "__init__.py")
@@ -761,7 +684,7 @@ def test_an_installed_copy_of_another_project_of_the_revision_is_wrong_code(
 
 
 def test_what_is_no_project_of_the_revision_may_come_from_elsewhere(
-    project: GitProject, cache: Path, tmp_path: Path
+    project: GitProject, tmp_path: Path
 ) -> None:
     project.commit(
         {
@@ -779,12 +702,11 @@ def test_what_is_no_project_of_the_revision_may_come_from_elsewhere(
     packages = tmp_path / "site-packages"
     places = [
         replace(place, sys_path=(*place.sys_path, str(packages)))
-        for place in (place_of(name, project.folder, cache=cache) for name in ("HEAD~1", "HEAD"))
+        for place in (project.at(name) for name in ("HEAD~1", "HEAD"))
     ]
     fine = ["faiss/__init__.py", "yaml.py", "rich.py", "acme/other/__init__.py", "google/auth.py"]
     for name in [*fine, "acme/core/__init__.py"]:
-        (packages / name).parent.mkdir(parents=True, exist_ok=True)
-        (packages / name).write_text("")
+        save(packages / name, "")
     good = _facts(places[0].folder / "mine" / "__init__.py")
     third = _facts(*(packages / name for name in fine))
     assert wrong_code(_sides(*places), [good, third]) == ""
@@ -796,20 +718,15 @@ def test_what_is_no_project_of_the_revision_may_come_from_elsewhere(
 
 
 def test_a_copy_installed_within_the_own_tree_is_not_the_own_tree(project: GitProject) -> None:
-    place = place_of("WORKTREE", project.folder)
-    copy = project.folder / ".venv/lib/python3/site-packages/mine"
-    copy.mkdir(parents=True)
-    (copy / "__init__.py").write_text("")
+    place = project.at("WORKTREE")
+    copy = save(project.folder / ".venv/lib/python3/site-packages/mine/__init__.py", "")
     own = _facts(project.folder / "mine" / "__init__.py")
     assert wrong_code(_sides(place, place), [own, own]) == ""
-    installed = _facts(copy / "__init__.py")
-    assert "mine was loaded from" in wrong_code(_sides(place, place), [own, installed])
+    assert "mine was loaded from" in wrong_code(_sides(place, place), [own, _facts(copy)])
 
 
-def test_revisions_that_use_nothing_of_the_repository_are_one_thing(
-    project: GitProject, cache: Path
-) -> None:
-    places = [place_of(name, project.folder, cache=cache) for name in ("v1", "main")]
+def test_revisions_that_use_nothing_of_the_repository_are_one_thing(project: GitProject) -> None:
+    places = [project.at(name) for name in ("v1", "main")]
     outside = _facts(Path(json.__file__))
     said = wrong_code(_sides(*places), [outside, outside])
     assert said.startswith(f"{places[0].label} and {places[1].label} load no code")
@@ -825,30 +742,27 @@ def test_revisions_that_use_nothing_of_the_repository_are_one_thing(
     assert wrong_code(_sides(here, here), [outside, outside]) == ""
 
 
-def test_one_commit_under_two_names_is_one_code(project: GitProject, cache: Path) -> None:
+def test_one_commit_under_two_names_is_one_code(project: GitProject) -> None:
     names = ("main", "HEAD", "WORKTREE", "v1")
-    main, head, own, first = (place_of(name, project.folder, cache=cache) for name in names)
+    main, head, own, first = (project.at(name) for name in names)
     assert f"{main.label} and {head.label} are the same commit" in same_code(main, head)
     assert f"{main.label} and WORKTREE are the same commit" in same_code(main, own)
     assert f"both sides are {main.label}" in same_code(main, main)
     assert same_code(main, first) == ""
     project.write({"mine/search.py": ""})
-    changed = place_of("WORKTREE", project.folder, cache=cache)
+    changed = project.at("WORKTREE")
     assert same_code(main, changed) == same_code(changed, changed) == ""
 
 
 @pytest.mark.slow
-def test_processes_of_two_revisions_measure_the_code_of_each(tmp_path: Path, cache: Path) -> None:
+def test_processes_of_two_revisions_measure_the_code_of_each(tmp_path: Path) -> None:
     project = GitProject(make_project(tmp_path))
     project.git("add", "--all")
     project.commit({})
     module = next(project.folder.glob("*.py"))
     text = module.read_text(encoding="utf-8")
     module.write_text(text.replace("return hits[:k]", "return hits[:1]"), encoding="utf-8")
-    sides = [
-        Side("own.yaml", place_of(name, project.folder, cache=cache))
-        for name in ("HEAD", "WORKTREE")
-    ]
+    sides = [Side("own.yaml", project.at(name)) for name in ("HEAD", "WORKTREE")]
     spec = {"dataset": str(project.folder / "data"), "split": "test", "k": 10, "threads": 1}
     facts, digests = [], []
     for side in sides:

@@ -20,6 +20,8 @@ from retrieval_bench.data import load_dataset
 from retrieval_bench.experiment import cold, cold_worker
 from retrieval_bench.experiment.cold import ColdProcess, ColdStart, cold_start
 from retrieval_bench_retrievers.hybrid import Hybrid
+from tests.builders import some
+from tests.builders.files import save_all
 
 MS = 1_000_000
 
@@ -241,17 +243,13 @@ def test_a_saved_index_is_loaded_and_no_document_is_read(scripts: Path) -> None:
 
 
 def test_judgements_on_units_ask_for_one_more_hit(scripts: Path) -> None:
-    folder = scripts / "chunked"
-    (folder / "qrels").mkdir(parents=True)
     files = {
         "corpus.jsonl": '{"_id": "c1", "text": "벌", "metadata": {"page": "p"}}',
         "queries.jsonl": '{"_id": "q", "text": "벌"}',
         "qrels/test.tsv": "query-id\tcorpus-id\tscore\nq\tp\t1",
         "dataset.yaml": "format: beir\nunit_key: page",
     }
-    for name, text in files.items():
-        (folder / name).write_text(text + "\n", encoding="utf-8")
-    told_by_the_worker(dataset=str(folder), steady_s=0.0)
+    told_by_the_worker(dataset=str(save_all(scripts / "chunked", files)), steady_s=0.0)
     assert sys.modules["retriever_of_test_cold"].Plain.told_k == 6
 
 
@@ -289,8 +287,7 @@ def test_fresh_processes_are_timed_from_their_start(
 @pytest.mark.slow
 def test_an_index_that_can_be_kept_is_built_once_and_loaded_by_all(scripts: Path) -> None:
     start = cold_start(config("Kept"), processes=1)
-    assert start.saved is not None
-    assert start.saved.steps_ns["index build"] > 0
+    assert some(start.saved).steps_ns["index build"] > 0
     assert [process.index for process in start.processes] == ["loaded"]
     assert start.first.disk_bytes == len("saved")
     assert start.documents_per_second is not None

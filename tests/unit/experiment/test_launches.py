@@ -7,9 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,7 +15,6 @@ import numpy as np
 import pytest
 
 from retrieval_bench.core.errors import ConfigError, ContractError, PluginError
-from retrieval_bench.core.progress import Phase
 from retrieval_bench.core.types import Ranking
 from retrieval_bench.experiment import launches
 from retrieval_bench.experiment.launch_merge import Launch, hash_seed, merge
@@ -27,77 +24,12 @@ from retrieval_bench.measure.runner import NOT_RUN, OK, Timings
 from retrieval_bench.metrics import parse_metrics
 from retrieval_bench.runs.evaluation import averaged
 from retrieval_bench.runs.run import Run, pack_rankings
+from tests.builders.launched import SCRIPTED, bad, resummarize
+from tests.builders.processes import alive, within
+from tests.builders.reporters import Remembering
 from tests.cli.project import make_project
 
 ROOT = Path(__file__).parents[3]
-
-SCRIPTED = """
-import ctypes, os, signal, sys, threading, time
-from pathlib import Path
-from retrieval_bench import Retriever
-from own import Overlap
-
-
-class Normal(Overlap):
-    def describe(self):
-        return {"hash seed": os.environ["PYTHONHASHSEED"], "hash": hash("word"),
-                "lock": threading.Lock()}
-
-
-class Second(Normal):
-    pass
-
-
-class InLaunch(Overlap):
-    '''Does something bad in its fifth search, in each launch what its place in the list says.'''
-
-    def __init__(self, *, actions):
-        super().__init__()
-        self.action, self.n = actions[int(os.environ["PYTHONHASHSEED"]) - 1], 0
-
-    def search(self, query, k):
-        self.n += 1
-        if self.n == 5:
-            if self.action == "exit":
-                os._exit(3)
-            if self.action == "kill":
-                os.kill(os.getpid(), signal.SIGKILL)
-            if self.action == "segfault":
-                ctypes.string_at(0)
-            if self.action == "contract":
-                return [("d1", float("nan"))]
-            if self.action == "hang":
-                signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
-                libc = ctypes.PyDLL(None)  # keeps Python's lock
-                while True:
-                    libc.pause()
-        return super().search(query, k)
-
-
-class Loud(Overlap):
-    def search(self, query, k):
-        print("소리 " * 2000)
-        os.write(1, b"raw\\n")
-        return super().search(query, k)
-
-
-class Waits(Overlap):
-    '''Says that it searches, and is slow in the launch named.'''
-
-    def __init__(self, *, launch=2):
-        super().__init__()
-        self.slow = os.environ["PYTHONHASHSEED"] == str(launch)
-        self.n = 0
-
-    def search(self, query, k):
-        self.n += 1
-        if self.slow and self.n > 60:
-            if self.n == 61:
-                Path("part").write_text(str(os.getpid()))
-                Path("part").rename("searching")
-            time.sleep(0.05)
-        return super().search(query, k)
-"""
 
 SHORT = Protocol(rounds=3, warm_up_s=0.5, launches=2)
 
@@ -114,19 +46,11 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def resummarize(summary: Mapping[str, Any], timings: Timings) -> dict[str, Any]:
-    return {**summary, "latency_ms": {"n": len(timings.wall_ns)}}
-
-
 def measured(
     *retrievers: Any, protocol: Protocol = SHORT, reporter: Any = None, **options: Any
 ) -> list[Run]:
     spec = LaunchSpec(retrievers, "data", k=2, protocol=protocol, **options)
     return run_launches(spec, reporter, resummarize=resummarize)
-
-
-def bad(*actions: str) -> dict[str, Any]:
-    return {"target": "scripted:InLaunch", "name": "bad", "params": {"actions": list(actions)}}
 
 
 class Kept(subprocess.Popen[bytes]):
@@ -150,23 +74,9 @@ def nothing_is_left(project: Path) -> bool:
     return not list((project / "tmp").iterdir())
 
 
-class Phases:
-    """A reporter that keeps what it is told."""
-
-    def __init__(self) -> None:
-        self.names: list[str] = []
-        self.told: list[tuple[int, int]] = []
-
-    @contextmanager
-    def phase(self, phase: Phase) -> Iterator[Any]:
-        self.names.append(phase.text)
-        yield lambda done, total: self.told.append((done, total))
-        self.names.append("end")
-
-
 @pytest.mark.slow
 def test_every_launch_measures_all_retrievers_together(project: Path) -> None:
-    phases = Phases()
+    phases = Remembering()
     runs = measured("scripted:Normal", "scripted:Second", reporter=phases)
     assert [run.name for run in runs] == ["Normal", "Second"]
     for run in runs:
@@ -181,7 +91,7 @@ def test_every_launch_measures_all_retrievers_together(project: Path) -> None:
     orders = [runs[0].timings.query[runs[0].timings.launch == i].tolist() for i in (0, 1)]
     assert orders[0] != orders[1]
     assert runs[0].manifest["session"] == runs[1].manifest["session"]
-    assert phases.names == [
+    assert phases.events == [
         *("launch 1 of 2: indexing Normal", "end", "launch 1 of 2: indexing Second", "end"),
         *("launch 1 of 2: searching with Normal, Second", "end"),
         *("launch 2 of 2: indexing Normal", "end", "launch 2 of 2: indexing Second", "end"),
@@ -340,21 +250,6 @@ def test_a_launch_does_not_outlive_its_parent(project: Path, number: signal.Sign
     assert within(10, lambda: not alive(child))
     if number == signal.SIGTERM:
         assert not list((project / "tmp").iterdir())
-
-
-def within(seconds: float, fulfilled: Callable[[], bool]) -> bool:
-    end = time.monotonic() + seconds
-    while not fulfilled() and time.monotonic() < end:
-        time.sleep(0.01)
-    return fulfilled()
-
-
-def alive(pid: int) -> bool:
-    """A zombie, which waits for a process that is not ours to look at it, is not alive."""
-    done = subprocess.run(
-        ["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False
-    )
-    return bool(done.stdout.strip()) and not done.stdout.strip().startswith("Z")
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from retrieval_bench.data import build_dataset
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.several import prepare_several, run_each
 from retrieval_bench.measure.protocol import Protocol
-from tests.conformance.reference import TermOverlap
+from tests.builders.reference import TermOverlap
 
 ONCE = Protocol(rounds=1, warm_up_s=0)
 

@@ -10,7 +10,7 @@ import pytest
 
 from retrieval_bench.core.errors import ContractError, DataError
 from retrieval_bench.measure.child import described, last_words, rebuilt, started
-from tests.unit.experiment.test_launches import alive, within
+from tests.builders.processes import alive, within
 
 MODULE = """
 import os, subprocess, time

@@ -12,6 +12,7 @@ import pytest
 from retrieval_bench.core.git import why_no_commit
 from retrieval_bench.measure.environment import environment, git_revision, packages, peak_rss_bytes
 from retrieval_bench.measure.threads import numpy_blas, search_threads
+from tests.builders import some
 from tests.builders.fake_system import V1, allowed, lay_out
 from tests.builders.git_project import GitProject
 
@@ -93,11 +94,9 @@ def test_changed_files_are_told(tmp_path: Path) -> None:
     file.write_text("1", encoding="utf-8")
     git("add", ".")
     git("commit", "-m", "one")
-    clean = git_revision(tmp_path)
+    clean = some(git_revision(tmp_path))
     file.write_text("2", encoding="utf-8")
-    changed = git_revision(tmp_path)
-    assert clean is not None
-    assert changed is not None
+    changed = some(git_revision(tmp_path))
     assert len(clean["commit"]) == 40
     assert (clean["dirty"], changed["dirty"]) == (False, True)
 
@@ -109,8 +108,7 @@ def test_new_files_are_changes_where_they_are_no_results(tmp_path: Path, below: 
     folder = tmp_path / below
 
     def dirty(besides: Path | None = None) -> bool:
-        revision = git_revision(folder, besides=besides)
-        assert revision is not None
+        revision = some(git_revision(folder, besides=besides))
         return bool(revision["dirty"])
 
     for name in ("results/baselines/a.json", "noise.log", "__pycache__/a.pyc", "kept/a"):
@@ -126,8 +124,7 @@ def test_new_files_are_changes_where_they_are_no_results(tmp_path: Path, below: 
 def test_what_git_cannot_tell_is_not_called_clean(tmp_path: Path) -> None:
     GitProject(tmp_path).commit({"a.py": ""})
     (tmp_path / ".git" / "index").write_bytes(b"no index")
-    revision = git_revision(tmp_path)
-    assert revision is not None
+    revision = some(git_revision(tmp_path))
     assert revision["dirty"] is True
 
 
@@ -136,7 +133,6 @@ def test_peak_memory_does_not_fall() -> None:
     if first is None:
         pytest.skip("the system does not tell")
     block = np.ones(4_000_000)
-    second = peak_rss_bytes()
-    assert second is not None
+    second = some(peak_rss_bytes())
     assert second >= first > 1_000_000
     assert block.sum() == 4_000_000

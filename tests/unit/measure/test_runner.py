@@ -18,43 +18,22 @@ from retrieval_bench.measure import runner
 from retrieval_bench.measure.deadline import Deadline, QueryTimeoutError, deadline
 from retrieval_bench.measure.protocol import Protocol, plan
 from retrieval_bench.measure.runner import Measurement, System, measure
+from tests.builders import some
+from tests.builders.timed import MockClock, Timed
 
 QUERIES = [Query(f"q{i}", f"text {i}") for i in range(4)]
-
-
-class MockClock:
-    """Stands still but for what a retriever adds to it."""
-
-    def __init__(self) -> None:
-        self.now = 0
-
-    def __call__(self) -> int:
-        return self.now
-
-
-class Scripted(Retriever):
-    """Takes ``costs[query id]`` nanoseconds, or does what ``acts[query id]`` says."""
-
-    def __init__(self, clock: MockClock, cost: int = 1_000) -> None:
-        self.clock = clock
-        self.cost = cost
-        self.calls: list[str] = []
-
-    def search(self, query: Query, k: int) -> Ranking:
-        self.calls.append(query.id)
-        self.clock.now += self.cost
-        return Ranking(["d1", "d2"], [2.0, 1.0], stages={"sparse": self.cost // 2})
+ONCE = Protocol(rounds=1)
 
 
 def run(
-    retriever: Retriever, clock: MockClock, protocol: Protocol, queries: Sequence[Query] = QUERIES
+    retriever: Timed, protocol: Protocol | None = None, queries: Sequence[Query] = QUERIES
 ) -> Measurement:
-    return measure([System("s", retriever)], queries, 2, protocol, clock=clock)[0]
+    system = System("s", retriever)
+    return measure([system], queries, 2, protocol or ONCE, clock=retriever.clock)[0]
 
 
 def test_times_are_those_of_search_alone() -> None:
-    clock = MockClock()
-    result = run(Scripted(clock, 1_234), clock, Protocol(rounds=3))
+    result = run(Timed(1_234), Protocol(rounds=3))
     assert result.timings.wall_ns.tolist() == [1_234] * 12
     assert result.timings.stages["sparse"].tolist() == [617] * 12
     assert result.timings.round.tolist() == [0] * 4 + [1] * 4 + [2] * 4
@@ -63,10 +42,10 @@ def test_times_are_those_of_search_alone() -> None:
 
 
 def test_every_round_visits_every_query_in_a_fresh_seeded_order() -> None:
-    clock = MockClock()
-    first = run(Scripted(clock), clock, Protocol(rounds=5)).timings.query.reshape(5, 4)
-    again = run(Scripted(clock), clock, Protocol(rounds=5)).timings.query.reshape(5, 4)
-    other = run(Scripted(clock), clock, Protocol(rounds=5, seed=1)).timings.query.reshape(5, 4)
+    first, again, other = (
+        run(Timed(), Protocol(rounds=5, seed=seed)).timings.query.reshape(5, 4)
+        for seed in (0, 0, 1)
+    )
     assert all(sorted(row) == [0, 1, 2, 3] for row in first.tolist())
     assert len({tuple(row) for row in first.tolist()}) > 1
     assert (first == again).all()
@@ -77,90 +56,75 @@ STEADY = 4 + 3 * 50
 """Calls of four queries until three windows of repeated visits agree, when all take the same."""
 
 
+def warming(n: int, query: Query) -> float:
+    """A hundredth faster with each call, until it is warm after about 300."""
+    return max(1_000_000, 20_000_000 * 0.99**n)
+
+
+def fail_on_q1(n: int, query: Query) -> None:
+    if query.id == "q1":
+        raise ValueError("no answer")
+
+
 def test_the_warm_up_goes_on_until_times_are_steady_and_consumes_no_query() -> None:
-    clock = MockClock()
-    retriever = Scripted(clock)
-    result = run(retriever, clock, Protocol(rounds=1))
+    retriever = Timed()
+    result = run(retriever)
     assert result.warm_up_calls == result.steady_after == STEADY
     assert len(retriever.calls) == STEADY + 4
     assert sorted(retriever.calls[-4:]) == ["q0", "q1", "q2", "q3"]
     assert result.status == ["ok"] * 4
 
 
-class Warming(Scripted):
-    """A hundredth faster with each call, until it is warm after about 300."""
-
-    def search(self, query: Query, k: int) -> Ranking:
-        self.cost = max(1_000_000, int(20_000_000 * 0.99 ** len(self.calls)))
-        return super().search(query, k)
-
-
 def test_a_warm_up_that_still_gets_faster_goes_on() -> None:
-    clock = MockClock()
-    result = run(Warming(clock), clock, Protocol(rounds=1))
-    assert result.steady_after is not None
-    assert result.steady_after > STEADY
+    result = run(Timed(warming))
+    assert some(result.steady_after) > STEADY
     assert result.timings.wall_ns.max() == 1_000_000
 
 
 def test_every_system_gets_the_warm_up_that_the_slowest_to_settle_needs() -> None:
     clock = MockClock()
-    systems = [System("steady", Scripted(clock)), System("warming", Warming(clock))]
-    first, second = measure(systems, QUERIES, 2, Protocol(rounds=1), clock=clock)
+    systems = [System(f"{cost}", Timed(cost, clock=clock)) for cost in (1_000, warming)]
+    first, second = measure(systems, QUERIES, 2, ONCE, clock=clock)
     assert first.warm_up_calls == second.warm_up_calls == second.steady_after
     assert first.steady_after == STEADY
 
 
-class Remembering(Scripted):
-    """Takes ten times as long for a query that it sees for the first time."""
-
-    def search(self, query: Query, k: int) -> Ranking:
-        self.cost = 1_000_000 if query.id in self.calls else 10_000_000
-        return super().search(query, k)
-
-
 def test_the_first_visit_of_a_query_is_kept_apart() -> None:
-    clock = MockClock()
-    timings = run(Remembering(clock), clock, Protocol(rounds=3)).timings
+    seen: set[str] = set()
+
+    def cost(n: int, query: Query) -> float:
+        first = query.id not in seen
+        seen.add(query.id)
+        return 10_000_000 if first else 1_000_000
+
+    timings = run(Timed(cost), Protocol(rounds=3)).timings
     assert timings.first_ns.tolist() == [[10_000_000] * 4]
     assert (timings.wall_ns == 1_000_000).all()
 
 
-class Drifting(Scripted):
-    """Each call a hundredth slower than the one before."""
-
-    def search(self, query: Query, k: int) -> Ranking:
-        self.cost = int(10_000_000 * 1.01 ** len(self.calls))
-        return super().search(query, k)
-
-
 def test_times_that_never_settle_end_the_warm_up_by_the_clock() -> None:
-    clock = MockClock()
-    result = run(Drifting(clock), clock, Protocol(rounds=1))
+    result = run(Timed(lambda n, query: 10_000_000 * 1.01**n))
     assert result.steady_after is None
     assert 200 < result.warm_up_calls < 1_000
 
 
 def test_a_limit_of_calls_ends_the_warm_up_before_it_is_steady() -> None:
-    clock = MockClock()
-    result = run(Scripted(clock), clock, Protocol(rounds=2, max_calls=70))
+    result = run(Timed(), Protocol(rounds=2, max_calls=70))
     assert (result.warm_up_calls, result.steady_after) == (62, None)
 
 
 def test_a_slow_warm_up_ends_after_ten_seconds_of_the_clock() -> None:
-    clock = MockClock()
     queries = [Query(f"q{i}", "") for i in range(200)]
-    result = run(Scripted(clock, 150_000_000), clock, Protocol(rounds=1), queries)
+    result = run(Timed(150_000_000), ONCE, queries)
     assert result.warm_up_calls == 67  # the first call that starts after 10 s is not made
     assert len(result.timings.wall_ns) == 200
 
 
 @pytest.mark.slow
 def test_rounds_are_repeated_until_a_thousand_calls_are_in() -> None:
-    clock = MockClock()
-    assert len(run(Scripted(clock), clock, Protocol()).timings.wall_ns) == 1_000
+    assert len(run(Timed(), Protocol()).timings.wall_ns) == 1_000
     queries = [Query(f"q{i}", "") for i in range(300)]
-    assert len(run(Scripted(clock), clock, Protocol(), queries).timings.wall_ns) == 1_200
+    assert len(run(Timed(), Protocol(), queries).timings.wall_ns) == 1_200
 
 
 def turns(names: str, rounds: int) -> tuple[list[str], list[Measurement]]:
@@ -168,16 +132,10 @@ def turns(names: str, rounds: int) -> tuple[list[str], list[Measurement]]:
     clock = MockClock()
     order: list[str] = []
 
-    class Noting(Scripted):
-        def __init__(self, name: str) -> None:
-            super().__init__(clock)
-            self.name = name
+    def system(name: str) -> System:
+        return System(name, Timed(act=lambda n, query: order.append(name), clock=clock))
 
-        def search(self, query: Query, k: int) -> Ranking:
-            order.append(self.name)
-            return super().search(query, k)
-
-    systems = [System(name, Noting(name)) for name in names]
+    systems = [system(name) for name in names]
     results = measure(systems, QUERIES, 2, Protocol(rounds=rounds), clock=clock)
     calls = len(names) * len(QUERIES) * rounds
     timed = "".join(order[-calls:])
@@ -201,34 +159,16 @@ def test_no_system_always_has_the_same_one_before_it() -> None:
 
 
 def test_a_service_that_hangs_does_not_hang_the_warm_up() -> None:
-    clock = MockClock()
-    result = run(Scripted(clock, 60_000_000_000), clock, Protocol(rounds=1, timeout_s=60.0))
+    result = run(Timed(60_000_000_000), Protocol(rounds=1, timeout_s=60.0))
     assert result.warm_up_calls == 1
 
 
-class Failing(Scripted):
-    """Raises on q1."""
-
-    def search(self, query: Query, k: int) -> Ranking:
-        ranking = super().search(query, k)
-        if query.id == "q1":
-            raise ValueError("no answer")
-        return ranking
-
-
-class FailingLater(Scripted):
-    """Raises on q2 from its second measured call on."""
-
-    def search(self, query: Query, k: int) -> Ranking:
-        ranking = super().search(query, k)
-        if query.id == "q2" and len(self.calls) > STEADY + 4:
-            raise ValueError("gone")
-        return ranking
-
-
 def test_a_failure_after_a_first_success_is_told_and_the_ranking_kept() -> None:
-    clock = MockClock()
-    result = run(FailingLater(clock), clock, Protocol(rounds=3))
+    def act(n: int, query: Query) -> None:
+        if query.id == "q2" and n > STEADY + 4:
+            raise ValueError("gone")
+
+    result = run(Timed(act=act), Protocol(rounds=3))
     assert result.status == ["ok"] * 4
     assert result.timings.failed.sum() == 2
     assert "2 repeated calls failed after a first success" in result.warnings
@@ -236,12 +176,10 @@ def test_a_failure_after_a_first_success_is_told_and_the_ranking_kept() -> None:
 
 @pytest.mark.parametrize("problem", [SystemExit(0), asyncio.CancelledError()])
 def test_what_would_end_the_process_is_a_failed_query(problem: BaseException) -> None:
-    class Ending(Scripted):
-        def search(self, query: Query, k: int) -> Ranking:
-            raise problem
+    def act(n: int, query: Query) -> None:
+        raise problem
 
-    clock = MockClock()
-    result = run(Ending(clock), clock, Protocol(rounds=1))
+    result = run(Timed(act=act))
     assert all(type(problem).__name__ in status for status in result.status)
 
 
@@ -269,11 +207,9 @@ def test_an_alarm_that_comes_while_a_failure_is_noted_does_no_harm() -> None:
                 fired.append(True)
                 raise QueryTimeoutError
 
-    clock = MockClock()
-    recorder = runner._Recorder(
-        System("s", Failing(clock)), QUERIES, 2, plan(Protocol(rounds=1), 4)
-    )
-    recorder.call(1, 0, 0, Late(5.0, interrupts=False), clock)
+    retriever = Timed(act=fail_on_q1)
+    recorder = runner._Recorder(System("s", retriever), QUERIES, 2, plan(ONCE, 4))
+    recorder.call(1, 0, 0, Late(5.0, interrupts=False), retriever.clock)
     assert recorder.status[1] == "timed out after 5 s"
 
 
@@ -286,12 +222,12 @@ def test_a_time_out_beyond_what_timers_take_is_none() -> None:
 
 @pytest.mark.slow
 def test_many_planned_calls_take_no_memory_before_they_are_made() -> None:
-    clock = MockClock()
+    retriever = Timed()
     calls = plan(Protocol(rounds=10**12), 4)
-    recorder = runner._Recorder(System("s", Scripted(clock)), QUERIES, 2, calls)
+    recorder = runner._Recorder(System("s", retriever), QUERIES, 2, calls)
     with deadline(None) as timer:
         for i in range(70_000):
-            recorder.call(i % 4, i // 4, i % 4, timer, clock)
+            recorder.call(i % 4, i // 4, i % 4, timer, retriever.clock)
     timings = recorder.result(0, False, 0).timings
     assert timings.wall_ns.tolist() == [1_000] * 70_000
     assert timings.stages["sparse"].tolist() == [500] * 70_000
@@ -299,23 +235,19 @@ def test_many_planned_calls_take_no_memory_before_they_are_made() -> None:
 
 
 def test_a_list_that_is_used_again_does_not_change_what_was_kept() -> None:
-    class Reusing(Scripted):
-        ids: list[str] = []  # noqa: RUF012 - the fault that is tested
+    ids: list[str] = []
 
-        def search(self, query: Query, k: int) -> Ranking:
-            super().search(query, k)
-            self.ids[:] = [query.id]
-            return Ranking(self.ids, [1.0])
+    def act(n: int, query: Query) -> Ranking:
+        ids[:] = [query.id]
+        return Ranking(ids, [1.0])
 
-    clock = MockClock()
-    result = run(Reusing(clock), clock, Protocol(rounds=1))
+    result = run(Timed(act=act))
     kept = [list(ranking.doc_ids) for ranking in result.rankings if ranking is not None]
     assert kept == [["q0"], ["q1"], ["q2"], ["q3"]]
 
 
 def test_a_query_that_raises_is_failed_and_the_run_goes_on() -> None:
-    clock = MockClock()
-    result = run(Failing(clock), clock, Protocol(rounds=3))
+    result = run(Timed(act=fail_on_q1), Protocol(rounds=3))
     assert result.status == ["ok", "ValueError: no answer", "ok", "ok"]
     assert result.rankings[1] is None
     assert result.timings.failed.sum() == 1  # told once, not called again
@@ -324,8 +256,7 @@ def test_a_query_that_raises_is_failed_and_the_run_goes_on() -> None:
 
 
 def test_a_call_that_came_back_too_late_is_failed() -> None:
-    clock = MockClock()
-    result = run(Scripted(clock, 3_000_000_000), clock, Protocol(rounds=1, timeout_s=2.0))
+    result = run(Timed(3_000_000_000), Protocol(rounds=1, timeout_s=2.0))
     assert result.status == ["timed out after 2 s"] * 4
 
 
@@ -350,58 +281,37 @@ def test_a_call_that_hangs_is_interrupted() -> None:
     assert not retriever.swallowed
 
 
-class Interrupted(Scripted):
-    """The user presses Ctrl-C in the middle of the third measured call."""
-
-    def search(self, query: Query, k: int) -> Ranking:
-        if len(self.calls) == STEADY + 2:
-            raise KeyboardInterrupt
-        return super().search(query, k)
-
-
 def test_ctrl_c_keeps_what_was_finished() -> None:
-    clock = MockClock()
-    result = run(Interrupted(clock), clock, Protocol(rounds=2))
+    def act(n: int, query: Query) -> None:
+        if n == STEADY + 3:  # the third measured call
+            raise KeyboardInterrupt
+
+    result = run(Timed(act=act), Protocol(rounds=2))
     assert result.interrupted
     assert sorted(result.status) == ["not run", "not run", "ok", "ok"]
     assert len(result.timings.wall_ns) == 2
 
 
-class Unsteady(Scripted):
-    def search(self, query: Query, k: int) -> Ranking:
-        super().search(query, k)
-        return Ranking([f"d{len(self.calls) % 2}"], [1.0])
-
-
 def test_a_ranking_that_changes_between_rounds_is_told() -> None:
-    clock = MockClock()
-    result = run(Unsteady(clock), clock, Protocol(rounds=4))
+    result = run(Timed(act=lambda n, query: Ranking([f"d{n % 2}"], [1.0])), Protocol(rounds=4))
     assert result.unstable > 0
     assert "not deterministic" in result.warnings[0]
 
 
-class TooMany(Scripted):
-    def search(self, query: Query, k: int) -> Ranking:
-        return Ranking(["a", "b", "c"], [3.0, 2.0, 1.0])
-
-
 def test_a_broken_contract_ends_the_run_and_names_retriever_and_query() -> None:
-    clock = MockClock()
+    too_many = Timed(act=lambda n, query: Ranking(["a", "b", "c"], [3.0, 2.0, 1.0]))
     with pytest.raises(ContractError, match=r"3 hits returned\n  where: retriever 's', query 'q"):
-        run(TooMany(clock), clock, Protocol(rounds=1))
+        run(too_many)
 
 
 def test_progress_ends_at_the_planned_number() -> None:
-    clock = MockClock()
     seen: list[tuple[int, int]] = []
-    measure(
-        [System("s", Scripted(clock))],
-        QUERIES,
-        2,
-        Protocol(rounds=3),
-        clock=clock,
-        progress=lambda done, total: seen.append((done, total)),
-    )
+
+    def progress(done: int, total: int) -> None:
+        seen.append((done, total))
+
+    system, protocol = System("s", Timed()), Protocol(rounds=3)
+    measure([system], QUERIES, 2, protocol, clock=MockClock(), progress=progress)
     assert seen[-1] == (62, 62)
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
 
@@ -493,13 +403,7 @@ def test_the_collector_is_off_while_calls_are_timed() -> None:
 
     states: list[bool] = []
 
-    class Looking(Scripted):
-        def search(self, query: Query, k: int) -> Ranking:
-            states.append(gc.isenabled())
-            return super().search(query, k)
-
-    clock = MockClock()
-    run(Looking(clock), clock, Protocol(rounds=1))
+    run(Timed(act=lambda n, query: states.append(gc.isenabled())))
     assert not any(states)
     assert gc.isenabled()
     assert runner.OK == "ok"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import threading
 from collections.abc import Iterable
@@ -25,6 +24,7 @@ from retrieval_bench.measure.threads import (
     prepare_environment,
     search_threads,
 )
+from tests.builders.processes import python
 
 SEVERAL = pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one core: no limit can be seen")
 
@@ -271,19 +271,11 @@ print(len(os.listdir("/proc/self/task")) - before)
 @SEVERAL
 @pytest.mark.skipif(sys.platform != "linux", reason="threads are counted in /proc")
 @pytest.mark.parametrize("user", [None, "true"])
-def test_tokenizers_obey_also_when_they_were_imported_before(user: str | None) -> None:
+def test_tokenizers_obey_also_when_they_were_imported_before(
+    monkeypatch: pytest.MonkeyPatch, user: str | None
+) -> None:
     pytest.importorskip("tokenizers")
-    ours = {"TOKENIZERS_PARALLELISM": user} if user else {}
-    surroundings = {
-        name: value
-        for name, value in os.environ.items()
-        if name not in {"TOKENIZERS_PARALLELISM", "RAYON_NUM_THREADS"}
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", PARALLEL],
-        env=surroundings | ours | {"PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert int(done.stdout) == (1 if user else 0)
+    ours: dict[str, Any] = {"TOKENIZERS_PARALLELISM": user} if user else {}
+    for name in ("TOKENIZERS_PARALLELISM", "RAYON_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    assert int(python(PARALLEL, PYTHONPATH=os.pathsep.join(sys.path), **ours)) == bool(user)

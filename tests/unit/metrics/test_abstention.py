@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
@@ -29,6 +27,8 @@ from retrieval_bench.metrics.thresholds import (
     split_dev,
     threshold_curve,
 )
+from tests.builders import some
+from tests.builders.processes import python
 
 NAN = float("nan")
 
@@ -335,9 +335,7 @@ def test_an_unknown_dev_query_is_refused() -> None:
 def test_difference_gain_and_optimism_belong_together() -> None:
     report = studied(abstention_report(sample(400)))
     before, after = report.rest_before.scienceqa_map, report.rest_after.scienceqa_map
-    assert before is not None
-    assert after is not None
-    assert report.difference == pytest.approx(after - before)
+    assert report.difference == pytest.approx(some(after) - some(before))
     assert report.ci95[0] < report.difference < report.ci95[1]
     assert report.gain_dev > 0
     assert report.optimism == pytest.approx(report.gain_dev - report.difference)
@@ -390,10 +388,7 @@ def test_another_process_gives_the_same_bytes() -> None:
         "from retrieval_bench.metrics.thresholds import abstention_report as r;"
         "print(json.dumps(r(sample()).as_dict()))"
     )
-    other = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
-    )
-    assert other.stdout.strip() == json.dumps(abstention_report(sample()).as_dict())
+    assert python(code, cwd=ROOT) == json.dumps(abstention_report(sample()).as_dict())
 
 
 @pytest.mark.slow

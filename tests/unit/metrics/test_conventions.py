@@ -11,7 +11,7 @@ from retrieval_bench.core.errors import ConfigError, DataError
 from retrieval_bench.metrics import Judgements, parse_metric
 from retrieval_bench.metrics.conventions import CONVENTIONS, DEFAULT, TIES, convention
 from retrieval_bench.scoring.scoring import Answers, Scored, score
-from tests.oracle.generated import generated_lists
+from tests.builders.generated import generated_lists
 
 Lists = Mapping[str, Sequence[str]]
 Grades = Mapping[str, Mapping[str, int]]

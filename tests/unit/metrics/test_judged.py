@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from retrieval_bench.core.errors import DataError
 from retrieval_bench.metrics import JudgedRun, Judgements, judge, judge_lists, judge_scores
-from tests.oracle.generated import as_arrays, generated, in_order, single
+from tests.builders.generated import as_arrays, generated, in_order, single
 
 IDS = ["a", "b", "B", "aa", "é", "é", "문서", "書", "وثيقة", "～", "😀", "10", "9", " ", ""]
 """Two ways to write é, and two ids that UTF-16 and code points order differently."""

@@ -12,7 +12,7 @@ from retrieval_bench.core.errors import ConfigError, DataError
 from retrieval_bench.metrics import Judgements, judge_lists, judge_scores, parse_metric
 from retrieval_bench.metrics.conventions import convention
 from retrieval_bench.scoring.scoring import Answers, score
-from tests.oracle.generated import generated
+from tests.builders.generated import generated
 
 TREC = convention("trec")
 AP = TREC.parse(["AP"])

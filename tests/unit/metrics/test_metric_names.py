@@ -287,9 +287,8 @@ class TestOfOnesOwn:
     """``module:name`` and ``file.py:name``, as retrievers have it."""
 
     @pytest.fixture(autouse=True)
-    def own(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.chdir(tmp_path)
-        (tmp_path / "own_metrics.py").write_text(
+    def own(self, here: Path) -> None:
+        (here / "own_metrics.py").write_text(
             "import numpy as np\n"
             "from retrieval_bench.metrics import Definition\n"
             "def half(run, cut=None):\n"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from retrieval_bench.metrics import Judgements, judge, judge_lists, judge_scores, parse_metrics
-from tests.oracle.generated import as_arrays
+from tests.builders.generated import as_arrays
 
 Grades = Mapping[str, Mapping[str, int]]
 Lists = Mapping[str, Sequence[str]]

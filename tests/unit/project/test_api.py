@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -37,8 +36,10 @@ from retrieval_bench.duets.revisions.environments import Setup
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.regression.storing import NothingToKeepError
 from tests.builders.fake_sides import FakeSides
+from tests.builders.files import save
+from tests.builders.processes import python
+from tests.builders.reference import TermOverlap
 from tests.cli.project import make_project
-from tests.conformance.reference import TermOverlap
 
 ONCE = Protocol(rounds=1, warm_up_s=0)
 
@@ -62,9 +63,7 @@ def data(qrels: dict[str, dict[str, int]] | None = None, **options: Any) -> Data
     return build_dataset("tiny", DOCUMENTS, QUERIES, judged, split="test", language="en", **options)
 
 
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def test_a_result_shows_itself_as_text_and_as_html() -> None:
@@ -173,12 +172,8 @@ def test_a_retriever_without_index_is_told_to_have_one() -> None:
 
 def test_a_dataset_without_corpus_needs_an_external_retriever(tmp_path: Path) -> None:
     (tmp_path / "questions" / "qrels").mkdir(parents=True)
-    (tmp_path / "questions" / "queries.jsonl").write_text(
-        '{"_id": "q1", "text": "red"}\n', encoding="utf-8"
-    )
-    (tmp_path / "questions" / "qrels" / "test.tsv").write_text(
-        "query-id\tcorpus-id\tscore\nq1\tb1\t1\n", encoding="utf-8"
-    )
+    save(tmp_path / "questions" / "queries.jsonl", '{"_id": "q1", "text": "red"}\n')
+    save(tmp_path / "questions" / "qrels" / "test.tsv", "query-id\tcorpus-id\tscore\nq1\tb1\t1\n")
     with pytest.raises(DataError, match="has no corpus, and bm25 needs one"):
         bench("bm25", "questions")
     result = bench(lambda _text, _k: ["x1", "x2"], "questions", protocol=ONCE)
@@ -232,8 +227,7 @@ def test_bm25_runs_without_anything_heavy() -> None:
         "bench('bm25', protocol=Protocol(rounds=1, warm_up_s=0))\n"
         "print(sorted({'torch', 'faiss', 'sentence_transformers', 'numba'} & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert python(code) == "[]"
 
 
 @pytest.mark.slow
@@ -242,7 +236,7 @@ def test_the_hash_of_a_config_sees_the_configs_of_its_legs(tmp_path: Path) -> No
     folder.mkdir(parents=True)
 
     def hashed(k1: float) -> Any:
-        (folder / "leg.yaml").write_text(f"target: bm25\nparams: {{k1: {k1}}}\n", encoding="utf-8")
+        save(folder / "leg.yaml", f"target: bm25\nparams: {{k1: {k1}}}\n")
         hybrid = {"target": "hybrid", "params": {"legs": ["leg", "bm25s"]}}
         return bench(hybrid, data(), protocol=ONCE).run.manifest["retriever"]["hash"]
 
@@ -319,8 +313,8 @@ class TestEvaluate:
             assert result.as_dict(per_query=True)["per_query"]["q1"]["RR"] == 0.5
 
     def test_files_and_folders_by_files_and_datasets(self, tmp_path: Path) -> None:
-        (tmp_path / "run.json").write_text(json.dumps(RUN), encoding="utf-8")
-        (tmp_path / "qrels.json").write_text(json.dumps(QRELS), encoding="utf-8")
+        save(tmp_path / "run.json", json.dumps(RUN))
+        save(tmp_path / "qrels.json", json.dumps(QRELS))
         for run in ("run.json", Path("run.json")):
             for judged_by in ("qrels.json", Path("qrels.json"), QRELS, data()):
                 assert evaluate(run, judged_by, metrics=["RR"]).means == {"RR": 0.75}
@@ -354,7 +348,7 @@ class TestEvaluate:
         assert means["mala2025"] == ("AP(norm=hits)@3", 1.0)
         assert means["piaf"] == ("Success", 0.5)
         assert evaluate({"q1": ["b1"]}, qrels, metrics=["AP"]).means == {"AP": 0.25}
-        Path("run.json").write_text('{"q1": ["b1"]}', encoding="utf-8")
+        save(Path("run.json"), '{"q1": ["b1"]}')
         assert evaluate("run.json", qrels, convention="mala2025").means["AP(norm=hits)@3"] == 1.0
 
     def test_the_threshold_may_be_chosen_on_given_queries(self) -> None:
@@ -393,7 +387,7 @@ class TestEvaluate:
     def test_a_split_of_a_folder_is_loaded_first(self, tmp_path: Path) -> None:
         make_project(tmp_path)
         rows = "query-id\tcorpus-id\tscore\nq2\td1\t1\n"
-        (tmp_path / "data/qrels/dev.tsv").write_text(rows, encoding="utf-8")
+        save(tmp_path / "data/qrels/dev.tsv", rows)
         run = {"q2": ["d2", "d1"]}
         assert evaluate(run, load_dataset("data", "dev"), metrics=["RR"]).means == {"RR": 0.5}
         assert evaluate(run, "data", metrics=["RR"]).means == {"RR": 0.25}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 from tests.benchmarks.__main__ import GROUPS, main
 from tests.benchmarks.report import Group, Row, figure
+from tests.builders.processes import completed
 
 
 @pytest.mark.parametrize(
@@ -52,13 +52,7 @@ def run_quickly(folder: Path, *names: str) -> dict[str, list[dict[str, object]]]
     """Rows of each group, from the JSON of a quick run in a process of its own."""
     file = folder / "perf.json"
     command = [sys.executable, "-m", "tests.benchmarks", "--quick", "--json", str(file)]
-    done = subprocess.run(
-        [*command, "--only", *names],
-        capture_output=True,
-        encoding="utf-8",
-        cwd=Path(__file__).parents[3],
-        check=False,
-    )
+    done = completed(*command, "--only", *names, cwd=Path(__file__).parents[3], check=False)
     assert done.returncode == 0, done.stderr
     groups = json.loads(file.read_text(encoding="utf-8"))["groups"]
     assert all(f"\n{name}: " in done.stdout for name in names)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +10,17 @@ import pytest
 from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.core import progress
 from retrieval_bench.core.errors import HarnessError
-from retrieval_bench.core.progress import Phase, Step
+from retrieval_bench.core.progress import Step
 from retrieval_bench.experiment import launches
 from retrieval_bench.experiment.launches import LaunchSpec, run_launches
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.reports.page import report_page
 from retrieval_bench.reports.render.table import Note
-from tests.builders.page_sample import make_runs
+from tests.builders.baselines import today
+from tests.builders.launched import SCRIPTED, bad, resummarize
+from tests.builders.page_sample import make_dataset, make_runs
+from tests.builders.reporters import Remembering
 from tests.cli.project import make_project
-from tests.unit.experiment.test_launches import SCRIPTED, resummarize
-from tests.unit.regression.test_regress import today
-from tests.unit.reports.test_report_page import DATA
 
 pytestmark = pytest.mark.behaviour
 
@@ -43,18 +41,6 @@ def nonsense(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(HarnessError, "__init__", without_remedy)
 
 
-class Steps:
-    """A reporter that keeps the steps it is told of."""
-
-    def __init__(self) -> None:
-        self.seen: list[Phase] = []
-
-    @contextmanager
-    def phase(self, phase: Phase) -> Iterator[Any]:
-        self.seen.append(phase)
-        yield lambda done, total: None
-
-
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(make_project(tmp_path))
@@ -62,22 +48,21 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def launched(*actions: str, **protocol: Any) -> tuple[list[dict[str, Any]], Steps]:
-    """The launches in a manifest, and what was told meanwhile."""
-    bad = {"target": "scripted:InLaunch", "name": "bad", "params": {"actions": list(actions)}}
-    steps = Steps()
-    spec = LaunchSpec([bad], "data", k=2, protocol=Protocol(**{"rounds": 1} | protocol))
-    (run,) = run_launches(spec, steps, resummarize=resummarize)
-    return run.manifest["launches"], steps
+def launched(*actions: str, **protocol: Any) -> tuple[list[dict[str, Any]], Remembering]:
+    """The launches in a manifest, and what was reported meanwhile."""
+    reporter = Remembering()
+    spec = LaunchSpec([bad(*actions)], "data", k=2, protocol=Protocol(**{"rounds": 1} | protocol))
+    (run,) = run_launches(spec, reporter, resummarize=resummarize)
+    return run.manifest["launches"], reporter
 
 
 @pytest.mark.slow
 def test_a_hung_launch_is_killed(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launches, "SILENCE_S", 0.5)
-    found, steps = launched("none", "hang", warm_up_s=0.5, timeout_s=0.3, launches=2)
+    found, reporter = launched("none", "hang", warm_up_s=0.5, timeout_s=0.3, launches=2)
     assert [one["status"] for one in found] == ["complete", "lost"]
-    assert {phase.step for phase in steps.seen} == {Step.INDEXING, Step.SEARCHING}
-    assert all(phase.text.endswith(NONSENSE) for phase in steps.seen)
+    assert {phase.step for phase in reporter.phases} == {Step.INDEXING, Step.SEARCHING}
+    assert all(phase.text.endswith(NONSENSE) for phase in reporter.phases)
 
 
 @pytest.mark.slow
@@ -87,7 +72,8 @@ def test_a_launch_that_dies_is_lost(project: Path) -> None:
 
 
 def test_the_page_folds_away_what_is_no_warning() -> None:
-    page = report_page(compare_runs(make_runs(DATA, warnings=["take care"])), [DATA])
+    data = make_dataset()
+    page = report_page(compare_runs(make_runs(data, warnings=["take care"])), [data])
     loud, folding, folded = page.partition("How this was measured")
     assert folding
     shown = f'<li dir="auto">{NONSENSE}</li>'

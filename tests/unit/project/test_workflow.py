@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-import subprocess
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from retrieval_bench import cli
+from tests.builders.processes import completed
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "harness" / "docs" / "history.md").read_text(encoding="utf-8")
@@ -91,25 +92,14 @@ def test_each_exit_code_is_what_the_guide_says(
     command.chmod(0o755)
     output = tmp_path / "output"
     (tmp_path / "results").mkdir()
-    done = subprocess.run(
-        ["bash", "-e", "-c", step("regress")],
-        cwd=tmp_path,
-        env={"PATH": "/usr/bin:/bin", "GITHUB_OUTPUT": str(output)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    bash = partial(completed, "bash", "-e", "-c", cwd=tmp_path, PATH="/usr/bin:/bin")
+    done = bash(step("regress"), check=False, GITHUB_OUTPUT=str(output))
     assert done.returncode == ends
     assert done.stdout.count("::warning") == warns
     assert output.read_text(encoding="utf-8") == f"code={code}\n"
     assert (tmp_path / "results" / "regress.md").read_text(encoding="utf-8") == f"**{code}**\n"
     summary = tmp_path / "summary"
     script = re.sub(r"\$\{\{.*?\}\}", str(code), step("summary"))
-    subprocess.run(
-        ["bash", "-e", "-c", script],
-        cwd=tmp_path,
-        env={"PATH": "/usr/bin:/bin", "GITHUB_STEP_SUMMARY": str(summary)},
-        check=True,
-    )
+    bash(script, GITHUB_STEP_SUMMARY=str(summary))
     assert f"exit code {code}" in summary.read_text(encoding="utf-8")
     assert f"\n**{code}**\n" in summary.read_text(encoding="utf-8")

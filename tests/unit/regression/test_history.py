@@ -381,13 +381,10 @@ def test_runs_found_twice_are_counted_once(tmp_path: Path) -> None:
     assert (len(found.runs), len(found.duets), found.copies) == (1, 1, 3)
 
 
-def test_without_folders_the_usual_ones_are_read_and_need_not_be_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_without_folders_the_usual_ones_are_read_and_need_not_be_there(here: Path) -> None:
     assert read_history().runs == ()
-    save_run(tmp_path / "results" / "runs", 1)
-    save_duet(tmp_path / "results" / "duets", 1)
+    save_run(here / "results" / "runs", 1)
+    save_duet(here / "results" / "duets", 1)
     assert (len(read_history().runs), len(read_history().duets)) == (1, 1)
 
 

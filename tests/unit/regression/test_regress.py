@@ -14,13 +14,11 @@ import pytest
 
 from retrieval_bench.core.config import config_hash
 from retrieval_bench.core.errors import ConfigError, DataError, RecordError
-from retrieval_bench.core.types import Dataset, Query, Verdict
+from retrieval_bench.core.types import Verdict
 from retrieval_bench.duets.result import DuetResult
-from retrieval_bench.experiment.candidate import Candidate
-from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.measure.environment import git_revision
 from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
-from retrieval_bench.metrics import METRICS_VERSION, default_metrics, parse_metric
+from retrieval_bench.metrics import METRICS_VERSION, parse_metric
 from retrieval_bench.regression import files
 from retrieval_bench.regression.baseline import (
     FAILED,
@@ -35,19 +33,25 @@ from retrieval_bench.regression.gate import Regression
 from retrieval_bench.regression.latency import LatencyResult, When
 from retrieval_bench.regression.policy import Policy, Undecided
 from retrieval_bench.regression.quality import QualityGate, QualityResult
-from retrieval_bench.regression.session import PROTOCOL, Held, Today
+from retrieval_bench.regression.session import PROTOCOL, Held
 from retrieval_bench.regression.storing import check_free, latency_changes, quality_changes, store
 from retrieval_bench.reports.render import render
 from retrieval_bench.reports.tables.regress import regress_tables
 from retrieval_bench.runs.run import Run
-from retrieval_bench_retrievers.callable import CallableRetriever
-from tests.builders.baselines import COMMIT, DATASET, MACHINE, duet_result, latency, quality
+from tests.builders import some
+from tests.builders.baselines import (
+    COMMIT,
+    DATASET,
+    MACHINE,
+    NDCG,
+    duet_result,
+    latency,
+    quality,
+    today,
+)
 from tests.builders.git_project import GitProject
-from tests.cli.test_regressing import git
-from tests.golden.test_tables import make_run
+from tests.builders.runs import sample_run
 
-NDCG = parse_metric("nDCG@10")
-POLICY = Policy({NDCG: 0.01}, {"p50": 0.05})
 GIVEN = Given("mine.yaml", ["b=1"], {"commit": COMMIT, "dirty": False})
 PASSES = {Verdict.BETTER, Verdict.EQUIVALENT}
 
@@ -80,25 +84,6 @@ def test_exit_codes(pair: tuple[Verdict | None, Verdict | None], undecided: Unde
     assert found.code == expected
     assert (found.verdict in PASSES) <= (found.code == 0)
     assert not (found.code == 0 and kinds - PASSES - {Verdict.UNDECIDED})
-
-
-def today(folder: Path, policy: Policy = POLICY, **given: Any) -> Today:
-    data = Dataset(
-        "tiny", None, (Query("q0000", "text"),), {"q0000": {"d": 1}}, "test", None, "f" * 32
-    )
-    retriever = CallableRetriever(lambda text, k: ["d"])
-    experiment = Experiment(
-        [Candidate("mine", retriever, {})],
-        data,
-        data.queries,
-        10,
-        default_metrics(10),
-        Protocol(),
-        None,
-    )
-    revision = given.pop("revision", {"commit": COMMIT, "dirty": False})
-    places = Places(folder, "mine", "tiny", MACHINE)
-    return Today(experiment, places, policy, Given("mine.yaml", [], revision), "MAKE")
 
 
 class TestWhatIsThere:
@@ -144,8 +129,7 @@ class TestWhatIsThere:
     def test_a_file_of_before_means_were_kept_is_read_and_says_so(self, tmp_path: Path) -> None:
         """Pauses start no duet there."""
         run = measured()
-        now = latency_of(run, GIVEN)
-        assert now is not None
+        now = some(latency_of(run, GIVEN))
         text = files.to_text(now)
         old = {k: v for k, v in json.loads(text).items() if k not in ("mean", files.CHECKSUM)}
         held = today(tmp_path, Policy({}, {"p50": 0.05}))
@@ -229,7 +213,7 @@ class TestHowItIsMeasured:
     def test_short_calls_are_repeated_until_they_fill_some_seconds(self, tmp_path: Path) -> None:
         held = today(tmp_path)
         held = held.timed_as(None, times=True)
-        run = make_run("mine", 0)
+        run = sample_run("mine", 0)
         means = {1.0: 4_096, 0.1214: 32_768, 0.1195: 32_768, 1e-9: 50_000, 20.0: None, None: None}
         for mean, calls in means.items():
             run.summary["latency_ms"]["mean"] = mean
@@ -240,7 +224,7 @@ class TestHowItIsMeasured:
 
 def measured(shift: int = 0) -> Run:
     """A run with all that a baseline keeps."""
-    run = make_run("mine", shift)
+    run = sample_run("mine", shift)
     environment = {"machine": {"fingerprint": MACHINE, "mhz": float("nan")}, "packages": {}}
     facts = {"retriever": {"hash": "c0ffee"}, "environment": environment, "noise": {}}
     manifest = {**run.manifest, **facts, "protocol": Protocol().as_dict()}
@@ -272,8 +256,7 @@ class TestOfARun:
 
     def test_latency_has_the_median_of_every_query(self) -> None:
         run = measured()
-        found = latency_of(run, GIVEN)
-        assert found is not None
+        found = some(latency_of(run, GIVEN))
         timings = run.timings
         assert len(found.queries) == 40
         for query, median in found.queries.items():
@@ -288,24 +271,20 @@ class TestOfARun:
         wall, failed = run.timings.wall_ns, run.timings.failed
         wall[::20] += 80_000_000
         failed[1] = True
-        found = latency_of(run, GIVEN)
-        assert found is not None
+        found = some(latency_of(run, GIVEN))
         assert found.mean == pytest.approx(wall[~failed].mean() / 1e6)
 
     def test_a_failed_call_took_longer_than_any_other(self) -> None:
         run = measured()
-        timings, some = run.timings, run.timings.query[0]
-        own = np.flatnonzero(timings.query == some)
-        fine = latency_of(run, GIVEN)
+        timings, query = run.timings, run.timings.query[0]
+        own = np.flatnonzero(timings.query == query)
+        fine = some(latency_of(run, GIVEN))
         timings.failed[own[0]] = True
-        once = latency_of(run, GIVEN)
+        once = some(latency_of(run, GIVEN))
         timings.failed[own] = True
-        always = latency_of(run, GIVEN)
+        always = some(latency_of(run, GIVEN))
         timings.failed[:] = True
-        assert fine is not None
-        assert once is not None
-        assert always is not None
-        name = run.rankings.query_ids[some]
+        name = run.rankings.query_ids[query]
         assert len(own) > 2
         assert once.queries[name] >= fine.queries[name]
         assert name not in always.queries
@@ -344,8 +323,7 @@ class TestWhoseRevisionTheDuetMeasures:
 
     def times(self, run: Run, *, dirty: bool = False) -> LatencyBaseline:
         """Half as long as those of ``run``."""
-        now = latency_of(run, GIVEN)
-        assert now is not None
+        now = some(latency_of(run, GIVEN))
         queries = {query: ns // 2 for query, ns in now.queries.items()}
         protocol = Protocol(threads=3, timeout_s=240.0).as_dict()
         return latency([], commit=self.OF_LATENCY, dirty=dirty, queries=queries, protocol=protocol)
@@ -359,11 +337,9 @@ class TestWhoseRevisionTheDuetMeasures:
         for told, config in (("c0ffee", verdict), ("facade", Verdict.MISSING)):
             played = duet_result(verdict, a={"name": "mine", "config": {"hash": told}})
             _, found = self.asked(tmp_path, When.SUSPICION, self.times(run), run, played)
-            assert found.latency is not None
-            assert found.latency.verdict is config
-        assert found.latency is not None
-        assert "side a was built from another config" in found.latency.reason
-        assert "make the baseline anew: MAKE --force" in found.latency.reason
+            assert some(found.latency).verdict is config
+        assert "side a was built from another config" in some(found.latency).reason
+        assert "make the baseline anew: MAKE --force" in some(found.latency).reason
         assert found.advice == ()
 
     def test_earlier_revisions_tell_the_config_and_no_hash(self, tmp_path: Path) -> None:
@@ -379,8 +355,7 @@ class TestWhoseRevisionTheDuetMeasures:
             times = times.model_copy(update={"retriever": facts})
             played = duet_result(Verdict.EQUIVALENT, a={"name": "mine", "config": legs})
             _, found = self.asked(tmp_path, When.SUSPICION, times, run, played)
-            assert found.latency is not None
-            assert found.latency.verdict is verdict
+            assert some(found.latency).verdict is verdict
 
     @pytest.mark.parametrize("when", [When.SUSPICION, When.ALWAYS])
     def test_that_of_the_times(self, tmp_path: Path, when: When) -> None:
@@ -395,8 +370,7 @@ class TestWhoseRevisionTheDuetMeasures:
         codes, found = self.asked(tmp_path, When.SUSPICION, self.times(run, dirty=True), run)
         assert codes == []
         assert found.verdict is Verdict.MISSING
-        assert found.latency is not None
-        assert "made of files that no commit holds" in found.latency.reason
+        assert "made of files that no commit holds" in some(found.latency).reason
 
     def test_where_it_is_made_in_any_case_another_will_do_and_is_named(
         self, tmp_path: Path
@@ -408,15 +382,12 @@ class TestWhoseRevisionTheDuetMeasures:
         assert note.startswith("side a of the duet is aaaaaaaaaa, the commit of the quality")
 
 
-def test_a_baseline_that_git_refuses_to_name_a_commit_of_shows_its_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    held = today(tmp_path, revision=None)
+def test_a_baseline_that_git_refuses_to_name_a_commit_of_shows_its_words(here: Path) -> None:
+    held = today(here, revision=None)
     (told,) = held.notes(latency([1]))
     assert told.startswith("outside of a git repository: a duet against this")
-    GitProject(tmp_path).commit({"a.py": ""})
-    (tmp_path / ".git" / "config").write_text("[", encoding="utf-8")
+    GitProject(here).commit({"a.py": ""})
+    (here / ".git" / "config").write_text("[", encoding="utf-8")
     (told,) = held.notes(latency([1]))
     assert told.startswith("git refuses to read the repository (")
     assert "bad config" in told
@@ -511,14 +482,11 @@ def test_a_folder_besides_makes_no_tree_dirty(tmp_path: Path) -> None:
     for name in ("code.py", "kept/a.json"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("1", encoding="utf-8")
-    git(tmp_path, "init", "-q")
-    git(tmp_path, "add", ".")
-    git(tmp_path, "commit", "-qm", "all")
+    GitProject(tmp_path).commit({})
     (tmp_path / "kept/a.json").write_text("2", encoding="utf-8")
 
     def dirty(besides: Path | None) -> bool:
-        revision = git_revision(tmp_path, besides=besides)
-        assert revision is not None
+        revision = some(git_revision(tmp_path, besides=besides))
         return bool(revision["dirty"])
 
     assert dirty(None)

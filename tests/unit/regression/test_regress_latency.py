@@ -14,6 +14,7 @@ from retrieval_bench.duets.result import DuetResult
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.regression.baseline import LatencyBaseline, protocol_of
 from retrieval_bench.regression.latency import LatencyResult, When, incomparable, judge_latency
+from tests.builders import some
 from tests.builders.baselines import duet_result, latency
 
 LIMITS = {"p50": 0.06, "slowest-fifth": 0.10}
@@ -95,8 +96,7 @@ def test_a_slow_tail_alone_starts_a_duet() -> None:
 def test_pauses_that_show_in_no_query_start_a_duet(ratio: float, limit: float, played: int) -> None:
     """Every median stays where it was; a duet objects to a mean from 3 % on."""
     before, duet = stored(MEDIANS), FakeDuet(duet_result(Verdict.WORSE))
-    assert before.mean is not None
-    now = before.model_copy(update={"mean": ratio * before.mean})
+    now = before.model_copy(update={"mean": ratio * some(before.mean)})
     found = judge_latency(before, now, {"p50": limit}, duet=duet)
     assert duet.played == played
     assert found.verdict is (Verdict.WORSE if played else Verdict.EQUIVALENT)

@@ -10,12 +10,11 @@ from retrieval_bench.core.config import packaged_configs
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.metrics import parse_metric
 from retrieval_bench.regression.policy import Undecided, find_policy, load_policy
+from tests.builders.files import save
 
 
 def written(folder: Path, text: str) -> Path:
-    path = folder / "policy.yaml"
-    path.write_text(text, encoding="utf-8")
-    return path
+    return save(folder / "policy.yaml", text)
 
 
 def refused(folder: Path, text: str, k: int = 10) -> str:
@@ -31,11 +30,10 @@ def test_the_shipped_policy_is_one() -> None:
     assert policy.undecided is Undecided.INCONCLUSIVE
 
 
-def test_the_users_own_policy_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_users_own_policy_comes_first(here: Path) -> None:
     assert find_policy() == packaged_configs() / "policy.yaml"
-    (tmp_path / "configs").mkdir()
-    own = written(tmp_path / "configs", "limits: {p50: 7.5 %}\nundecided: pass\n")
+    (here / "configs").mkdir()
+    own = written(here / "configs", "limits: {p50: 7.5 %}\nundecided: pass\n")
     assert find_policy() == own
     policy = load_policy(k=10)
     assert (policy.latency, policy.quality) == ({"p50": 0.075}, {})

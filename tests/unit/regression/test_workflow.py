@@ -10,9 +10,8 @@ from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.regression.code import Code
 from retrieval_bench.regression.latency import Duet
 from retrieval_bench.regression.workflow import Request, duet_against
-from tests.builders.baselines import COMMIT
+from tests.builders.baselines import COMMIT, today
 from tests.builders.git_project import GitProject
-from tests.unit.regression.test_regress import today
 
 
 def test_the_command_that_makes_a_baseline_says_what_is_not_as_usual() -> None:

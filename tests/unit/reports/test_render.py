@@ -20,8 +20,8 @@ from retrieval_bench.reports.render.table import Marked, Table
 from retrieval_bench.reports.tables.comparison import comparison_tables
 from retrieval_bench.reports.tables.run import run_tables
 from retrieval_bench.reports.tables.slice import slice_tables
+from tests.builders.runs import sample_run as make_run
 from tests.golden.test_formats import SAMPLE
-from tests.golden.test_tables import make_run
 
 NASTY = r"""a_b%c&d#e$f{g}h~i^j\k<b>l|m`n"o'p--q*r한"""
 

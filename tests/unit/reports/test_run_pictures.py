@@ -11,7 +11,7 @@ from retrieval_bench.core.errors import RecordError
 from retrieval_bench.measure.runner import Timings
 from retrieval_bench.runs.records import PICTURES, add_files
 from retrieval_bench.runs.run import Run
-from tests.golden.test_tables import make_run
+from tests.builders.runs import sample_run as make_run
 
 pytest.importorskip("matplotlib")
 

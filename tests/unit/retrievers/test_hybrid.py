@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from itertools import count
 from pathlib import Path
@@ -20,61 +20,11 @@ from retrieval_bench.core.retriever import Capabilities, RankingLike, Retriever
 from retrieval_bench.core.types import Document, Query, Ranking
 from retrieval_bench_retrievers.fusion import Convex
 from retrieval_bench_retrievers.hybrid import Hybrid, LegSpec
+from tests.builders import some
+from tests.builders.scripted import Scripted
 
 QUERY = Query("q1", "검색")
-
-
-class Scripted(Retriever):
-    """Returns what it was given, cut at k, and notes what is done to it."""
-
-    def __init__(
-        self,
-        *,
-        hits: Mapping[str, float] | Sequence[str] = (),
-        stages: Mapping[str, int] | None = None,
-        capabilities: Capabilities | None = None,
-        disk: int | None = None,
-        warnings: Sequence[str] = (),
-    ) -> None:
-        self.hits = hits
-        self.stages = stages or {}
-        self.declared = capabilities or Capabilities(external=True)
-        self.disk = disk
-        self.warnings = warnings
-        self.asked: list[int] = []
-        self.threads: list[str] = []
-        self.indexed: list[str] | None = None
-        self.language: str | None = None
-        self.closed = 0
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return self.declared
-
-    def index(self, documents: Iterable[Document]) -> None:
-        self.indexed = [document.id for document in documents]
-
-    def use_language(self, language: str | None) -> None:
-        self.language = language
-
-    def search(self, query: Query, k: int) -> RankingLike:
-        self.asked.append(k)
-        self.threads.append(threading.current_thread().name)
-        ids = list(self.hits)[:k]
-        scores = list(self.hits.values())[:k] if isinstance(self.hits, Mapping) else None
-        return Ranking(ids, scores, self.stages)
-
-    def describe(self) -> Mapping[str, Any]:
-        return {"n_hits": len(self.hits)}
-
-    def health(self, queries: Sequence[Query]) -> Sequence[str]:
-        return self.warnings
-
-    def disk_bytes(self) -> int | None:
-        return self.disk
-
-    def close(self) -> None:
-        self.closed += 1
+SCRIPTED = "tests.builders.scripted:Scripted"
 
 
 class Learning(Scripted):
@@ -100,22 +50,21 @@ DENSE = {"b": 0.9, "d": 0.8, "a": 0.5}
 
 
 def two(**params: Any) -> Hybrid:
-    return Hybrid(legs=[Scripted(hits=BM25), Scripted(hits=DENSE)], **params)
+    return Hybrid(legs=[Scripted(BM25), Scripted(DENSE)], **params)
 
 
 def inline(name: str, **params: Any) -> dict[str, Any]:
-    return {"name": name, "target": f"{__name__}:Scripted", "params": params}
+    return {"name": name, "target": SCRIPTED, "params": params}
 
 
 @pytest.fixture
-def configs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def configs(here: Path) -> Path:
     """A working folder with retriever configs ``sparse`` and ``meaning``."""
-    folder = tmp_path / "configs" / "retrievers"
+    folder = here / "configs" / "retrievers"
     folder.mkdir(parents=True)
     for name, hits in (("sparse", BM25), ("meaning", DENSE)):
-        content = {"target": f"{__name__}:Scripted", "params": {"hits": hits}}
+        content = {"target": SCRIPTED, "params": {"hits": hits}}
         (folder / f"{name}.yaml").write_text(json.dumps(content), encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
     return folder
 
 
@@ -131,9 +80,8 @@ def fault(**params: Any) -> str:
 def test_the_default_is_rrf_with_sixty_from_one() -> None:
     ranking = two().search(QUERY, 10)
     assert ranking.doc_ids == ["b", "a", "d", "c"]
-    assert ranking.scores is not None
     expected = [1 / 62 + 1 / 61, 1 / 61 + 1 / 63, 1 / 62, 1 / 63]
-    assert list(ranking.scores) == pytest.approx(expected, rel=1e-15)
+    assert list(some(ranking.scores)) == pytest.approx(expected, rel=1e-15)
 
 
 def test_convex_gives_the_weighted_min_max_scores() -> None:
@@ -162,18 +110,18 @@ def test_a_leg_of_weight_zero_adds_nothing_and_is_still_traced(method: str) -> N
 
 
 def test_a_tie_at_the_cut_goes_to_the_lower_id() -> None:
-    tied = Hybrid(legs=[Scripted(hits=["b", "c"]), Scripted(hits=["c", "b"])])
+    tied = Hybrid(legs=[Scripted(["b", "c"]), Scripted(["c", "b"])])
     assert tied.search(QUERY, 1).doc_ids == ["b"]
 
 
 def test_ties_within_a_leg_follow_the_tie_rule_before_they_get_ranks() -> None:
-    tied = Hybrid(legs=[Scripted(hits={"z": 1.0, "a": 1.0}), Scripted()])
+    tied = Hybrid(legs=[Scripted({"z": 1.0, "a": 1.0}), Scripted()])
     assert tied.search(QUERY, 2).doc_ids == ["a", "z"]
 
 
 def test_ids_in_any_script_are_fused() -> None:
     ids = ["문서", "文書", "وثيقة", "🙂"]
-    hybrid = Hybrid(legs=[Scripted(hits=ids), Scripted(hits=ids[::-1])])
+    hybrid = Hybrid(legs=[Scripted(ids), Scripted(ids[::-1])])
     assert set(hybrid.search(QUERY, 10).doc_ids) == set(ids)
 
 
@@ -193,8 +141,8 @@ def test_legs_may_return_pairs_or_nothing() -> None:
 
 
 def test_legs_without_scores_can_be_fused_by_rank() -> None:
-    unscored = Scripted(hits=["c", "a"], capabilities=Capabilities(external=True, has_scores=False))
-    hybrid = Hybrid(legs=[Scripted(hits=BM25), unscored])
+    unscored = Scripted(["c", "a"], capabilities=Capabilities(external=True, has_scores=False))
+    hybrid = Hybrid(legs=[Scripted(BM25), unscored])
     ranking = hybrid.search(QUERY, 1)
     assert ranking.doc_ids == ["a"]
     assert np.isnan(ranking.legs["Scripted#2"].scores).all()
@@ -210,7 +158,7 @@ def test_k_below_one_is_refused() -> None:
 
 
 def test_each_leg_is_asked_for_its_depth_or_k_whichever_is_more() -> None:
-    legs = [Scripted(hits=BM25), Scripted(hits=DENSE)]
+    legs = [Scripted(BM25), Scripted(DENSE)]
     hybrid = Hybrid(legs=legs, depth=[50, 7])
     hybrid.search(QUERY, 10)
     hybrid.search(QUERY, 60)
@@ -224,16 +172,16 @@ def test_the_depth_is_one_hundred_unless_said() -> None:
 
 
 def test_hits_below_the_depth_do_not_count() -> None:
-    shallow = Hybrid(legs=[Scripted(hits=BM25), Scripted(hits=DENSE)], depth=1)
+    shallow = Hybrid(legs=[Scripted(BM25), Scripted(DENSE)], depth=1)
     assert shallow.search(QUERY, 1).doc_ids == ["a"]  # b, with two hits, has one at depth 1
 
 
 def test_a_leg_that_returns_more_than_asked_breaks_the_contract() -> None:
     class Generous(Scripted):
         def search(self, query: Query, k: int) -> RankingLike:
-            return Ranking(list(self.hits))
+            return Ranking(["a", "b", "c"])
 
-    hybrid = Hybrid(legs=[Scripted(), Generous(hits=["a", "b", "c"])], depth=2)
+    hybrid = Hybrid(legs=[Scripted(), Generous()], depth=2)
     with pytest.raises(ContractError, match="3 hits returned"):
         hybrid.search(QUERY, 1)
 
@@ -257,12 +205,11 @@ def test_each_leg_s_whole_list_is_kept_beyond_the_cut() -> None:
     first, second = ranking.legs["Scripted"], ranking.legs["Scripted#2"]
     assert first.doc_ids == list(BM25)
     assert second.doc_ids == list(DENSE)
-    assert first.doc_scores is not None
-    assert list(first.doc_scores) == list(BM25.values())
+    assert list(some(first.doc_scores)) == list(BM25.values())
 
 
 def test_a_leg_s_list_ends_at_its_depth_and_may_have_no_scores() -> None:
-    legs = [Scripted(hits=BM25), Scripted(hits=["c", "d"])]
+    legs = [Scripted(BM25), Scripted(["c", "d"])]
     ranking = Hybrid(legs=legs, depth=[1, 2]).search(QUERY, 1)
     assert ranking.legs["Scripted"].doc_ids == ["a"]
     assert ranking.legs["Scripted#2"].doc_ids == ["c", "d"]
@@ -439,7 +386,7 @@ def test_legs_are_built_from_names_files_and_inline_targets(configs: Path) -> No
     assert list(hybrid.search(QUERY, 10).legs) == ["sparse", "meaning", "third"]
     assert hybrid.search(QUERY, 1).doc_ids == ["b"]
     assert hybrid.describe()["legs"]["sparse"] == {
-        "target": f"{__name__}:Scripted",
+        "target": SCRIPTED,
         "params": {"hits": BM25},
         "n_hits": 3,
     }
@@ -449,7 +396,7 @@ def test_a_secret_of_a_named_leg_stays_out_of_the_description(
     configs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HYBRID_TEST_TOKEN", "s3cret-value")
-    content = {"target": f"{__name__}:Scripted", "params": {"warnings": ["${HYBRID_TEST_TOKEN}"]}}
+    content = {"target": SCRIPTED, "params": {"warnings": ["${HYBRID_TEST_TOKEN}"]}}
     (configs / "guarded.yaml").write_text(json.dumps(content), encoding="utf-8")
     hybrid = Hybrid(legs=["guarded", "sparse"])
     assert hybrid.health([]) == ["guarded: s3cret-value"]
@@ -581,7 +528,7 @@ def test_convex_over_a_leg_that_turns_out_to_have_no_scores_says_which() -> None
 @pytest.mark.parametrize("parallel", [False, True])
 @pytest.mark.parametrize("at", [0, 1])
 def test_an_exception_of_a_leg_propagates_with_the_leg_s_name(parallel: bool, at: int) -> None:
-    legs: list[Retriever] = [Scripted(hits=BM25), Scripted(hits=DENSE)]
+    legs: list[Retriever] = [Scripted(BM25), Scripted(DENSE)]
     legs[at] = Failing(ValueError("no such tenant"))
     hybrid = Hybrid(legs=legs, parallel=parallel)
     with pytest.raises(ValueError, match="no such tenant") as caught:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,6 +25,7 @@ from retrieval_bench.core.retriever import Capabilities, RankingLike, Retriever
 from retrieval_bench.core.types import Document, Query, Ranking
 from retrieval_bench.measure.deadline import QueryTimeoutError, deadline
 from retrieval_bench_retrievers.langchain import LangChainRetriever, as_langchain
+from tests.builders.processes import python
 
 VOCABULARY = ["fox", "dog", "owl", "바다", "산"]
 CORPUS = [
@@ -728,4 +727,4 @@ def test_naming_an_adapter_does_not_import_langchain() -> None:
         "from retrieval_bench_retrievers import callable, langchain, trec_run\n"
         "sys.exit(any(name.startswith('langchain') for name in sys.modules))"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    python(code)

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import importlib.util
-import subprocess
-import sys
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -15,6 +13,7 @@ from retrieval_bench.core.errors import ConfigError, MissingDependencyError
 from retrieval_bench_retrievers import terms
 from retrieval_bench_retrievers.terms import stop_words
 from retrieval_bench_retrievers.tokenizers import make_tokenizer
+from tests.builders.processes import python
 
 
 @pytest.mark.parametrize(
@@ -89,7 +88,7 @@ def test_english_lists_come_without_importing_the_library_that_ships_them() -> N
         "make_tokenizer('auto')('the dogs'); "
         "sys.exit(any(name in sys.modules for name in ('bm25s', 'numba', 'scipy', 'kiwipiepy')))"
     )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    python(code)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from retrieval_bench.runs import records
 from retrieval_bench.runs.evaluation import evaluate
 from retrieval_bench.runs.records import SCHEMA_VERSION, read_run, to_json, write_run
 from retrieval_bench.runs.run import Run, pack_rankings
+from tests.builders import some
 
 
 def make_run(name: str = "sample", **summary: Any) -> Run:
@@ -73,16 +74,13 @@ def make_run(name: str = "sample", **summary: Any) -> Run:
     )
 
 
-@pytest.fixture(autouse=True)
-def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def test_a_run_reads_back_as_it_was_written() -> None:
     written = write_run(make_run())
-    assert written.folder is not None
-    assert written.folder.parent == Path("results/runs").absolute()
-    read = read_run(written.folder)
+    assert some(written.folder).parent == Path("results/runs").absolute()
+    read = read_run(some(written.folder))
     assert read.summary == written.summary
     assert read.manifest == written.manifest
     assert read.status == written.status
@@ -104,8 +102,7 @@ def test_a_run_reads_back_as_it_was_written() -> None:
 
 
 def test_rankings_saved_before_the_lists_of_legs_were_kept_still_load(tmp_path: Path) -> None:
-    folder = write_run(make_run(), tmp_path / "old").folder
-    assert folder is not None
+    folder = some(write_run(make_run(), tmp_path / "old").folder)
     with np.load(folder / records.RANKINGS) as arrays:
         kept = {name: arrays[name] for name in arrays.files if "leg_list" not in name}
     np.savez_compressed(folder / records.RANKINGS, **kept)
@@ -115,8 +112,7 @@ def test_rankings_saved_before_the_lists_of_legs_were_kept_still_load(tmp_path: 
 
 
 def test_all_documented_files_are_there_and_nothing_else() -> None:
-    folder = write_run(make_run(), Path("out")).folder
-    assert folder is not None
+    folder = some(write_run(make_run(), Path("out")).folder)
     assert sorted(p.name for p in folder.iterdir()) == [
         "manifest.json",
         "per_query.csv",
@@ -140,8 +136,7 @@ def test_all_documented_files_are_there_and_nothing_else() -> None:
 
 
 def test_names_that_are_no_file_names_are_made_safe() -> None:
-    folder = write_run(make_run("../검색/bm 25")).folder
-    assert folder is not None
+    folder = some(write_run(make_run("../검색/bm 25")).folder)
     assert folder.parent == Path("results/runs").absolute()
     assert "검색_bm_25-tiny_set" in folder.name
 
@@ -151,8 +146,7 @@ def test_two_equal_runs_do_not_collide() -> None:
 
 
 def test_a_folder_that_holds_a_run_is_refused_and_left_alone() -> None:
-    folder = write_run(make_run(), Path("out")).folder
-    assert folder is not None
+    folder = some(write_run(make_run(), Path("out")).folder)
     before = {p.name: p.read_bytes() for p in folder.iterdir()}
     with pytest.raises(RecordError, match="already holds a run"):
         write_run(make_run("new"), Path("out"))
@@ -192,16 +186,14 @@ def test_a_read_only_folder_is_found_before_the_run(tmp_path: Path) -> None:
 
 
 def test_a_newer_version_is_refused(tmp_path: Path) -> None:
-    folder = write_run(make_run(schema_version=SCHEMA_VERSION + 1), tmp_path / "out").folder
-    assert folder is not None
+    folder = some(write_run(make_run(schema_version=SCHEMA_VERSION + 1), tmp_path / "out").folder)
     with pytest.raises(RecordError, match=f"schema version {SCHEMA_VERSION + 1}"):
         read_run(folder)
 
 
 @pytest.mark.parametrize("name", ["rankings.npz", "timings.npz", "per_query.csv", "summary.json"])
 def test_a_damaged_folder_is_told_as_such(tmp_path: Path, name: str) -> None:
-    folder = write_run(make_run(), tmp_path / "out").folder
-    assert folder is not None
+    folder = some(write_run(make_run(), tmp_path / "out").folder)
     content = (folder / name).read_bytes()
     (folder / name).write_bytes(content[: len(content) // 2])
     with pytest.raises(RecordError):
@@ -224,8 +216,7 @@ def test_no_secret_reaches_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         run.timings,
         run.evaluation,
     )
-    folder = write_run(leaky, tmp_path / "out").folder
-    assert folder is not None
+    folder = some(write_run(leaky, tmp_path / "out").folder)
     for path in folder.iterdir():
         assert b"s3cret-value" not in path.read_bytes(), path.name
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
@@ -238,8 +229,7 @@ def test_secrets_that_equal_a_word_of_the_record_do_not_rewrite_it(
     words = {"A": "complete", "B": "mean", "C": "sample", "D": "not run", "E": "tiny/set"}
     monkeypatch.setattr(secrets, "_filled", words)
     run = dataclasses.replace(make_run(), status=("ok", "not run", "ok"))
-    folder = write_run(run, tmp_path / "out").folder
-    assert folder is not None
+    folder = some(write_run(run, tmp_path / "out").folder)
     read = read_run(folder)
     assert {name: read.summary[name] for name in run.summary} == run.summary
     assert read.manifest["note"] == run.manifest["note"]
@@ -247,8 +237,7 @@ def test_secrets_that_equal_a_word_of_the_record_do_not_rewrite_it(
 
 
 def _files(folder: Path | None) -> dict[str, bytes]:
-    assert folder is not None
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
+    return {path.name: path.read_bytes() for path in some(folder).iterdir()}
 
 
 class TestDestinations:
@@ -352,8 +341,7 @@ class TestDestinations:
 
     @pytest.mark.parametrize("name", ["검" * 120, "a" + "検" * 120, "x" * 500, "é" * 200])
     def test_long_names_are_cut_between_characters(self, name: str) -> None:
-        folder = write_run(make_run(name)).folder
-        assert folder is not None
+        folder = some(write_run(make_run(name)).folder)
         slug = folder.name.split("-")[1]
         assert name.startswith(slug)
         assert 57 < len(slug.encode()) <= 60
@@ -418,8 +406,7 @@ class TestOddTexts:
         assert read_run(written.folder or Path()).status == written.status
 
     def test_a_field_that_csv_does_not_take_is_told_as_damage(self, tmp_path: Path) -> None:
-        folder = write_run(make_run(), tmp_path / "out").folder
-        assert folder is not None
+        folder = some(write_run(make_run(), tmp_path / "out").folder)
         with (folder / "per_query.csv").open("a", encoding="utf-8") as file:
             file.write("q9," + "x" * 5_001 + ",,\n")
         limit = csv.field_size_limit(5_000)  # of the process; other libraries raise it

@@ -15,6 +15,8 @@ from retrieval_bench.metrics import parse_metrics
 from retrieval_bench.runs.dataset import dataset_of
 from retrieval_bench.runs.records import read_run
 from retrieval_bench.runs.run import Run, only_metrics
+from tests.builders import some
+from tests.builders.files import save_all
 from tests.builders.page_sample import make_dataset, make_runs
 
 BEIR = {
@@ -25,16 +27,13 @@ BEIR = {
 
 
 def folder(root: Path, **changes: str) -> Path:
-    for name, text in BEIR.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(changes.get(name.partition(".")[0], text), encoding="utf-8")
-    return root
+    files = {name: changes.get(name.partition(".")[0], text) for name, text in BEIR.items()}
+    return save_all(root, files)
 
 
 def measured(data: object, out: Path) -> Run:
     kept = bench("bm25", data, protocol=Protocol(rounds=1, warm_up_s=0), out=out)  # type: ignore[arg-type]
-    assert kept.folder is not None
-    return read_run(kept.folder)
+    return read_run(some(kept.folder))
 
 
 def test_a_run_finds_its_dataset_again_from_another_folder(

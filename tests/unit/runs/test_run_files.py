@@ -17,6 +17,8 @@ from retrieval_bench.core.types import Ranking
 from retrieval_bench.data.formats.trec_runs import write_run
 from retrieval_bench.metrics.conventions import Ties
 from retrieval_bench.runs.foreign import RunFile, read_rankings
+from tests.builders import some
+from tests.builders.files import save
 
 HEADER = "query-id\tcorpus-id\tscore\n"
 FINITE = "accepted: a finite number such as 1.5"
@@ -24,10 +26,8 @@ VALUE = "accepted: {document: score, ...} or [document, ...], best first"
 
 
 def saved(folder: Path, content: str | bytes, name: str = "run") -> Path:
-    path = folder / name
     data = content.encode() if isinstance(content, str) else content
-    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
-    return path
+    return save(folder / name, gzip.compress(data) if name.endswith(".gz") else data)
 
 
 def plain(rankings: object) -> dict[str, list[tuple[str, float | None]]]:
@@ -136,8 +136,7 @@ class TestOrder:
         run = read_rankings(saved(tmp_path, content))
         assert orders(run, "trec") == {"q": ["c", "b", "a", "d"]}
         assert orders(run, "list") == {"q": ["c", "a", "b", "d"]}
-        scores = run.ordered("trec")["q"].scores
-        assert scores is not None
+        scores = some(run.ordered("trec")["q"].scores)
         assert list(scores) == [9.0, 0.70, 0.700000001, -1.0]
 
     def test_the_rank_column_is_ignored(self, tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from retrieval_bench.reports.tables.stage import stage_sentences, stage_tables
 from retrieval_bench.runs.stages import Legs, Stage, StageReport, stage_report
 from retrieval_bench_retrievers.callable import CallableRetriever
 from retrieval_bench_retrievers.langchain import LangChainRetriever
+from tests.builders import some
 
 QUERY = Query("q", "bread")
 MS = 1_000_000
@@ -44,8 +45,7 @@ def named(report: StageReport) -> dict[str, Stage]:
 
 
 def legs_of(report: StageReport) -> Legs:
-    assert report.legs is not None
-    return report.legs
+    return some(report.legs)
 
 
 # --- stages and what they leave over
@@ -61,8 +61,7 @@ def test_each_stage_has_its_figures_and_its_share_and_the_rest_is_other() -> Non
     assert stages["other"].share == 8 / 30
     assert stages["other"].times.mean == 4.0
     assert all(stage.direct for stage in report.stages)
-    assert report.call is not None
-    assert report.call.mean == 15.0
+    assert some(report.call).mean == 15.0
     assert report.legs is None
 
 
@@ -264,7 +263,6 @@ def test_what_holds_for_every_hybrid(
     wall, stages, parallel = case
     report = stage_report(wall, stages, parallel=parallel)
     legs = legs_of(report)
-    assert report.call is not None
     assert (legs.parallel if parallel else legs.serial) == report.call
     assert legs.parallel.mean <= legs.serial.mean
     assert legs.parallel.p50 <= legs.serial.p50

@@ -20,6 +20,7 @@ from retrieval_bench.scoring.answers.answers import (
     read_answers,
 )
 from retrieval_bench.scoring.answers.reader import score_reader
+from tests.builders.files import json_lines, save
 
 CONTEXT = "대한민국의 수도는 서울이다. 😀 Seoul."
 DOCUMENT = paragraph_id(CONTEXT)
@@ -44,20 +45,16 @@ def write_gold(folder: Path, *questions: dict[str, Any]) -> Path:
     paragraph = {"context": CONTEXT, "qas": list(questions or QUESTIONS)}
     path = folder / "gold.json"
     document = {"version": "v2.0", "data": [{"title": "", "paragraphs": [paragraph]}]}
-    path.write_text(json.dumps(document), encoding="utf-8")
+    save(path, json.dumps(document))
     return path
 
 
 def write_lines(folder: Path, *records: dict[str, Any]) -> Path:
-    path = folder / "predictions.jsonl"
-    path.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
-    return path
+    return save(folder / "predictions.jsonl", json_lines(records))
 
 
 def write_squad(folder: Path, value: object) -> Path:
-    path = folder / "predictions.json"
-    path.write_text(json.dumps(value), encoding="utf-8")
-    return path
+    return save(folder / "predictions.json", json.dumps(value))
 
 
 def faults_in(gold: Path, predictions: Path) -> tuple[str, ...]:
@@ -108,7 +105,7 @@ def test_json_lines_keep_answers_in_their_order_with_spans(tmp_path: Path) -> No
 
 def test_json_lines_without_offsets_are_texts_only(tmp_path: Path) -> None:
     path = tmp_path / "answers.txt"  # the content tells the format where the name does not
-    path.write_text('{"id": "q1", "answers": [{"text": "서울"}]}\n', encoding="utf-8")
+    save(path, '{"id": "q1", "answers": [{"text": "서울"}]}\n')
     predictions = read_answers(write_gold(tmp_path), path).predictions
     assert not predictions.has_spans
     assert predictions.answers == {"q1": (Answer("서울"),)}
@@ -116,11 +113,11 @@ def test_json_lines_without_offsets_are_texts_only(tmp_path: Path) -> None:
 
 def test_marks_windows_line_ends_and_gzip_are_read(tmp_path: Path) -> None:
     record = json.dumps({"id": "q1", "answers": [span("서울", SEOUL)]}, ensure_ascii=False)
-    lines = tmp_path / "predictions.jsonl.gz"
-    lines.write_bytes(gzip.compress(f"\ufeff{record}\r\n\r\n".encode()))
+    lines = save(
+        tmp_path / "predictions.jsonl.gz", gzip.compress(f"\ufeff{record}\r\n\r\n".encode())
+    )
     gold = write_gold(tmp_path)
-    packed = tmp_path / "gold.json.gz"
-    packed.write_bytes(gzip.compress(b"\xef\xbb\xbf" + gold.read_bytes()))
+    packed = save(tmp_path / "gold.json.gz", gzip.compress(b"\xef\xbb\xbf" + gold.read_bytes()))
     data = read_answers(str(packed), str(lines))
     assert data.predictions.answers["q1"][0].span == Span(DOCUMENT, SEOUL, SEOUL + 2)
 
@@ -141,7 +138,7 @@ def test_all_faults_of_both_files_come_at_once(tmp_path: Path) -> None:
     text = "".join(f"{json.dumps(record)}\n" for record in records)
     text += '{"id": "q8", "answers": [{"text": "", "score": NaN}]}\n'
     text += '{"id": "q9", "answers": [{"text": "", "score": 1e999}]}\n[]\n'
-    lines.write_text(text, encoding="utf-8")
+    save(lines, text)
     told = "\n".join(faults_in(gold, lines))
     for expected in (
         "predictions.jsonl:1: answers[1].text is 'Seoul', its passage has ' Seou' there",
@@ -197,17 +194,14 @@ def test_squad_json_of_another_shape_is_refused(
 
 
 def test_a_question_predicted_twice_in_squad_json_is_a_fault(tmp_path: Path) -> None:
-    path = tmp_path / "predictions.json"
-    path.write_text('{"q1": "x", "q1": "y"}', encoding="utf-8")
+    path = save(tmp_path / "predictions.json", '{"q1": "x", "q1": "y"}')
     assert "key 'q1' given twice" in faults_in(write_gold(tmp_path), path)[0]
 
 
 @pytest.mark.parametrize("content", ["", "\n", "{"])
 def test_empty_and_broken_files_are_named(tmp_path: Path, content: str) -> None:
     for name in ("predictions.json", "predictions.jsonl", "gold.json"):
-        (tmp_path / "x").mkdir(exist_ok=True)
-        path = tmp_path / "x" / name
-        path.write_text(content, encoding="utf-8")
+        path = save(tmp_path / "x" / name, content)
         other = write_squad(tmp_path, {"q1": ""})
         pair = (path, other) if name == "gold.json" else (write_gold(tmp_path), path)
         assert any(str(path) in fault for fault in faults_in(*pair))
@@ -215,8 +209,7 @@ def test_empty_and_broken_files_are_named(tmp_path: Path, content: str) -> None:
 
 
 def test_gold_without_questions_is_a_fault(tmp_path: Path) -> None:
-    path = tmp_path / "gold.json"
-    path.write_text('{"data": []}', encoding="utf-8")
+    path = save(tmp_path / "gold.json", '{"data": []}')
     assert "no questions" in faults_in(path, write_squad(tmp_path, {"q1": ""}))[0]
 
 
@@ -298,7 +291,7 @@ def test_mutated_files_end_in_a_result_or_a_clean_error(tmp_path: Path) -> None:
             at, width = rng.randrange(len(raw) + 1), rng.choice([0, 0, 1, 7])
             raw[at : at + width] = rng.choice(POOL)
         pair[victim] = tmp_path / f"mutated{pair[victim].suffix}"
-        pair[victim].write_bytes(bytes(raw))
+        save(pair[victim], bytes(raw))
         try:
             data = read_answers(*pair)
             score_reader(data.gold, data.predictions).as_dict(per_question=True)

@@ -14,6 +14,8 @@ from retrieval_bench.data import build_dataset, load_dataset
 from retrieval_bench.data.formats.squad import paragraph_id
 from retrieval_bench.scoring.answers.answers import Answer, Span, read_answers
 from retrieval_bench.scoring.answers.question_answering import Questions, documents_of, questions_of
+from tests.builders import some
+from tests.builders.files import json_lines, save
 
 FIRST = "Every employee has 25 days of paid leave a year."
 SECOND = "연차 휴가는 입사 후 1년이 지나면 15일이 주어집니다."
@@ -49,10 +51,7 @@ def asked(data: Dataset, predictions: Path | None = None) -> Questions:
 
 
 def written(folder: Path, *lines: dict[str, Any]) -> Path:
-    path = folder / "answers.jsonl"
-    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-    path.write_text(text, encoding="utf-8")
-    return path
+    return save(folder / "answers.jsonl", json_lines(lines))
 
 
 def test_the_gold_of_squad_files_is_what_the_reader_command_reads(tmp_path: Path) -> None:
@@ -121,8 +120,7 @@ def test_predictions_are_read_and_the_own_document_is_filled_in(tmp_path: Path) 
         {"id": "s2", "answers": []},
         {"id": "s3", "answers": [{"text": "days", "document": D1, "start": 22, "end": 26}]},
     )
-    found = asked(squad(tmp_path), path).predictions
-    assert found is not None
+    found = some(asked(squad(tmp_path), path).predictions)
     assert found.has_spans
     assert found.answers["s1"] == (Answer("25", Span(D1, 19, 21)),)
     assert found.answers["s3"] == (Answer("days", Span(D1, 22, 26)),)

@@ -25,6 +25,7 @@ from retrieval_bench.scoring.answers.outcomes import (
     read_outcomes,
     wilson,
 )
+from tests.builders.files import json_lines, save
 from tests.lazily import Lazily
 
 contingency_tables: Any = Lazily("statsmodels.stats.contingency_tables")
@@ -34,10 +35,7 @@ WORDS = {"c": "correct", "h": "hallucinated", "r": "rejected"}
 
 
 def write(folder: Path, records: Sequence[Mapping[str, Any]]) -> Path:
-    path = folder / "records.jsonl"
-    lines = (json.dumps(record, ensure_ascii=False) for record in records)
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
+    return save(folder / "records.jsonl", json_lines(records))
 
 
 def labelled(folder: Path, sources: Mapping[str, Mapping[str, str]]) -> OutcomeRecords:

@@ -54,11 +54,10 @@ number = 3
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "own.py").write_text(OWN, encoding="utf-8")
-    (tmp_path / "answers.json").write_text('{"q": "Paris"}', encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def project(here: Path) -> Path:
+    (here / "own.py").write_text(OWN, encoding="utf-8")
+    (here / "answers.json").write_text('{"q": "Paris"}', encoding="utf-8")
+    return here
 
 
 def read(

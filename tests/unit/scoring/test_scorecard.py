@@ -21,6 +21,8 @@ from retrieval_bench.reports.render.render import plain
 from retrieval_bench.reports.tables.score import score_tables
 from retrieval_bench.runs.foreign import RunFile, read_rankings
 from retrieval_bench.scoring.scorecard import ScoreCard, Truth, score_file, score_mapping
+from tests.builders import some
+from tests.builders.files import save
 from tests.cli.project import make_project
 
 QRELS: Qrels = {"q1": {"a": 2, "b": 1}, "q2": {"c": 1}, "질문": {"문서": 1}, "hello": {}}
@@ -46,8 +48,7 @@ def dataset() -> Dataset:
 
 
 def written(folder: Path, run: Mapping[str, Any]) -> RunFile:
-    path = folder / "run.json"
-    path.write_text(json.dumps(run), encoding="utf-8")
+    path = save(folder / "run.json", json.dumps(run))
     return read_rankings(path)
 
 
@@ -81,7 +82,7 @@ class TestTruth:
     def test_of_a_split_of_a_folder(self, tmp_path: Path) -> None:
         data = make_project(tmp_path) / "data"
         rows = "query-id\tcorpus-id\tscore\nq2\td1\t1\n"
-        (data / "qrels" / "dev.tsv").write_text(rows, encoding="utf-8")
+        save(data / "qrels" / "dev.tsv", rows)
         assert Truth.of(data, "dev").judgements.qrels == {"q2": {"d1": 1}}
 
     @pytest.mark.parametrize("wrong", [None, ["d"], {"q": ["d"]}, {"q": "d"}, 3])
@@ -105,10 +106,7 @@ class TestOrder:
         assert card.scored.tie_rule == "order of the list"
         assert card.scored.evaluation.per_query[:, 0].tolist() == [0.5, 1.0, 0.0]
 
-    def test_a_run_folder_is_scored_as_it_was_saved(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.chdir(tmp_path)
+    def test_a_run_folder_is_scored_as_it_was_saved(self, here: Path) -> None:
         result = bench(
             "bm25", dataset(), protocol=Protocol(rounds=1, warm_up_s=0), out="saved", k=3
         )
@@ -195,8 +193,7 @@ class TestDocument:
         assert list(blog.as_dict()["metrics"]) == ["RR@10", "AP@10", "nDCG@10", "Success@10"]
 
     def test_warnings_of_the_file_come_first(self, tmp_path: Path) -> None:
-        path = tmp_path / "run.trec"
-        path.write_text("q1 Q0 x 1 1.0 t\nq1 Q0 a 2 2.0 t\n", encoding="utf-8")
+        path = save(tmp_path / "run.trec", "q1 Q0 x 1 1.0 t\nq1 Q0 a 2 2.0 t\n")
         first, second = score_file(read_rankings(path), Truth.of({"q1": {"a": 1}, "q2": {"c": 1}}),
                                    ["AP"]).scored.warnings  # fmt: skip
         assert "do not follow the scores" in first
@@ -209,23 +206,20 @@ class TestAbstention:
 
     def test_counts_empty_lists_of_all_judged_queries(self) -> None:
         card = score_mapping({**SCORES, "q2": {}}, Truth.of(QRELS))
-        assert card.abstention is not None
-        found = card.abstention.run.abstention
+        found = some(card.abstention).run.abstention
         # 질문 is not in the run: a text format could not hold its empty list.
         assert (found.false_empty, found.true_return) == (2, 1)
         assert (found.true_empty, found.false_return) == (0, 1)
 
     def test_leaves_out_the_queries_that_the_convention_leaves_out(self) -> None:
         card = score_mapping({**SCORES, "q2": {}}, Truth.of(QRELS), (), convention("scienceqa"))
-        assert card.abstention is not None
-        assert card.abstention.run.n == 3
-        assert card.abstention.run.abstention.false_empty == 1
+        assert some(card.abstention).run.n == 3
+        assert some(card.abstention).run.abstention.false_empty == 1
 
     def test_counts_queries_of_a_dataset_that_say_that_nothing_answers_them(self) -> None:
         run = {"q1": ["a"], "q2": ["c"], "hello": []}
         card = score_mapping(run, Truth.of(dataset()))
-        assert card.abstention is not None
-        assert card.abstention.run.abstention.true_empty == 1
+        assert some(card.abstention).run.abstention.true_empty == 1
         assert card.scored.counts.unjudged_queries == 1
 
     @pytest.mark.parametrize("name", CONVENTIONS)
@@ -239,8 +233,7 @@ class TestAbstention:
             score_file(written(tmp_path, run), truth, (), convention(name)),
             score_mapping(run, truth, (), convention(name)),
         ):
-            assert card.abstention is not None
-            assert card.abstention.run.scienceqa_map == 1.0
+            assert some(card.abstention).run.scienceqa_map == 1.0
 
     def test_the_threshold_is_chosen_on_the_given_queries(self) -> None:
         n = 20
@@ -250,13 +243,11 @@ class TestAbstention:
             for q, grades in qrels.items()
         }
         dev = [f"q{i}" for i in range(6)]
-        card = score_mapping(run, Truth.of(qrels), dev_ids=dev)
-        assert card.abstention is not None
-        assert card.abstention.threshold is not None
-        assert sorted(card.abstention.threshold.dev_ids) == sorted(dev)
-        assert card.abstention.threshold.threshold == 3.0
-        assert card.abstention.threshold.rest_before.n == n - 6
-        assert card.abstention.auroc == 1.0
+        abstention = some(score_mapping(run, Truth.of(qrels), dev_ids=dev).abstention)
+        threshold = some(abstention.threshold)
+        assert (sorted(threshold.dev_ids), threshold.threshold) == (sorted(dev), 3.0)
+        assert threshold.rest_before.n == n - 6
+        assert abstention.auroc == 1.0
 
     def test_unknown_queries_cannot_be_chosen_on(self) -> None:
         with pytest.raises(DataError, match="2 dev queries that this run does not know: x, y"):
@@ -268,9 +259,8 @@ class TestAbstention:
 
     def test_lists_without_scores_have_no_threshold(self) -> None:
         card = score_mapping(LISTS, Truth.of(QRELS))
-        assert card.abstention is not None
-        assert (card.abstention.auroc, card.abstention.threshold) == (None, None)
-        assert card.abstention.reason == "3 queries with hits but without scores"
+        assert (some(card.abstention).auroc, some(card.abstention).threshold) == (None, None)
+        assert some(card.abstention).reason == "3 queries with hits but without scores"
 
 
 class TestWrongRuns:

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import itertools
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +17,9 @@ from retrieval_bench.metrics.conventions import convention
 from retrieval_bench.runs.records import to_json
 from retrieval_bench.scoring.scoring import Answers, Counts, Scored, score
 from retrieval_bench.stats.resampling import bootstrap_mean_ci
-from tests.oracle.generated import generated
+from tests.builders import some
+from tests.builders.generated import generated
+from tests.builders.processes import python
 
 TREC = convention("trec")
 
@@ -252,8 +250,7 @@ def test_intervals_hold_their_mean_and_belong_to_the_values() -> None:
     for mean, ends in zip(result.means, plain, strict=False):
         assert mean.ci95 == pytest.approx(tuple(ends))
     for mean in result.means:
-        assert mean.ci95 is not None
-        assert mean.ci95[0] < mean.mean < mean.ci95[1]
+        assert some(mean.ci95)[0] < mean.mean < some(mean.ci95)[1]
     logs = bootstrap_mean_ci(np.log(result.per_query[:, 2:]))
     assert result.means[2].ci95 == pytest.approx(tuple(np.exp(logs[0])))
     assert result.mean(result.metrics[1]) == result.means[1]
@@ -282,7 +279,7 @@ from retrieval_bench.metrics import Judgements
 from retrieval_bench.metrics.conventions import convention
 from retrieval_bench.runs.records import to_json
 from retrieval_bench.scoring.scoring import Answers, score
-from tests.oracle.generated import generated
+from tests.builders.generated import generated
 
 data = generated(954, 60)
 known = {*data.qrels, "unjudged", "unjudged too"}
@@ -300,19 +297,12 @@ for name, metrics in (("trec", ["AP", "nDCG@10", "GMAP", "ERR", "Bpref"]), ("blo
 @pytest.mark.slow
 def test_another_process_writes_the_same_bytes() -> None:
     root = Path(__file__).parents[3]
-    written = []
-    for seed in ("0", "1", "4294967295"):
-        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(root)}
-        done = subprocess.run(
-            [sys.executable, "-c", CHILD],
-            env=environment,
-            capture_output=True,
-            check=True,
-            cwd=root,
-        )
-        written.append(done.stdout)
-    assert written[0].startswith(b'{\n  "convention": "trec"')
-    assert len({hashlib.sha256(text).hexdigest() for text in written}) == 1
+    written = {
+        python(CHILD, cwd=root, PYTHONHASHSEED=seed, PYTHONPATH=str(root))
+        for seed in ("0", "1", "4294967295")
+    }
+    assert len(written) == 1
+    assert written.pop().startswith('{\n  "convention": "trec"')
 
 
 VALUES = np.random.default_rng(956).normal(size=50)

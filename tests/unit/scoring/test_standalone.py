@@ -99,14 +99,13 @@ def test_a_function_that_is_of_no_use_is_an_error(function: object, says: str) -
         texts(function)
 
 
-def test_a_rule_is_a_word_or_a_function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "own.py").write_text(
+def test_a_rule_is_a_word_or_a_function(here: Path) -> None:
+    (here / "own.py").write_text(
         "def first(messages):\n    return messages[0]['content']\n"
         "async def later(messages):\n    return ''\n"
         "number = 3\n",
         encoding="utf-8",
     )
-    monkeypatch.chdir(tmp_path)
     assert load_rule("last") == "last"
     assert texts(load_rule("own.py:first")) == ["안녕", "일식이 뭐야?"]
     for wrong, says in (("own.py:later", "an async function"), ("own.py:number", "is int")):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,8 @@ from retrieval_bench.scoring.answers.submission import (
     submit,
 )
 from retrieval_bench.scoring.scorecard import Truth, score_file
+from tests.builders import some
+from tests.builders.scripted import Scripted
 
 DOCUMENTS = [Document(f"d{i}", f"text {i}", "title" if i == 1 else "") for i in range(6)]
 ANSWERED = {f"{i}": {"d1": 1} for i in range(1, 9)}
@@ -32,35 +34,23 @@ CHAT = ["11", "12", "13", "14"]
 QRELS = {**ANSWERED, "2": {"d2": 1, "d3": 1}}
 
 
-class Scripted(Retriever):
+Script = Mapping[str, Mapping[str, float]]
+
+
+def scripted(script: Script, *, scores: bool = True) -> Scripted:
     """Returns what it was told; a query that is not in the script fails."""
-
-    def __init__(
-        self, script: Mapping[str, Sequence[tuple[str, float]]], *, scores: bool = True
-    ) -> None:
-        self.script = script
-        self.scores = scores
-        self.asked: list[str] = []
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return Capabilities(has_scores=self.scores)
-
-    def index(self, documents: object) -> None:
-        """Nothing to do."""
-
-    def search(self, query: Query, k: int) -> Ranking:
-        self.asked.append(query.text)
-        hits = self.script[query.id][:k]
-        return Ranking([d for d, _ in hits], [s for _, s in hits] if self.scores else None)
+    return Scripted(
+        lambda query: script[query.id] if scores else [*script[query.id]],
+        capabilities=Capabilities(has_scores=scores),
+    )
 
 
-SCRIPT: dict[str, list[tuple[str, float]]] = {
-    **{q: [("d1", 9.0 + int(q)), ("d0", 1.0)] for q in ANSWERED},
-    "2": [("d2", 11.0), ("d0", 5.0), ("d3", 4.0)],
-    "8": [("d5", 3.0)],
-    **{q: [("d4", float(i + 1))] for i, q in enumerate(CHAT)},
-    "99": [("d0", 7.0)],
+SCRIPT: Script = {
+    **{q: {"d1": 9.0 + int(q), "d0": 1.0} for q in ANSWERED},
+    "2": {"d2": 11.0, "d0": 5.0, "d3": 4.0},
+    "8": {"d5": 3.0},
+    **{q: {"d4": float(i + 1)} for i, q in enumerate(CHAT)},
+    "99": {"d0": 7.0},
 }
 
 
@@ -78,7 +68,7 @@ def made(
     retriever: Retriever | None = None, dataset: Dataset | None = None, **more: Any
 ) -> Submission:
     experiment = prepare(
-        [retriever or Scripted(SCRIPT)],
+        [retriever or scripted(SCRIPT)],
         data() if dataset is None else dataset,
         k=3,
         save=False,
@@ -97,9 +87,9 @@ def score(submission: Submission, group: str, metric: str) -> Any:
 
 
 def test_every_query_is_searched_once_and_has_a_line() -> None:
-    retriever = Scripted(SCRIPT)
+    retriever = scripted(SCRIPT)
     submission = made(retriever, threshold="none")
-    assert sorted(retriever.asked) == sorted(q.text for q in data().queries)
+    assert sorted(retriever.heard) == sorted(q.text for q in data().queries)
     assert list(lists(submission)) == [*ANSWERED, *CHAT, "99"]
     assert submission.counts.lines == 13
     assert submission.counts.returned == 13
@@ -126,7 +116,7 @@ def test_a_line_holds_what_the_competition_asks_for() -> None:
 def test_ids_are_numbers_only_where_all_of_them_are() -> None:
     assert [line["eval_id"] for line in made(threshold="none").records][:2] == [1, 2]
     with_zero = build_dataset("z", DOCUMENTS, [Query("1", "a"), Query("02", "b")], {"1": {"d1": 1}})
-    retriever = Scripted({"1": [("d1", 1.0)], "02": [("d1", 1.0)]})
+    retriever = scripted({"1": {"d1": 1.0}, "02": {"d1": 1.0}})
     ids = [line["eval_id"] for line in made(retriever, with_zero).records]
     assert ids == ["1", "02"]
 
@@ -186,9 +176,7 @@ def test_a_threshold_that_is_chosen_is_reported_on_the_other_queries() -> None:
         6, pytest.approx(4 / 6), pytest.approx(5 / 6)
     )  # fmt: skip
     assert score(submission, ALL, "AP(norm=hits)@3")[0] == 12
-    assert submission.report is not None
-    assert submission.report.threshold is not None
-    assert submission.report.threshold.dev_ids == tuple(sorted(dev))
+    assert some(some(submission.report).threshold).dev_ids == tuple(sorted(dev))
 
 
 def test_the_last_row_empties_every_list_also_one_with_a_higher_score_than_any_dev_query() -> None:
@@ -217,19 +205,19 @@ def test_where_there_are_no_judgements_the_file_is_made_all_the_same() -> None:
 
 @pytest.mark.slow
 def test_a_retriever_without_scores_has_no_threshold() -> None:
-    retriever = Scripted(SCRIPT, scores=False)
+    retriever = scripted(SCRIPT, scores=False)
     submission = made(retriever)
     assert submission.decision.kind == "none"
     assert "without scores" in str(submission.decision.reason)
     assert submission.records[0]["references"][0]["score"] is None
     for threshold in ("auto", 3.0):
         with pytest.raises(ConfigError, match="without scores"):
-            made(Scripted(SCRIPT, scores=False), threshold=threshold)
+            made(scripted(SCRIPT, scores=False), threshold=threshold)
 
 
 def test_a_search_that_fails_is_an_empty_list_that_is_counted_and_named() -> None:
     script = {q: hits for q, hits in SCRIPT.items() if q not in ("5", "11")}
-    submission = made(Scripted(script), threshold="none")
+    submission = made(scripted(script), threshold="none")
     assert submission.counts.failed == 2
     assert submission.counts.nothing_found == 0
     assert lists(submission)["5"] == []
@@ -243,17 +231,17 @@ def test_an_interruption_is_no_submission() -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        made(Stopped(SCRIPT))
+        made(Stopped())
 
 
 def test_a_query_that_needs_no_search_is_not_searched() -> None:
-    retriever = Scripted(SCRIPT)
+    retriever = scripted(SCRIPT)
     submission = made(
         retriever,
         threshold="none",
         messages=lambda m: None if m[-1]["content"].startswith("hello") else "x",
     )
-    assert set(retriever.asked) == {"x"}
+    assert set(retriever.heard) == {"x"}
     assert submission.counts.no_search == 4
     assert submission.records[8]["standalone_query"] == ""
     assert lists(submission)["11"] == []
@@ -261,9 +249,9 @@ def test_a_query_that_needs_no_search_is_not_searched() -> None:
 
 
 def test_every_line_is_in_one_of_the_counts() -> None:
-    script = {**{q: hits for q, hits in SCRIPT.items() if q != "5"}, "6": []}
+    script = {**{q: hits for q, hits in SCRIPT.items() if q != "5"}, "6": {}}
     counts = made(
-        Scripted(script), threshold=4.0, messages=lambda m: None if "14" in m[0]["content"] else "x"
+        scripted(script), threshold=4.0, messages=lambda m: None if "14" in m[0]["content"] else "x"
     ).counts
     # Below 4: 8 and three chats; 5 failed, 6 found nothing, 14 needs no search.
     assert (counts.no_search, counts.nothing_found, counts.failed) == (1, 1, 1)
@@ -307,11 +295,11 @@ def test_another_word_is_no_threshold(text: str) -> None:
 
 
 def test_what_cannot_be_chosen_is_told_before_anything_is_searched() -> None:
-    retriever = Scripted(SCRIPT)
+    retriever = scripted(SCRIPT)
     with pytest.raises(ConfigError, match="where no query is said to need no search"):
         made(retriever, data(chat=False), threshold="auto")
     with pytest.raises(ConfigError, match="with --threshold none"):
         made(retriever, threshold="none", dev_ids=["1"])
     with pytest.raises(ConfigError, match="where no query is said"):
         made(retriever, data(chat=False), dev_ids=["1"])
-    assert retriever.asked == []
+    assert retriever.heard == []

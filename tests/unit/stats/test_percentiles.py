@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -7,6 +9,7 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.stats.percentiles import NEEDS, CallSample, Needs, clusters, needs, percentile
+from tests.builders import some
 
 Ints = NDArray[np.int32]
 
@@ -27,9 +30,7 @@ def test_a_percentile_is_numpy_s_with_an_interval_around_it() -> None:
     values = np.random.default_rng(3).lognormal(size=1000)
     result = percentile(values, 95.0)
     assert result.value == pytest.approx(np.percentile(values, 95))
-    assert result.ci95 is not None
-    assert result.value is not None
-    assert result.ci95[0] < result.value < result.ci95[1]
+    assert some(result.ci95)[0] < some(result.value) < some(result.ci95)[1]
 
 
 @pytest.mark.parametrize(("level", "row"), NEEDS.items())
@@ -95,35 +96,27 @@ def test_order_statistics_give_a_finite_interval_from_the_textbook_size(
     assert _order_statistics(np.arange(float(row.finite)), level / 100) is not None
 
 
-def test_rounds_are_the_clusters_of_one_launch() -> None:
-    launch, round_, query = _calls(5, 4)
-    groups = clusters(round_, query, launch)
-    assert (groups.n, groups.words, groups.repeated) == (4, "4 rounds", True)
-    assert groups.label.tolist() == round_.tolist()
-
-
-def test_rounds_of_different_launches_are_different_clusters() -> None:
-    launch, round_, query = _calls(5, 2, launches=3)
-    groups = clusters(round_, query, launch)
-    assert (groups.n, groups.words) == (6, "6 rounds")
-    assert groups.label.tolist() == np.repeat(np.arange(6), 5).tolist()
-
-
-def test_from_five_launches_on_they_are_the_clusters() -> None:
-    launch, round_, query = _calls(3, 4, launches=5)
-    groups = clusters(round_, query, launch * 7)
-    assert (groups.n, groups.words) == (5, "5 launches")
-    assert groups.label.tolist() == launch.tolist()
-
-
 @pytest.mark.parametrize(
-    ("rounds", "n", "words"), [(10, 10, "10 rounds"), (11, 6, "6 groups of 2 rounds")]
+    ("rounds", "launches", "words", "label"),
+    [
+        pytest.param(4, 1, "4 rounds", lambda launch, round_: round_, id="rounds of one launch"),
+        pytest.param(
+            2, 3, "6 rounds", lambda launch, round_: 2 * launch + round_, id="rounds of each launch"
+        ),
+        pytest.param(10, 1, "10 rounds", lambda launch, round_: round_, id="ten rounds"),
+        pytest.param(
+            11, 1, "6 groups of 2 rounds", lambda launch, round_: round_ // 2, id="many rounds"
+        ),
+        pytest.param(4, 5, "5 launches", lambda launch, round_: launch, id="five launches"),
+    ],
 )
-def test_many_rounds_are_taken_in_groups_of_neighbours(rounds: int, n: int, words: str) -> None:
-    launch, round_, query = _calls(3, rounds)
-    groups = clusters(round_, query, launch)
-    assert (groups.n, groups.words, groups.repeated) == (n, words, True)
-    assert groups.label.tolist() == (round_ // (2 if rounds > 10 else 1)).tolist()
+def test_clusters_are_rounds_groups_of_neighbours_or_from_five_on_launches(
+    rounds: int, launches: int, words: str, label: Any
+) -> None:
+    launch, round_, query = _calls(5, rounds, launches=launches)
+    groups = clusters(round_, query, launch * 7)
+    assert (groups.n, groups.words, groups.repeated) == (int(words.partition(" ")[0]), words, True)
+    assert groups.label.tolist() == label(launch, round_).tolist()
 
 
 def test_a_group_of_rounds_is_of_one_launch() -> None:
@@ -139,8 +132,7 @@ def test_a_slow_drift_over_many_rounds_widens_the_interval() -> None:
     shuffled = np.random.default_rng(10).permutation(state)
     widths = []
     for values in (noise * shuffled, noise * state):
-        ends = _sample(values).percentile(50.0).ci95
-        assert ends is not None
+        ends = some(_sample(values).percentile(50.0).ci95)
         widths.append(ends[1] - ends[0])
     assert widths[1] > 2 * widths[0]
 
@@ -178,9 +170,7 @@ def test_the_share_below_has_the_t_interval_of_its_values_in_each_round() -> Non
 def test_times_seen_in_a_mirror_have_the_mirrored_interval(level: float) -> None:
     values = np.random.default_rng(7).random((6, 101))
     one, other = _sample(values).percentile(level), _sample(1 - values).percentile(100 - level)
-    assert one.ci95 is not None
-    assert other.ci95 is not None
-    assert one.ci95 == pytest.approx((1 - other.ci95[1], 1 - other.ci95[0]))
+    assert some(one.ci95) == pytest.approx((1 - some(other.ci95)[1], 1 - some(other.ci95)[0]))
 
 
 def test_constant_times_are_known_exactly() -> None:
@@ -193,8 +183,7 @@ def test_queries_that_differ_do_not_widen_the_interval_of_calls() -> None:
     """The set of queries is fixed: of times that repeat exactly only the neighbour is in doubt."""
     result = _sample(np.tile(np.arange(1.0, 167.0), (7, 1))).percentile(95.0)
     assert result.value == 158.0
-    assert result.ci95 is not None
-    assert 157.0 <= result.ci95[0] <= 158.0 <= result.ci95[1] <= 159.0
+    assert 157.0 <= some(result.ci95)[0] <= 158.0 <= some(result.ci95)[1] <= 159.0
 
 
 def test_the_gap_between_two_queries_is_within_the_interval() -> None:
@@ -211,8 +200,7 @@ def test_rounds_that_differ_widen_the_interval_of_calls() -> None:
     shift = np.exp(0.1 * np.array([[-1], [1], [0], [2], [-2], [0.5], [-0.5]]))
     widths = []
     for values in (noise, noise * shift):
-        ends = _sample(values).percentile(50.0).ci95
-        assert ends is not None
+        ends = some(_sample(values).percentile(50.0).ci95)
         widths.append(ends[1] - ends[0])
     assert widths[1] > 3 * widths[0]
 
@@ -221,9 +209,8 @@ def test_one_bad_round_reaches_the_largest_call_at_most() -> None:
     values = np.random.default_rng(3).lognormal(size=(7, 166))
     values[0] *= 1_000
     result = _sample(values).percentile(99.0)
-    assert result.ci95 is not None
-    assert result.ci95[1] <= values.max()
-    assert result.ci95[0] >= values.min()
+    assert some(result.ci95)[1] <= values.max()
+    assert some(result.ci95)[0] >= values.min()
 
 
 def test_a_query_that_was_asked_once_is_not_taken_for_a_difference_between_rounds() -> None:
@@ -235,8 +222,7 @@ def test_a_query_that_was_asked_once_is_not_taken_for_a_difference_between_round
 
     def width(mask: NDArray[np.bool_]) -> float:
         groups = clusters(round_[mask], query[mask], np.zeros_like(query[mask]))
-        ends = CallSample(values.ravel()[mask], query[mask], groups).percentile(50.0).ci95
-        assert ends is not None
+        ends = some(CallSample(values.ravel()[mask], query[mask], groups).percentile(50.0).ci95)
         return ends[1] - ends[0]
 
     assert width(kept) == pytest.approx(width(query < 150), rel=0.25)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from retrieval_bench.stats.power import Moments, Needed, _three_values, queries_needed
 from retrieval_bench.stats.resampling import mean_below_p
+from tests.builders import some
 
 Floats = NDArray[np.float64]
 
@@ -66,8 +67,7 @@ class TestForADifference:
     @pytest.mark.parametrize("alpha", [0.05, 0.05 / 30])
     @pytest.mark.parametrize("effect", [0.05, 0.1, -0.15])
     def test_it_agrees_with_the_power_of_the_t_test(self, effect: float, alpha: float) -> None:
-        needed = only(normal(effect / 5, 0.2), alpha).difference
-        assert needed is not None
+        needed = some(only(normal(effect / 5, 0.2), alpha).difference)
         n = 200 + needed
         critical = scipy.stats.t.ppf(1 - alpha / 2, n - 1)
         power = scipy.stats.nct.sf(critical, n - 1, abs(effect) * math.sqrt(n))
@@ -75,8 +75,7 @@ class TestForADifference:
 
     @pytest.mark.parametrize("alpha", [0.01, 0.003])
     def test_it_agrees_for_few_queries_at_a_strict_level(self, alpha: float) -> None:
-        needed = only(normal(0.7, 1, 12), alpha).difference
-        assert needed is not None
+        needed = some(only(normal(0.7, 1, 12), alpha).difference)
         n = 12 + needed
         critical = scipy.stats.t.ppf(1 - alpha / 2, n - 1)
         assert scipy.stats.nct.sf(critical, n - 1, 0.7 * math.sqrt(n)) == pytest.approx(
@@ -87,8 +86,7 @@ class TestForADifference:
     def test_differences_of_one_sign_are_counted_out(self, alpha: float, signs: int) -> None:
         assert 2 * 0.5**signs <= alpha < 2 * 0.5 ** (signs - 1)
         for size in (0.3, -1.0):
-            needed = only(column((size, 2), (0.0, 48)), alpha).difference
-            assert needed is not None
+            needed = some(only(column((size, 2), (0.0, 48)), alpha).difference)
             n = 50 + needed
             assert scipy.stats.binom.sf(signs - 1, n, 0.04) >= 0.8
             assert scipy.stats.binom.sf(signs - 1, n - 1, 0.04) < 0.8
@@ -97,17 +95,12 @@ class TestForADifference:
         gamma = scipy.stats.gamma.ppf((np.arange(100) + 0.5) / 100, 0.5)[:, None]
         skewed = (gamma - gamma.mean()) / gamma.std()
         right, left = only(0.2 + skewed).difference, only(0.2 - skewed).difference
-        middle = only(normal(0.2, 1, 100)).difference
-        assert right is not None
-        assert middle is not None
-        assert left is not None
-        assert right < middle < left
+        middle = some(only(normal(0.2, 1, 100)).difference)
+        assert some(right) < middle < some(left)
 
     def test_steps_of_one_size_need_some_more(self) -> None:
-        steps = only(column((1.0, 30), (-1.0, 15), (0.0, 55))).difference
-        fine = only(column((0.999, 15), (1.001, 15), (-1.0, 15), (0.0, 55))).difference
-        assert steps is not None
-        assert fine is not None
+        steps = some(only(column((1.0, 30), (-1.0, 15), (0.0, 55))).difference)
+        fine = some(only(column((0.999, 15), (1.001, 15), (-1.0, 15), (0.0, 55))).difference)
         assert steps > fine + 10
 
     @pytest.mark.parametrize("alpha", [0.05, 0.005, pytest.param(0.0005, marks=pytest.mark.slow)])
@@ -116,8 +109,7 @@ class TestForADifference:
         self, above: int, below: int, alpha: float
     ) -> None:
         needed = only(column((0.4, above), (-0.4, below), (0.0, 200 - above - below)), alpha)
-        assert needed.difference is not None
-        total = 200 + needed.difference
+        total = 200 + some(needed.difference)
         power, share = 0.0, (above + below) / 200
         for differing in range(1, total + 1):
             tails = 2 * scipy.stats.binom.sf(np.arange(differing + 1) - 1, differing, 0.5)
@@ -136,13 +128,11 @@ class TestForADifference:
         ]
         assert found == sorted(found, key=lambda n: n or 0)
         for n, usual in zip(found, plain, strict=True):
-            assert n is not None
             assert 1.05 * usual < n < 1.4 * usual
 
     def test_a_few_large_differences_do_not_bend_the_bound_to_nothing(self) -> None:
         d = column((0.1, 20), (1.0, 2), (-0.1, 2), (0.0, 10))
-        needed = only(d, 0.0001).difference
-        assert needed is not None
+        needed = some(only(d, 0.0001).difference)
         assert 10 < needed < 40
 
     def test_no_difference_is_never_found(self) -> None:
@@ -156,30 +146,24 @@ class TestForADifference:
 class TestForEquivalence:
     @pytest.mark.parametrize(("n", "alpha"), [(20, 0.05), (100, 0.05), (100, 0.001)])
     def test_ties_go_on_to_the_rule_of_three(self, n: int, alpha: float) -> None:
-        needed = only(np.zeros((n, 1)), alpha).equivalence
-        assert needed is not None
+        needed = some(only(np.zeros((n, 1)), alpha).equivalence)
         assert n + needed == pytest.approx(math.log(alpha) / math.log(0.99), abs=2)
 
     def test_twice_the_spread_takes_about_four_times_as_many(self) -> None:
         narrow, wide = (only(normal(0, sd)).equivalence for sd in (0.2, 0.4))
-        assert narrow is not None
-        assert wide is not None
         plain = ((1.645 + 1.2816) * 0.2 / 0.01) ** 2  # two one-sided normal tests
-        assert plain < 200 + narrow < 1.1 * plain
-        assert 200 + wide == pytest.approx(4 * plain, rel=0.03)
+        assert plain < 200 + some(narrow) < 1.1 * plain
+        assert 200 + some(wide) == pytest.approx(4 * plain, rel=0.03)
 
     def test_a_mean_near_the_margin_takes_more_and_one_beyond_never_comes(self) -> None:
         near, nearer = (only(normal(mean, 0.1)).equivalence for mean in (0.005, -0.008))
-        assert near is not None
-        assert nearer is not None
-        assert nearer > 3 * near
+        assert some(nearer) > 3 * some(near)
         assert only(normal(0.01, 0.1)).equivalence is None
         assert only(normal(-0.05, 0.1)).equivalence is None
 
     def test_the_stated_number_is_where_the_test_begins_to_pass(self) -> None:
         # Nothing varies: the power jumps from none to all.
-        needed = only(np.full((40, 1), 0.004)).equivalence
-        assert needed is not None
+        needed = some(only(np.full((40, 1), 0.004)).equivalence)
         for total, passed in ((40 + needed - 5, False), (40 + needed + 5, True)):
             p = mean_below_p(np.full((total, 1), 0.004), 0.01, np.ones(1))
             assert (p[0] <= 0.05) == passed
@@ -201,8 +185,7 @@ class TestForEquivalence:
     ) -> None:
         found = [only(column((one, ones), (0, 597)), alpha).equivalence for one in (1.0, -1.0)]
         assert found[0] == found[1]
-        assert found[0] is not None
-        total = 597 + ones + found[0]
+        total = 597 + ones + some(found[0])
         most = scipy.stats.binom.ppf(alpha, total, 0.01)
         most -= scipy.stats.binom.cdf(most, total, 0.01) > alpha
         power = scipy.stats.binom.cdf(most, total, ones / (597 + ones))

@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import scipy.stats
@@ -18,6 +15,7 @@ from retrieval_bench.stats.resampling import (
     sign_patterns,
     student_p,
 )
+from tests.builders.processes import python
 
 
 def test_students_t_agrees_with_scipy() -> None:
@@ -102,14 +100,8 @@ def test_another_process_gives_the_same_interval() -> None:
         "import numpy as np; from retrieval_bench.stats.resampling import bootstrap_mean_ci as b;"
         "print(b(np.arange(20.0).reshape(10, 2)).tobytes().hex())"
     )
-    printed = {
-        subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        ).stdout
-        for _ in range(2)
-    }
     here = bootstrap_mean_ci(np.arange(20.0).reshape(10, 2)).tobytes().hex()
-    assert {text.strip() for text in printed} == {here}
+    assert {python(code), python(code)} == {here}
 
 
 def test_the_exact_randomisation_test_agrees_with_scipy() -> None:

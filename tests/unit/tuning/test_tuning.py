@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,13 +23,7 @@ from tests.builders.tuning_data import NOTED, Noted, dataset, hybrid
 
 GRID = {"fusion.k": [1, 60], "depth": [3, 100]}
 METRIC = parse_metric("nDCG@10")
-
-
-@pytest.fixture(autouse=True)
-def forgotten() -> Iterator[None]:
-    Noted.forget()
-    yield
-    Noted.forget()
+ONCE = Protocol(rounds=1, warm_up_s=0)
 
 
 @pytest.fixture(scope="module")
@@ -58,8 +51,7 @@ def test_cross_validation_is_over_the_queries_of_the_split(found: Tuning) -> Non
 
 
 def test_the_default_has_the_values_that_bench_reports(found: Tuning) -> None:
-    once = Protocol(rounds=1, warm_up_s=0)
-    run = bench(hybrid(), dataset(), protocol=once).run
+    run = bench(hybrid(), dataset(), protocol=ONCE).run
     assert found.default == pytest.approx(run.evaluation.mean(METRIC).mean)
     assert found.default_ci95 == pytest.approx(run.evaluation.mean(METRIC).ci95)
 
@@ -77,7 +69,7 @@ def test_the_recommended_config_is_the_one_that_bench_takes(tmp_path: Path) -> N
     assert f"nDCG@10: {found.held_out:.4f} held out ({found.default:.4f} by the" in comment
     assert f"not {found.selection.tuning:.4f}, which is on the tuning queries" in comment
     assert f"{found.winner}" in comment
-    run = bench(str(out), dataset(), protocol=Protocol(rounds=1, warm_up_s=0)).run
+    run = bench(str(out), dataset(), protocol=ONCE).run
     assert run.name == "mixed-tuned"
     assert run.evaluation.mean(METRIC).mean == pytest.approx(found.means.max())
     with pytest.raises(ConfigError, match="a file that is not there yet"):

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,13 +20,6 @@ from retrieval_bench.runs.run import pack_rankings
 from retrieval_bench.tuning.grid import Grid, Setting, make_grid
 from retrieval_bench.tuning.search import Remembered, Tunable, values_of
 from tests.builders.tuning_data import NOTED, Noted, dataset, hybrid
-
-
-@pytest.fixture(autouse=True)
-def forgotten() -> Iterator[None]:
-    Noted.forget()
-    yield
-    Noted.forget()
 
 
 @pytest.fixture(scope="module")

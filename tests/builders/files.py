@@ -1,0 +1,27 @@
+"""Files, whatever folder they are in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+
+def save(path: Path, content: str | bytes) -> Path:
+    """Write ``content`` to ``path``, whose folder need not be there, and return ``path``."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def save_all(folder: Path, files: Mapping[str, str | bytes]) -> Path:
+    """Write ``files`` by their paths below ``folder``, and return ``folder``."""
+    for name, content in files.items():
+        save(folder / name, content)
+    return folder
+
+
+def json_lines(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Each of ``rows`` as a line of JSON."""
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)

@@ -1,0 +1,14 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.builders.tuning_data import Noted
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> Iterator[None]:
+    Noted.forget()
+    yield
+    Noted.forget()
