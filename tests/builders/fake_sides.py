@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from retrieval_bench.duets.process import BrokenSideError, LostError
+from retrieval_bench.duets.launch import BrokenSideError, LostError
 from retrieval_bench.duets.sides import Side
 
 Slower = Callable[[int, int], float]
@@ -16,7 +16,7 @@ Slower = Callable[[int, int], float]
 
 
 class FakeSides:
-    """Stands in for :class:`retrieval_bench.duets.process.SideProcess`.
+    """Stands in for :class:`retrieval_bench.duets.launch.SideProcess`.
 
     Attributes:
         slower: by the name of a retriever; sides that are not named are not slowed.

@@ -28,8 +28,15 @@ from retrieval_bench.duets.account import (
     surroundings,
 )
 from retrieval_bench.duets.decision import GATES, Trial, overall, thetas, visible
-from retrieval_bench.duets.launch import Measured, Share, leads, measure
-from retrieval_bench.duets.process import BrokenSideError, LostError, SideProcess
+from retrieval_bench.duets.launch import (
+    BrokenSideError,
+    LostError,
+    Measured,
+    Share,
+    SideProcess,
+    leads,
+    measure,
+)
 from retrieval_bench.duets.result import DuetResult, GateResult
 from retrieval_bench.duets.revisions import revisions
 from retrieval_bench.duets.sides import Side

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from retrieval_bench.core import secrets
-from retrieval_bench.duets import process as process_module
-from retrieval_bench.duets.process import BrokenSideError, LostError, SideProcess
+from retrieval_bench.duets import launch
+from retrieval_bench.duets.launch import BrokenSideError, LostError, SideProcess
 from retrieval_bench.duets.sides import Place, Side
 from retrieval_bench.duets.worker import FAILED
 from tests.builders.processes import completed
@@ -276,7 +276,7 @@ def test_an_interpreter_that_is_not_there_is_told(project: Path) -> None:
 def test_a_process_that_never_becomes_ready_is_lost(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process_module, "START_S", 0.01)
+    monkeypatch.setattr(launch, "START_S", 0.01)
     with (
         opened(project, "sides:Chatty") as process,
         pytest.raises(LostError, match="no answer in time"),
@@ -324,7 +324,7 @@ def test_an_interruption_while_it_is_ended_leaves_no_process(
 CONTROLLER = """
 import os, sys, time
 from pathlib import Path
-from retrieval_bench.duets.process import SideProcess
+from retrieval_bench.duets.launch import SideProcess
 from retrieval_bench.duets.sides import Place, Side
 folder = Path(sys.argv[1])
 place = Place("", folder, sys_path=(str(folder), *sys.path))

@@ -16,7 +16,7 @@ import pytest
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.git import code_state
 from retrieval_bench.core.progress import Step
-from retrieval_bench.duets.process import SideProcess
+from retrieval_bench.duets.launch import SideProcess
 from retrieval_bench.duets.revisions import kept, trees
 from retrieval_bench.duets.revisions.revisions import place_of, same_code, wrong_code
 from retrieval_bench.duets.sides import Place, Side
