@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from retrieval_bench.comparison.analysis import analyse
 from retrieval_bench.comparison.comparison import Comparison, compare_runs
 from retrieval_bench.comparison.recommendation import Recommendation, recommend
 from retrieval_bench.comparison.verdicts import Delta
@@ -19,7 +20,7 @@ from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.metrics import conventions
 from retrieval_bench.reports.page import report_page
 from retrieval_bench.reports.page.file import check_place, write_page
-from retrieval_bench.reports.render import render
+from retrieval_bench.reports.render import html, terminal
 from retrieval_bench.reports.render.table import Table
 from retrieval_bench.reports.tables import run as tables
 from retrieval_bench.reports.tables.comparison import comparison_tables
@@ -55,10 +56,10 @@ class _Shown:
         raise NotImplementedError
 
     def __str__(self) -> str:
-        return render.plain(self._tables())
+        return terminal.plain(self._tables())
 
     def _repr_html_(self) -> str:
-        return render.html(self._tables())
+        return html.render(self._tables())
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +129,7 @@ class ComparisonResult(_Shown):
         check_place(place)
         named = [dataset] if isinstance(dataset, str | Path | Dataset) else dataset
         sources = datasets_of([group.runs for group in self.comparison.groups], named)
-        write_page(place, report_page(self.comparison, sources, with_text=with_text))
+        write_page(place, report_page(analyse(self.comparison, sources), with_text=with_text))
         return place
 
     def _tables(self) -> list[Table]:

@@ -11,8 +11,7 @@ import pytest
 from retrieval_bench.core.types import Qrels, Ranking
 from retrieval_bench.metrics import Judgements
 from retrieval_bench.metrics.conventions import CONVENTIONS, convention
-from retrieval_bench.reports.render import render
-from retrieval_bench.reports.render.table import Table
+from retrieval_bench.reports.render import html, markdown, terminal
 from retrieval_bench.reports.tables.audit import audit_tables
 from retrieval_bench.reports.tables.reader import reader_tables
 from retrieval_bench.reports.tables.score import score_tables
@@ -21,6 +20,7 @@ from retrieval_bench.scoring.answers.answers import Answer, GoldQuestion, Predic
 from retrieval_bench.scoring.answers.reader import ReaderResult, score_reader
 from retrieval_bench.scoring.audit import Audit, audit
 from retrieval_bench.scoring.scorecard import ScoreCard, Truth, score_file
+from tests.golden.test_abstention_tables import rows_in
 from tests.golden.test_tables import golden
 
 N = 60
@@ -97,46 +97,48 @@ def read() -> tuple[ReaderResult, ReaderResult]:
 
 
 def test_an_audit_of_three_systems() -> None:
-    golden("audit.txt", render.plain(audit_tables(audited(RUNS))))
+    golden("audit.txt", terminal.plain(audit_tables(audited(RUNS))))
 
 
 def test_an_audit_of_more_systems_than_fit_beside_each_other() -> None:
     repeated = RunFile(Path("again.trec"), "trec", {"q01": Ranking(["x", "x"])}, {"q01": ("x",)})
     qrels = {**QRELS, "none": {"x0": 0}}
-    golden("audit_many.txt", render.plain(audit_tables(audited((*RUNS, RUNS[0], repeated), qrels))))
+    golden(
+        "audit_many.txt", terminal.plain(audit_tables(audited((*RUNS, RUNS[0], repeated), qrels)))
+    )
 
 
 def test_an_audit_of_one_system() -> None:
-    golden("audit_one.txt", render.plain(audit_tables(audited(RUNS[:1]))))
+    golden("audit_one.txt", terminal.plain(audit_tables(audited(RUNS[:1]))))
 
 
 def test_the_markdown_of_an_audit() -> None:
-    golden("audit.md", render.markdown(audit_tables(audited(RUNS[:2]))))
+    golden("audit.md", markdown.render(audit_tables(audited(RUNS[:2]))))
 
 
 def test_the_score_card_of_a_run() -> None:
-    golden("score.txt", render.plain(score_tables(card(), per_query=True)))
+    golden("score.txt", terminal.plain(score_tables(card(), per_query=True)))
 
 
 def test_the_score_card_under_another_convention() -> None:
-    golden("score_scienceqa.txt", render.plain(score_tables(card("scienceqa"))))
+    golden("score_scienceqa.txt", terminal.plain(score_tables(card("scienceqa"))))
 
 
 def test_the_score_card_of_a_run_that_has_nothing_to_do_with_the_judgements() -> None:
-    golden("score_none.txt", render.plain(score_tables(card("mala2025", {"zz": {"a": 1}}))))
+    golden("score_none.txt", terminal.plain(score_tables(card("mala2025", {"zz": {"a": 1}}))))
 
 
 def test_the_html_of_a_score_card() -> None:
     qrels = {"<b>": {"a": 1}, **{q: QRELS[q] for q in QUERIES}}
-    golden("score.html", render.html(score_tables(card(qrels=qrels), per_query=True)) + "\n")
+    golden("score.html", html.render(score_tables(card(qrels=qrels), per_query=True)) + "\n")
 
 
 def test_the_spans_of_a_reader() -> None:
-    golden("reader.txt", render.plain(reader_tables(read()[0], "mine.jsonl", ["one | warning"])))
+    golden("reader.txt", terminal.plain(reader_tables(read()[0], "mine.jsonl", ["one | warning"])))
 
 
 def test_the_texts_of_a_reader() -> None:
-    golden("reader_texts.txt", render.plain(reader_tables(read()[1], "texts.json")))
+    golden("reader_texts.txt", terminal.plain(reader_tables(read()[1], "texts.json")))
 
 
 @pytest.mark.parametrize("made", ["audit", "score", "reader"])
@@ -147,8 +149,4 @@ def test_eighty_columns_are_enough(made: str, monkeypatch: pytest.MonkeyPatch) -
         "reader": lambda: reader_tables(read()[0]),
     }[made]()
     for table in shown:
-        bare = Table("", table.columns, table.rows, table.rules)
-        monkeypatch.setattr(render, "PLAIN_WIDTH", 300)
-        wide = render.plain([bare])
-        monkeypatch.setattr(render, "PLAIN_WIDTH", 80)
-        assert render.plain([bare]) == wide
+        assert rows_in(80, table, monkeypatch) == rows_in(300, table, monkeypatch)

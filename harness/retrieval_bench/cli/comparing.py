@@ -117,8 +117,8 @@ def _compare(options: argparse.Namespace) -> int:
         document["recommendations"] = [one.as_dict() for one in recommend(comparison)]
         if found:
             document["slices"] = [slicing.as_dict() for slicing in found]
-        wide = options.format != "table"
-        show(options, document, lambda: comparison_tables(comparison, found, wide=wide))
+        letters = options.format == "latex"
+        show(options, document, lambda: comparison_tables(comparison, found, letters=letters))
         return comparison
 
     _check_dataset(options)

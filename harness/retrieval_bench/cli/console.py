@@ -40,21 +40,21 @@ def how_many(text: str) -> int | None:
 
 def show(options: argparse.Namespace, document: Any, tables: Callable[[], Sequence[Table]]) -> None:
     """Print a result: ``document`` as JSON, or the tables that are made from it."""
-    from retrieval_bench.reports.render import render
+    from retrieval_bench.reports.render import csv, latex, markdown, terminal
     from retrieval_bench.runs.records import to_json
 
     if options.format == "json":
         put(to_json(document) + "\n")
         return
     made = tables()
-    texts = {"markdown": render.markdown, "latex": render.latex, "csv": render.csv}
+    texts = {"markdown": markdown, "latex": latex, "csv": csv}
     if options.format in texts:
-        put(texts[options.format](made))
+        put(texts[options.format].render(made))
         return
     from rich.console import Console
 
     drawn = io.StringIO()
-    render.to_console(made, Console(file=drawn, force_terminal=sys.stdout.isatty() or None))
+    terminal.to_console(made, Console(file=drawn, force_terminal=sys.stdout.isatty() or None))
     put(drawn.getvalue())
 
 

@@ -60,21 +60,17 @@ def _report(options: argparse.Namespace) -> int:
         return OK
     if options.runs and options.metrics:
         runs = _by_metrics(runs, options.metrics)
-    from retrieval_bench.comparison.recommendation import recommend
+    from retrieval_bench.comparison.analysis import analyse
     from retrieval_bench.reports.page import report_page
     from retrieval_bench.runs.dataset import datasets_of
 
     comparison = decided(options, runs)
     named = options.dataset or [] if options.runs else []
-    page = report_page(
-        comparison,
-        datasets_of([group.runs for group in comparison.groups], named),
-        title=options.title,
-        with_text=options.with_text,
-    )
+    sources = datasets_of([group.runs for group in comparison.groups], named)
+    analysis = analyse(comparison, sources)
+    page = report_page(analysis, title=options.title, with_text=options.with_text)
     write_page(options.out, page)
-    answers = recommend(comparison)
-    _show_answers(options, len(page.encode()), answers)
+    _show_answers(options, len(page.encode()), analysis.recommendations)
     code = OK if options.runs else exit_code(runs)
     return judged(comparison) if code == OK else code
 

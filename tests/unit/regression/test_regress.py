@@ -40,12 +40,13 @@ from retrieval_bench.regression.policy import Policy, Undecided
 from retrieval_bench.regression.quality import QualityGate, QualityResult
 from retrieval_bench.regression.session import PROTOCOL, Held, Today
 from retrieval_bench.regression.storing import check_free, store
-from retrieval_bench.reports.render import render
+from retrieval_bench.reports.render import terminal
 from retrieval_bench.reports.tables.regress import regress_tables
 from retrieval_bench.runs.run import Run
 from retrieval_bench_retrievers.callable import CallableRetriever
 from tests.builders.baselines import COMMIT, DATASET, MACHINE, duet_result, latency, quality
 from tests.builders.git_project import GitProject
+from tests.builders.tables import folded
 from tests.cli.test_regressing import git
 from tests.golden.test_tables import make_run
 
@@ -178,9 +179,9 @@ class TestWhatIsThere:
             some, kept, Held(None), duet=lambda _: lambda: duet_result(Verdict.WORSE),
             when=When.NEVER,
         )  # fmt: skip
-        told = render.plain(regress_tables(found))
+        told = terminal.plain(regress_tables(found))
         assert found.code == 4
-        assert "rankings identical, 40 judged queries, 39 of them failed then and now" in told
+        assert "identical (40 evaluated queries, 39 of them failed then and now)" in folded(told)
         assert "nDCG@10: 39 of 40 judged queries failed" in told
         assert found.advice == ("see why queries fail, then make the baseline anew: MAKE --force",)
 
