@@ -14,8 +14,7 @@ from typing import Any
 
 from rich.console import Console
 
-from retrieval_bench.measure.environment import packages
-from retrieval_bench.measure.machine import machine
+from retrieval_bench.measure.environment import machine, packages
 from retrieval_bench.reports.render import terminal
 from tests.benchmarks.report import Group, Options, Row
 

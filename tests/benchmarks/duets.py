@@ -22,10 +22,9 @@ import numpy as np
 from rich.console import Console
 
 from retrieval_bench.duets.controller import DuetProtocol, duet
-from retrieval_bench.duets.gates import SLOWEST
+from retrieval_bench.duets.decision import SLOWEST
 from retrieval_bench.duets.probe import Probe
-from retrieval_bench.duets.record import write_duet
-from retrieval_bench.duets.result import DuetResult
+from retrieval_bench.duets.result import DuetResult, write_duet
 from retrieval_bench.duets.selftest import Kind, extra_work
 from retrieval_bench.reports.render import terminal
 from retrieval_bench.reports.render.table import Table
@@ -92,7 +91,7 @@ def _line(result: DuetResult, asked: argparse.Namespace, seed: int) -> dict[str,
 
 def _spread(result: DuetResult) -> float:
     """Of the typical log ratio, from launch to launch."""
-    from retrieval_bench.duets.gates import thetas
+    from retrieval_bench.duets.decision import thetas
 
     values = thetas("p50", [one.pairs(0) for one in result.launched])
     return round(float(np.std(values, ddof=1)), 5) if len(values) > 1 else float("nan")

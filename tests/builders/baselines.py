@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from retrieval_bench.core.types import Verdict
-from retrieval_bench.duets.gates import GATES
+from retrieval_bench.duets.decision import GATES
 from retrieval_bench.duets.result import DuetResult, GateResult
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.regression.baseline import LatencyBaseline, QualityBaseline

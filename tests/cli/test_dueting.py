@@ -81,7 +81,7 @@ def test_a_record_that_cannot_be_written_does_not_hide_the_verdict(
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("retrieval_bench.duets.record.np.savez_compressed", full)
+    monkeypatch.setattr("retrieval_bench.duets.result.np.savez_compressed", full)
     assert run(*A_AND_B) == 2
     assert "PASS: b = b" in run.out
     assert "cannot write the duet: No space left on device" in run.err

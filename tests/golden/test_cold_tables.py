@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from retrieval_bench.experiment.cold_record import ColdProcess, ColdStart
+from retrieval_bench.experiment.cold import ColdProcess, ColdStart
 from retrieval_bench.reports.render import terminal
 from retrieval_bench.reports.tables.cold import cold_tables
 from tests.golden.test_tables import golden

@@ -12,8 +12,7 @@ import pytest
 from retrieval_bench.reproduction import Published, load_published, reproduce
 from retrieval_bench.reproduction.answered import Answered
 from retrieval_bench.reproduction.check import Status
-from retrieval_bench.scoring.answers.outcome_records import read_outcomes
-from retrieval_bench.scoring.answers.outcomes import OutcomeGroup, outcome_report
+from retrieval_bench.scoring.answers.outcomes import OutcomeGroup, outcome_report, read_outcomes
 
 pytestmark = pytest.mark.realdata
 

@@ -97,7 +97,7 @@ def _check_asked(experiments: Sequence[Any], options: argparse.Namespace) -> Non
         ConfigError: baseline, margin, tests or slices that cannot be.
     """
     from retrieval_bench.comparison.comparison import check_asked
-    from retrieval_bench.comparison.query_slicers import check_names
+    from retrieval_bench.comparison.slices import check_names
     from retrieval_bench.core.errors import distinct_names
 
     for experiment in experiments:

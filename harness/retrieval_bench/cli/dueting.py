@@ -92,7 +92,7 @@ def _duet(options: argparse.Namespace) -> int:
     from retrieval_bench.core.errors import RecordError
     from retrieval_bench.data import pinned
     from retrieval_bench.duets.controller import duet
-    from retrieval_bench.duets.record import check_place, write_duet
+    from retrieval_bench.duets.result import check_place, write_duet
     from retrieval_bench.reports.tables.duet import duet_tables
 
     protocol = _protocol(options)
@@ -152,7 +152,7 @@ def _limits(texts: list[str]) -> dict[str, float] | None:
         ConfigError: anything else, or a gate that is named twice.
     """
     from retrieval_bench.core.errors import ConfigError
-    from retrieval_bench.duets.gates import GATES, acceptable
+    from retrieval_bench.duets.decision import GATES, acceptable
 
     found: dict[str, float] = {}
     for text in texts:

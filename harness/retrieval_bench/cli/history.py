@@ -12,8 +12,7 @@ from retrieval_bench.cli.console import NOT_MEASURED, OK, add_format, how_many, 
 
 if TYPE_CHECKING:
     from retrieval_bench.regression.history import Subject
-    from retrieval_bench.regression.history.files import Found
-    from retrieval_bench.regression.history.records import SavedDuet, SavedRun
+    from retrieval_bench.regression.history.records import Found, SavedDuet, SavedRun
 
 DEFAULT = Path("results") / "history.svg"
 LAST = 30
@@ -70,8 +69,8 @@ def add_history(commands: Any) -> None:
 
 
 def _history(options: argparse.Namespace) -> int:
-    from retrieval_bench.regression.history.files import read_history
     from retrieval_bench.regression.history.lines import SCHEMA_VERSION, subjects
+    from retrieval_bench.regression.history.records import read_history
     from retrieval_bench.reports.tables.history import history_tables
 
     _check_together(options)
@@ -102,7 +101,7 @@ def _asked_for(
 ) -> tuple[Sequence[SavedRun], Sequence[SavedDuet]]:
     """Runs by name or file. Duets by name: their files lay in the checkout of a revision."""
     from retrieval_bench.data import dataset_name
-    from retrieval_bench.regression.history.files import called, called_data
+    from retrieval_bench.regression.history.records import called, called_data
 
     runs, duets = found.runs, found.duets
     if (dataset := options.dataset) is not None:

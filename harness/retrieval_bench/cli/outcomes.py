@@ -35,8 +35,7 @@ def add_outcomes(commands: Any) -> None:
 
 def _outcomes(options: argparse.Namespace) -> int:
     from retrieval_bench.reports.tables.outcome import outcome_tables
-    from retrieval_bench.scoring.answers.outcome_records import read_outcomes
-    from retrieval_bench.scoring.answers.outcomes import outcome_report
+    from retrieval_bench.scoring.answers.outcomes import outcome_report, read_outcomes
 
     report = outcome_report(read_outcomes(options.records), options.by)
     document = {"records": str(options.records), **report.as_dict()}

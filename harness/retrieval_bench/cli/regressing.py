@@ -175,8 +175,7 @@ def _today(options: argparse.Namespace) -> Today:
     """
     from retrieval_bench.core.errors import HarnessError
     from retrieval_bench.experiment.preparation import Problems
-    from retrieval_bench.measure.environment import git_revision
-    from retrieval_bench.measure.machine import machine
+    from retrieval_bench.measure.environment import git_revision, machine
     from retrieval_bench.regression.baseline import Given
     from retrieval_bench.regression.files import FOLDER, Places
     from retrieval_bench.regression.policy import load_policy
@@ -288,7 +287,7 @@ def _duet_against(code: Code, today: Today, options: argparse.Namespace) -> Duet
         from retrieval_bench.core.errors import RecordError
         from retrieval_bench.data import pinned
         from retrieval_bench.duets import controller
-        from retrieval_bench.duets.record import write_duet
+        from retrieval_bench.duets.result import write_duet
         from retrieval_bench.duets.revisions.revisions import WORKTREE, place_of
         from retrieval_bench.duets.sides import Side
 
@@ -321,7 +320,7 @@ def _check_there(commit: str, make: str) -> None:
     ConfigError: no repository that git can read, or it does not have the commit of the baseline.
     """
     from retrieval_bench.core.errors import ConfigError
-    from retrieval_bench.duets.revisions.repository import Repository
+    from retrieval_bench.duets.revisions.trees import Repository
 
     try:
         repository = Repository.around(Path.cwd())
@@ -353,7 +352,7 @@ def _relative(retriever: str) -> str:
     """A file of the repository as it is called from where the user stands: in another revision it
     is another file."""
     from retrieval_bench.core.errors import ConfigError
-    from retrieval_bench.duets.revisions.repository import Repository
+    from retrieval_bench.duets.revisions.trees import Repository
 
     path = Path(retriever)
     if not path.is_absolute():

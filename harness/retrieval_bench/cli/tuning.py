@@ -72,7 +72,7 @@ def _tune(options: argparse.Namespace) -> int:
     from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.core.types import Verdict
     from retrieval_bench.reports.tables.tuning import tuning_tables
-    from retrieval_bench.tuning.config_file import write_config
+    from retrieval_bench.tuning.result import write_config
     from retrieval_bench.tuning.tune import Asked, tuned
 
     if options.dev_split is not None and (options.folds or options.repeats) is not None:

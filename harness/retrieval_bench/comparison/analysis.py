@@ -9,13 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.comparison.ceiling import Ceiling
 from retrieval_bench.comparison.comparability import not_comparable
 from retrieval_bench.comparison.comparison import Comparison, DatasetComparison
 from retrieval_bench.comparison.diff import Explanation, explain
-from retrieval_bench.comparison.query_groups import Partition
 from retrieval_bench.comparison.recommendation import Recommendation, recommend
 from retrieval_bench.comparison.slices import Slicing, all_slicings
+from retrieval_bench.comparison.winners import Ceiling, Partition
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run

@@ -15,6 +15,7 @@ import numpy as np
 from retrieval_bench.comparison.comparison import Comparison, DatasetComparison
 from retrieval_bench.comparison.speed import LatencyDelta
 from retrieval_bench.comparison.verdicts import Delta
+from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import about, p_text, signed, times_text
 from retrieval_bench.core.types import Verdict
@@ -45,12 +46,7 @@ class Recommendation:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {
-            "dataset": self.dataset,
-            "system": self.system,
-            "sentence": self.sentence,
-            "reasons": list(self.reasons),
-        }
+        return document(self)
 
 
 def recommend(comparison: Comparison) -> tuple[Recommendation, ...]:

@@ -26,6 +26,7 @@ from retrieval_bench.comparison.call_pairs import (
     typical_thetas,
     whole_clusters,
 )
+from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.runs.run import Run
@@ -97,21 +98,8 @@ class LatencyDelta:
 
     def as_dict(self) -> dict[str, Any]:
         """The row of ``compare --format json``."""
-        row: dict[str, Any] = {
-            "what": self.what,
-            "a": self.a,
-            "b": self.b,
-            "ratio": self.ratio,
-            "ci98": None if self.ci98 is None else list(self.ci98),
-            "beyond": self.beyond,
-            "p": self.p,
-            "p_equivalence": self.p_equivalence,
-            "launches": self.launches,
-            "over": self.over,
-            "pairs": self.pairs,
-            "failed_pairs": self.failed,
-            "verdict": self.verdict.value,
-        }
+        row = document(self, "what a b ratio ci98 beyond p p_equivalence launches over pairs")
+        row |= {"failed_pairs": self.failed, "verdict": self.verdict.value}
         return row | ({"reason": self.reason} if self.reason else {})
 
 

@@ -3,6 +3,10 @@ undecided.
 
 A difference is b minus a, and the verdict says what b is beside a. Holm's correction looks at all
 pairs of one metric: those that one table shows.
+
+A failed query counts 0. A network that fails now and then thereby becomes a difference in quality,
+and a paired test is certain of it. So a difference is looked at a second time, without the queries
+that either side failed on: a verdict that is not the same there rests on failures.
 """
 
 from __future__ import annotations
@@ -15,16 +19,75 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.comparison.answered import Answered, answered_queries, tests_on_answered
 from retrieval_bench.comparison.comparability import not_comparable, nothing_can_differ
 from retrieval_bench.comparison.holm import QUALITY_ALPHA, Corrected, Pair, stepped, with_rows
+from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import counted
+from retrieval_bench.core.figures import signed
 from retrieval_bench.core.types import Verdict
+from retrieval_bench.measure.runner import OK
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.paired import PairedTests, paired_tests
 from retrieval_bench.stats.power import ROUNDING, Needed
 from retrieval_bench.stats.resampling import bootstrap_means, interval
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A paired difference without the queries that failed on either side.
+
+    Attributes:
+        n: queries that both answered.
+        failed_a, failed_b: queries that each of them failed on.
+        difference, ci95, p_adjusted: as those of :class:`.Delta`; None where
+            there is no such query, the interval also where the mean is geometric.
+        verdict: what these queries say.
+    """
+
+    n: int
+    failed_a: int
+    failed_b: int
+    difference: float | None = None
+    ci95: tuple[float, float] | None = None
+    p_adjusted: float | None = None
+    verdict: Verdict = Verdict.MISSING
+
+    def as_dict(self) -> dict[str, Any]:
+        """``answered`` in a row of ``compare --format json``."""
+        return document(self)
+
+    def reason(self, a: str, b: str) -> str:
+        """Why a verdict over all queries does not stand: it rests on those that failed."""
+        sides = ((a, self.failed_a), (b, self.failed_b))
+        failed = " and ".join(f"{name} failed on {counted(n, 'query')}" for name, n in sides if n)
+        if self.difference is None:
+            return f"{failed}, and no query was answered by both"
+        return (
+            f"{failed}; on the {counted(self.n, 'query')} that both answered the difference is "
+            f"{signed(self.difference)}"
+        )
+
+
+def answered_queries(run: Run) -> NDArray[np.bool_]:
+    """Which evaluated queries were answered, in the order of their ids."""
+    status = dict(zip(run.rankings.query_ids, run.status, strict=True))
+    return np.array([status.get(query, OK) == OK for query in sorted(run.evaluation.query_ids)])
+
+
+def tests_on_answered(
+    values: Sequence[NDArray[np.float64]],
+    answered: Sequence[NDArray[np.bool_]],
+    *,
+    margin: float,
+    resamples: int,
+) -> PairedTests | None:
+    """The paired tests of two systems on what both answered; None where that is nothing."""
+    both = answered[0] & answered[1]
+    if not both.any():
+        return None
+    stacked = np.stack([one[both] for one in values])
+    return paired_tests(stacked, [(0, 1)], margin=margin, resamples=resamples)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,32 +148,17 @@ class Delta:
 
     def as_dict(self) -> dict[str, Any]:
         """The row of ``compare --format json``."""
-        row: dict[str, Any] = {
-            "dataset": self.dataset,
-            "metric": self.metric,
-            "a": self.a,
-            "b": self.b,
-            "n": self.n,
-            "difference": self.difference,
-            "ci95": None if self.ci95 is None else list(self.ci95),
-            "p": self.p,
-            "p_adjusted": self.p_adjusted,
-            "effect_size": self.effect_size,
-            "wins": self.wins,
-            "ties": self.ties,
-            "losses": self.losses,
-            "p_equivalence": self.p_equivalence,
-            "within_margin": self.within_margin,
-            "verdict": self.verdict.value,
-            "queries_needed": self.queries_needed,
-        }
+        row = document(
+            self,
+            "dataset metric a b n difference ci95 p p_adjusted effect_size wins ties losses "
+            "p_equivalence within_margin verdict queries_needed",
+        )
         for name, (p, adjusted) in self.tests.items():
             row |= {f"p_{name}": p, f"p_{name}_adjusted": adjusted}
         if self.needed_for:
             row["needed_for"] = self.needed_for
         if self.answered is not None:
-            row["answered"] = self.answered.as_dict()
-            row["rests_on_failures"] = self.rests_on_failures
+            row |= document(self, "answered rests_on_failures")
         return row | ({"reason": self.reason} if self.reason else {})
 
 

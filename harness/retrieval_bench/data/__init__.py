@@ -4,8 +4,8 @@
 >>> dataset = load_dataset("path/to/a/beir/folder", split="test")  # doctest: +SKIP
 
 Layers, lowest first: ``faults`` (one report), ``files`` (lines, JSON, tables), ``source`` (what a
-format gives), ``records`` and ``qrels``, ``format`` and its ``formats``, then ``build`` (checks)
-and ``catalog`` (names, folders, splits).
+format is and gives), ``records`` and ``qrels``, the ``formats``, then ``build`` (checks) and
+``catalog`` (names, folders, splits).
 """
 
 from retrieval_bench.data.build import build_dataset
@@ -13,9 +13,8 @@ from retrieval_bench.data.catalog import dataset_name, dataset_names, found_at, 
 from retrieval_bench.data.config import DatasetConfig
 from retrieval_bench.data.faults import Faults
 from retrieval_bench.data.fingerprint import dataset_fingerprint
-from retrieval_bench.data.format import DataFormat
 from retrieval_bench.data.qrels import read_qrels
-from retrieval_bench.data.source import Files, Found, Source
+from retrieval_bench.data.source import DataFormat, Files, Found, Source
 
 __all__ = [
     "DataFormat",

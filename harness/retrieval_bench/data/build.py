@@ -9,11 +9,19 @@ from typing import Any, TypeVar
 
 from retrieval_bench.core.types import Dataset, Document, Documents, Qrels, Query
 from retrieval_bench.data import fingerprint
-from retrieval_bench.data.corpus import FileCorpus, changed
 from retrieval_bench.data.faults import Faults, Place, reporting, shown
 from retrieval_bench.data.files import stamp
 from retrieval_bench.data.qrels import collect
-from retrieval_bench.data.source import Judgement, Located, Source, Stream, take_grade, take_id
+from retrieval_bench.data.source import (
+    FileCorpus,
+    Judgement,
+    Located,
+    Source,
+    Stream,
+    changed,
+    take_grade,
+    take_id,
+)
 
 Record = TypeVar("Record", Document, Query)
 

@@ -17,10 +17,9 @@ from retrieval_bench.data.config import (
     read_dataset_config,
 )
 from retrieval_bench.data.faults import reporting
-from retrieval_bench.data.format import DataFormat
 from retrieval_bench.data.formats import FORMATS
 from retrieval_bench.data.formats.irds import PREFIX, is_irds, load_irds
-from retrieval_bench.data.source import Files, Found
+from retrieval_bench.data.source import DataFormat, Files, Found
 
 _SHOWN_FILES = 12
 

@@ -1,7 +1,8 @@
-"""What a format makes of its files: streams of documents, queries and judgements, with places.
+"""What a format is: streams of documents, queries and judgements, with their places in files.
 
 A format module turns files into a :class:`Source`; :mod:`.data.build` checks the source
-and makes the dataset. The helpers here take fields out of one record and report what is wrong.
+and makes the dataset. The helpers here take fields out of one record and report what is wrong. A
+corpus stays in its file: each walk reads it again, nothing of it is held in between.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from retrieval_bench.core.errors import DataError
 from retrieval_bench.core.types import Document, Query
+from retrieval_bench.data.config import Columns
 from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
+from retrieval_bench.data.files import Stamp, stamp
 
 Item = TypeVar("Item")
 
@@ -159,3 +163,65 @@ def rest(record: Mapping[str, Any], used: frozenset[str]) -> dict[str, Any]:
 def _missing(key: str, record: Mapping[str, Any]) -> str:
     found = ", ".join(shown(name) for name in list(record)[:8]) or "none"
     return f"no {key!r}; found: {found}"
+
+
+@dataclass(frozen=True, slots=True)
+class FileCorpus:
+    """Documents of one file that was found without faults, in the order of the file.
+
+    Walks may overlap. A walk raises :class:`.DataError` when the file is no longer
+    the one that was checked (size or modification time), at its start or at its end.
+    """
+
+    stream: Stream[Document]
+    count: int
+    checked: Stamp
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __iter__(self) -> Iterator[Document]:
+        self._require_unchanged()
+        for _, document in self.stream.read(Faults()):
+            yield document
+        self._require_unchanged()
+
+    def _require_unchanged(self) -> None:
+        if self.stream.path is None or stamp(self.stream.path) != self.checked:
+            raise changed(self.stream.label)
+
+
+def changed(label: str) -> DataError:
+    """The error for a file that was written to while it was in use."""
+    return DataError(
+        "the corpus file was changed or removed after it was checked",
+        where=label,
+        accepted="files that stay as they are while a dataset is in use",
+        fix="load the dataset again",
+    )
+
+
+def _no_usual_names(_folder: Path) -> None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class DataFormat:
+    """One format. One of your own is named as ``format: module:name`` in a ``dataset.yaml``.
+
+    Attributes:
+        layout: its files, in one phrase.
+        needs: parts that every split must have, of "documents", "queries", "judgements".
+        open_source: called as ``open_source(files, columns, faults)``; gives three streams, of
+            which nothing need be read yet. What is wrong with the files is reported to ``faults``,
+            never raised, so that all of it comes at once.
+        find: the files of a folder by their usual names, None where it is none of this format; a
+            format without usual names leaves it out.
+        columns: whether the names of columns are the user's own.
+    """
+
+    layout: str
+    needs: tuple[str, ...]
+    open_source: Callable[[Files, Columns, Faults], Source]
+    find: Callable[[Path], Found | None] = _no_usual_names
+    columns: bool = False

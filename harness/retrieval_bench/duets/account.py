@@ -1,15 +1,108 @@
-"""What a duet tells beside its verdict: of its two sides, and of the machine meanwhile."""
+"""What a duet tells beside its verdict: of calls that failed or took far longer than others, of its
+two sides, and of the machine meanwhile; and when it cannot pass because of such calls.
+"""
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from retrieval_bench.core.errors import counted
+from retrieval_bench.duets.decision import ALPHA, Judged
 from retrieval_bench.duets.launch import Measured
 from retrieval_bench.duets.sides import Side
 from retrieval_bench.measure.disturbances import OTHERS, STOLEN
+from retrieval_bench.runs.latency import stalls
+
+MEAN_DELTA = 0.03
+"""Side b does not pass when the mean of its calls is shown to be longer by more than this."""
+
+MOST_FAILED = 0.1
+"""Where a larger share of the calls fails, what is left does not stand for the queries asked."""
+
+
+def one_sided(launched: Sequence[Measured]) -> str:
+    """Of queries that only one side answers, or that fail there more than twice as often as on the
+    other one; "" where there are none."""
+    failing = _failing(launched)
+    only = [
+        sum(n > 2 * failing[1 - side][query] for query, n in failing[side].items())
+        for side in (0, 1)
+    ]
+    told = [
+        f"side {name} fails on {counted(n, 'query')} that the other answers"
+        for name, n in zip("ab", only, strict=True)
+        if n
+    ]
+    return "; ".join(told)
+
+
+def failures(launched: Sequence[Measured], asked: int) -> tuple[str, bool]:
+    """How many pairs of calls failed, "" for none; and whether these are too many to go by.
+
+    Args:
+        asked: number of queries.
+    """
+    failed = sum(int((one.wall_ns < 0).any(axis=0).sum()) for one in launched)
+    if not failed:
+        return "", False
+    calls = sum(one.wall_ns.shape[1] for one in launched)
+    fine = asked - len(set().union(*_failing(launched)))
+    told = (
+        f"{failed:,} of {counted(calls, 'pair')} of calls failed: both sides always answered "
+        f"{fine} of {counted(asked, 'query')}"
+    )
+    return told, failed > MOST_FAILED * calls
+
+
+def stalled(launched: Sequence[Measured]) -> tuple[int, int] | None:
+    """Calls of either side that took far longer than their query usually does there, as
+    :func:`.stalls` counts them; None where there are too few calls to say."""
+    query = np.concatenate([one.query for one in launched] or [np.empty(0, dtype=np.int32)])
+    found = []
+    for side in (0, 1):
+        wall = np.concatenate([one.wall_ns[side] for one in launched] or [np.empty(0, np.int64)])
+        count = stalls(wall[wall >= 0], query[wall >= 0])
+        if count is None:
+            return None
+        found.append(count)
+    return found[0], found[1]
+
+
+def slower_on_average(launched: Sequence[Measured]) -> str:
+    """That the mean over all calls is shown to be longer on side b; "" where it is not.
+
+    Every gate takes what is usual of a query, or of the slow ones. A side that takes far longer now
+    and then, for whatever query, shows in none of them.
+    """
+    logs = []
+    for one in launched:
+        fine = (one.wall_ns >= 0).all(axis=0)
+        if fine.any():
+            a, b = one.wall_ns[:, fine].sum(axis=1).tolist()
+            logs.append(math.log(max(b, 1) / max(a, 1)))
+    if len(logs) < 2:
+        return ""
+    seen = Judged.of(logs, MEAN_DELTA, MEAN_DELTA)
+    if seen.p_worse >= ALPHA:
+        return ""
+    return (
+        f"the mean call of side b takes {math.expm1(seen.mean):.0%} longer: `bench` tells its slow "
+        "calls from its usual ones"
+    )
+
+
+def _failing(launched: Sequence[Measured]) -> list[Counter[int]]:
+    """How many calls of each query failed, by side."""
+    return [
+        Counter(query for one in launched for query in one.query[one.wall_ns[side] < 0].tolist())
+        for side in (0, 1)
+    ]
+
 
 OF_A_PROCESS = ("packages", "blas", "thread_pools", "variables", "imported_before")
 """What each side says of itself: the two may have other ones."""

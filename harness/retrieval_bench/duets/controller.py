@@ -18,24 +18,25 @@ from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.duets.account import (
     about,
+    failures,
     machine_warnings,
     median_calls,
+    one_sided,
     share_of_the_cores,
+    slower_on_average,
+    stalled,
     surroundings,
 )
-from retrieval_bench.duets.decision import Trial, overall
-from retrieval_bench.duets.failures import failures, one_sided, slower_on_average, stalled
-from retrieval_bench.duets.gates import GATES, thetas
+from retrieval_bench.duets.decision import GATES, Trial, overall, thetas, visible
 from retrieval_bench.duets.launch import Measured, Share, leads, measure
-from retrieval_bench.duets.power import visible
 from retrieval_bench.duets.process import BrokenSideError, LostError, SideProcess
 from retrieval_bench.duets.result import DuetResult, GateResult
 from retrieval_bench.duets.revisions import revisions
 from retrieval_bench.duets.sides import Side
 from retrieval_bench.experiment.launch_merge import hash_seed
 from retrieval_bench.measure.environment import environment
+from retrieval_bench.measure.kernel import cpus_of_one_node
 from retrieval_bench.measure.noise import NoiseRecorder
-from retrieval_bench.measure.proc import cpus_of_one_node
 from retrieval_bench.stats.resampling import SEED
 
 MOST_QUERIES = 220

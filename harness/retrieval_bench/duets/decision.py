@@ -1,10 +1,16 @@
-"""When a duet has seen enough, and what it then says: from log ratios of launches to verdicts.
+"""What a duet looks at, when it has seen enough, and what it then says: log ratios to verdicts.
+
+Its gates are three figures, each a log ratio of the two sides in every launch. Which queries are
+slow is a matter of all launches that are judged together: in one of them, with a call or two of
+each query, those that happened to be interrupted look slowest (decision record 0036).
 
 A duet has two parts. The first looks for a sign: it ends when every gate is shown to be within its
 limit, or when one leans towards slower. A sign is no verdict. The second part measures anew, and
 only its launches decide whether it was one: so the chance of a false alarm is that of the second
 part alone, however often the first one has looked. Within the second part the looks share the
 level, and Holm's correction holds for the gates that are looked at.
+
+:func:`visible` plays these rules with chance: which slow-downs they find.
 
 Source: Kalibera & Jones (2013), Rigorous Benchmarking in Reasonable Time, for the launch as the
 unit; Holm (1979) for several gates. The two parts are decision record 0033.
@@ -13,16 +19,111 @@ unit; Holm (1979) for several gates. The two parts are decision record 0033.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from retrieval_bench.comparison.call_pairs import Pairs, tail_thetas, theta
 from retrieval_bench.core.types import Verdict
-from retrieval_bench.duets.gates import GATES, Gate
 from retrieval_bench.duets.result import GateResult
+from retrieval_bench.stats.percentiles import medians
 from retrieval_bench.stats.resampling import holm, student_p
+
+SLOWEST = 0.2
+"""Share of the queries that are the slow ones."""
+
+_PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%")
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """One figure.
+
+    Attributes:
+        name: as in a policy.
+        about: what it is, in words.
+        delta: slower by no more than this counts as no difference.
+        limit: slower by less than this is acceptable, where no policy says otherwise.
+        queries: fewest queries it can be told from.
+        same: these queries are the same ones in every launch.
+        of: launches -> the log ratio of each; their mean is the figure.
+    """
+
+    name: str
+    about: str
+    delta: float
+    limit: float
+    queries: int
+    same: bool
+    of: Callable[[Sequence[Pairs]], NDArray[np.float64]]
+
+
+def _typical(launches: Sequence[Pairs]) -> NDArray[np.float64]:
+    return np.array([theta(one.log_ratio, one.query) for one in launches])
+
+
+def _slowest(launches: Sequence[Pairs]) -> NDArray[np.float64]:
+    """The typical log ratio of the queries that take longest on both sides together: neither side
+    has a say of its own in which they are."""
+    slow = slow_queries(launches)
+    return _typical([one.take(np.isin(one.query, slow)) for one in launches])
+
+
+def slow_queries(launches: Sequence[Pairs]) -> NDArray[np.int32]:
+    """Numbers of the queries that take longest, of those that every launch has an answer to."""
+    whole = Pairs.joined(launches)
+    answers = np.concatenate([np.unique(one.query) for one in launches])
+    queries, in_launches = np.unique(answers, return_counts=True)
+    together = medians(whole.log_a + whole.log_b, whole.query)[in_launches == len(launches)]
+    queries = queries[in_launches == len(launches)]
+    n = max(1, int(SLOWEST * len(queries)))
+    return np.asarray(queries[np.argsort(-together, kind="stable")[:n]], dtype=np.int32)
+
+
+def _tail(launches: Sequence[Pairs]) -> NDArray[np.float64]:
+    return tail_thetas(Pairs.joined(launches))
+
+
+GATES = {
+    gate.name: gate
+    for gate in (
+        Gate("p50", "usual queries", 0.01, 0.05, 10, False, _typical),
+        Gate("p95", "95th percentile over queries", 0.03, 0.10, 200, False, _tail),
+        Gate("slowest-fifth", "the slowest fifth of the queries", 0.02, 0.10, 50, True, _slowest),
+    )
+}
+"""By name. The figures delta are those of the measuring protocol, ``harness/docs/measuring.md``."""
+
+
+def thetas(gate: str, launches: Sequence[Pairs]) -> list[float]:
+    """The log ratio of each launch, by the name of the gate."""
+    found: list[float] = GATES[gate].of(launches).tolist()
+    return found
+
+
+def acceptable(gate: str, text: object) -> float:
+    """A largest acceptable slow-down such as "5%", as a share.
+
+    Raises:
+        ValueError: anything else, or less than the gate can tell from no difference.
+    """
+    match = _PERCENT.fullmatch(text.strip()) if isinstance(text, str) else None
+    share = float(match[1]) / 100 if match else 0.0
+    if not share > 0:
+        raise ValueError(f"{text!r} is no largest acceptable slow-down: write one such as 5%")
+    delta = GATES[gate].delta
+    if share <= delta:
+        raise ValueError(
+            f"{text} is too small: two measurements of the same code differ by up to {delta:.0%}; "
+            "write more than that"
+        )
+    return share
+
 
 ALPHA = 0.01
 """Level of "slower than delta", and of "within the limit": each one-sided."""
@@ -210,3 +311,64 @@ def _reason(verdict: Verdict, *, sign: bool, over: bool) -> str:
 
 
 _PASSES = (Verdict.BETTER, Verdict.EQUIVALENT)
+
+
+FOUND = 0.9
+"""What is found in so many of all duets counts as visible."""
+
+_TRIALS, _SEED, _STEPS = 1000, 42, 14
+_SPREADS = 15
+
+
+@lru_cache(maxsize=256)
+def visible(spread: float, delta: float, limit: float) -> float:
+    """The smallest slow-down, a share, that :data:`FOUND` of all duets say FAIL to.
+
+    Args:
+        spread: of the log ratio from launch to launch, one standard deviation.
+    """
+    noise = np.random.default_rng(_SEED).standard_normal((_TRIALS, SEARCH[-1] + CONFIRM[-1]))
+    low = math.log1p(delta)
+    high = max(low, math.log1p(limit)) + _SPREADS * spread
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        found = fails(middle + spread * noise, delta, limit).mean()
+        low, high = (low, middle) if found >= FOUND else (middle, high)
+    return math.expm1(high)
+
+
+def fails(thetas: NDArray[np.float64], delta: float, limit: float) -> NDArray[np.bool_]:
+    """Which duets of one gate end with FAIL.
+
+    Args:
+        thetas: (duets, launches) log ratios: those of the first part, then those of the second.
+    """
+    n = len(thetas)
+    first, again = thetas[:, : SEARCH[-1]], thetas[:, SEARCH[-1] :]
+    going, sign = np.ones(n, dtype=bool), np.zeros(n, dtype=bool)
+    for look in (*EARLY, *SEARCH):
+        worse, beyond = _tests(first[:, :look], delta, limit)
+        sign |= going & (worse < EARLY.get(look, LEANS))
+        going &= ~sign
+        if look in SEARCH:
+            going &= beyond >= ALPHA / len(SEARCH)
+    going, failed = sign, np.zeros(n, dtype=bool)
+    for look in CONFIRM:
+        worse, beyond = _tests(again[:, :look], delta, limit)
+        failed |= going & (worse < ALPHA / len(CONFIRM))
+        cleared = (beyond < ALPHA / len(CONFIRM)) & (worse >= LEANS)
+        going = going & ~failed & ~cleared
+    return failed
+
+
+def _tests(
+    thetas: NDArray[np.float64], delta: float, limit: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """p of "slower by no more than delta" and of "slower by the limit or more", by duet."""
+    n = thetas.shape[1]
+    mean = thetas.mean(axis=1)
+    error = thetas.std(axis=1, ddof=1) / math.sqrt(n)
+    return (
+        student_p(math.log1p(delta) - mean, error, n - 1),
+        student_p(mean - math.log1p(limit), error, n - 1),
+    )

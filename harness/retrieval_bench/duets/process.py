@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import select
-import signal
 import struct
 import subprocess
 import tempfile
@@ -17,8 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core import secrets
+from retrieval_bench.core.foreign import how_ended
 from retrieval_bench.duets import worker
 from retrieval_bench.duets.sides import Side
+from retrieval_bench.measure import child
 
 START_S = 1800.0
 """Longest time in seconds until a side has built its index."""
@@ -33,8 +34,6 @@ _LAST_S = 60.0
 _LOOK_S = 1.0
 _SLACK_NS = 20_000_000
 _END_S = 2.0
-_LINES = 3
-_LONGEST = 400
 _NUMBER = struct.Struct("=q")
 
 
@@ -97,7 +96,7 @@ class SideProcess:
             if self._process.stdin is None:
                 raise AssertionError("it was asked for")
             opened.enter_context(self._process.stdin)
-            opened.callback(self._kill)
+            opened.callback(child.kill, self._process)
             self._told = self._process.stdin.fileno()
             retriever = side.retriever if isinstance(side.retriever, str) else dict(side.retriever)
             message = dict(spec) | {
@@ -245,35 +244,18 @@ class SideProcess:
 
     def _lost(self, what: str, *, kill: bool = False) -> LostError:
         if kill:
-            self._kill()
+            child.kill(self._process)
         else:
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(_END_S)
         code = self._process.poll()
-        how = f" ({_how(code)})" if code and not kill else ""
+        how = f" ({how_ended(code)})" if code and not kill else ""
         return LostError(f"{self.side.name}: {what}{how}{self._last_words()}", self)
 
     def _last_words(self) -> str:
         try:
             size = self._words.seek(0, os.SEEK_END)
             self._words.seek(max(0, size - 4096))
-            text = self._words.read().decode("utf-8", "replace")
+            return child.last_words(self._words.read().decode("utf-8", "replace"))
         except (OSError, ValueError):
             return ""
-        text = secrets.redact(text)
-        lines = [line.strip() for line in text.splitlines() if line.strip()][-_LINES:]
-        return f"; its last words: {' / '.join(lines)[-_LONGEST:]}" if lines else ""
-
-    def _kill(self) -> None:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-
-
-def _how(code: int) -> str:
-    if code > 0:
-        return f"exit code {code}"
-    try:
-        return f"killed by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"killed by signal {-code}"

@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from retrieval_bench.core.document import document
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.duets.controller import DuetProtocol, duet
-from retrieval_bench.duets.decision import Trial, overall
-from retrieval_bench.duets.gates import GATES, slow_queries, thetas
-from retrieval_bench.duets.power import FOUND
+from retrieval_bench.duets.decision import FOUND, GATES, Trial, overall, slow_queries, thetas
 from retrieval_bench.duets.result import WORDS, DuetResult
 from retrieval_bench.duets.sides import Place, Side
 from retrieval_bench.stats.resampling import SEED
@@ -143,19 +142,11 @@ class SelfTest:
 
     def as_dict(self) -> dict[str, Any]:
         """The document of ``selftest --format json``."""
-        return {
-            "retriever": self.retriever,
-            "dataset": self.dataset,
-            "seconds": self.seconds,
-            "false_alarms": self.false_alarms,
-            "missed": self.missed,
-            "spread": self.spread,
-            "interrupted": self.interrupted,
+        names = "retriever dataset seconds false_alarms missed spread interrupted"
+        return document(self, names) | {
             "kinds": [
                 {
-                    "name": one.kind.name,
-                    "share": one.kind.share,
-                    "slowest": one.kind.slowest,
+                    **document(one.kind),
                     "duets": len(one.results),
                     "launches": sum(result.launches for result in one.results),
                     "verdicts": {word: one.count(word) for word in dict.fromkeys(WORDS.values())},

@@ -1,8 +1,8 @@
 """One cold start, in a process of its own; :mod:`retrieval_bench.experiment.cold` starts it.
 
-Run as a program it reads what to do as JSON from stdin and writes one line of JSON after every
-step, so that the parent knows where a process hangs or dies. What retrievers print goes to stderr.
-The garbage collector runs as it does for a user.
+It writes one line of JSON to stdout before and after every step, so that the parent knows where a
+process hangs or dies. What retrievers print goes to stderr. The garbage collector runs as it does
+for a user. What this needs itself is imported between the steps, for importing is measured.
 """
 
 from __future__ import annotations
@@ -94,6 +94,7 @@ def measure(spec: Mapping[str, Any], steps: Steps) -> None:
         config = _imported(spec)
     from retrieval_bench.core import secrets
 
+    secrets.redact_tracebacks()
     memory = {"after import": _peak()}
     with steps.timed("build"):
         retriever = config.build()
@@ -105,36 +106,27 @@ def measure(spec: Mapping[str, Any], steps: Steps) -> None:
             memory["after model load"] = _peak()
         steps.begin("reading the dataset")
         data, queries = _data(spec, retriever)
+        known = ("name", "split", "fingerprint", "n_documents")
+        facts = {name: getattr(data, name) for name in known}
+        steps.tell(
+            {"about": {"retriever": config.name, "dataset": facts, "n_queries": len(queries)}}
+        )
         searched = _over_units(retriever, data)
         searched.use_k(spec["k"])
-        seen: dict[str, Any] = {
-            "retriever": config.name,
-            "dataset": _facts(data),
-            "peak_rss_bytes": memory,
-        }
-        seen["index"] = _index(retriever, data, spec, steps)
+        done: dict[str, Any] = {"peak_rss_bytes": memory}
+        done["index"] = _index(retriever, data, spec, steps)
         memory["after index"] = _peak()
         steps.begin("disk_bytes")
-        seen["disk_bytes"] = retriever.disk_bytes()
-        if seen["index"] != "saved":
-            seen |= _searches(searched, queries, spec, steps)
+        done["disk_bytes"] = retriever.disk_bytes()
+        if done["index"] != "saved":
+            done |= _searches(searched, queries, spec, steps)
             memory["after queries"] = _peak()
             steps.begin("health_facts")
-            facts = [str(fact) for fact in retriever.health_facts(queries)]
-            seen["facts"] = secrets.redact(facts)
-        steps.tell({"done": seen})
+            done["facts"] = secrets.redact([str(fact) for fact in retriever.health_facts(queries)])
+        steps.tell({"done": done})
         steps.begin("close")
     finally:
         retriever.close()
-
-
-def _facts(data: Dataset) -> dict[str, Any]:
-    return {
-        "name": data.name,
-        "split": data.split,
-        "fingerprint": data.fingerprint,
-        "n_documents": data.n_documents,
-    }
 
 
 def _imported(spec: Mapping[str, Any]) -> RetrieverConfig:
@@ -275,7 +267,6 @@ def _searches(
         "calls": calls,
         "steady": state.steady,
         "seconds": seconds,
-        "n_queries": len(queries),
         "failed": failed,
         "repeats_ns": repeats,
         "warnings": warnings,
@@ -297,64 +288,38 @@ def _peak() -> int | None:
     return peak_rss_bytes()
 
 
-def _told(problem: BaseException, step: str) -> dict[str, Any]:
-    """An error as the parent can raise it again."""
-    import traceback
-
-    from retrieval_bench.core import secrets
-    from retrieval_bench.core.errors import HarnessError
+def _described(problem: BaseException, step: str) -> dict[str, Any]:
+    """What the parent makes an error of, or after the measurement a warning."""
+    from retrieval_bench.core.errors import ContractError, HarnessError
     from retrieval_bench.core.foreign import innermost, message_of
+    from retrieval_bench.measure.child import described
 
-    told: dict[str, Any] = {
-        "kind": type(problem).__name__,
-        "step": step,
-        "traceback": "".join(traceback.format_exception(problem)),
-        "given": message_of(problem),
-        "where": innermost(problem),
-        "notes": list(getattr(problem, "__notes__", ())),
-    }
-    if isinstance(problem, HarnessError):
-        own = ("given", "where", "accepted", "fix")
-        told |= {name: getattr(problem, name) for name in own}
-        told["faults"] = list(getattr(problem, "faults", ()))
-    redacted: dict[str, Any] = secrets.redact(told)
-    return redacted | {"harness": isinstance(problem, HarnessError)}
+    failed = f"{step} failed with {message_of(problem)}"
+    error = problem
+    if not isinstance(error, HarnessError):
+        error = ContractError(
+            "; ".join([failed, *getattr(problem, "__notes__", ())]),
+            where=innermost(problem),
+            fix="correct the retriever or its parameters; --debug shows the traceback",
+        ).with_traceback(problem.__traceback__)
+        error.__cause__ = problem
+    return {"error": described(error), "failed": failed}
 
 
-def _redacted(_kind: Any, problem: BaseException, _trace: Any) -> None:
-    """Print what nobody caught, without secrets; loaded when needed: imports are timed here."""
-    import traceback
-
-    from retrieval_bench.core import secrets
-
-    if sys.stderr is not None:
-        sys.stderr.write(secrets.redact("".join(traceback.format_exception(problem))))
-
-
-def _private_stdout() -> Any:
-    """The parent's end of the line; stdout itself, also below Python, becomes stderr."""
+def main(spec: Mapping[str, Any]) -> int:
+    """Measure and answer; gives the exit code."""
     lines = os.fdopen(os.dup(1), "w", encoding="utf-8", errors="backslashreplace")
     try:
-        os.dup2(2, 1)
+        os.dup2(2, 1)  # stdout itself, also below Python, becomes stderr
     except OSError:  # the user has closed stderr
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, 1)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     if sys.stderr is not None:
         sys.stdout = sys.stderr
-    return lines
-
-
-def main() -> int:
-    """Read, measure, answer."""
-    lines = _private_stdout()
 
     def tell(what: Mapping[str, Any]) -> None:
         lines.write(json.dumps(what) + "\n")
         lines.flush()
 
-    spec = json.loads(sys.stdin.buffer.read())
-    sys.path[:] = spec["path"]
-    sys.excepthook = _redacted
     tell({"started_ns": STARTED_NS})
     if sys.stderr is not None:
         import faulthandler
@@ -365,10 +330,6 @@ def main() -> int:
     try:
         measure(spec, steps)
     except BaseException as problem:  # also SystemExit, which a library may raise
-        tell({"error": _told(problem, steps.current)})
+        tell(_described(problem, steps.current))
         return 1
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

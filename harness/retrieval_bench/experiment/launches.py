@@ -3,22 +3,29 @@
 Two processes differ even where the code does not, by about 1 %: by the layout of memory and the
 seed of hashes. Only launches show that. They are also a shelter: a retriever that never returns
 from native code, or takes its process down, costs its launch and not what others measured.
+
+:func:`main` is what a launch does. Its answer is a file. What it is busy with goes out as lines on
+the pipe that stdout was at the start, how far it is into a small shared file: a write to memory
+costs nothing beside a call. What retrievers print goes to stderr.
 """
 
 from __future__ import annotations
 
 import codecs
+import faulthandler
 import json
 import mmap
 import os
 import pickle
 import selectors
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -27,12 +34,15 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core import secrets
-from retrieval_bench.core.errors import ConfigError, ContractError
+from retrieval_bench.core.errors import ConfigError, ContractError, HarnessError
 from retrieval_bench.core.foreign import TerminatedError, how_ended
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step, Task
 from retrieval_bench.experiment.launch_merge import Launch, Resummarize, hash_seed, merge
-from retrieval_bench.experiment.launch_worker import BOARD, rebuilt
+from retrieval_bench.experiment.preparation import prepare
+from retrieval_bench.measure import child
+from retrieval_bench.measure.child import described
 from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.runs.records import to_json
 from retrieval_bench.runs.run import Run
 
 SILENCE_S = 30.0
@@ -44,15 +54,9 @@ EXIT_S = 5.0
 _TICK_S = 0.1
 _STACK_S = 0.5
 _LAST_CHUNKS = 16
-_LAST_LINES = 5
 _LONGEST = 500
 
-# With -P and this, modules are found where the parent finds them: `-m` would put the current
-# folder first, where a user's `random.py` hides the library's.
-_START = (
-    "import json, sys; spec = json.loads(sys.stdin.readline()); sys.path[:] = spec['sys_path']; "
-    "from retrieval_bench.experiment.launch_worker import main; sys.exit(main(spec))"
-)
+_FIX = "name it, or measure in this process: --launches 0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +82,7 @@ class LaunchSpec:
     protocol: Protocol = field(default_factory=Protocol)
 
     def __post_init__(self) -> None:
-        for given in self.retrievers:
-            if not isinstance(given, str | Path | Mapping):
-                raise _cannot_send("a retriever", given, "a name, a YAML file or a mapping")
-            if isinstance(given, Mapping):
-                _check_plain(dict(given))
-        _check_plain([self.split, self.k, *self.metrics, *self.overrides, asdict(self.protocol)])
-        if not isinstance(self.dataset, str | Path):
-            raise _cannot_send("a dataset", self.dataset, "the name or the folder of a dataset")
+        self.message(0)
 
     @property
     def launches(self) -> int:
@@ -105,16 +102,17 @@ class LaunchSpec:
             seed=whole.seed + number,
         )
         metrics = [self.metrics] if isinstance(self.metrics, str) else list(self.metrics)
-        return {
-            "retrievers": [dict(r) if isinstance(r, Mapping) else str(r) for r in self.retrievers],
-            "dataset": str(self.dataset),
+        message = {
+            "retrievers": [child.retriever_to_send(given, _FIX) for given in self.retrievers],
+            "dataset": child.dataset_to_send(self.dataset, _FIX),
             "split": self.split,
             "k": self.k,
             "metrics": metrics,
             "overrides": list(self.overrides),
             "protocol": asdict(share),
-            "sys_path": sys.path,
         }
+        child.check_plain(message, _FIX)
+        return message
 
 
 def run_launches(
@@ -227,19 +225,18 @@ class _Watch:
         """Raises what the launch found wrong (:class:`HarnessError`)."""
         begin = time.monotonic()
         self.board.write_bytes(bytes(BOARD.size))
-        environment = os.environ | {"PYTHONHASHSEED": str(hash_seed(self.number))}
-        with self.board.open("rb") as file, ExitStack() as stack:
-            board = stack.enter_context(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-            stack.callback(self.shown.close)
-            process = subprocess.Popen(
-                [sys.executable, "-P", "-c", _START],
-                stdin=subprocess.PIPE,
+        with (
+            self.board.open("rb") as file,
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as board,
+            self.shown,
+            child.started(
+                __name__,
+                self.message,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env=environment,
-                start_new_session=True,  # Ctrl-C reaches it through us, once
-            )
-            stack.callback(_close, process)
+                variables={"PYTHONHASHSEED": str(hash_seed(self.number))},
+            ) as process,
+        ):
             lost = self._attend(process, board)
         launch = Launch(self.number, seconds=time.monotonic() - begin)
         if self.answer.exists():
@@ -250,16 +247,12 @@ class _Watch:
 
     def _attend(self, process: subprocess.Popen[bytes], board: mmap.mmap) -> str:
         """Wait for the end; why there is no answer, if there is none."""
-        pipes = (process.stdin, process.stdout, process.stderr)
-        stdin, stdout, stderr = (pipe for pipe in pipes if pipe is not None)
-        with suppress(BrokenPipeError), stdin:
-            stdin.write(json.dumps(self.message).encode() + b"\n")
         passed_on, killed = 0, ""
         last_sign, beats, answered_at = time.monotonic(), -1, None
         with selectors.DefaultSelector() as selector:
-            for pipe in (stdout, stderr):
+            for pipe in filter(None, (process.stdout, process.stderr)):
                 os.set_blocking(pipe.fileno(), False)
-                selector.register(pipe, selectors.EVENT_READ, pipe is stderr)
+                selector.register(pipe, selectors.EVENT_READ, pipe is process.stderr)
             while process.poll() is None:
                 self._read_pipes(process, selector, _TICK_S)
                 now = time.monotonic()
@@ -282,14 +275,15 @@ class _Watch:
                 if killed or (answered_at is not None and now - answered_at > EXIT_S):
                     break
             code = process.poll()
-            _kill_group(process)  # what it started does not outlive it
+            child.kill(process)  # what it started does not outlive it
             for _ in range(_LAST_CHUNKS):
                 self._read_pipes(process, selector, 0)
         if code is None:
             return killed
         if self.interrupts.n:
             return f"{self.name} was interrupted before it could hand over anything"
-        return f"{self.name} died: {how_ended(code)} {self._busy()}{self._last_words()}"
+        words = child.last_words("\n".join([*self.lines, self.unfinished_line]))
+        return f"{self.name} died: {how_ended(code)} {self._busy()}{words}"
 
     def _read_pipes(
         self,
@@ -361,57 +355,102 @@ class _Watch:
             place = next((line for line in self.lines if line.startswith("  File ")), None)
         return f", in {place.strip()}" if place else ""
 
-    def _last_words(self) -> str:
-        lines = [line.strip() for line in [*self.lines, self.unfinished_line] if line.strip()]
-        fatal = [at for at, line in enumerate(lines) if line.startswith("Fatal Python error")]
-        last = lines[fatal[-1] :][:_LAST_LINES] if fatal else lines[-_LAST_LINES:]
-        text = secrets.redact(" / ".join(last))
-        text = text if len(text) <= _LONGEST else f"... {text[-_LONGEST:]}"
-        return f"; its last words: {text}" if text else ""
-
     def _read(self) -> tuple[list[Run], str]:
         try:
             answer = pickle.loads(self.answer.read_bytes())
         except Exception as problem:
             return [], f"{self.name} gave an answer that cannot be read: {problem!r}"
         if "error" in answer:
-            raise rebuilt(answer["error"], [self.name] if self.number else [])
+            raise child.rebuilt(answer["error"], [self.name] if self.number else [])
         return answer["runs"], ""
 
 
-def _close(process: subprocess.Popen[bytes]) -> None:
-    """Nothing of the launch stays, neither running nor as a zombie."""
-    _kill_group(process)
-    for pipe in (process.stdin, process.stdout, process.stderr):
-        if pipe is not None:
-            with suppress(OSError):
-                pipe.close()
+BOARD = struct.Struct("=4q")
+"""The shared file: number of the phase, signs of life in it, calls done, calls planned."""
+
+INTERRUPTED, DIED = 130, 70
 
 
-def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+def main(spec: Mapping[str, Any]) -> int:
+    """Measure what ``spec`` says and write the answer; gives the exit code."""
+    secrets.redact_tracebacks()
+    channel = os.dup(1)  # not inherited by what a retriever starts
+    os.dup2(2, 1)
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
+    faulthandler.enable()
+    if hasattr(faulthandler, "register"):  # not on Windows
+        faulthandler.register(signal.SIGUSR1, all_threads=False)
+    answer: dict[str, Any]
+    try:
+        with Path(spec["board"]).open("r+b") as board, mmap.mmap(board.fileno(), 0) as shared:
+            answer = {"runs": _measured(spec, Pulse(channel, shared))}
+    except HarnessError as problem:
+        answer = {"error": described(problem)}
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BaseException as problem:  # told by this launch's last words
+        sys.stderr.write(secrets.redact("".join(traceback.format_exception(problem))))
+        return DIED
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # what was measured is handed over in any case
+    target = Path(spec["answer"])
+    unfinished = target.with_suffix(".part")
+    unfinished.write_bytes(pickle.dumps(answer))
+    unfinished.replace(target)
+    return 0
 
 
-def _cannot_send(what: str, given: Any, accepted: str) -> ConfigError:
-    return ConfigError(
-        f"{what} that is a {type(given).__name__} object",
-        where="measured in processes of its own, a retriever must come from a config",
-        accepted=accepted,
-        fix="name it, or measure in this process: --launches 0",
+class Pulse:
+    """The reporter of a launch: tells the parent what is done, and that something is done."""
+
+    def __init__(self, channel: int, board: mmap.mmap) -> None:
+        self._channel = channel
+        self._board = board
+        self._own, self._parent = os.getpid(), os.getppid()
+        self._phase = self._beats = 0
+
+    @contextmanager
+    def phase(self, phase: Phase) -> Iterator[Task]:
+        """Told when it begins and when it ends."""
+        self._phase += 1
+        self._beat(0, 0)
+        self._say({"step": phase.step, "about": phase.about, "number": self._phase})
+        try:
+            yield self._beat
+        finally:
+            self._say({"step": None})
+
+    def _beat(self, done: int, total: int) -> None:
+        if os.getppid() != self._parent:
+            if os.getpid() != self._own:
+                return  # in a process that the retriever forked
+            os._exit(1)  # nobody waits for the answer any more
+        self._beats += 1
+        BOARD.pack_into(self._board, 0, self._phase, self._beats, int(done), int(total))
+
+    def _say(self, message: Mapping[str, Any]) -> None:
+        os.write(self._channel, (json.dumps(message) + "\n").encode())
+
+
+def _measured(spec: Mapping[str, Any], pulse: Pulse) -> list[Run]:
+    protocol = dict(spec["protocol"])
+    experiment = prepare(
+        spec["retrievers"],
+        spec["dataset"],
+        split=spec["split"],
+        k=spec["k"],
+        metrics=spec["metrics"],
+        overrides=spec["overrides"],
+        protocol=Protocol(**protocol | {"levels": tuple(protocol["levels"])}),
+        save=False,
     )
+    return [_plain(run) for run in experiment.run(pulse, save=False)]
 
 
-def _check_plain(value: Any) -> None:
-    """Raise :class:`ConfigError` where JSON would refuse or change ``value``."""
-    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        for item in value.values():
-            _check_plain(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            _check_plain(item)
-    elif type(value) not in (str, int, float, bool, type(None)):
-        raise _cannot_send(
-            "a parameter", value, "text, numbers, true, false, null, and lists or mappings of those"
-        )
+def _plain(run: Run) -> Run:
+    """The same run without objects of the retriever's own, which the parent could not read."""
+    return replace(
+        run,
+        summary=json.loads(to_json(run.summary)),
+        manifest=json.loads(to_json(run.manifest)),
+    )

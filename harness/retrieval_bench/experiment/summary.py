@@ -6,8 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
+from retrieval_bench.core.document import document
 from retrieval_bench.core.ranking import TIE_RULE
 from retrieval_bench.core.retriever import Capabilities
 from retrieval_bench.core.types import Dataset, Query
@@ -43,11 +42,7 @@ def summarize(
         "status": "partial" if partial else "complete",
         "retriever": retriever,
         "dataset": {
-            "name": dataset.name,
-            "split": dataset.split,
-            "language": dataset.language,
-            "fingerprint": dataset.fingerprint,
-            "n_documents": dataset.n_documents,
+            **document(dataset, "name split language fingerprint n_documents"),
             "n_queries": len(dataset.evaluated),
             "n_unanswerable": len(dataset.unanswerable),
             "n_without_relevant": len(
@@ -59,7 +54,7 @@ def summarize(
         "convention": conventions.DEFAULT,
         "tie_rule": _tie_rule(measurement),
         "metrics_version": METRICS_VERSION,
-        "metrics": quality(evaluation),
+        "metrics": evaluation.as_dict(),
         "judged": dict(evaluation.judged),
         "unanswerable": unanswerable(queries, measurement),
         "latency_ms": latency(
@@ -80,18 +75,6 @@ def summarize(
     }
 
 
-def quality(evaluation: Evaluation) -> dict[str, Any]:
-    """Means with intervals, by metric name."""
-    return {
-        str(metric): {
-            "mean": _number(mean.mean),
-            "ci95": None if mean.ci95 is None else list(mean.ci95),
-            "n": mean.n,
-        }
-        for metric, mean in zip(evaluation.metrics, evaluation.means, strict=True)
-    }
-
-
 def unanswerable(queries: Sequence[Query], measurement: Measurement) -> dict[str, Any]:
     """Of the queries that no document answers: how many were run, how many got hits; and, where
     there are any, how well empty lists tell them from the others."""
@@ -103,12 +86,7 @@ def unanswerable(queries: Sequence[Query], measurement: Measurement) -> dict[str
     found = abstention([kind for kind, _ in answered], [length for _, length in answered])
     report: dict[str, Any] = {"n": found.n_unanswerable, "returned_hits": found.false_return}
     if found.n_unanswerable:
-        report |= {
-            "false_empty": found.false_empty,
-            "precision": found.precision,
-            "recall": found.recall,
-            "f1": found.f1,
-        }
+        report |= document(found, "false_empty precision recall f1")
     return report
 
 
@@ -172,7 +150,3 @@ def _tie_rule(measurement: Measurement) -> str:
     answers = [ranking for ranking in measurement.rankings if ranking]
     unscored = bool(answers) and all(ranking.scores is None for ranking in answers)
     return "order of the list" if unscored else TIE_RULE
-
-
-def _number(value: float | np.floating) -> float | None:
-    return float(value) if np.isfinite(value) else None

@@ -42,7 +42,7 @@ def disturbances(
 
     Args:
         noise: ``record`` of a :class:`NoiseRecorder`.
-        machine: facts of :func:`retrieval_bench.measure.machine.machine`.
+        machine: facts of :func:`retrieval_bench.measure.environment.machine`.
         threads: that libraries may use in a timed search.
 
     Returns:

@@ -16,8 +16,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from retrieval_bench.measure.cgroup import ControlGroup
-from retrieval_bench.measure.proc import as_int, read_int, read_table, read_text, usable_cpus
+from retrieval_bench.measure.kernel import (
+    ControlGroup,
+    as_int,
+    read_int,
+    read_table,
+    read_text,
+    usable_cpus,
+)
 
 
 @dataclass(frozen=True, slots=True)

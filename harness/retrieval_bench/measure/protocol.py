@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.config import read_yaml
+from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench.core.plugins import describe_faults
 from retrieval_bench.stats.resampling import SEED
@@ -89,7 +90,7 @@ class Protocol:
 
     def as_dict(self) -> dict[str, Any]:
         """All parameters, for the manifest."""
-        return asdict(self) | {"levels": list(self.levels), "warm_up_calls": WARM_UP_CALLS}
+        return document(self) | {"warm_up_calls": WARM_UP_CALLS}
 
 
 @dataclass(frozen=True, slots=True)

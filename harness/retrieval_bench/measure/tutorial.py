@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import ConfigError, counted
 from retrieval_bench.stats.percentiles import needs
 
@@ -49,16 +50,7 @@ class TutorialLatency:
 
     def as_dict(self) -> dict[str, Any]:
         """All of it, for JSON."""
-        return {
-            "protocol": "tutorial",
-            "mean": self.mean,
-            "p50": self.p50,
-            "p95": self.p95,
-            "p99": self.p99,
-            "n": self.n,
-            "warmup": self.warmup,
-            "warnings": list(self.warnings),
-        }
+        return {"protocol": "tutorial"} | document(self)
 
 
 def tutorial_latency(

@@ -1,7 +1,6 @@
 """Ranking metrics: exact, on arrays, each a value that parses from its name and prints back."""
 
-from retrieval_bench.metrics.judged import JudgedRun, judge, judge_lists
-from retrieval_bench.metrics.judgements import Judgements
+from retrieval_bench.metrics.judged import JudgedRun, Judgements, judge, judge_lists
 from retrieval_bench.metrics.names import (
     Definition,
     Metric,

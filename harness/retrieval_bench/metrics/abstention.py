@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import DataError, counted
 
 CRITERION = "MAP (scienceqa)"
@@ -79,9 +80,11 @@ class Abstention:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        counts = "n_answerable n_unanswerable true_empty false_empty false_return true_return"
-        names = [*counts.split(), "precision", "recall", "f1", "undefined"]
-        return {name: getattr(self, name) for name in names}
+        return document(
+            self,
+            "n_answerable n_unanswerable true_empty false_empty false_return true_return "
+            "precision recall f1 undefined",
+        )
 
 
 def abstention(answerable: ArrayLike, returned: ArrayLike) -> Abstention:

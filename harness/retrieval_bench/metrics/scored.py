@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import DataError
-from retrieval_bench.metrics.judged import Hits, JudgedRun, joined
-from retrieval_bench.metrics.judgements import NOT_JUDGED, Judgements
+from retrieval_bench.metrics.judged import NOT_JUDGED, Hits, JudgedRun, Judgements, joined
 
 _SHOWN = 40
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import DataError, counted
 from retrieval_bench.metrics.abstention import CRITERION, Figures, Outcomes, auroc, figures
 from retrieval_bench.stats.resampling import SEED, bootstrap_mean_ci
@@ -202,12 +203,7 @@ class AbstentionReport:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: finite numbers, or null."""
-        return {
-            "run": self.run.as_dict(),
-            "auroc": self.auroc,
-            "threshold": None if self.threshold is None else self.threshold.as_dict(),
-            "reason": self.reason,
-        }
+        return document(self)
 
 
 def abstention_report(

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from retrieval_bench.core.document import document
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.duets.result import WORDS
 from retrieval_bench.regression.latency import LatencyResult
@@ -90,14 +91,7 @@ class Regression:
             "verdict": WORDS[self.verdict],
             "exit_code": self.code,
             **dict(self.subject),
-            "policy": self.policy.as_dict(),
-            "baselines": {name: dict(facts) for name, facts in self.baselines.items()},
-            "quality": None if self.quality is None else self.quality.as_dict(),
-            "latency": None if self.latency is None else self.latency.as_dict(),
-            "run": self.run,
-            "advice": list(self.advice),
-            "notes": list(self.notes),
-            "warnings": list(self.warnings),
+            **document(self, "policy baselines quality latency run advice notes warnings"),
         }
 
 

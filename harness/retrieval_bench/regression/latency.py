@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from retrieval_bench.comparison.call_pairs import Pairs
+from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import HarnessError, counted
 from retrieval_bench.core.figures import change_text
 from retrieval_bench.core.types import Verdict
-from retrieval_bench.duets.failures import MEAN_DELTA
-from retrieval_bench.duets.gates import GATES, thetas
+from retrieval_bench.duets.account import MEAN_DELTA
+from retrieval_bench.duets.decision import GATES, thetas
 from retrieval_bench.duets.result import WORDS, DuetResult
 from retrieval_bench.regression.baseline import LatencyBaseline, protocol_of
 
@@ -76,16 +77,8 @@ class LatencyGate:
 
     def as_dict(self) -> dict[str, Any]:
         """The row of ``regress --format json``."""
-        return {
-            "gate": self.gate,
-            "verdict": WORDS[self.verdict],
-            "limit": self.limit,
-            "starts_at": self.starts_at,
-            "stored": self.stored,
-            "ratio": self.ratio,
-            "interval": None if self.interval is None else list(self.interval),
-            "reason": self.reason,
-        }
+        row = document(self, "gate verdict limit starts_at stored ratio interval reason")
+        return row | {"verdict": WORDS[self.verdict]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,17 +117,9 @@ class LatencyResult:
 
     def as_dict(self) -> dict[str, Any]:
         """``latency`` of ``regress --format json``."""
-        return {
-            "verdict": WORDS[self.verdict],
-            "reason": self.reason,
-            "gates": [gate.as_dict() for gate in self.gates],
-            "mean": None
-            if self.mean is None
-            else {"stored": self.mean.stored, "starts_at": self.mean.starts_at},
-            "unsupported": list(self.unsupported),
-            "unanswered": self.unanswered,
-            "duet": None if self.duet is None else self.duet.as_dict(),
-        }
+        result = document(self, "verdict reason gates mean unsupported unanswered duet")
+        mean = None if self.mean is None else document(self.mean, "stored starts_at")
+        return result | {"verdict": WORDS[self.verdict], "mean": mean}
 
 
 def not_measured(
@@ -173,7 +158,7 @@ def judge_latency(
     when: When = When.SUSPICION,
     reason: str = "",
 ) -> LatencyResult:
-    """The verdict on ``limits``, each in the terms of :data:`retrieval_bench.duets.gates.GATES`.
+    """The verdict on ``limits``, each in the terms of :data:`retrieval_bench.duets.decision.GATES`.
 
     Args:
         before: stored times that may be held against those of now; None where there are none.

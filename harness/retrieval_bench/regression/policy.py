@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 
 from retrieval_bench.core.config import config_folders, read_yaml, validate
 from retrieval_bench.core.errors import ConfigError, near_names
-from retrieval_bench.duets.gates import GATES, acceptable
+from retrieval_bench.duets.decision import GATES, acceptable
 from retrieval_bench.metrics import Metric, parse_metric
 from retrieval_bench.metrics.names import DEFINITIONS
 

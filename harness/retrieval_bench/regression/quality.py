@@ -20,9 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.comparison.holm import QUALITY_ALPHA
+from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
-from retrieval_bench.duets.failures import MOST_FAILED
+from retrieval_bench.duets.account import MOST_FAILED
 from retrieval_bench.duets.result import WORDS
 from retrieval_bench.metrics import Metric
 from retrieval_bench.regression.baseline import FAILED, QualityBaseline
@@ -64,21 +65,7 @@ class QualityGate:
 
     def as_dict(self) -> dict[str, Any]:
         """The row of ``regress --format json``."""
-        return {
-            "metric": self.metric,
-            "verdict": WORDS[self.verdict],
-            "limit": -self.limit,
-            "before": self.before,
-            "now": self.now,
-            "difference": self.difference,
-            "ci95": None if self.ci95 is None else list(self.ci95),
-            "p": self.p,
-            "p_limit": self.p_limit,
-            "higher": self.higher,
-            "lower": self.lower,
-            "queries_needed": self.queries_needed,
-            "reason": self.reason,
-        }
+        return document(self) | {"verdict": WORDS[self.verdict], "limit": -self.limit}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +88,7 @@ class ChangedQuery:
 
     def as_dict(self) -> dict[str, Any]:
         """The row of ``regress --format json``."""
-        return {
-            "query_id": self.query_id,
-            "values": {name: list(pair) for name, pair in self.values.items()},
-            "failed": self.failed,
-        }
+        return document(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,14 +113,8 @@ class QualityResult:
 
     def as_dict(self) -> dict[str, Any]:
         """``quality`` of ``regress --format json``."""
-        return {
-            "gates": [gate.as_dict() for gate in self.gates],
-            "n": self.n,
-            "changed": [query.as_dict() for query in self.changed],
-            "unanswered": self.unanswered,
-            "failed": self.failed,
-            "reason": self.reason or self.failing,
-        }
+        names = "gates n changed unanswered failed reason"
+        return document(self, names) | {"reason": self.reason or self.failing}
 
 
 def not_measured(

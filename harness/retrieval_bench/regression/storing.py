@@ -6,11 +6,47 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import DataError, RecordError, counted
 from retrieval_bench.regression import files
 from retrieval_bench.regression.baseline import LatencyBaseline, QualityBaseline
-from retrieval_bench.regression.changes import Change, latency_changes, quality_changes
 from retrieval_bench.regression.files import NoBaselineError, OtherBaselineError, Places
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One figure; None where one of the two does not have it.
+
+    Attributes:
+        figure: metric, or percentile.
+        unit: "" for a metric, "ms" for a percentile.
+    """
+
+    figure: str
+    unit: str
+    before: float | None
+    now: float | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The row of the document."""
+        return document(self)
+
+
+def quality_changes(before: QualityBaseline | None, now: QualityBaseline) -> list[Change]:
+    """Metric by metric."""
+    old = {} if before is None else before.metrics
+    names = sorted({*old, *now.metrics})
+    return [Change(name, "", old.get(name), now.metrics.get(name)) for name in names]
+
+
+def latency_changes(before: LatencyBaseline | None, now: LatencyBaseline) -> list[Change]:
+    """Percentile by percentile over all calls, where either can be said."""
+    old = {} if before is None else before.call
+    rows = [
+        Change(name, "ms", *(calls.get(name, {}).get("value") for calls in (old, now.call)))
+        for name in sorted({*old, *now.call})
+    ]
+    return [row for row in rows if row.before is not None or row.now is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +65,7 @@ class Stored:
 
     def as_dict(self) -> dict[str, Any]:
         """Part of the documents of ``baseline`` and ``regress --accept``."""
-        return {
-            "written": list(self.written),
-            "kept": list(self.kept),
-            "changes": [change.as_dict() for change in self.changes],
-        }
+        return document(self)
 
 
 def check_free(places: Places, *, force: bool) -> None:

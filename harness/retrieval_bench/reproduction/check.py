@@ -9,20 +9,25 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import HarnessError
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Ranking
 from retrieval_bench.metrics.conventions import convention
-from retrieval_bench.reproduction.answered import Answered, NotAtHandError, sentence
-from retrieval_bench.reproduction.groups import GroupTable, group_table
+from retrieval_bench.reproduction.answered import (
+    Answered,
+    GroupTable,
+    NotAtHandError,
+    group_table,
+    sentence,
+)
 from retrieval_bench.reproduction.published import (
     Published,
     PublishedFigure,
     PublishedLists,
     PublishedOutcomes,
 )
-from retrieval_bench.scoring.answers.outcome_records import read_outcomes
-from retrieval_bench.scoring.answers.outcomes import RATES, outcome_report
+from retrieval_bench.scoring.answers.outcomes import RATES, outcome_report, read_outcomes
 
 OK_WITHIN = 0.002
 CLOSE_WITHIN = 0.01
@@ -67,7 +72,7 @@ class Checked:
 
     def as_dict(self) -> dict[str, Any]:
         """One of ``figures`` in the JSON document."""
-        return {name: getattr(self, name) for name in Checked.__slots__}
+        return document(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +92,9 @@ class Reproduction:
     def as_dict(self) -> dict[str, Any]:
         """The document of ``reproduce --format json``, for one file."""
         return {
-            "title": self.published.title,
-            "url": self.published.url,
+            **document(self.published, "title url"),
             "tolerance": {"ok": OK_WITHIN, "close": CLOSE_WITHIN},
-            "figures": [figure.as_dict() for figure in self.figures],
-            "outcomes": [figure.as_dict() for figure in self.outcomes],
-            "table": None if self.table is None else self.table.as_dict(),
+            **document(self, "figures outcomes table"),
             "remarks": list(self.published.remarks),
         }
 

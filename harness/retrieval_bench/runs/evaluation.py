@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.core.document import document
 from retrieval_bench.core.types import EMPTY, Qrels
 from retrieval_bench.metrics import Judgements, Metric, judge
 from retrieval_bench.stats.resampling import bootstrap_mean_ci
@@ -27,6 +29,10 @@ class Mean:
     mean: float
     ci95: tuple[float, float] | None
     n: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON; a mean over nothing is None."""
+        return document(self) | {"mean": float(self.mean) if np.isfinite(self.mean) else None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,13 @@ class Evaluation:
     per_query: NDArray[np.float64]
     means: tuple[Mean, ...]
     judged: Mapping[str, float] = field(default_factory=lambda: EMPTY)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Means with intervals, by metric name."""
+        return {
+            str(metric): mean.as_dict()
+            for metric, mean in zip(self.metrics, self.means, strict=True)
+        }
 
     def mean(self, metric: Metric) -> Mean:
         """The mean of one metric."""

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.core.document import document
 from retrieval_bench.stats.percentiles import (
     FEWEST_LAUNCHES,
     CallSample,
@@ -88,17 +89,9 @@ class LatencyReport:
         """The ``latency_ms`` of a summary, without warm-up and overhead."""
         return {
             "family": "call",
-            "n": self.n,
-            "rounds": self.rounds,
-            "launches": self.launches,
+            **document(self, "n rounds launches"),
             "failed_calls": self.failed,
-            "mean": self.mean,
-            "min": self.min,
-            "max": self.max,
-            "sd": self.sd,
-            "throughput": self.throughput,
-            "stalls": self.stalls,
-            "first_visit": {"ratio": self.first_visit.ratio, "n": self.first_visit.n},
+            **document(self, "mean min max sd throughput stalls first_visit"),
             **_entries(self.call),
             "intervals": self.intervals,
             "mix": {"n": self.n_queries, **_entries(self.mix)},
@@ -124,11 +117,7 @@ class LatencyReport:
 def _entries(percentiles: Sequence[Percentile]) -> dict[str, Any]:
     report: dict[str, Any] = {}
     for found in percentiles:
-        entry: dict[str, Any] = {
-            "value": found.value,
-            "ci95": None if found.ci95 is None else list(found.ci95),
-            "gates": found.gates,
-        }
+        entry = document(found, "value ci95 gates")
         if found.reason:
             entry["reason"] = found.reason
         report[f"p{np.format_float_positional(found.level, trim='-')}"] = entry

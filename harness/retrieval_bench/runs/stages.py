@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import distinct_names
 from retrieval_bench.stats.percentiles import needs
 
@@ -45,7 +46,7 @@ class Times:
 
     def as_dict(self) -> dict[str, Any]:
         """The four figures."""
-        return {"mean": self.mean, "p50": self.p50, "p95": self.p95, "n": self.n}
+        return document(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ class Stage:
 
     def as_dict(self) -> dict[str, Any]:
         """An entry of ``stages_ms``."""
-        return {**self.times.as_dict(), "share": self.share, "direct": self.direct}
+        return self.times.as_dict() | document(self, "share direct")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +89,7 @@ class Leg:
 
     def as_dict(self) -> dict[str, Any]:
         """An entry of ``legs.of``."""
-        return {
-            **self.times.as_dict(),
-            "longest": self.longest,
-            "longest_in_tail": self.longest_in_tail,
-            "extra_in_tail": self.extra_in_tail,
-        }
+        return self.times.as_dict() | document(self, "longest longest_in_tail extra_in_tail")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,14 +137,10 @@ class Legs:
 
     def as_dict(self) -> dict[str, Any]:
         """The ``legs`` of a summary."""
-        return {
-            "n": self.n,
-            "tail": self.tail,
-            "overlapping": self.overlapping,
+        return document(self, "n tail overlapping") | {
             "decisive": None if self.decisive is None else self.decisive.name,
             "measured": "parallel" if self.parallel_measured else "serial",
-            "serial": self.serial.as_dict(),
-            "parallel": self.parallel.as_dict(),
+            **document(self, "serial parallel"),
             "of": {leg.name: leg.as_dict() for leg in self.of},
         }
 

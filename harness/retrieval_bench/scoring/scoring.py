@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import ConfigError, DataError, counted
 from retrieval_bench.metrics import (
     METRICS_VERSION,
@@ -68,40 +69,26 @@ class Scored:
     counts: Counts
     warnings: tuple[str, ...] = ()
 
-    @property
-    def n_answered(self) -> int:
-        """Evaluated queries that the run has."""
-        left_out = self.convention.missing == "left out"
-        return self.counts.evaluated - (0 if left_out else self.counts.missing)
-
     def as_dict(self, *, per_query: bool = False) -> dict[str, Any]:
         """The document of ``evaluate --format json``."""
         evaluation = self.evaluation
         names = [str(metric) for metric in evaluation.metrics]
-        document: dict[str, Any] = {
+        result: dict[str, Any] = {
             "convention": self.convention.name,
             "tie_rule": self.tie_rule,
             "metrics_version": METRICS_VERSION,
             "interval": INTERVAL,
-            "metrics": {
-                name: {
-                    "mean": mean.mean if np.isfinite(mean.mean) else None,
-                    "ci95": None if mean.ci95 is None else list(mean.ci95),
-                    "n": mean.n,
-                }
-                for name, mean in zip(names, evaluation.means, strict=True)
-            },
-            "counts": {name: getattr(self.counts, name) for name in Counts.__slots__},
-            "warnings": list(self.warnings),
+            "metrics": evaluation.as_dict(),
+            **document(self, "counts warnings"),
         }
         if per_query:
-            document["per_query"] = {
+            result["per_query"] = {
                 query_id: dict(zip(names, row, strict=True))
                 for query_id, row in zip(
                     evaluation.query_ids, evaluation.per_query.tolist(), strict=True
                 )
             }
-        return document
+        return result
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from retrieval_bench.core.config import RetrieverConfig, inline_config, load_retriever_config
+from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import ConfigError, DataError, counted
 from retrieval_bench.core.progress import Reporter, Silent
 from retrieval_bench.core.retriever import require_k
@@ -21,9 +22,8 @@ from retrieval_bench.measure.threads import prepare_environment
 from retrieval_bench.metrics import Metric, default_metrics, parse_metric
 from retrieval_bench.stats.power import MARGIN, check_margin
 from retrieval_bench.stats.resampling import SEED
-from retrieval_bench.tuning.config_file import check_out, write_config
 from retrieval_bench.tuning.grid import Grid, checked_grid, make_grid, parse_grid
-from retrieval_bench.tuning.result import Plan, Tuning, doubts, judged
+from retrieval_bench.tuning.result import Plan, Tuning, check_out, doubts, judged, write_config
 from retrieval_bench.tuning.search import Tunable, values_of
 from retrieval_bench.tuning.selection import chosen_on_dev, cross_validated
 
@@ -355,12 +355,7 @@ def _found(
         tuning, held_out = np.split(values, [len(queries.tuning)], axis=1)
         selection = chosen_on_dev(tuning, held_out)
     plan = Plan(data.split, dev.split if dev else None, asked.folds, asked.repeats, asked.seed)
-    described = {
-        "name": data.name,
-        "fingerprint": data.fingerprint,
-        "split": data.split,
-        "dev_split": plan.dev_split,
-    }
+    described = document(data, "name fingerprint split") | document(plan, "dev_split")
     return Tuning(
         tunable.config,
         described,

@@ -8,15 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from retrieval_bench.comparison.diff import Explanation, explain
-from retrieval_bench.comparison.query_details import (
+from retrieval_bench.comparison.diff import (
     KEPT,
     LEFT_BELOW,
     LOST,
     LOWERED,
     NO_LEG,
     RAISED,
+    Explanation,
     Placed,
+    explain,
     fate,
     titles_of,
 )

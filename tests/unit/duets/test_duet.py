@@ -17,8 +17,7 @@ from retrieval_bench.core.types import Verdict
 from retrieval_bench.duets import controller, selftest
 from retrieval_bench.duets.controller import DuetProtocol, duet
 from retrieval_bench.duets.launch import MOST_CALLS, TURN_NS, Measured, Share, leads, measure
-from retrieval_bench.duets.record import read_duet, write_duet
-from retrieval_bench.duets.result import DuetResult
+from retrieval_bench.duets.result import DuetResult, read_duet, write_duet
 from retrieval_bench.duets.selftest import Kind, Played, extra_work
 from retrieval_bench.duets.sides import Place, Side
 from retrieval_bench.reports.render import markdown
@@ -540,7 +539,7 @@ def test_a_full_disk_leaves_nothing_half_written(
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("retrieval_bench.duets.record.np.savez_compressed", full)
+    monkeypatch.setattr("retrieval_bench.duets.result.np.savez_compressed", full)
     with pytest.raises(RecordError, match="cannot write the duet: No space left on device"):
         write_duet(play(), tmp_path / "duet")
     assert not list(tmp_path.iterdir())

@@ -8,9 +8,16 @@ import numpy as np
 import pytest
 
 from retrieval_bench.core.types import Verdict
-from retrieval_bench.duets.decision import CONFIRM, SEARCH, Trial, overall
-from retrieval_bench.duets.gates import GATES
-from retrieval_bench.duets.power import FOUND, fails, visible
+from retrieval_bench.duets.decision import (
+    CONFIRM,
+    FOUND,
+    GATES,
+    SEARCH,
+    Trial,
+    fails,
+    overall,
+    visible,
+)
 
 P50 = GATES["p50"]
 

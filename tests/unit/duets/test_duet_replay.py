@@ -20,9 +20,8 @@ import pytest
 from numpy.typing import NDArray
 
 from retrieval_bench.comparison.call_pairs import Pairs
-from retrieval_bench.duets.decision import Trial, overall
-from retrieval_bench.duets.failures import slower_on_average
-from retrieval_bench.duets.gates import GATES, thetas
+from retrieval_bench.duets.account import slower_on_average
+from retrieval_bench.duets.decision import GATES, Trial, overall, thetas
 from retrieval_bench.duets.launch import Measured
 from retrieval_bench.duets.result import WORDS
 from retrieval_bench.stats.percentiles import medians

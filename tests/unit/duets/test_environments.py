@@ -14,7 +14,7 @@ import pytest
 
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.progress import Phase
-from retrieval_bench.duets.revisions import kept, venvs
+from retrieval_bench.duets.revisions import environments, kept
 from retrieval_bench.duets.revisions.dependencies import fingerprint, needs
 from retrieval_bench.duets.revisions.environments import Setup
 from retrieval_bench.duets.revisions.revisions import place_of, wrong_code
@@ -502,7 +502,7 @@ def test_a_command_of_the_user_always_runs_in_fresh_files(
     # Where an interpreter is gone, or stands on other packages, it runs again.
     first.python.unlink()
     assert prepared() == first
-    monkeypatch.setattr(venvs, "_distributions", lambda: ["other-1.dist-info"])
+    monkeypatch.setattr(environments, "_distributions", lambda: ["other-1.dist-info"])
     project.write({"data/x.txt": "second"})
     second = prepared()
     assert told.environments == 4

@@ -4,7 +4,6 @@ hang and die."""
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -19,8 +18,7 @@ from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Document, Query, Ranking
 from retrieval_bench.data import load_dataset
 from retrieval_bench.experiment import cold, cold_worker
-from retrieval_bench.experiment.cold import cold_start
-from retrieval_bench.experiment.cold_record import ColdProcess, ColdStart
+from retrieval_bench.experiment.cold import ColdProcess, ColdStart, cold_start
 from retrieval_bench_retrievers.hybrid import Hybrid
 
 MS = 1_000_000
@@ -192,10 +190,11 @@ def test_imports_are_watched_only_within_steps(scripts: Path) -> None:
 
 
 def test_steady_times_are_seen_after_three_windows_of_repeats(scripts: Path) -> None:
-    seen = done(told_by_the_worker())
+    told = told_by_the_worker()
+    seen = done(told)
     n = len(load_dataset("science-mini").evaluated) + len(load_dataset("science-mini").unanswerable)
     assert seen["steady"]
-    assert seen["n_queries"] == n
+    assert [line["about"]["n_queries"] for line in told if "about" in line] == [n]
     assert seen["calls"] == n + 150
     assert seen["seconds"] == pytest.approx((50 + 4 * (n + 149)) / 1000)
     assert set(seen["repeats_ns"]) == {4 * MS}
@@ -305,7 +304,7 @@ def test_an_index_that_can_be_kept_is_built_once_and_loaded_by_all(scripts: Path
         ("raise", "search", "first query failed with TypeError: 자료가 이상함; query '"),
         ("exit", "build", "SystemExit: 4"),
         ("die", "index", "the process died without a word: exit code 3"),
-        ("kill", "search", "signal SIGKILL"),
+        ("kill", "search", "killed by SIGKILL"),
     ],
 )
 def test_a_first_process_that_fails_is_an_error_that_names_the_step(
@@ -322,7 +321,7 @@ def test_an_error_of_the_config_comes_back_as_it_is(scripts: Path) -> None:
     with pytest.raises(ConfigError, match="unknown retriever 'bm26'") as failure:
         cold_start("bm26")
     assert "did you mean bm25" in failure.value.accepted
-    assert any("Traceback" in note for note in failure.value.__notes__)
+    assert "Traceback" in str(failure.value.__cause__)
 
 
 @pytest.mark.slow
@@ -395,13 +394,13 @@ def test_an_interruption_before_that_ends_the_process_too(
     [Hybrid, {"target": "hybrid", "params": {"legs": [object()]}}, {"params": {"weights": {1: 2}}}],
 )
 def test_an_object_cannot_be_started_in_a_fresh_process(given: Any) -> None:
-    with pytest.raises(ConfigError, match="for a cold start"):
+    with pytest.raises(ConfigError, match=r"that is a \w+ object"):
         cold_start(given)
 
 
 def test_a_dataset_in_memory_cannot_be_read_by_a_fresh_process() -> None:
     data: Any = load_dataset("science-mini")
-    with pytest.raises(ConfigError, match="Dataset as dataset"):
+    with pytest.raises(ConfigError, match="a dataset that is a Dataset"):
         cold_start("bm25", data)
 
 
@@ -417,7 +416,7 @@ def test_a_clock_that_is_not_shared_gives_no_time_for_the_interpreter(tmp_path: 
     answer: dict[str, Any] = {"index": "external", "peak_rss_bytes": {}, "disk_bytes": None}
 
     def child_that_started(reading: int) -> cold._Child:
-        child = cold._Child({}, tmp_path, 1, 1)
+        child = cold._Child({}, tmp_path, "")
         child.spawned_ns, child.ended_ns = 100, 200
         build = {"step": "build", "ns": 5, "imports_ns": 0}
         child.lines = [{"started_ns": reading}, build, {"done": answer}]
@@ -502,16 +501,3 @@ def test_a_prepared_dense_retriever_loads_its_model_once(
     retriever.prepare()
     assert len(opened) == 1
     retriever.close()
-
-
-@pytest.mark.slow
-def test_the_worker_waits_for_no_terminal(scripts: Path) -> None:
-    """Its spec comes on stdin, and what is no JSON there ends it at once."""
-    ended = subprocess.run(
-        [sys.executable, "-m", "retrieval_bench.experiment.cold_worker"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(Path(cold.__file__).parents[1])},
-    )
-    assert ended.returncode != 0

@@ -21,8 +21,8 @@ from retrieval_bench.core.progress import Phase
 from retrieval_bench.core.types import Ranking
 from retrieval_bench.experiment import launches
 from retrieval_bench.experiment.launch_merge import Launch, hash_seed, merge
-from retrieval_bench.experiment.launch_worker import described, rebuilt
 from retrieval_bench.experiment.launches import LaunchSpec, run_launches
+from retrieval_bench.measure.child import described, rebuilt
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.measure.runner import NOT_RUN, OK, Timings
 from retrieval_bench.metrics import parse_metrics
@@ -111,7 +111,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     own.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(own))
     monkeypatch.setattr(Kept, "started", [])
-    monkeypatch.setattr("retrieval_bench.experiment.launches.subprocess.Popen", Kept)
+    monkeypatch.setattr("subprocess.Popen", Kept)
     return tmp_path
 
 

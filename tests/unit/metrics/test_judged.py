@@ -141,7 +141,7 @@ def test_pairs_that_share_a_place_in_the_table_are_told_apart(
     query_ids = [*data.qrels, "nobody's"]
     expected = parts(every_join(data.qrels, data.scores, query_ids)[3])
     for bits in (1, 3, 9):
-        monkeypatch.setattr("retrieval_bench.metrics.judgements._MOST_BITS", bits)
+        monkeypatch.setattr("retrieval_bench.metrics.judged._MOST_BITS", bits)
         assert parts(every_join(data.qrels, data.scores, query_ids)[0]) == expected
 
 

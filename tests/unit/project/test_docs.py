@@ -23,8 +23,7 @@ import yaml
 
 from retrieval_bench import bench, cli, compare, evaluate
 from retrieval_bench.cli import console
-from retrieval_bench.comparison.diff import explain
-from retrieval_bench.comparison.query_details import FATES
+from retrieval_bench.comparison.diff import FATES, explain
 from retrieval_bench.core import plugins
 from retrieval_bench.core.config import RetrieverConfig, validate
 from retrieval_bench.core.retriever import Capabilities, Retriever
@@ -36,15 +35,14 @@ from retrieval_bench.measure import protocol, steady
 from retrieval_bench.metrics import Judgements, judge_lists, parse_metric
 from retrieval_bench.metrics.conventions import CONVENTIONS
 from retrieval_bench.metrics.names import DEFINITIONS
-from retrieval_bench.regression.changes import Change
 from retrieval_bench.regression.files import to_text
 from retrieval_bench.regression.gate import Regression
 from retrieval_bench.regression.history import subjects
-from retrieval_bench.regression.history.files import read_history
+from retrieval_bench.regression.history.records import read_history
 from retrieval_bench.regression.latency import judge_latency
 from retrieval_bench.regression.policy import Policy, load_policy
 from retrieval_bench.regression.quality import judge_quality
-from retrieval_bench.regression.storing import Stored
+from retrieval_bench.regression.storing import Change, Stored
 from retrieval_bench.reports.tables.diff_document import diff_document
 from retrieval_bench.reports.tables.github_benchmark import benchmark_entries
 from retrieval_bench.runs.foreign import read_rankings

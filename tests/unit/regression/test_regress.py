@@ -31,7 +31,6 @@ from retrieval_bench.regression.baseline import (
     latency_of,
     quality_of,
 )
-from retrieval_bench.regression.changes import latency_changes, quality_changes
 from retrieval_bench.regression.code import Code
 from retrieval_bench.regression.files import Places
 from retrieval_bench.regression.gate import Regression
@@ -39,7 +38,7 @@ from retrieval_bench.regression.latency import LatencyResult, When
 from retrieval_bench.regression.policy import Policy, Undecided
 from retrieval_bench.regression.quality import QualityGate, QualityResult
 from retrieval_bench.regression.session import PROTOCOL, Held, Today
-from retrieval_bench.regression.storing import check_free, store
+from retrieval_bench.regression.storing import check_free, latency_changes, quality_changes, store
 from retrieval_bench.reports.render import terminal
 from retrieval_bench.reports.tables.regress import regress_tables
 from retrieval_bench.runs.run import Run

@@ -17,8 +17,8 @@ from retrieval_bench.comparison.slices import slicings
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.reports.render import csv as as_csv
 from retrieval_bench.reports.render import html, latex, markdown, terminal
-from retrieval_bench.reports.render.cells import Cell, cell_of, count, difference, quality
-from retrieval_bench.reports.render.table import Content, Table, warning
+from retrieval_bench.reports.render.cells import Cell, Content, cell_of, count, difference, quality
+from retrieval_bench.reports.render.table import Table, warning
 from retrieval_bench.reports.tables.comparison import comparison_tables
 from retrieval_bench.reports.tables.run import run_tables
 from retrieval_bench.reports.tables.slice import slice_tables
@@ -273,7 +273,9 @@ def test_an_interval_stands_behind_its_figure_where_there_is_room() -> None:
 
 def test_a_table_that_is_too_wide_is_shown_in_blocks_with_the_names_in_each() -> None:
     names = [f"system {at}" for at in range(12)]
-    rows = [[name, *(quality(at / 10, (0, 1)) for at in range(12))] for name in names]
+    rows: list[list[Content]] = [
+        [name, *(quality(at / 10, (0, 1)) for at in range(12))] for name in names
+    ]
     shown = terminal.plain([Table("t", ("", *names), rows)])
     assert max(map(cell_len, shown.splitlines())) <= terminal.PLAIN_WIDTH
     assert shown.count("\n  system 3 ") == 2 + 1  # two heads begin with others

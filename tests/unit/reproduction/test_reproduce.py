@@ -34,7 +34,7 @@ from retrieval_bench.reproduction.published import (
     PublishedOutcomes,
     PublishedSystem,
 )
-from retrieval_bench.scoring.answers.outcome_records import read_outcomes
+from retrieval_bench.scoring.answers.outcomes import read_outcomes
 
 QUERIES = [
     {"_id": "q1", "text": "alpha", "metadata": {"source": "one"}},

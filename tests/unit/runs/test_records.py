@@ -15,7 +15,6 @@ import pytest
 from retrieval_bench.core import secrets
 from retrieval_bench.core.errors import RecordError
 from retrieval_bench.core.types import LegTrace, Ranking
-from retrieval_bench.experiment.summary import quality
 from retrieval_bench.measure.runner import Timings
 from retrieval_bench.metrics import parse_metrics
 from retrieval_bench.runs import records
@@ -62,7 +61,7 @@ def make_run(name: str = "sample", **summary: Any) -> Run:
         "status": "complete",
         "retriever": name,
         "dataset": {"name": "tiny/set"},
-        "metrics": quality(evaluation),
+        "metrics": evaluation.as_dict(),
     }
     return Run(
         content | summary,

@@ -315,7 +315,7 @@ def test_the_only_rule_that_differs_is_the_only_cause_and_its_weights_are_the_ch
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("retrieval_bench.scoring.audit.search.QUERIES_NAMED", 1000)
+    monkeypatch.setattr("retrieval_bench.scoring.audit.QUERIES_NAMED", 1000)
     base = replace(TREC, **of_both)
     other = replace(base, name="other", **change)
     n_turns = 0

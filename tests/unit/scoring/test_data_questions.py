@@ -13,7 +13,7 @@ from retrieval_bench.core.types import Dataset, Document, Query
 from retrieval_bench.data import build_dataset, load_dataset
 from retrieval_bench.data.formats.squad import paragraph_id
 from retrieval_bench.scoring.answers.answers import Answer, Span, read_answers
-from retrieval_bench.scoring.answers.questions import Questions, documents_of, questions_of
+from retrieval_bench.scoring.answers.question_answering import Questions, documents_of, questions_of
 
 FIRST = "Every employee has 25 days of paid leave a year."
 SECOND = "연차 휴가는 입사 후 1년이 지나면 15일이 주어집니다."

@@ -17,8 +17,14 @@ from retrieval_bench.core.errors import ConfigError, DataError
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.reports.render import terminal
 from retrieval_bench.reports.tables.outcome import outcome_tables
-from retrieval_bench.scoring.answers.outcome_records import OutcomeRecords, read_outcomes
-from retrieval_bench.scoring.answers.outcomes import OutcomeReport, mcnemar, outcome_report, wilson
+from retrieval_bench.scoring.answers.outcomes import (
+    OutcomeRecords,
+    OutcomeReport,
+    mcnemar,
+    outcome_report,
+    read_outcomes,
+    wilson,
+)
 from tests.lazily import Lazily
 
 contingency_tables: Any = Lazily("statsmodels.stats.contingency_tables")

@@ -17,8 +17,13 @@ from retrieval_bench.data import build_dataset
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.metrics.conventions import convention
 from retrieval_bench.runs.foreign import read_rankings
-from retrieval_bench.scoring.answers.submission import Submission, read_threshold, submit
-from retrieval_bench.scoring.answers.submission_scores import ALL, HELD_OUT
+from retrieval_bench.scoring.answers.submission import (
+    ALL,
+    HELD_OUT,
+    Submission,
+    read_threshold,
+    submit,
+)
 from retrieval_bench.scoring.scorecard import Truth, score_file
 
 DOCUMENTS = [Document(f"d{i}", f"text {i}", "title" if i == 1 else "") for i in range(6)]

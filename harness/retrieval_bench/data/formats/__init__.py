@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from retrieval_bench.data.format import DataFormat
 from retrieval_bench.data.formats import beir, halubench, plain, scienceqa, squad, trec
+from retrieval_bench.data.source import DataFormat
 
 FORMATS: Mapping[str, DataFormat] = {
     "beir": beir.FORMAT,

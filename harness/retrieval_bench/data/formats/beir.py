@@ -13,8 +13,7 @@ from retrieval_bench.data import qrels, records
 from retrieval_bench.data.config import Columns, DocumentColumns, QueryColumns
 from retrieval_bench.data.faults import Faults
 from retrieval_bench.data.files import existing
-from retrieval_bench.data.format import DataFormat
-from retrieval_bench.data.source import Files, Found, Source, part
+from retrieval_bench.data.source import DataFormat, Files, Found, Source, part
 
 
 def find(folder: Path) -> Found | None:

@@ -30,9 +30,9 @@ from retrieval_bench.core.types import Document, Query
 from retrieval_bench.data.config import Columns
 from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
 from retrieval_bench.data.files import first_line, json_lines, parse_json
-from retrieval_bench.data.format import DataFormat
 from retrieval_bench.data.formats.squad import paragraph_id
 from retrieval_bench.data.source import (
+    DataFormat,
     Files,
     Found,
     Judgement,

@@ -17,6 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import ConfigError, DataError, HarnessError, MissingDependencyError
 from retrieval_bench.core.types import Dataset, Document, Query
 from retrieval_bench.data.build import build_dataset
@@ -62,8 +63,7 @@ class Facts:
 
     def as_dict(self) -> dict[str, Any]:
         """The document of ``fetch --format json``, but for ``fetched``."""
-        values = {name: getattr(self, name) for name in Facts.__slots__}
-        return {**values, "missing": list(self.missing), "by_hand": list(self.by_hand)}
+        return document(self)
 
 
 def is_irds(name: object) -> bool:

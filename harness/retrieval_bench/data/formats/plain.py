@@ -8,8 +8,7 @@ from __future__ import annotations
 from retrieval_bench.data import records
 from retrieval_bench.data.config import Columns
 from retrieval_bench.data.faults import Faults
-from retrieval_bench.data.format import DataFormat
-from retrieval_bench.data.source import Files, Source, part
+from retrieval_bench.data.source import DataFormat, Files, Source, part
 
 
 def open_source(files: Files, columns: Columns, faults: Faults) -> Source:  # noqa: ARG001

@@ -19,9 +19,9 @@ from retrieval_bench.data import records
 from retrieval_bench.data.config import Columns, DocumentColumns
 from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
 from retrieval_bench.data.files import existing, json_lines, kind_of
-from retrieval_bench.data.format import DataFormat
 from retrieval_bench.data.qrels import TRUTH_KEYS, by_query
 from retrieval_bench.data.source import (
+    DataFormat,
     Files,
     Found,
     Judgement,

@@ -21,8 +21,8 @@ from retrieval_bench.core.types import Document, Query
 from retrieval_bench.data.config import Columns
 from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
 from retrieval_bench.data.files import head, json_file
-from retrieval_bench.data.format import DataFormat
 from retrieval_bench.data.source import (
+    DataFormat,
     Files,
     Found,
     Judgement,

@@ -24,8 +24,8 @@ from retrieval_bench.data import qrels, records
 from retrieval_bench.data.config import Columns, DocumentColumns
 from retrieval_bench.data.faults import Faults, FileFaults, shown
 from retrieval_bench.data.files import first_line, lines, parse_json
-from retrieval_bench.data.format import DataFormat
 from retrieval_bench.data.source import (
+    DataFormat,
     Files,
     Located,
     Source,

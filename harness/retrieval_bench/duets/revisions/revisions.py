@@ -13,18 +13,18 @@ from retrieval_bench.core.cache import cache_folder
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.git import changed, code_state
 from retrieval_bench.core.progress import Reporter
+from retrieval_bench.duets.revisions.dependencies import package_roots, projects_around
 from retrieval_bench.duets.revisions.environments import (
     Revision,
     Setup,
+    among_packages,
+    is_installed,
     prepared_by,
     python_beside,
     python_of,
     search_path,
 )
-from retrieval_bench.duets.revisions.projects import package_roots, projects_around
-from retrieval_bench.duets.revisions.repository import Repository
-from retrieval_bench.duets.revisions.trees import tree_of
-from retrieval_bench.duets.revisions.venvs import among_packages, is_installed
+from retrieval_bench.duets.revisions.trees import Repository, tree_of
 from retrieval_bench.duets.sides import Place, Side
 
 WORKTREE = "WORKTREE"

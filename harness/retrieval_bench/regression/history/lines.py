@@ -20,7 +20,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from retrieval_bench.duets.gates import GATES
+from retrieval_bench.core.document import document
+from retrieval_bench.duets.decision import GATES
 from retrieval_bench.regression.history.records import Figure, SavedDuet, SavedRun
 
 SCHEMA_VERSION = 1
@@ -81,15 +82,10 @@ class Step:
 
     def as_dict(self) -> dict[str, Any]:
         """The row of ``history --format json``."""
-        return {
-            "figure": self.figure,
-            "line": self.line,
+        return document(self, "figure line") | {
             "before": {"run_id": self.before.id, "revision": self.before.revision},
             "after": {"run_id": self.after.id, "revision": self.after.revision},
-            "values": list(self.values),
-            "change": self.change,
-            "equal_code": self.equal_code,
-            "decides": list(self.decides),
+            **document(self, "values change equal_code decides"),
         }
 
 
@@ -169,17 +165,11 @@ class Subject:
 
     def as_dict(self) -> dict[str, Any]:
         """Everything of it."""
-        return {
-            "retriever": self.retriever,
-            "dataset": self.dataset,
-            "n_runs": self.n_runs,
-            "n_duets": self.n_duets,
+        return document(self, "retriever dataset n_runs n_duets") | {
             "runs": [self._run(run) for run in self.runs],
-            "quality_lines": [line.as_dict() for line in self.quality_lines],
-            "latency_lines": [line.as_dict() for line in self.latency_lines],
-            "steps": [step.as_dict() for step in self.steps],
+            **document(self, "quality_lines latency_lines steps"),
             "duets": [self._duet(duet) for duet in self.duets],
-            "trends": [line.as_dict() for line in self.trends],
+            **document(self, "trends"),
         }
 
     def _run(self, run: SavedRun) -> dict[str, Any]:
@@ -189,11 +179,9 @@ class Subject:
             "created": run.created.isoformat(timespec="seconds"),
             "status": run.status,
             "n_failed": run.failed,
-            "commit": run.commit,
-            "dirty": run.dirty,
-            "config": run.config,
+            **document(run, "commit dirty config"),
             "machine": run.same_latency.get("machine"),
-            "metrics": {name: figure.as_dict() for name, figure in run.metrics.items()},
+            **document(run, "metrics"),
             "latency_ms": {name: figure.as_dict() for name, figure in run.latency.items()},
             "quality_line": _label(self.quality_line(run)),
             "latency_line": _label(self.latency_line(run)),
@@ -204,12 +192,7 @@ class Subject:
             "duet_id": duet.id,
             "folder": str(duet.folder),
             "created": duet.created.isoformat(timespec="seconds"),
-            "verdict": duet.verdict,
-            "against": duet.against,
-            "pinned": duet.pinned,
-            "commit": duet.commit,
-            "place": duet.place,
-            "ratios": {gate: figure.as_dict() for gate, figure in duet.ratios.items()},
+            **document(duet, "verdict against pinned commit place ratios"),
             "trend": _label(self.trend(duet)),
         }
 

@@ -1,12 +1,26 @@
-"""Saved runs and duets as a history needs them: what they say, without their arrays."""
+"""Saved runs and duets as a history needs them: what their small JSON files say, without arrays.
+
+A folder that is damaged, of a later version, or no record at all is named and left out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from retrieval_bench.core.config import config_folders, load_retriever_config
+from retrieval_bench.core.document import document
+from retrieval_bench.core.errors import ConfigError, RecordError
+from retrieval_bench.data import found_at
+from retrieval_bench.duets.result import DOCUMENT, read_duet
+from retrieval_bench.duets.result import ROOT as DUETS
+from retrieval_bench.measure.protocol import RANKINGS_ONLY
+from retrieval_bench.runs.records import DEFAULT_ROOT, MANIFEST, SCHEMA_VERSION, SUMMARY, read_json
 
 COMPLETE = "complete"
 
@@ -20,10 +34,7 @@ class Figure:
 
     def as_dict(self) -> dict[str, Any]:
         """In full precision."""
-        return {
-            "value": self.value,
-            "interval": None if self.interval is None else list(self.interval),
-        }
+        return document(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,3 +130,288 @@ class SavedDuet:
 def short(commit: str | None, dirty: bool | None = False) -> str:
     """A commit as people name it."""
     return "-" if commit is None else commit[:7] + ("+" if dirty else "")
+
+
+ROOTS = (DEFAULT_ROOT, DUETS)
+"""Where runs and duets lie when nobody says otherwise."""
+
+_REPORTED = ("profile", "levels")
+"""Of a protocol: how its parameters are called, and which percentiles are printed. All others
+belong to how a time was measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A folder that is in no history, and why."""
+
+    folder: Path
+    reason: str
+
+    def as_dict(self) -> dict[str, str]:
+        """The row of ``history --format json``."""
+        return {"folder": str(self.folder), "reason": self.reason}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What lies in some folders.
+
+    Attributes:
+        copies: records that were found twice and are counted once.
+    """
+
+    runs: tuple[SavedRun, ...]
+    duets: tuple[SavedDuet, ...]
+    left_out: tuple[LeftOut, ...]
+    copies: int = 0
+
+
+def read_history(folders: Sequence[Path] = ()) -> Found:
+    """All runs and duets below ``folders``, or in them.
+
+    Args:
+        folders: none = ``results/runs`` and ``results/duets``, which need not be there.
+
+    Raises:
+        RecordError: a folder that was named is none.
+    """
+    for folder in folders:
+        if not folder.is_dir():
+            raise RecordError(
+                "no such folder",
+                where=str(folder),
+                accepted="a folder with run folders in it, such as results/runs",
+                fix="correct --runs",
+            )
+    runs: dict[str, SavedRun] = {}
+    duets: dict[str, SavedDuet] = {}
+    left_out: list[LeftOut] = []
+    copies = 0
+    for folder in _records(folders or [root for root in ROOTS if root.is_dir()]):
+        try:
+            if (folder / DOCUMENT).is_file():
+                duet = _duet(folder)
+                copies += duet.id in duets
+                duets.setdefault(duet.id, duet)
+            elif (folder / SUMMARY).is_file():
+                run = _run(folder)
+                copies += run.id in runs
+                runs.setdefault(run.id, run)
+            else:
+                left_out.append(LeftOut(folder, f"neither {SUMMARY} nor {DOCUMENT} in it"))
+        except RecordError as problem:
+            left_out.append(LeftOut(folder, problem.given))
+        except (
+            *(LookupError, TypeError, ValueError, AttributeError, OSError),
+            ArithmeticError,  # an infinite k
+        ) as problem:
+            left_out.append(LeftOut(folder, f"damaged: {type(problem).__name__}: {problem}"))
+    # Before anything is chosen from them: mates are other retrievers.
+    together = tuple(_beside(list(runs.values())))
+    return Found(together, tuple(duets.values()), tuple(left_out), copies)
+
+
+def _records(folders: Sequence[Path]) -> Iterator[Path]:
+    """The folders in ``folders`` that may be records; one that is being written begins with a
+    dot."""
+    for folder in folders:
+        if (folder / SUMMARY).is_file() or (folder / DOCUMENT).is_file():
+            yield folder
+            continue
+        with os.scandir(folder) as entries:
+            names = sorted(e.name for e in entries if e.is_dir() and not e.name.startswith("."))
+        yield from (folder / name for name in names)
+
+
+def _beside(runs: Sequence[SavedRun]) -> list[SavedRun]:
+    """``runs``, which know now with whom they took turns: a call beside an encoder's, whose data
+    fill the caches, takes another time than one alone. Older runs do not tell: theirs are those of
+    the session that lie here."""
+    mates: dict[Any, list[SavedRun]] = {}
+    for run in runs:
+        mates.setdefault((run.session, run.same_quality.get("fingerprint")), []).append(run)
+
+    def others(run: SavedRun) -> list[str]:
+        if run.session is None:
+            return []
+        present = mates[run.session, run.same_quality.get("fingerprint")]
+        return sorted(other.retriever for other in present if other.id != run.id)
+
+    return [replace(r, same_latency={"beside": others(r), **r.same_latency}) for r in runs]
+
+
+def _run(folder: Path) -> SavedRun:
+    summary = read_json(folder / SUMMARY)
+    version = summary.get("schema_version")
+    if not isinstance(version, int) or version > SCHEMA_VERSION:
+        raise RecordError(f"schema_version {version}, which is not known here")
+    manifest = read_json(folder / MANIFEST)
+    data, retriever = summary["dataset"], manifest["retriever"]
+    environment = manifest["environment"]
+    machine, git = environment["machine"], environment.get("git") or {}
+    same_quality = {
+        "fingerprint": str(data["fingerprint"]),
+        "split": str(data["split"]),
+        "k": int(summary["k"]),
+        "convention": str(summary["convention"]),
+        "metrics_version": summary["metrics_version"],
+    }
+    protocol = manifest["protocol"]
+    timed = protocol.get("profile") != RANKINGS_ONLY
+    name = str(summary["retriever"])
+    return SavedRun(
+        id=str(summary["run_id"]),
+        folder=folder,
+        created=_time(manifest["created"]),
+        retriever=name,
+        source=_named(name, retriever),
+        overrides=None if (given := retriever.get("overrides")) is None else tuple(given),
+        dataset=str(data["name"]),
+        data=_data_named(str(data["name"]), (manifest.get("dataset") or {}).get("source")),
+        status=str(summary["status"]),
+        failed=int(summary.get("n_failed", 0)),
+        commit=_text(git.get("commit")),
+        dirty=None if git.get("dirty") is None else bool(git["dirty"]),
+        config=_text(retriever.get("hash")),
+        params=dict(_flat(retriever.get("params") or {})),
+        metrics={
+            str(metric): Figure(_finite(found["mean"]), _ends(found.get("ci95")))
+            for metric, found in summary["metrics"].items()
+            if found["mean"] is not None
+        },
+        latency={
+            level: Figure(_finite(found["value"]), _ends(found.get("ci95")))
+            for level, found in (summary["latency_ms"] if timed else {}).items()
+            if level[:1] == "p" and isinstance(found, dict) and found.get("value") is not None
+        },
+        same_quality=same_quality,
+        same_latency={
+            **{what: same_quality[what] for what in ("fingerprint", "split", "k")},
+            "machine": str(machine["fingerprint"]),
+            "threads": int(environment["threads"]),
+            "protocol": {key: value for key, value in protocol.items() if key not in _REPORTED},
+            **({"beside": sorted(manifest["beside"])} if "beside" in manifest else {}),
+        },
+        machine=_machine(machine),
+        timed=timed,
+        session=_text(manifest.get("session")),
+    )
+
+
+def _duet(folder: Path) -> SavedDuet:
+    document = read_duet(folder)
+    a, b, data = document["a"], document["b"], document["dataset"]
+    environment = document["environment"]
+    return SavedDuet(
+        id=str(document["duet_id"]),
+        folder=folder,
+        created=_time(document["created"]),
+        retriever=str(b["retriever"]),
+        dataset=str(data["name"]),
+        verdict=str(document["verdict"]),
+        against=str(a["name"]),
+        pinned=_text(a["commit"]),
+        commit=_text(b["commit"]),
+        place=str(b["place"]),
+        ratios={
+            str(gate["gate"]): Figure(_finite(gate["ratio"]), _ends(gate["interval"]))
+            for gate in document["gates"]
+            if gate["ratio"] is not None
+        },
+        same={
+            "retriever": str(a["retriever"]),
+            "commit": a["commit"],
+            "overrides": list(a["overrides"]),
+            **{what: data[what] for what in ("fingerprint", "split", "k")},
+            "machine": str(environment["machine"]["fingerprint"]),
+            "threads": int(environment["threads"]),
+        },
+    )
+
+
+def _named(name: str, retriever: Mapping[str, Any]) -> str:
+    """How it is called on the command line: by name where its config lies among the others,
+    otherwise by its file."""
+    source = retriever.get("source")
+    if not source:
+        target = str(retriever.get("target") or name)
+        return target if ":" in target else name
+    path = Path(str(source))
+    return name if path.stem == name and _among_configs(path) else _from_here(path)
+
+
+def _among_configs(path: Path) -> bool:
+    """Whether the name of the file means this file. Of one that is not here, such as a config of
+    another machine, all that is known is where it lay."""
+    if not os.access(path, os.F_OK):
+        return path.parent.parts[-2:] in (("configs", "retrievers"), ("_configs", "retrievers"))
+    named = (folder / f"{path.stem}.yaml" for folder in config_folders("retrievers"))
+    first = next((file for file in named if file.is_file()), None)
+    return first is not None and os.path.realpath(first) == str(path)
+
+
+def called(given: str) -> tuple[str, str]:
+    """Name and :attr:`SavedRun.source` of what was measured with ``--retriever given``; of a file
+    that is gone or has faults, the name that it has without any in it."""
+    try:
+        config = load_retriever_config(given)
+    except ConfigError:
+        if not given.endswith((".yaml", ".yml")):
+            return given, given
+        path = Path(os.path.realpath(given))
+        return path.stem, _named(path.stem, {"source": path})
+    return config.name, _named(config.name, {"source": config.source, "target": config.target})
+
+
+def called_data(given: str) -> str:
+    """:attr:`SavedRun.data` of what was measured with ``--dataset given``."""
+    return _data_named(given, found_at(given))
+
+
+def _data_named(name: str, source: Any) -> str:
+    """As it was given: a path may hold a dataset of any name."""
+    path = Path(str(source or name))
+    if not path.is_absolute():
+        return str(source or name)
+    here = _from_here(Path(os.path.realpath(path)))
+    return here if os.sep in here else os.path.join(".", here)  # noqa: PTH118 (a Path drops it)
+
+
+def _from_here(path: Path) -> str:
+    """From the current folder where it lies in it."""
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+
+
+def _machine(facts: Mapping[str, Any]) -> str:
+    return f"{facts.get('processor', 'unknown')}, {facts.get('usable_cores', '?')} cores"
+
+
+def _flat(params: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
+    for key, value in params.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{path}{key}.")
+        else:
+            yield f"{path}{key}", str(value)
+
+
+def _time(text: Any) -> datetime:
+    found = datetime.fromisoformat(text)
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _finite(value: Any) -> float:
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"{value} where a figure should be")
+    return number
+
+
+def _ends(ends: Any) -> tuple[float, float] | None:
+    if ends is None:
+        return None
+    low, high = ends
+    return _finite(low), _finite(high)

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from retrieval_bench.comparison.analysis import QueryValues
-from retrieval_bench.comparison.query_details import FATES, fate, titles_of
+from retrieval_bench.comparison.diff import FATES, fate, titles_of
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import signed
 from retrieval_bench.metrics.judged import NONE

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from retrieval_bench.core.errors import counted
-from retrieval_bench.experiment.cold_record import STEADY_SECONDS, UNTIL_FIRST_ANSWER, ColdStart
+from retrieval_bench.experiment.cold import STEADY_SECONDS, UNTIL_FIRST_ANSWER, ColdStart
 from retrieval_bench.measure.steady import WINDOW, WINDOWS
 from retrieval_bench.reports.render.cells import (
     COUNT,

@@ -7,12 +7,11 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
 
-from retrieval_bench.comparison.answered import Answered
 from retrieval_bench.comparison.comparison import Comparison, DatasetComparison
 from retrieval_bench.comparison.recommendation import Recommendation, recommend
 from retrieval_bench.comparison.slices import Slicing
 from retrieval_bench.comparison.speed import timed_differently, timed_together
-from retrieval_bench.comparison.verdicts import Delta
+from retrieval_bench.comparison.verdicts import Answered, Delta
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric

@@ -8,10 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from retrieval_bench.comparison.ceiling import Ceiling
-from retrieval_bench.comparison.diff import Explanation, System
-from retrieval_bench.comparison.query_details import LEFT_BELOW, LOST, NO_LEG, Placed, QueryDetail
-from retrieval_bench.comparison.query_groups import Partition, QueryGroup
+from retrieval_bench.comparison.diff import (
+    LEFT_BELOW,
+    LOST,
+    NO_LEG,
+    Explanation,
+    Placed,
+    QueryDetail,
+    System,
+)
+from retrieval_bench.comparison.winners import Ceiling, Partition, QueryGroup
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import signed
 from retrieval_bench.measure.runner import OK

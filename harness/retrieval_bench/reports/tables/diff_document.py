@@ -6,10 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from retrieval_bench.comparison.ceiling import Ceiling, mean_dict
-from retrieval_bench.comparison.diff import Explanation
-from retrieval_bench.comparison.query_details import Placed, QueryDetail
-from retrieval_bench.comparison.query_groups import Partition, QueryGroup
+from retrieval_bench.comparison.diff import Explanation, Placed, QueryDetail
+from retrieval_bench.comparison.winners import Ceiling, Partition, QueryGroup
 
 
 def diff_document(
@@ -38,7 +36,7 @@ def diff_document(
                 "name": system.name,
                 "leg": system.leg or None,
                 "leg_of": [names[run] for run in system.of],
-                **mean_dict(mean),
+                **mean.as_dict(),
             }
             for system, mean in zip(explanation.systems, explanation.means, strict=True)
         ],

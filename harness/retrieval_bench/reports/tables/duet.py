@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from retrieval_bench.core.errors import counted
-from retrieval_bench.duets.gates import GATES
+from retrieval_bench.duets.decision import GATES
 from retrieval_bench.duets.result import WORDS, DuetResult, GateResult
 from retrieval_bench.reports.render.cells import CHANGE, Cell, Content, change
 from retrieval_bench.reports.render.table import Table, warning

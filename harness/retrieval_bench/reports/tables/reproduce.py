@@ -9,6 +9,7 @@ from retrieval_bench.reports.render.cells import BARE_PERCENT, Cell, Content, La
 from retrieval_bench.reports.render.table import Table, result
 from retrieval_bench.reports.tables.labels import metric_label
 from retrieval_bench.reproduction import Published, Reproduction
+from retrieval_bench.reproduction.answered import ALL, GroupTable
 from retrieval_bench.reproduction.check import (
     CLOSE_WITHIN,
     OK_WITHIN,
@@ -18,7 +19,6 @@ from retrieval_bench.reproduction.check import (
     Status,
     worst_of,
 )
-from retrieval_bench.reproduction.groups import ALL, GroupTable
 
 _TOLERANCE = f"OK: within {OK_WITHIN:g}. CLOSE: within {CLOSE_WITHIN:g}."
 _BESIDE = "Beside: other data or another system; such values are shown and not judged."

@@ -9,8 +9,7 @@ from retrieval_bench.metrics.thresholds import ThresholdReport
 from retrieval_bench.reports.render.cells import SCORE, Cell, Content, count, difference, quality
 from retrieval_bench.reports.render.table import Table, result, warning
 from retrieval_bench.reports.tables.labels import metric_label
-from retrieval_bench.scoring.answers.submission import AUTO, Submission
-from retrieval_bench.scoring.answers.submission_scores import ALL, HELD_OUT, Choice
+from retrieval_bench.scoring.answers.submission import ALL, AUTO, HELD_OUT, Choice, Submission
 
 _EMPTY = (
     ("no_search", "not searched, as the function of --messages has it"),

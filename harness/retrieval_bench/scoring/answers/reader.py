@@ -9,12 +9,13 @@ by itself; a question without a prediction scores 0. Nothing is decided and noth
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import ConfigError, DataError, counted, near_names
 from retrieval_bench.metrics import METRICS_VERSION
 from retrieval_bench.scoring.answers import reader_spans, reader_text
@@ -129,24 +130,21 @@ class ReaderResult:
 
     def as_dict(self, *, per_question: bool = False) -> dict[str, Any]:
         """The result as JSON has it; with ``per_question`` also every question's values."""
-        document: dict[str, Any] = {
+        result: dict[str, Any] = {
             "conventions": CONVENTIONS if self.has_spans else {"text": CONVENTIONS["text"]},
             "metrics_version": METRICS_VERSION,
             "denominator": self.denominator,
             "interval": INTERVAL,
-            "metrics": {
-                name: asdict(mean) | {"ci95": None if mean.ci95 is None else list(mean.ci95)}
-                for name, mean in self.metrics.items()
-            },
+            **document(self, "metrics"),
             "official": self.official(),
-            "counts": asdict(self.counts),
+            **document(self, "counts"),
         }
         if per_question:
-            document["per_question"] = {
+            result["per_question"] = {
                 question: dict(zip(self.columns, row, strict=True))
                 for question, row in zip(self.question_ids, self.per_question.tolist(), strict=True)
             }
-        return document
+        return result
 
 
 def score_reader(

@@ -1,4 +1,4 @@
-"""The search for changes of order: runs scored under several conventions.
+"""Runs scored under several conventions, and why the order of the systems is not the same.
 
 The order under one convention, the base, is compared with that under each other. Where two systems
 change places, the rules in which the conventions differ are switched over one by one: those that
@@ -9,21 +9,215 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import ConfigError, DataError, counted, distinct_names
-from retrieval_bench.metrics import Judgements
+from retrieval_bench.metrics import METRICS_VERSION, Judgements, Metric, parse_metric
 from retrieval_bench.metrics.conventions import Convention, Ties
 from retrieval_bench.runs.foreign import RunFile
-from retrieval_bench.scoring.audit.result import Audit, Cause, Cell, Row, Rule, Turn, Weight
-from retrieval_bench.scoring.audit.rules import FIELDS, RULES, Reading
-from retrieval_bench.scoring.audit.rules import reading as reading_of
 from retrieval_bench.scoring.scoring import Answers, counting_queries, values_of
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One system's mean of one metric; ``reason`` says why there is none."""
+
+    mean: float | None
+    n: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One plain metric name under one convention.
+
+    Attributes:
+        metric: the explicit metric that the name stands for, None where it is not defined.
+        cells: one for each system.
+    """
+
+    concept: str
+    convention: str
+    tie_rule: str
+    metric: Metric | None
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """How much one query moves the difference of two means when a rule is switched over; the
+    weights of all queries add up to the change of that difference."""
+
+    query_id: str
+    change: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule in which two conventions differ: what it is about, and what each of them says."""
+
+    name: str
+    base: str
+    other: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Rules that turn the order of two systems.
+
+    Attributes:
+        rules: more than one where only all of them together do.
+        n_queries: queries that move the difference at all; one that comes into the mean or goes
+            out of it moves it by its distance from the mean before.
+        queries: those that move it most in the direction of the turn, heaviest first.
+    """
+
+    rules: tuple[Rule, ...]
+    n_queries: int
+    queries: tuple[Weight, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Two systems whose order is not the same under two conventions.
+
+    Attributes:
+        a, b: the systems; under ``base`` a is not behind b.
+        base_difference: mean of a less mean of b under ``base``.
+        difference: the same under ``convention``.
+        causes: single rules that lead to the order under ``convention`` alone, or one cause that
+            holds several.
+    """
+
+    concept: str
+    base: str
+    convention: str
+    a: str
+    b: str
+    base_difference: float
+    difference: float
+    causes: tuple[Cause, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """All of it.
+
+    Attributes:
+        systems: names, told apart.
+        cut: cut-off where a convention has none of its own.
+        rows: by concept, and within it by convention.
+        turns: empty where every convention has the order of the base.
+        warnings: what could not be scored and why, and what may surprise; each once, with the names
+            of the systems that it is about.
+    """
+
+    systems: tuple[str, ...]
+    base: str
+    cut: int
+    rows: tuple[Row, ...]
+    turns: tuple[Turn, ...]
+    warnings: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The document of ``audit --format json``."""
+        return {
+            "metrics_version": METRICS_VERSION,
+            "systems": list(self.systems),
+            "base": self.base,
+            "cut": self.cut,
+            "rows": [
+                {
+                    "concept": row.concept,
+                    "convention": row.convention,
+                    "metric": None if row.metric is None else str(row.metric),
+                    "tie_rule": row.tie_rule,
+                    "means": {
+                        name: cell.mean for name, cell in zip(self.systems, row.cells, strict=True)
+                    },
+                    "n": {name: cell.n for name, cell in zip(self.systems, row.cells, strict=True)},
+                }
+                for row in self.rows
+            ],
+            "turns": [_turn_as_dict(turn) for turn in self.turns],
+            "warnings": list(self.warnings),
+        }
+
+
+def _turn_as_dict(turn: Turn) -> dict[str, Any]:
+    return document(turn, "concept base convention a b base_difference difference") | {
+        "causes": [
+            {
+                "rules": [
+                    {"name": rule.name, turn.base: rule.base, turn.convention: rule.other}
+                    for rule in cause.rules
+                ],
+                "n_queries": cause.n_queries,
+                "queries": {weight.query_id: weight.change for weight in cause.queries},
+            }
+            for cause in turn.causes
+        ],
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One plain name as one bundle of rules has it: the metric, and the rules around it."""
+
+    metric: Metric
+    rules: Convention
+
+    def switched(self, names: Collection[str], to: Reading) -> Reading:
+        """With the rules called ``names`` as ``to`` has them."""
+        metric, rules = self.metric, self.rules
+        if "definition" in names:
+            metric = replace(to.metric, cut=metric.cut)
+        if "cut" in names:
+            metric = replace(metric, cut=to.metric.cut)
+        for name in names:
+            fields = FIELDS.get(name, ())
+            rules = replace(rules, **{field: getattr(to.rules, field) for field in fields})
+        return Reading(metric, rules)
+
+    def says(self, name: str) -> str:
+        """The rule called ``name``, in a few words."""
+        if name == "definition":
+            return str(replace(self.metric, cut=None))
+        if name == "cut":
+            return str(self.metric.cut)
+        return ", ".join(str(getattr(self.rules, field)) for field in FIELDS[name])
+
+
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "ties": ("ties",),
+    "duplicates": ("duplicates",),
+    "queries without relevant documents": ("without_relevant", "unanswerable"),
+    "missing queries": ("missing",),
+}
+"""Rule -> the fields of a convention that it is made of."""
+
+RULES = ("definition", "cut", *FIELDS)
+"""All rules in which two readings may differ."""
+
+
+def reading_of(concept: str, convention: Convention, cut: int) -> Reading | None:
+    """How ``convention`` reads a plain name; None where it does not define it.
+
+    Args:
+        cut: where the convention has no cut-off of its own.
+    """
+    try:
+        metric = convention.read(parse_metric(concept))
+    except ConfigError:
+        return None
+    return Reading(replace(metric, cut=convention.cut or cut), convention)
+
 
 CONCEPTS = ("AP", "nDCG", "RR", "R", "Success")
 """Plain names that are looked at: those that some convention reads in its own way, and company."""

@@ -1,0 +1,275 @@
+"""Who wins which queries, and how far a perfect choice or fusion of the winners could go.
+
+A partition puts each query into exactly one group, by who wins it: one of two systems, one of the
+legs of a hybrid, or legs against fusion. Its counts add up to all queries. What the legs do and
+what fusion makes of it are two partitions, independent of each other: a query won by one leg may be
+lost or gained by fusion.
+
+The ceiling is that of two oracles that know the judgements. The *perfect choice* takes for each
+query the leg that is best by the metric. The *perfect fusion* takes all documents that any leg
+returned, however deep, and puts those with the highest grades first. No fusion that only reorders
+what the legs return can be above the second, and no router that picks one leg above the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench.core.document import document
+from retrieval_bench.metrics import Judgements, Metric, judge
+from retrieval_bench.metrics.judged import NONE, Hits, JudgedRun, ordinals
+from retrieval_bench.runs.evaluation import Mean, averaged
+
+Values = NDArray[np.float64]
+
+SAME = 1e-9
+"""Values of a metric that differ by no more are equal: sums may be rounded in another order."""
+
+LOST_BY_FUSION, GAINED_BY_FUSION = "lost by fusion", "gained by fusion"
+
+
+@dataclass(frozen=True, slots=True)
+class QueryGroup:
+    """One group of a partition.
+
+    Attributes:
+        means: one for each of ``Partition.columns``, NaN where the group is empty.
+        gain: mean of ``Partition.gain``, NaN likewise.
+    """
+
+    label: str
+    n: int
+    means: tuple[float, ...]
+    gain: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Partition:
+    """Groups of queries; each query is in exactly one, some groups may be empty.
+
+    Attributes:
+        kind: ``outcome`` (which of two runs is better), ``best leg`` (which leg of a hybrid is best
+            alone) or ``fusion`` (what fusion made of the best leg).
+        of: the run that it speaks of, two for legs that they share; for ``outcome`` the second.
+        labels: of the groups, in the order to show them.
+        member: int64 (queries,), place in ``labels``.
+        columns: names of the systems whose values explain the groups.
+        values: float64 (queries, columns).
+        gain: float64 (queries,): second run minus first; (last) fused ranking minus best leg.
+    """
+
+    kind: Literal["outcome", "best leg", "fusion"]
+    of: str
+    labels: tuple[str, ...]
+    member: NDArray[np.int64]
+    columns: tuple[str, ...]
+    values: Values
+    gain: Values
+
+    def groups(self, metric: Metric) -> list[QueryGroup]:
+        """The groups with their sizes and means, the empty ones included."""
+        return [
+            self._group(label, self.member == at, metric) for at, label in enumerate(self.labels)
+        ]
+
+    def whole(self, metric: Metric) -> QueryGroup:
+        """All queries as one group."""
+        return self._group("all", np.ones(len(self.member), dtype=np.bool_), metric)
+
+    def _group(self, label: str, inside: NDArray[np.bool_], metric: Metric) -> QueryGroup:
+        n = int(inside.sum())
+        if not n:
+            nan = float("nan")
+            return QueryGroup(label, 0, (nan,) * len(self.columns), nan)
+        columns = self.values[inside].T
+        means = (metric.from_additive(metric.additive(column).mean()) for column in columns)
+        return QueryGroup(label, n, tuple(map(float, means)), float(self.gain[inside].mean()))
+
+
+def outcome(names: Sequence[str], values: Values, floor: Values) -> Partition:
+    """Which of two systems is better.
+
+    Args:
+        names: two.
+        values: (queries, 2).
+        floor: (queries,), the value of an empty ranking: no more than that is a miss.
+    """
+    gain = values[:, 1] - values[:, 0]
+    sign = _sign(gain)
+    miss = (values <= floor[:, None] + SAME).all(axis=1)
+    member = np.select([miss, sign < 0, sign > 0], [3, 0, 1], 2)
+    labels = (f"won by {names[0]}", f"won by {names[1]}", "tie", "both miss")
+    return Partition("outcome", names[1], labels, member, tuple(names), values, gain)
+
+
+def best_leg(
+    runs: Mapping[str, Values], legs: Sequence[str], of_legs: Values, floor: Values
+) -> Partition:
+    """Which leg is best alone.
+
+    Args:
+        runs: (queries,) values of the fused rankings of these legs, by name; one, or more where
+            hybrids share them.
+        of_legs: (queries, legs).
+        floor: as in :func:`outcome`.
+    """
+    best, fused = of_legs.max(axis=1), list(runs.values())
+    miss = (of_legs <= floor[:, None] + SAME).all(axis=1)
+    wins = of_legs >= best[:, None] - SAME
+    n = len(legs)
+    member = np.select([miss, wins.sum(axis=1) > 1], [n + 1, n], wins.argmax(axis=1))
+    labels = (*(f"won by {leg}" for leg in legs), "legs tie", "every leg misses")
+    values = np.column_stack([of_legs, *fused])
+    of = " and ".join(runs)
+    return Partition("best leg", of, labels, member, (*legs, *runs), values, fused[-1] - best)
+
+
+def by_fusion(run: str, of_legs: Values, fused: Values, floor: Values) -> Partition:
+    """What fusion made of the best leg of each query.
+
+    Args:
+        of_legs: (queries, legs).
+        fused: (queries,).
+        floor: as in :func:`outcome`.
+    """
+    best = of_legs.max(axis=1)
+    gain = fused - best
+    sign = _sign(gain)
+    miss = np.maximum(best, fused) <= floor + SAME
+    member = np.select([miss, sign < 0, sign > 0], [3, 0, 2], 1)
+    labels = (LOST_BY_FUSION, "as its best leg", GAINED_BY_FUSION, "all miss")
+    values = np.column_stack([best, fused])
+    return Partition("fusion", run, labels, member, ("best leg", run), values, gain)
+
+
+def _sign(difference: Values) -> NDArray[np.int64]:
+    return np.where(np.abs(difference) <= SAME, 0, np.sign(difference)).astype(np.int64)
+
+
+Positions = NDArray[np.int32]
+
+_SMALLEST_DISTANCE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """One metric of the legs, of their fusion and of the two oracles.
+
+    Attributes:
+        legs: the mean of each leg, cut like the fused ranking.
+        fused: the mean of the fused ranking; None where there is none.
+        choice: the mean of the best leg of each query.
+        fusion: the mean of the ideal order of all documents of all legs.
+    """
+
+    metric: Metric
+    legs: Mapping[str, Mean]
+    fused: Mean | None
+    choice: Mean
+    fusion: Mean
+
+    @property
+    def best_leg(self) -> str:
+        """The leg with the highest mean, the first of equal ones."""
+        return max(self.legs, key=lambda leg: self.legs[leg].mean)
+
+    def realised(self, oracle: Mean) -> float | None:
+        """How much of the distance between the best leg and ``oracle`` the fused ranking covers.
+
+        0 = no better than the best leg, 1 = as good as the oracle, below 0 = worse than the best
+        leg. None without a fused ranking or without a distance.
+        """
+        if self.fused is None:
+            return None
+        best = self.legs[self.best_leg].mean
+        distance = oracle.mean - best
+        if not distance > _SMALLEST_DISTANCE:  # also NaN
+            return None
+        return (self.fused.mean - best) / distance
+
+    def as_dict(self) -> dict[str, Any]:
+        """For a JSON document."""
+        return {
+            **document(self, "legs best_leg fused"),
+            "perfect_choice": self.choice.as_dict(),
+            "perfect_fusion": self.fusion.as_dict(),
+            "realised_of_choice": self.realised(self.choice),
+            "realised_of_fusion": self.realised(self.fusion),
+        }
+
+
+def ceilings(
+    legs: Mapping[str, Positions],
+    fused: Positions | None,
+    doc_ids: Sequence[str],
+    query_ids: Sequence[str],
+    judgements: Judgements,
+    *,
+    metrics: Sequence[Metric],
+    k: int,
+) -> tuple[Ceiling, ...]:
+    """The ceiling by each of ``metrics``; intervals as everywhere, all from the same resamples.
+
+    Args:
+        legs: at least one; name -> (queries, depth) positions in ``doc_ids``, best first, -1 behind
+            the last, no document twice in a row.
+        fused: likewise, up to ``k`` wide.
+        doc_ids: distinct.
+        query_ids: one for each row.
+        k: legs and oracles are cut there before they are scored.
+    """
+    runs = [judge(lists[:, :k], doc_ids, query_ids, judgements) for lists in legs.values()]
+    ideal = perfect_fusion(list(legs.values()), doc_ids, query_ids, judgements, k)
+    others = [ideal]
+    if fused is not None:
+        others.append(judge(fused[:, :k], doc_ids, query_ids, judgements))
+    columns: list[NDArray[np.float64]] = []
+    for metric in metrics:
+        of_legs = [metric.compute(run) for run in runs]
+        columns += [*of_legs, np.maximum.reduce(of_legs), *(metric.compute(run) for run in others)]
+    width = len(runs) + 1 + len(others)
+    repeated = [metric for metric in metrics for _ in range(width)]
+    means = averaged(query_ids, repeated, np.column_stack(columns)).means if columns else ()
+    found = []
+    for at, metric in enumerate(metrics):
+        own = means[at * width : (at + 1) * width]
+        found.append(
+            Ceiling(
+                metric,
+                dict(zip(legs, own, strict=False)),
+                None if fused is None else own[len(runs) + 2],
+                own[len(runs)],
+                own[len(runs) + 1],
+            )
+        )
+    return tuple(found)
+
+
+def perfect_fusion(
+    lists: Sequence[Positions],
+    doc_ids: Sequence[str],
+    query_ids: Sequence[str],
+    judgements: Judgements,
+    k: int,
+) -> JudgedRun:
+    """All documents of ``lists`` as one ranking for each query: highest grades first, documents
+    without a judgement last, cut at ``k``."""
+    pool = _pooled(lists)
+    run = judge(pool, doc_ids, query_ids, judgements)
+    order = np.lexsort((-run.judged.grade, run.judged.row))
+    row, grade = run.judged.row[order], run.judged.grade[order]
+    rank = ordinals(row, len(query_ids))
+    hits = Hits(row, rank, grade, np.zeros(len(row), dtype=np.bool_))
+    return JudgedRun(hits.within(k), np.minimum(run.lengths, k), run.ideal, run.n_judged)
+
+
+def _pooled(lists: Sequence[Positions]) -> Positions:
+    """Each document of a row once, in no order that matters; -1 elsewhere."""
+    pool = np.sort(np.hstack(lists), axis=1)
+    pool[:, 1:][pool[:, 1:] == pool[:, :-1]] = NONE
+    return pool
