@@ -15,7 +15,7 @@ from typing import Any
 from rich.console import Console
 
 from retrieval_bench.measure.environment import machine, packages
-from retrieval_bench.reports.render import render
+from retrieval_bench.reports.render import terminal
 from tests.benchmarks.report import Group, Options, Row
 
 GROUPS = ("startup", "search", "build", "dense", "overhead", "scoring", "compare")
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         start, load = time.perf_counter(), _load()
         group: Group = importlib.import_module(f"tests.benchmarks.{name}").measure(options)
         group = group.without_targets() if options.quick else group
-        render.to_console([group.table()], console)
+        terminal.to_console([group.table()], console)
         seconds = time.perf_counter() - start
         console.print(f"{name}: {seconds:.0f} s; load of the machine {load} -> {_load()}\n")
         record["groups"][name] = group.as_dict() | {"seconds": seconds}

@@ -26,7 +26,7 @@ from retrieval_bench.duets.decision import SLOWEST
 from retrieval_bench.duets.probe import Probe
 from retrieval_bench.duets.result import DuetResult, write_duet
 from retrieval_bench.duets.selftest import Kind, extra_work
-from retrieval_bench.reports.render import render
+from retrieval_bench.reports.render import terminal
 from retrieval_bench.reports.render.table import Table
 from tests.builders.files import json_lines, save_all
 
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not asked.summary:
         with tempfile.TemporaryDirectory() as folder, _neighbours(asked.neighbours):
             _play(asked, _dataset(Path(folder)))
-    render.to_console([summary(asked.json)], Console(file=sys.stdout))
+    terminal.to_console([summary(asked.json)], Console(file=sys.stdout))
     return 0
 
 

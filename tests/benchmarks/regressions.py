@@ -18,7 +18,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from retrieval_bench.reports.render import render
+from retrieval_bench.reports.render import terminal
 from retrieval_bench.reports.render.table import Table
 from tests.builders.processes import completed
 
@@ -117,7 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             expected = f"{change.expected} {change.gate}".strip()
             rows.append([change.name, expected, f"{fine} of {asked.n}", codes, middle])
     columns = ("change", "expected", "so it was", "exits", "seconds, median")
-    render.to_console([Table("regress, end to end", columns, rows)], Console(file=sys.stdout))
+    terminal.to_console([Table("regress, end to end", columns, rows)], Console(file=sys.stdout))
     return 0
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from retrieval_bench.comparison.analysis import analyse
 from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.reports.page import report_page
 from tests.builders.page_sample import make_dataset, make_runs
@@ -48,7 +49,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     data = make_dataset(60)
-    page = report_page(compare_runs(make_runs(data)), [data])
+    page = report_page(analyse(compare_runs(make_runs(data)), [data]))
     path = tmp_path_factory.mktemp("report") / "보고서.html"
     path.write_text(page, encoding="utf-8")
     return path

@@ -7,10 +7,10 @@ import pytest
 
 from retrieval_bench.metrics.abstention import outcomes
 from retrieval_bench.metrics.thresholds import AbstentionReport, abstention_report
-from retrieval_bench.reports.render import render
-from retrieval_bench.reports.render.table import Table
+from retrieval_bench.reports.render import terminal
 from retrieval_bench.reports.tables.abstention import abstention_tables
 from tests.builders.golden import golden
+from tests.builders.tables import rows_in
 
 
 def make_report(n: int, *, helps: bool = True) -> AbstentionReport:
@@ -29,24 +29,19 @@ def make_report(n: int, *, helps: bool = True) -> AbstentionReport:
 
 @pytest.mark.slow
 def test_the_tables_of_a_run_that_a_threshold_helps() -> None:
-    golden("abstention.txt", render.plain(abstention_tables(make_report(4000))))
+    golden("abstention.txt", terminal.plain(abstention_tables(make_report(4000))))
 
 
 def test_the_tables_of_a_run_that_no_threshold_helps() -> None:
-    golden("abstention_none.txt", render.plain(abstention_tables(make_report(400, helps=False))))
+    golden("abstention_none.txt", terminal.plain(abstention_tables(make_report(400, helps=False))))
 
 
 def test_the_table_of_a_run_without_scores() -> None:
     report = abstention_report(outcomes(["a", "b"], [True, False], [3, 3], [np.nan] * 2, [1.0, 0]))
-    golden("abstention_unscored.txt", render.plain(abstention_tables(report)))
+    golden("abstention_unscored.txt", terminal.plain(abstention_tables(report)))
 
 
 @pytest.mark.slow
 def test_eighty_columns_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     for table in abstention_tables(make_report(12_000)):
-        bare = Table("", table.columns, table.rows, table.rules)
-        monkeypatch.setattr(render, "PLAIN_WIDTH", 300)
-        wide = render.plain([bare])
-        monkeypatch.setattr(render, "PLAIN_WIDTH", 80)
-        assert render.plain([bare]) == wide
-        assert max(map(len, wide.splitlines())) <= 80
+        assert rows_in(80, table, monkeypatch) == rows_in(300, table, monkeypatch)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from retrieval_bench.experiment.cold import ColdProcess, ColdStart
-from retrieval_bench.reports.render import render
+from retrieval_bench.reports.render import terminal
 from retrieval_bench.reports.tables.cold import cold_tables
 from tests.builders.golden import golden
 
@@ -66,7 +66,7 @@ def test_a_cold_start_says_what_each_step_is() -> None:
         planned=5,
         processes=tuple(dense(number) for number in range(5)),
     )
-    golden("cold.txt", render.plain(cold_tables(start)))
+    golden("cold.txt", terminal.plain(cold_tables(start)))
 
 
 def test_a_partial_cold_start_with_a_loaded_index_says_what_is_missing() -> None:
@@ -85,4 +85,4 @@ def test_a_partial_cold_start_with_a_loaded_index_says_what_is_missing() -> None
             "model load": "it loads nothing before there are documents",
         },
     )
-    golden("cold_partial.txt", render.plain(cold_tables(start)))
+    golden("cold_partial.txt", terminal.plain(cold_tables(start)))

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from retrieval_bench.reports.render import render
-from retrieval_bench.reports.render.table import Marked, Table
+from retrieval_bench.reports.render import csv, html, latex, markdown, terminal
+from retrieval_bench.reports.render.cells import count, difference, quality
+from retrieval_bench.reports.render.table import Table
 from tests.builders.golden import golden
 
 SAMPLE = [
@@ -15,11 +16,15 @@ SAMPLE = [
         "Two & three",
         ("", "n", "bm25", "a_b - bm25"),
         [
-            ("all", "1,204", Marked("0.7154", "ab"), "-0.0100"),
-            ("", "", "[.576, .711]", "[-0.104, +0.111]"),
-            ("한국어", Marked("9", "*"), Marked("0.5000", ""), "-"),
+            (
+                "all",
+                count(1204),
+                quality(0.7154, (0.576, 0.711), "ab"),
+                difference(-0.01, (-0.104, 0.111)),
+            ),
+            ("한국어", count(9, "*"), quality(0.5), difference(None)),
         ],
-        rules=[2],
+        rules=[1],
         notes=["p < .05", "100 % of --k"],
     ),
     Table("Take bm25.", (), (), notes=["it is fast"]),
@@ -29,11 +34,11 @@ SAMPLE = [
 @pytest.mark.parametrize(
     ("form", "ending"),
     [
-        (render.plain, "txt"),
-        (render.markdown, "md"),
-        (render.html, "html"),
-        (render.latex, "tex"),
-        (render.csv, "csv"),
+        (terminal.plain, "txt"),
+        (markdown.render, "md"),
+        (html.render, "html"),
+        (latex.render, "tex"),
+        (csv.render, "csv"),
     ],
 )
 def test_a_sample_in_every_format(form: Callable[[list[Table]], str], ending: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -109,7 +110,18 @@ def test_what_reading_commands_print(
 ) -> None:
     main([*READING[name], "--format", form])
     printed = capsys.readouterr().out.replace(str(folder), "FOLDER")
-    kept(HERE / "expected" / f"{name}.{form}", printed)
+    path = HERE / "expected" / f"{name}.{form}"
+    if form == "csv":
+        kept(path, printed)
+    elif UPDATE and _rounded(printed) != _rounded(path.read_text("utf-8")):
+        path.write_text(printed, encoding="utf-8")
+    else:
+        assert _rounded(printed) == _rounded(path.read_text("utf-8"))
+
+
+def _rounded(text: str) -> str:
+    """A document with its numbers to 12 digits: in the last ones processors differ."""
+    return re.sub(r"-?\d+\.\d+(e[+-]\d+)?", lambda found: f"{float(found[0]):.12g}", text)
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from retrieval_bench.regression.gate import Regression
 from retrieval_bench.regression.latency import LatencyResult, When, judge_latency, not_measured
 from retrieval_bench.regression.policy import Policy
 from retrieval_bench.regression.quality import QualityResult, judge_quality
-from retrieval_bench.reports.render import render
+from retrieval_bench.reports.render import markdown, terminal
 from retrieval_bench.reports.tables.regress import baseline_tables, regress_tables
 from tests.builders.baselines import COMMIT, DATASET, MACHINE, duet_result, latency, quality
 from tests.builders.golden import golden
@@ -65,7 +65,7 @@ def found(
 
 
 def test_a_pass() -> None:
-    text = render.plain(regress_tables(found(of_quality(0, 0), of_latency(1.004))))
+    text = terminal.plain(regress_tables(found(of_quality(0, 0), of_latency(1.004))))
     golden("regress_pass.txt", text)
 
 
@@ -77,7 +77,7 @@ def test_a_failure_of_both() -> None:
         "make it faster; or, where that is the price: --accept",
     )
     assert failed.code == 1
-    golden("regress_fail.txt", render.plain(regress_tables(failed)))
+    golden("regress_fail.txt", terminal.plain(regress_tables(failed)))
 
 
 def test_open_and_unmeasured() -> None:
@@ -93,8 +93,8 @@ def test_open_and_unmeasured() -> None:
         warnings=("2 queries failed: TimeoutError",),
     )
     assert both.code == 4
-    golden("regress_open.txt", render.plain(regress_tables(both)))
-    golden("regress_open.md", render.markdown(regress_tables(both)))
+    golden("regress_open.txt", terminal.plain(regress_tables(both)))
+    golden("regress_open.md", markdown.render(regress_tables(both)))
 
 
 def test_a_new_baseline() -> None:
@@ -110,4 +110,4 @@ def test_a_new_baseline() -> None:
         "notes": ["files differ from the last commit"],
         "warnings": [],
     }
-    golden("baseline.txt", render.plain(baseline_tables(document)))
+    golden("baseline.txt", terminal.plain(baseline_tables(document)))

@@ -11,7 +11,7 @@ import pytest
 from retrieval_bench.core.types import Qrels, Ranking
 from retrieval_bench.metrics import Judgements
 from retrieval_bench.metrics.conventions import CONVENTIONS, convention
-from retrieval_bench.reports.render import render
+from retrieval_bench.reports.render import html, markdown, terminal
 from retrieval_bench.reports.render.table import Table
 from retrieval_bench.reports.tables.audit import audit_tables
 from retrieval_bench.reports.tables.reader import reader_tables
@@ -22,6 +22,7 @@ from retrieval_bench.scoring.answers.reader import ReaderResult, score_reader
 from retrieval_bench.scoring.audit import Audit, audit
 from retrieval_bench.scoring.scorecard import ScoreCard, Truth, score_file
 from tests.builders.golden import golden
+from tests.builders.tables import rows_in
 
 N = 60
 QUERIES = [f"q{i:02d}" for i in range(N)]
@@ -99,7 +100,9 @@ def read() -> tuple[ReaderResult, ReaderResult]:
 def test_an_audit_of_more_systems_than_fit_beside_each_other() -> None:
     repeated = RunFile(Path("again.trec"), "trec", {"q01": Ranking(["x", "x"])}, {"q01": ("x",)})
     qrels = {**QRELS, "none": {"x0": 0}}
-    golden("audit_many.txt", render.plain(audit_tables(audited((*RUNS, RUNS[0], repeated), qrels))))
+    golden(
+        "audit_many.txt", terminal.plain(audit_tables(audited((*RUNS, RUNS[0], repeated), qrels)))
+    )
 
 
 WITHIN_MARKUP: Qrels = {"<b>": {"a": 1}, **{q: QRELS[q] for q in QUERIES}}
@@ -120,7 +123,7 @@ WITHIN_MARKUP: Qrels = {"<b>": {"a": 1}, **{q: QRELS[q] for q in QUERIES}}
     ],
 )
 def test_the_text_of_what_scoring_shows(name: str, shown: Callable[[], list[Table]]) -> None:
-    form = {"txt": render.plain, "md": render.markdown, "html": render.html}[name.split(".")[1]]
+    form = {"txt": terminal.plain, "md": markdown.render, "html": html.render}[name.split(".")[1]]
     golden(name, form(shown()) + "\n" * name.endswith("html"))
 
 
@@ -132,8 +135,4 @@ def test_eighty_columns_are_enough(made: str, monkeypatch: pytest.MonkeyPatch) -
         "reader": lambda: reader_tables(read()[0]),
     }[made]()
     for table in shown:
-        bare = Table("", table.columns, table.rows, table.rules)
-        monkeypatch.setattr(render, "PLAIN_WIDTH", 300)
-        wide = render.plain([bare])
-        monkeypatch.setattr(render, "PLAIN_WIDTH", 80)
-        assert render.plain([bare]) == wide
+        assert rows_in(80, table, monkeypatch) == rows_in(300, table, monkeypatch)

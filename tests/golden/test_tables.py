@@ -9,10 +9,15 @@ import pytest
 from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.core.errors import DataError, HarnessError
 from retrieval_bench.experiment.preparation import Problems
-from retrieval_bench.reports.render import render
-from retrieval_bench.reports.render.table import Table
+from retrieval_bench.reports.render import html, markdown, terminal
+from retrieval_bench.reports.render.table import NoteKind, Table, kind_of
 from retrieval_bench.reports.tables import run as tables
-from retrieval_bench.reports.tables.comparison import PAIRS_IN_TABLE, comparison_tables
+from retrieval_bench.reports.tables.comparison import (
+    PAIRS_SHOWN,
+    comparison_brief,
+    comparison_tables,
+    differences_table,
+)
 from retrieval_bench.runs.run import Run
 from tests.builders.golden import golden
 from tests.builders.page_sample import make_dataset, make_runs
@@ -20,27 +25,28 @@ from tests.builders.runs import sample_run
 
 
 def test_the_table_of_a_run() -> None:
-    golden("run.txt", render.plain(tables.run_tables(sample_run("sample", 0))))
+    golden("run.txt", terminal.plain(tables.run_tables(sample_run("sample", 0))))
 
 
 def test_the_table_of_a_short_partial_and_failing_run() -> None:
     run = sample_run("sample", 1, calls=40, status="partial", n_failed=2, n_collapsed=1234)
-    golden("run_partial.txt", render.plain(tables.run_tables(run)))
+    golden("run_partial.txt", terminal.plain(tables.run_tables(run)))
 
 
 def test_the_markdown_of_a_run() -> None:
-    golden("run.md", render.markdown(tables.run_tables(sample_run("sample", 0))))
+    golden("run.md", markdown.render(tables.run_tables(sample_run("sample", 0))))
 
 
 def test_the_html_of_a_run() -> None:
-    golden("run.html", render.html(tables.run_tables(sample_run("<b>", 0))))
+    golden("run.html", html.render(tables.run_tables(sample_run("<b>", 0))))
 
 
 def test_five_systems_side_by_side() -> None:
     runs = [
         sample_run(name, i % 3) for i, name in enumerate(["bm25", "dense", "검색", "bm25", "e"])
     ]
-    golden("comparison.txt", render.plain(comparison_tables(compare_runs(runs))))
+    golden("comparison.txt", terminal.plain(comparison_tables(compare_runs(runs))))
+    golden("comparison_brief.txt", terminal.plain(comparison_brief(compare_runs(runs))))
 
 
 @pytest.mark.slow
@@ -48,15 +54,16 @@ def test_five_systems_side_by_side() -> None:
     ("other", "says"),
     [
         ({}, "measured together, alternating"),
-        ({"session": "t"}, "measured at different times"),
-        ({"machine_of": "n"}, "measured on different machines, NOT COMPARABLE"),
-        ({"threads": 2}, "measured with different threads, NOT COMPARABLE"),
+        ({"session": "t"}, "Times were measured apart"),
+        ({"machine_of": "n"}, "Times cannot be compared: measured on different machines."),
+        ({"threads": 2}, "Times cannot be compared: measured with different threads."),
         ({"min_calls": 5}, "measured together, alternating"),  # more calls of the same kind
     ],
 )
 def test_a_comparison_says_how_the_times_came_about(other: dict[str, Any], says: str) -> None:
     comparison = compare_runs([sample_run("a", 0), sample_run("b", 1, **other)])
-    assert any(says in note for note in comparison_tables(comparison)[0].notes)
+    (costs,) = [t for t in comparison_tables(comparison) if t.title.startswith("Time and cost")]
+    assert any(says in note for note in costs.notes)
 
 
 def test_a_comparison_tells_what_is_not_the_same_of_all_runs() -> None:
@@ -65,7 +72,7 @@ def test_a_comparison_tells_what_is_not_the_same_of_all_runs() -> None:
         sample_run("part", 1, calls=40, threads=2, status="partial", warnings=["fault 0"]),
         sample_run("shallow", 2, calls=40, session="t", k=3),
     ]
-    golden("comparison_unlike.txt", render.plain(comparison_tables(compare_runs(runs))))
+    golden("comparison_unlike.txt", terminal.plain(comparison_tables(compare_runs(runs))))
 
 
 def test_the_record_of_an_older_run_can_be_shown() -> None:
@@ -75,31 +82,31 @@ def test_the_record_of_an_older_run_can_be_shown() -> None:
     data = {key: new.summary["dataset"][key] for key in ("name", "split", "fingerprint")}
     summary = {key: new.summary[key] for key in kept} | {"dataset": data}
     old = Run(summary, {}, new.rankings, new.status, new.timings, new.evaluation)
-    assert "new on tiny (test), k = 10" in render.plain(tables.run_tables(old))
-    shown = render.plain(comparison_tables(compare_runs([old, new])))
-    assert "NOT COMPARABLE" in shown
+    assert "new on tiny (test), k = 10" in terminal.plain(tables.run_tables(old))
+    shown = terminal.plain(comparison_tables(compare_runs([old, new])))
+    assert "cannot be compared" in shown
 
 
 def test_many_warnings_are_cut_short() -> None:
     notes = tables.run_tables(sample_run("a", 0, warnings=[f"w{i}" for i in range(8)]))[-1].notes
-    said = [note for note in notes if note.startswith("warning")]
-    assert said[-2:] == ["warning: w4", "warning: ... and 3 more in summary.json"]
+    assert list(notes[-2:]) == ["w4", "... and 3 more in summary.json"]
+    assert {kind_of(note) for note in notes[-2:]} == {NoteKind.WARNING}
     notes = tables.run_tables(sample_run("a", 0, warnings=[f"w{i}" for i in range(5)]))[-1].notes
-    assert notes[-1] == "warning: w4"
+    assert notes[-1] == "w4"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [4, 6])
 def test_eighty_columns_are_enough(monkeypatch: pytest.MonkeyPatch, n: int) -> None:
-    monkeypatch.setattr(render, "PLAIN_WIDTH", 80)
+    monkeypatch.setattr(terminal, "PLAIN_WIDTH", 80)
     names = ["bm25", "dense", "hybrid", "hybrid-convex", "my-own-retriever", "검색기"][:n]
     comparison = compare_runs([sample_run(name, i % 3) for i, name in enumerate(names)])
-    shown = render.plain(
-        [Table(t.title, t.columns, t.rows, t.rules) for t in comparison_tables(comparison)[:-1]]
+    shown = terminal.plain(
+        [Table(t.title, t.columns, t.rows, t.rules) for t in comparison_tables(comparison)[1:]]
     )
     assert max(map(len, shown.splitlines())) <= 80
     assert "…" not in shown
-    assert all(metric in shown for metric in ("nDCG@10", "AP@10", "Success@1"))
+    assert all(metric in shown for metric in ("nDCG@10", "MAP@10", "success@1"))
 
 
 def make_others(name: str, shift: int) -> Run:
@@ -113,19 +120,19 @@ def make_others(name: str, shift: int) -> Run:
 def test_two_systems_on_two_datasets_with_all_that_can_be_asked_for() -> None:
     runs = [sample_run("a", 0), sample_run("b", 1), make_others("a", 1), make_others("b", 0)]
     comparison = compare_runs(runs, baseline="b", tests=["wilcoxon"], margin=0.2)
-    golden("comparison_datasets.txt", render.plain(comparison_tables(comparison)))
-    golden("comparison_datasets.md", render.markdown(comparison_tables(comparison, wide=True)))
+    golden("comparison_datasets.txt", terminal.plain(comparison_tables(comparison)))
+    golden("comparison_datasets.md", markdown.render(comparison_tables(comparison)))
 
 
-def test_of_very_many_pairs_those_of_the_best_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("retrieval_bench.reports.tables.comparison.PAIRS_IN_TABLE", 3)
+def test_of_very_many_pairs_those_of_the_best_are_shown() -> None:
     runs = make_runs(make_dataset(60), list("abcde"), rounds=1)
     best, *others = sorted("abcde", key=lambda name: -_mean(runs["abcde".index(name)]))
     assert best not in "ab", "the first pairs are not the most telling ones"
-    tables_ = comparison_tables(compare_runs(runs))
-    (differences,) = [t for t in tables_ if t.title.startswith("Paired")]
-    assert "7 more pairs: --format json has all" in differences.notes
-    pairs = [set(row[0].split(" - ")) for row in differences.rows[::2]]
+    comparison = compare_runs(runs)
+    group = comparison.groups[0]
+    differences = differences_table(comparison, group, group.metrics[0], 3)
+    assert "7 more pairs: --format json has all." in differences.notes
+    pairs = [set(str(row[0]).split(" - ")) for row in differences.rows]
     assert pairs == [{best, other} for other in others[:3]]
 
 
@@ -133,18 +140,20 @@ def _mean(run: Run) -> float:
     return run.evaluation.means[0].mean
 
 
-def test_of_very_many_systems_all_have_a_number() -> None:
+def test_of_very_many_systems_all_have_a_number_in_latex() -> None:
     runs = [sample_run("same", i % 3, calls=40) for i in range(26)]
-    ranked = comparison_tables(compare_runs(runs, baseline="same"))[0]
-    assert {row[0] for row in ranked.rows} == {str(n) for n in range(1, 27)}
+    ranked = comparison_tables(compare_runs(runs, baseline="same"), letters=True)[1]
+    assert {str(row[0]).rpartition(" ")[2] for row in ranked.rows} == {
+        f"({n})" for n in range(1, 27)
+    }
 
 
 def test_with_a_baseline_of_very_many_systems_its_pairs_are_shown() -> None:
-    runs = [sample_run("same", i % 3, calls=40) for i in range(26)]
+    runs = [sample_run("same", i % 3, calls=40) for i in range(PAIRS_SHOWN + 6)]
     tables_ = comparison_tables(compare_runs(runs, baseline="same#26"))
     (differences,) = [t for t in tables_ if t.title.startswith("Paired")]
-    assert len(differences.rows) == 2 * PAIRS_IN_TABLE
-    assert "5 more pairs: --format json has all" in differences.notes
+    assert len(differences.rows) == PAIRS_SHOWN
+    assert "5 more pairs: --format json has all." in differences.notes
 
 
 def test_the_plan_of_a_dry_run() -> None:
@@ -163,7 +172,7 @@ def test_the_plan_of_a_dry_run() -> None:
         "not_checked": ["mine was built, not asked: whether it answers"],
         "warnings": ["3 empty documents"],
     }
-    golden("plan.txt", render.plain([tables.plan_table(document)]))
+    golden("plan.txt", terminal.plain([tables.plan_table(document)]))
 
 
 def test_several_problems_in_one_message() -> None:

@@ -11,12 +11,13 @@ import pytest
 from retrieval_bench.core.config import inline_config
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import parse_metric
-from retrieval_bench.reports.render import render
+from retrieval_bench.reports.render import markdown, terminal
 from retrieval_bench.reports.tables.tuning import sentence, tuning_tables
 from retrieval_bench.tuning.grid import make_grid
 from retrieval_bench.tuning.result import Plan, Tuning, doubts, judged
 from retrieval_bench.tuning.selection import chosen_on_dev, cross_validated
 from tests.builders.golden import golden
+from tests.builders.tables import rows_in
 
 WEIGHTS = ([0.5, 0.5], [0.0, 1.0], [0.2, 0.8], [0.8, 0.2], [1.0, 0.0])
 PARAMETERS: dict[str, Any] = {"fusion.k": (60, 10, 1), "fusion.weights": WEIGHTS}
@@ -65,11 +66,11 @@ def made(dev_split: str | None, *, lead: float = 0.0, on_grid: bool = True) -> T
     ],
 )
 def test_tables_of_tuning(name: str, found: Tuning) -> None:
-    golden(name, render.plain(tuning_tables(found)))
+    golden(name, terminal.plain(tuning_tables(found)))
 
 
 def test_tuning_as_markdown() -> None:
-    golden("tuning.md", render.markdown(tuning_tables(made(None, lead=0.08))))
+    golden("tuning.md", markdown.render(tuning_tables(made(None, lead=0.08))))
 
 
 def test_the_sentence_says_what_the_verdict_says() -> None:
@@ -92,13 +93,11 @@ def test_a_default_that_nothing_beats_is_said_to_be_that() -> None:
     delta = judged(selection, found.metric, "tiny")
     kept = replace(found, values=same, selection=selection, delta=delta)
     assert sentence(kept) == "hybrid on tiny: nothing that was tried is better than hybrid as it is"
-    text = render.plain(tuning_tables(kept))
+    text = terminal.plain(tuning_tables(kept))
     assert "-0.0000" not in text
-    assert "recommended: the default (fusion.k=60 fusion.weights=[0.5, 0.5])" in text
+    assert "Recommended: the default (fusion.k=60 fusion.weights=[0.5, 0.5])" in text
 
 
-def test_an_answer_fits_80_columns_apart_from_its_notes() -> None:
+def test_an_answer_fits_80_columns_apart_from_its_notes(monkeypatch: pytest.MonkeyPatch) -> None:
     for table in tuning_tables(made("train", lead=0.02)):
-        rows = [table.columns, *table.rows]
-        widths = [max(len(row[at]) for row in rows) for at in range(len(table.columns))]
-        assert sum(widths) + 3 * len(widths) <= 80
+        assert rows_in(80, table, monkeypatch) == rows_in(300, table, monkeypatch)

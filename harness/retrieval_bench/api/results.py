@@ -12,7 +12,7 @@ from retrieval_bench.comparison.recommendation import Recommendation, comparison
 from retrieval_bench.comparison.verdicts import Delta
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.reports.page.report import write_report
-from retrieval_bench.reports.render import render
+from retrieval_bench.reports.render import html, terminal
 from retrieval_bench.reports.render.table import Table
 from retrieval_bench.reports.tables import run as run_tables
 from retrieval_bench.reports.tables.comparison import comparison_tables
@@ -32,10 +32,10 @@ class _Shown:
         raise NotImplementedError
 
     def __str__(self) -> str:
-        return render.plain(self._tables())
+        return terminal.plain(self._tables())
 
     def _repr_html_(self) -> str:
-        return render.html(self._tables())
+        return html.render(self._tables())
 
 
 Value = TypeVar("Value")

@@ -89,11 +89,11 @@ def _compare(options: argparse.Namespace) -> int:
         if options.slices is not None:
             sources = datasets_of([group.runs for group in comparison.groups], moved(options))
             slicings = slicings_of(comparison, sources, options.slices)
-        wide = options.format != "table"
+        letters = options.format == "latex"
         show(
             options,
             comparison_document(comparison, slicings),
-            lambda: comparison_tables(comparison, slicings, wide=wide),
+            lambda: comparison_tables(comparison, slicings, letters=letters),
         )
         return comparison
 

@@ -19,21 +19,21 @@ OK, REGRESSION, BAD_INPUT, UNDECIDED, NOT_MEASURED, BUG, INTERRUPTED = 0, 1, 2, 
 
 def show(options: argparse.Namespace, document: Any, tables: Callable[[], Sequence[Table]]) -> None:
     """Print a result: ``document`` as JSON, or the tables that are made from it."""
-    from retrieval_bench.reports.render import render
+    from retrieval_bench.reports.render import csv, latex, markdown, terminal
     from retrieval_bench.runs.records import to_json
 
     if options.format == "json":
         put(to_json(document) + "\n")
         return
     laid_out = tables()
-    texts = {"markdown": render.markdown, "latex": render.latex, "csv": render.csv}
+    texts = {"markdown": markdown, "latex": latex, "csv": csv}
     if options.format in texts:
-        put(texts[options.format](laid_out))
+        put(texts[options.format].render(laid_out))
         return
     from rich.console import Console
 
     drawn = io.StringIO()
-    render.to_console(laid_out, Console(file=drawn, force_terminal=sys.stdout.isatty() or None))
+    terminal.to_console(laid_out, Console(file=drawn, force_terminal=sys.stdout.isatty() or None))
     put(drawn.getvalue())
 
 

@@ -18,9 +18,10 @@ from retrieval_bench.comparison.speed import LatencyDelta
 from retrieval_bench.comparison.verdicts import Delta
 from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import counted
-from retrieval_bench.core.figures import p_text, signed
+from retrieval_bench.core.figures import about, p_text, signed, times_text
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
+from retrieval_bench.metrics.names import label_of
 from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.power import ROUNDING
 
@@ -68,7 +69,7 @@ def _of_group(group: DatasetComparison, margin: float) -> Recommendation:
         return Recommendation(
             group.dataset,
             None,
-            f"No recommendation on {group.dataset}: nothing there can be compared.",
+            "Nothing here can be compared, so nothing is recommended.",
             tuple(f"Not comparable: {reason}." for reason in refusals),
         )
     best = view.best()
@@ -77,8 +78,7 @@ def _of_group(group: DatasetComparison, margin: float) -> Recommendation:
         return Recommendation(
             group.dataset,
             None,
-            f"No recommendation on {group.dataset}: what tells these systems apart rests on "
-            "queries that failed.",
+            "Nothing is recommended: only queries that failed tell these systems apart.",
             (*failures, "Find out why they failed, and measure again."),
         )
     reasons = [
@@ -139,43 +139,45 @@ class _View:
         return same if len(same) > 1 else []
 
     def sentence(self, taken: str, best: str, tied: Sequence[str]) -> str:
-        value = f"{self.metric} {self._value(taken)}"
-        where = f"on {self.group.dataset}"
+        metric, value = label_of(self.metric), self._value(taken)
         if tied and all(self.faster(best, name) for name in tied):
-            others = f"{_named(tied)} {'has' if len(tied) == 1 else 'have'}"
+            also = f"{_named(tied)} {'does' if len(tied) == 1 else 'do'}"
             return (
-                f"Take {taken} {where}: the highest {value}, as {others}, and the fastest of them."
+                f"Use {taken}: it has the highest {metric} ({value}), as {also}, and is the "
+                "fastest of them."
             )
         if tied:
-            named = _named([best, *tied])
-            return f"Nothing tells {named} apart {where}: each has the highest {value}."
+            return f"{_named([best, *tied])} have the same, highest {metric}: {value}."
         if taken != best:
-            return f"Take {taken} {where}: {self._instead(taken, best)}."
+            return f"Use {taken}: {self._instead(taken, best)}."
         beaten, unbeaten = self._beaten(taken)
         if not unbeaten:
             others = _named(beaten)
-            if len(beaten) == len(self.group.names) - 1:
-                others = "the other" if len(beaten) == 1 else f"each of the other {len(beaten)}"
-            return f"Take {taken} {where}: its {value} is better than {others}."
+            if len(beaten) > 1 and len(beaten) == len(self.group.names) - 1:
+                others = "both others" if len(beaten) == 2 else f"all {len(beaten)} others"
+            return f"Use {taken}: its {metric} of {value} is significantly better than {others}."
         if all(self._equivalent(taken, name) for name in unbeaten):
-            also = f"; {_named(unbeaten)} {_is_are(unbeaten)} equivalent within {self.margin:g}"
-            return f"Take {taken} {where}: highest {value}{also}."
-        return (
-            f"Take {taken} {where} if you must choose now: highest {value}, but not shown to be "
-            f"better than {_named(unbeaten)}."
-        )
+            return (
+                f"Use {taken}: it has the highest {metric} ({value}); {_named(unbeaten)} "
+                f"{_is_are(unbeaten)} equivalent within {self.margin:g}."
+            )
+        leaders = [taken, *sorted(unbeaten, key=lambda name: -self.group.mean(name, self.metric))]
+        return f"{_named(leaders)} lead in {metric}; these queries can't separate them."
 
     def _instead(self, taken: str, best: str) -> str:
         """Why not the highest mean."""
-        value, times = f"{self.metric} {self._value(taken)}", _times(self._ratio(taken, best))
+        metric, value = label_of(self.metric), self._value(taken)
+        faster = f"{times_text(self._ratio(taken, best) or 1.0)} faster"
         there = f"{best}, {self._value(best)}"
         if abs(self._difference(best, taken) or 0.0) <= ROUNDING:
-            return f"the highest {value}, as {best} has, and {times} faster"
+            return f"it has the highest {metric} ({value}), as {best} does, and is {faster}"
         if self._wins(best, taken):
-            less = f"but by less than {self.margin:g}, and it is {times} faster"
-            return f"its {value} is lower than the highest ({there}), {less}"
-        equal = f"is equivalent to the highest ({there}; within {self.margin:g})"
-        return f"its {value} {equal}, and it is {times} faster"
+            less = f"but by less than {self.margin:g}, and it is {faster}"
+            return f"its {metric} of {value} is lower than the highest ({there}), {less}"
+        return (
+            f"its {metric} of {value} is equivalent to the highest ({there}; within "
+            f"{self.margin:g}), and it is {faster}"
+        )
 
     def resting_on_failures(self) -> list[str]:
         """Pairs that only their failed queries tell apart, a sentence each."""
@@ -196,7 +198,7 @@ class _View:
         summary = self.group.runs[self.group.names.index(taken)].summary
         if summary.get("n_failed"):
             failed = counted(summary["n_failed"], "query")
-            lines.append(f"{taken} FAILED on {failed}; an evaluated one counts 0.")
+            lines.append(f"{taken} FAILED on {failed}: each evaluated one counts 0.")
         return lines
 
     def cost(self, taken: str, best: str) -> list[str]:
@@ -205,12 +207,13 @@ class _View:
         if not rivals:
             return []
         fastest = max(rivals, key=lambda name: self._ratio(name, taken) or 0.0)
-        times = _times(self._ratio(fastest, taken))
-        difference = self._difference(fastest, taken)
+        difference = self._difference(taken, fastest)
         if difference is None:
             return []
-        value = f"{self.metric} {self._value(fastest)} ({signed(-difference)})"
-        return [f"{fastest} is {times} faster, with {value}."]
+        faster = f"{times_text(self._ratio(fastest, taken) or 1.0)} faster"
+        change = f"{abs(difference):.3f} {'lower' if difference < 0 else 'higher'}"
+        gap = "the same" if abs(difference) <= ROUNDING else change
+        return [f"{fastest} is {faster} and {gap} in {label_of(self.metric)}."]
 
     def rivals(self, taken: str) -> list[str]:
         """Those that nothing is shown about, the highest mean first, with the queries it takes."""
@@ -219,17 +222,21 @@ class _View:
         open_.sort(key=lambda pair: -self.group.mean(pair[0], self.metric))
         lines = []
         for name, delta in open_[:_NAMED]:
-            difference = self._difference(taken, name) or 0.0
-            text = f"{name} against {taken}: {signed(difference)} is undecided"
+            gap = abs(self._difference(taken, name) or 0.0)
+            text = f"{name} against {taken}: {signed(self._difference(taken, name) or 0.0, 3)}"
             if delta.ci95 is not None:
                 low, high = delta.ci95 if delta.b == name else (-delta.ci95[1], -delta.ci95[0])
-                text += f", between {signed(low)} and {signed(high)}"
+                text += f" [{low:+.3f}, {high:+.3f}]"
+            text += ", can't tell."
             if delta.queries_needed is not None:
-                more = counted(delta.queries_needed, "more query")
-                text += f"; about {more} would show {delta.needed_for or 'a difference'}"
-            lines.append(text + ".")
+                total = about(delta.n + delta.queries_needed)
+                shown = f"If the true gap is {gap:.3f}, about {total} queries would show it"
+                if delta.needed_for == "equivalence":
+                    shown = f"About {total} queries would show that they are equivalent"
+                text += f" {shown} (80 % power); you have {delta.n:,}."
+            lines.append(text)
         if len(open_) > _NAMED:
-            lines.append(f"{len(open_) - _NAMED:,} more systems are undecided beside {taken}.")
+            lines.append(f"{len(open_) - _NAMED:,} more systems can't be told from {taken}.")
         return lines
 
     def hybrids(self) -> list[str]:
@@ -240,13 +247,13 @@ class _View:
                 delta = self._delta(leg, name)
                 if delta is None or self._wins(name, leg):
                     continue
-                found = {
-                    Verdict.UNDECIDED: "not shown to be better than",
-                    Verdict.EQUIVALENT: "equivalent to",
-                }.get(delta.verdict, "worse than")
+                verdict = {
+                    Verdict.UNDECIDED: "is not significantly better than",
+                    Verdict.EQUIVALENT: "is equivalent to",
+                }.get(delta.verdict, "is worse than")
                 p = "" if delta.p_adjusted is None else f", p {p_text(delta.p_adjusted)}"
                 lines.append(
-                    f"{name} is {found} its leg {leg}: {self._value(name)} against "
+                    f"{name} {verdict} its leg {leg} alone: {self._value(name)} against "
                     f"{self._value(leg)}{p}."
                 )
         return lines
@@ -307,7 +314,7 @@ class _View:
 
     def _value(self, name: str) -> str:
         mean = self.group.mean(name, self.metric)
-        return "-" if np.isnan(mean) else f"{mean:.4f}"
+        return "-" if np.isnan(mean) else f"{mean:.3f}"
 
 
 def _named(names: Sequence[str]) -> str:
@@ -318,13 +325,3 @@ def _named(names: Sequence[str]) -> str:
 
 def _is_are(names: Sequence[str]) -> str:
     return "is" if len(names) == 1 else "are"
-
-
-def _times(ratio: float | None) -> str:
-    """How many times faster, of a ratio above 1."""
-    if ratio is None:
-        return ""
-    if ratio < 2:
-        return f"{100 * (ratio - 1):.0f} %"
-    shown = float(f"{ratio:.2g}")
-    return f"about {shown:,.0f} times" if shown >= 10 else f"about {shown:g} times"

@@ -20,14 +20,10 @@ def ms_text(value: float | None) -> str:
     return f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 100 else f"{value:,.0f}"
 
 
-def short_quality(value: float) -> str:
-    """The end of an interval of a quality."""
-    return f"{value:.3f}".replace("0.", ".", 1)
-
-
 def short_ms(value: float) -> str:
-    """The end of an interval in milliseconds."""
-    return f"{value:.3g}"
+    """Milliseconds with three digits that count, at most three behind the point."""
+    decimals = 3 if value < 1 else 2 if value < 10 else 1 if value < 100 else 0
+    return f"{value:,.{decimals}f}"
 
 
 def seconds_text(value: float | None) -> str:
@@ -49,6 +45,21 @@ def signed(value: float | None, decimals: int = 4, unit: str = "") -> str:
 def change_text(share: float | None) -> str:
     """A ratio less 1 as a signed percentage: "+3.1 %"."""
     return signed(None if share is None else 100 * share, 1, " %")
+
+
+def three_digits(value: float) -> str:
+    """Three digits that count, and no exponent for large numbers: "0.0348", "15.7", "1,204"."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def times_text(times: float) -> str:
+    """How many times as much: "1.05x", "64x"."""
+    return f"{times:.2f}x" if times < 10 else f"{times:,.0f}x"
+
+
+def about(n: int) -> str:
+    """A number with the two digits that an estimate is worth: "950", "13,000"."""
+    return f"{float(f'{n:.2g}'):,.0f}"
 
 
 def p_text(value: float) -> str:

@@ -66,6 +66,9 @@ _ALIASES: Mapping[str, str] = {
 }
 """Names of ir_measures, trec_eval, ranx and of articles, in lower case -> ours."""
 
+_LABELS = {"AP": "MAP", "RR": "MRR", "R": "recall", "Success": "success", "P": "precision"}
+_LABELLED = re.compile(rf"^({'|'.join(_LABELS)})(?=[@(]|$)")
+
 _PARAM_ALIASES: Mapping[tuple[str, str], tuple[str, str]] = {
     ("dcg", "exp-log2"): ("gain", "exp"),
     ("dcg", "log2"): ("gain", "linear"),
@@ -189,6 +192,12 @@ def parse_metric(text: str) -> Metric:
     if cut is not None and definition.cut == "refused":
         raise _error(text, f"{name} without a cut-off")
     return Metric(name, cut, _parse_params(text, params, definition))
+
+
+def label_of(metric: Metric | str) -> str:
+    """The name that people use on a screen: MRR@10 for RR@10, MAP for AP, recall@100 for R@100;
+    :func:`parse_metric` reads it, too."""
+    return _LABELLED.sub(lambda name: _LABELS[name[0]], str(metric), count=1)
 
 
 def parse_metrics(names: Sequence[str]) -> tuple[Metric, ...]:

@@ -225,7 +225,7 @@ class TestFetch:
         )
         assert main(arguments) == 0
         out = capsys.readouterr().out
-        assert "fetched; use it with --dataset ir_datasets:rb-own/far" in out
+        assert "It was fetched: use it with --dataset ir_datasets:rb-own/far." in out
         assert len(load_dataset("ir_datasets:rb-own/far").documents or ()) == 3
 
     def test_a_file_that_nobody_may_hand_on_is_not_to_be_fetched(

@@ -20,7 +20,7 @@ from retrieval_bench.duets.launch import MOST_CALLS, TURN_NS, Measured, Share, l
 from retrieval_bench.duets.result import DuetResult, read_duet, write_duet
 from retrieval_bench.duets.selftest import Kind, Played, extra_work
 from retrieval_bench.duets.sides import Place, Side
-from retrieval_bench.reports.render.render import markdown
+from retrieval_bench.reports.render import markdown
 from retrieval_bench.reports.tables.duet import duet_tables
 from retrieval_bench.runs.records import to_json
 from tests.builders.fake_sides import FakeSides, Slower
@@ -107,7 +107,7 @@ def test_both_sides_search_on_one_core_which_is_another_in_the_next_launch(
     assert sides.cores == [(name, core) for core in (0, 1, 4, 5, 0) for name in ("a", "b")]
     assert [one.core for one in result.launched] == [0, 1, 4, 5, 0]
     assert result.one_core == result.as_dict()["one_core"] == 5
-    assert "both sides searched on the same core" in markdown(duet_tables(result))
+    assert "Both sides searched on the same core" in markdown.render(duet_tables(result))
 
 
 @pytest.mark.usefixtures("four_cores")
@@ -115,7 +115,7 @@ def test_a_search_of_several_threads_is_kept_to_no_core(sides: FakeSides) -> Non
     sides.threaded = {"b"}
     result = play()
     assert (result.word, result.one_core, sides.cores) == ("PASS", 0, [])
-    assert "same core" not in markdown(duet_tables(result))
+    assert "same core" not in markdown.render(duet_tables(result))
 
 
 @pytest.mark.usefixtures("four_cores")
@@ -386,7 +386,7 @@ def test_two_sides_that_are_equally_broken_do_not_pass(sides: FakeSides) -> None
     gates = {gate.gate: gate for gate in result.gates}
     assert gates["p50"].verdict is Verdict.EQUIVALENT
     assert gates["p95"].reason == "takes 200 queries, here 12 of 200 answered"
-    assert "940 of 1,000 pairs of calls failed" in markdown(duet_tables(result))
+    assert "940 of 1,000 pairs of calls failed" in markdown.render(duet_tables(result))
 
 
 def test_a_few_failing_queries_leave_enough_for_every_gate(sides: FakeSides) -> None:
@@ -416,7 +416,7 @@ def test_other_rankings_are_counted(sides: FakeSides) -> None:
     sides.digest_of["b"] = 7
     result = play()
     assert result.other_rankings == 60
-    assert "the rankings differ for 60 queries" in markdown(duet_tables(result))
+    assert "The rankings differ on 60 queries" in markdown.render(duet_tables(result))
 
 
 def test_rankings_that_cannot_be_had_cost_no_launch(sides: FakeSides) -> None:
@@ -543,9 +543,9 @@ def test_a_full_disk_leaves_nothing_half_written(
 
 
 def test_the_table_says_what_was_measured_and_what_could_be_seen(sides: FakeSides) -> None:
-    text = markdown(duet_tables(play()))
+    text = markdown.render(duet_tables(play()))
     for part in ("PASS: b = b beside a = a", "60 queries of made", "5 launches", "visible",
-                 "both sides return the same rankings"):  # fmt: skip
+                 "Both sides return the same rankings"):  # fmt: skip
         assert part in text
 
 

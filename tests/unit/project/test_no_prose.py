@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from retrieval_bench.comparison.analysis import analyse
 from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.core import progress
 from retrieval_bench.core.errors import HarnessError
@@ -73,10 +74,10 @@ def test_a_launch_that_dies_is_lost(project: Path) -> None:
 
 def test_the_page_folds_away_what_is_no_warning() -> None:
     data = make_dataset()
-    page = report_page(compare_runs(make_runs(data, warnings=["take care"])), [data])
+    page = report_page(analyse(compare_runs(make_runs(data, warnings=["take care"])), [data]))
     loud, folding, folded = page.partition("How this was measured")
     assert folding
-    shown = f'<li dir="auto">{NONSENSE}</li>'
+    shown = f'<li dir="auto" class="warning">{NONSENSE}</li>'
     assert shown in loud
     assert shown not in folded.partition("</details>")[0]
 

@@ -14,10 +14,11 @@ from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
 from retrieval_bench.regression.history import Subject, subjects
 from retrieval_bench.regression.history.records import read_history
-from retrieval_bench.reports.render import render
+from retrieval_bench.reports.render import terminal
 from retrieval_bench.reports.tables.github_benchmark import benchmark_entries
 from retrieval_bench.reports.tables.history import history_tables
 from tests.builders.history_sample import save_duet, save_run
+from tests.builders.tables import folded
 
 
 def subject(root: Path, **asked: Any) -> Subject:
@@ -30,7 +31,7 @@ def subject(root: Path, **asked: Any) -> Subject:
 def text(root: Path, **asked: Any) -> str:
     found = read_history([root])
     chosen = subjects(found.runs, found.duets, **asked)
-    return render.plain(history_tables(chosen, found))
+    return terminal.plain(history_tables(chosen, found))
 
 
 def on_lines(only: Subject) -> list[str]:
@@ -132,11 +133,11 @@ def test_the_largest_step_of_a_time_comes_with_the_duet_that_decides(tmp_path: P
     assert step.change == pytest.approx(2.55 / 2.05 - 1)
     assert step.equal_code == pytest.approx(0.05)
     said = text(tmp_path)
-    assert "largest step of p50: +24.4 % from 2222222 to 3333333 (2.05 to 2.55 ms)" in said
-    assert "no verdict: runs of equal code lie up to 5.0 % apart" in said
+    assert "Largest step of p50: +24.4 % from 2222222 to 3333333 (2.05 to 2.55 ms)." in said
+    assert "no verdict: runs of equal code differ by up to 5.0 % here." in folded(said)
     revisions = f"--rev-a {'2' * 12} --rev-b {'3' * 12}"
     command = f"retrieval-bench duet --retriever bm25 --dataset tiny {revisions}"
-    assert f"a duet decides:\n  {command}" in said
+    assert f"A duet decides:\n  {command}\n" in said
 
 
 def test_history_says_nothing_is_slower(tmp_path: Path) -> None:
@@ -177,8 +178,8 @@ def test_where_no_duet_can_decide_it_says_why(
     save_run(tmp_path, 2, p50=3.0, **other)
     (step,) = subject(tmp_path).steps
     assert step.decides == ()
-    assert f"no duet can decide it afterwards: {why}" in text(tmp_path)
-    assert "no code was run twice here" in text(tmp_path)
+    assert f"No duet can decide it afterwards: {why}" in folded(text(tmp_path))
+    assert "no code was run twice here" in folded(text(tmp_path))
 
 
 def test_no_duet_has_the_config_that_a_file_outside_held_before(tmp_path: Path) -> None:
@@ -353,8 +354,8 @@ def test_a_folder_that_is_no_whole_run_is_named_and_left_out(tmp_path: Path, how
     ((folder, reason),) = [(one.folder, one.reason) for one in found.left_out]
     assert folder == broken
     assert reason
-    said = render.plain(history_tables(subjects(found.runs, []), found))
-    assert f"left out: {broken}: {reason.splitlines()[0]}" in said
+    *_, last = history_tables(subjects(found.runs, []), found)
+    assert f"Left out: {broken}: {reason}." in last.notes
 
 
 def test_many_broken_folders_are_counted_and_the_first_named(tmp_path: Path) -> None:
@@ -362,8 +363,8 @@ def test_many_broken_folders_are_counted_and_the_first_named(tmp_path: Path) -> 
     for at in range(9):
         (tmp_path / f"x{at}").mkdir()
     said = text(tmp_path)
-    assert said.count("left out: ") == 6
-    assert "4 more folders that are no runs" in said
+    assert said.count("Left out: ") == 6
+    assert "4 more folders that are not runs" in said
 
 
 def test_a_run_that_is_being_written_and_files_are_no_matter(tmp_path: Path) -> None:
@@ -405,9 +406,9 @@ def test_duets_are_a_trend_against_a_pinned_revision(tmp_path: Path) -> None:
     lines = [only.trend(duet) for duet in only.duets]
     assert [line.label if line else None for line in lines] == ["a", "a", "b", None]
     said = text(tmp_path)
-    assert re.search(r"WORKTREE +\+6\.0 % +\[\+5\.0, \+7\.0\] +- +FAIL +a", said)
+    assert re.search(r"WORKTREE +\+6\.0 % \[\+5\.0, \+7\.0\] +- +FAIL +a", said)
     assert "line a: against bm25 at 1111111" in said
-    assert "1 duet on no line: side a is no revision" in said
+    assert "1 duet on no line: side a is not a revision" in said
 
 
 # -- what is shown -------------------------------------------------------------------------------
@@ -427,7 +428,7 @@ def test_the_table_marks_changes_and_fits_a_terminal(tmp_path: Path) -> None:
             status="partial" if day == 0 else "complete",
         )
     said = text(tmp_path)
-    rows = [line for line in said.splitlines() if line.startswith(" 2026")]
+    rows = [line for line in said.splitlines() if line.startswith("  2026")]
     assert [re.split(r"  +", row.strip()) for row in rows] == [
         ["2026-01-01 00:00", "1111111", "1", "0.5000", "2.00", "-", "partial"],
         ["2026-01-01 01:00", "1111111", "1", "0.5000", "2.10", "-", "A1"],

@@ -35,7 +35,7 @@ from retrieval_bench.regression.policy import Policy, Undecided
 from retrieval_bench.regression.quality import QualityGate, QualityResult
 from retrieval_bench.regression.session import PROTOCOL, Held
 from retrieval_bench.regression.storing import check_free, latency_changes, quality_changes, store
-from retrieval_bench.reports.render import render
+from retrieval_bench.reports.render import terminal
 from retrieval_bench.reports.tables.regress import regress_tables
 from retrieval_bench.runs.run import Run
 from tests.builders import some
@@ -51,6 +51,7 @@ from tests.builders.baselines import (
 )
 from tests.builders.git_project import GitProject
 from tests.builders.runs import sample_run
+from tests.builders.tables import folded
 
 GIVEN = Given("mine.yaml", ["b=1"], {"commit": COMMIT, "dirty": False})
 PASSES = {Verdict.BETTER, Verdict.EQUIVALENT}
@@ -159,9 +160,9 @@ class TestWhatIsThere:
             some, kept, Held(None), duet=lambda _: lambda: duet_result(Verdict.WORSE),
             when=When.NEVER,
         )  # fmt: skip
-        told = render.plain(regress_tables(found))
+        told = terminal.plain(regress_tables(found))
         assert found.code == 4
-        assert "rankings identical, 40 judged queries, 39 of them failed then and now" in told
+        assert "identical (40 evaluated queries, 39 of them failed then and now)" in folded(told)
         assert "nDCG@10: 39 of 40 judged queries failed" in told
         assert found.advice == ("see why queries fail, then make the baseline anew: MAKE --force",)
 

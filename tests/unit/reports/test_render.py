@@ -15,35 +15,67 @@ from rich.console import Console
 from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.comparison.slices import slicings
 from retrieval_bench.core.types import Dataset, Query
-from retrieval_bench.reports.render import render
-from retrieval_bench.reports.render.table import Marked, Table
+from retrieval_bench.reports.render import csv as as_csv
+from retrieval_bench.reports.render import html, latex, markdown, terminal
+from retrieval_bench.reports.render.cells import Cell, Content, cell_of, count, difference, quality
+from retrieval_bench.reports.render.table import Table, warning
 from retrieval_bench.reports.tables.comparison import comparison_tables
 from retrieval_bench.reports.tables.run import run_tables
 from retrieval_bench.reports.tables.slice import slice_tables
-from tests.builders.runs import sample_run as make_run
+from tests.builders.runs import sample_run
 from tests.golden.test_formats import SAMPLE
 
+FORMATS = (terminal.plain, markdown.render, html.render, latex.render, as_csv.render)
 NASTY = r"""a_b%c&d#e$f{g}h~i^j\k<b>l|m`n"o'p--q*r한"""
 
-# -- marks ---------------------------------------------------------------------------------------
+# -- cells ---------------------------------------------------------------------------------------
 
 
-def test_marks_are_raised_letters_in_plain_text() -> None:
-    cell = Marked("0.7154", "abd-f,12")
-    assert cell == "0.7154ᵃᵇᵈ⁻ᶠ˒¹²"
-    assert (cell.text, cell.marks) == ("0.7154", "abd-f,12")
+def test_a_cell_is_a_value_with_its_interval_marks_and_remark() -> None:
+    cell = quality(0.71542, (0.5764, 0.7111), "ab")
+    assert (cell.text, cell.ends, cell.more) == ("0.7154", ("0.576", "0.711"), "[0.576, 0.711]")
+    assert Cell("worse", remark="(small)").more == "(small)"
+    assert [quality(value).text for value in (None, float("nan"))] == ["-", "-"]
 
 
 def test_every_mark_is_one_column_wide() -> None:
     for mark in "abcdefghijklmnopqrstuvwxyz0123456789-,*":
-        assert cell_len(Marked("", mark)) == 1
+        assert cell_len(mark.translate(terminal.RAISED)) == 1
 
 
 def test_a_cell_without_marks_has_no_mark_up() -> None:
-    table = Table("t", ("a",), [(Marked("1", ""),)])
-    assert "<sup>" not in render.html([table]) + render.markdown([table])
-    assert "textsuperscript" not in render.latex([table])
-    assert "(marks)" not in render.csv([table])
+    table = Table("t", ("a",), [(count(1),)])
+    assert "<sup>" not in html.render([table]) + markdown.render([table])
+    assert "textsuperscript" not in latex.render([table])
+    assert "(marks)" not in as_csv.render([table])
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_every_format_shows_value_interval_marks_remark_and_notes(form: Any) -> None:
+    cells = (quality(0.5, (0.25, 0.75), "a"), Cell("worse", remark="(small)"))
+    text = form(
+        [Table("T", ("x", "y"), [cells], notes=["how"], lead=[warning("mind")], words=(1,))]
+    )
+    marked = "0.5000ᵃ" if form is terminal.plain else "a"
+    for part in ("T", "0.5000", "0.250", "0.750", marked, "worse", "(small)", "how", "mind"):
+        assert part in text
+
+
+# -- levels --------------------------------------------------------------------------------------
+
+
+def test_a_warning_and_a_note_have_a_sign_and_a_class() -> None:
+    table = Table("t", ("a",), [("1",)], notes=["how it was measured", warning("it is busy")])
+    assert "  i  how it was measured\n  !  it is busy\n" in terminal.plain([table])
+    assert "- i how it was measured\n- ! it is busy\n" in markdown.render([table])
+    assert '<li dir="auto" class="warning">it is busy</li>' in html.render([table])
+
+
+def test_on_a_terminal_a_warning_is_yellow() -> None:
+    console = Console(width=80, force_terminal=True, color_system="standard", file=io.StringIO())
+    with console.capture() as capture:
+        terminal.to_console([Table("t", (), (), notes=[warning("it is busy")])], console)
+    assert "\x1b[33m  !  it is busy\x1b[0m" in capture.get()
 
 
 # -- text stays text -----------------------------------------------------------------------------
@@ -53,11 +85,12 @@ def test_a_cell_without_marks_has_no_mark_up() -> None:
 def test_nothing_in_data_becomes_a_control_character_or_breaks_utf8(place: str) -> None:
     bad = "x\x1b[31m\x07y\nz\ud800\u202e\x9b\r\n\u2028end"
     table = _with(place, bad)
-    for form in (render.plain, render.markdown, render.html, render.latex, render.csv):
+    for form in FORMATS:
         text = form([table])
         text.encode("utf-8")
         assert not set(text) & set("\x1b\x07\x9b\r\u202e\u2028"), form
-        assert text.count("\ufffd") == 5, form  # escape, bell, surrogate, bidi, CSI
+        times = 2 if form is html.render and place == "title" else 1  # also the label of the box
+        assert text.count("\ufffd") == 5 * times, form  # escape, bell, surrogate, bidi, CSI
 
 
 @pytest.mark.parametrize("place", ["title", "head", "cell", "note"])
@@ -71,22 +104,22 @@ def test_html_is_escaped_everywhere(place: str) -> None:
         def handle_data(self, data: str) -> None:
             found.append(data)
 
-    Texts().feed(render.html([_with(place, NASTY)]))
+    Texts().feed(html.render([_with(place, NASTY)]))
     assert NASTY in found
 
 
 def test_html_takes_its_colours_from_the_page_and_says_what_heads_what() -> None:
-    text = render.html(SAMPLE)
-    assert not re.search(r"#[0-9a-f]{3}|rgb|color:|background", text)
-    assert text.count('<th scope="col"') == 4
-    assert text.count('<th scope="row"') == 2
-    assert text.count("border-top:1px solid") == 4
-    assert '<td style="text-align:right">0.7154<sup>ab</sup></td>' in text
+    text = html.render(SAMPLE)
+    assert not re.search(r"#[0-9a-f]{3}|rgb|[^-]color:|background", text)
+    assert text.count('scope="col"') == 3
+    assert text.count('scope="row"') == 2
+    assert text.count("<tbody>") == 2
+    assert '<td class="n">0.7154<sup>ab</sup><small>[0.576, 0.711]</small></td>' in text
 
 
 @pytest.mark.parametrize("place", ["title", "head", "cell", "note"])
 def test_latex_is_escaped_everywhere(place: str) -> None:
-    text = render.latex([_with(place, NASTY)])
+    text = latex.render([_with(place, NASTY)])
     escaped = (
         r"a\_b\%c\&d\#e\$f\{g\}h\textasciitilde{}i\textasciicircum{}j\textbackslash{}k"
         r"""\textless{}b\textgreater{}l\textbar{}m\textasciigrave{}n"o'p-{}-{}q*r한"""
@@ -96,15 +129,15 @@ def test_latex_is_escaped_everywhere(place: str) -> None:
 
 @pytest.mark.parametrize("start", ["[x]", "*x"])
 def test_a_latex_row_may_begin_with_what_a_line_break_takes_as_its_own(start: str) -> None:
-    text = render.latex([Table("t", (start,), [(start,)])])
+    text = latex.render([Table("t", (start,), [(start,)])])
     assert text.count(f"    {{{start[0]}}}{start[1:]} \\\\\n") == 2
 
 
 def test_latex_has_minus_signs_before_numbers_only() -> None:
-    rows = [("all-MiniLM-L6", "-0.01", "[-.104, +.111]", "-", "2024-11-02", Marked("-1", "a"))]
-    text = render.latex([Table("t", ("",) * 6, rows)])
+    cells = ("all-MiniLM-L6", difference(-0.01, (-0.104, 0.111)), "-", "2024-11-02", count(-1, "a"))
+    text = latex.render([Table("t", ("",) * 5, [cells])])
     assert (
-        r"all-MiniLM-L6 & $-$0.01 & {[}$-$.104, +.111] & - & 2024-11-02 & "
+        r"all-MiniLM-L6 & $-$0.0100 {\footnotesize [$-$0.104, +0.111]} & - & 2024-11-02 & "
         r"$-$1\textsuperscript{a} \\"
     ) in text
 
@@ -128,28 +161,30 @@ def test_markdown_cells_are_no_mark_up() -> None:
         r"a\b": r"a\\b",
     }
     for cell, shown in cells.items():
-        assert f"\n| {shown} |\n" in render.markdown([Table("t", ("",), [(cell,)])])
+        assert f"\n| {shown} |\n" in markdown.render([Table("t", ("",), [(cell,)])])
 
 
 def test_a_table_without_columns_is_its_title_and_notes() -> None:
     table = Table("Take bm25.", (), (), notes=["it is fast"])
-    assert render.markdown([table]) == "**Take bm25.**\n\n- it is fast\n"
-    assert render.plain([table]) == "Take bm25.\nit is fast\n"
-    assert render.csv([table]) == "# Take bm25.\n# it is fast\n"
-    assert "tabular" not in render.latex([table])
-    assert "<table" not in render.html([table])
+    assert markdown.render([table]) == "**Take bm25.**\n\n- i it is fast\n"
+    assert terminal.plain([table]) == "Take bm25.\n  i  it is fast\n"
+    assert as_csv.render([table]) == "# Take bm25.\n# i it is fast\n"
+    assert "tabular" not in latex.render([table])
+    assert "<table" not in html.render([table])
 
 
 # -- CSV -----------------------------------------------------------------------------------------
 
 
 def test_csv_is_read_back_as_the_guide_says() -> None:
-    rows = [r for r in csv.reader(io.StringIO(render.csv(SAMPLE))) if not r or r[0][:2] != "# "]
+    rows = [r for r in csv.reader(io.StringIO(as_csv.render(SAMPLE))) if not r or r[0][:2] != "# "]
     assert rows == [
-        ["", "n", "n (marks)", "bm25", "bm25 (marks)", "a_b - bm25"],
-        ["all", "1204", "", "0.7154", "ab", "-0.0100"],
-        ["", "", "", "[.576, .711]", "", "[-0.104, +0.111]"],
-        ["한국어", "9", "*", "0.5000", "", "-"],
+        [
+            *("", "n", "n (marks)", "bm25", "bm25 low", "bm25 high", "bm25 (marks)"),
+            *("a_b - bm25", "a_b - bm25 low", "a_b - bm25 high"),
+        ],
+        ["all", "1204", "", "0.7154", "0.576", "0.711", "ab", "-0.0100", "-0.104", "+0.111"],
+        ["한국어", "9", "*", "0.5000", "", "", "", "-", "", ""],
         [],
     ]
 
@@ -160,7 +195,7 @@ def test_csv_is_read_back_as_the_guide_says() -> None:
 )
 def test_a_text_that_a_spreadsheet_would_run_gets_an_apostrophe(text: str) -> None:
     table = Table("t", (text, "n"), [(text, text)])
-    header, row = list(csv.reader(io.StringIO(render.csv([table]))))[1:]
+    header, row = list(csv.reader(io.StringIO(as_csv.render([table]))))[1:]
     assert all(cell.startswith("'") for cell in (header[0], *row))
 
 
@@ -168,7 +203,7 @@ def test_a_text_that_a_spreadsheet_would_run_gets_an_apostrophe(text: str) -> No
     "number", ["-0.01", "+0.3920", "-.5", "+1e-05", "-12", "-", "< .001", "-1.5 %", "-3%"]
 )
 def test_numbers_stay_numbers_in_csv(number: str) -> None:
-    assert render.csv([Table("t", ("", "n"), [("a", number)])]).endswith(f"a,{number}\n")
+    assert as_csv.render([Table("t", ("", "n"), [("a", number)])]).endswith(f"a,{number}\n")
 
 
 @pytest.mark.parametrize(
@@ -181,7 +216,7 @@ def test_numbers_stay_numbers_in_csv(number: str) -> None:
     ],
 )
 def test_only_whole_numbers_lose_their_separators_in_csv(cell: str, number: str, word: str) -> None:
-    text = render.csv([Table("t", ("w", "n"), [(cell, cell)])])
+    text = as_csv.render([Table("t", ("w", "n"), [(cell, cell)])])
     assert list(csv.reader(io.StringIO(text)))[2] == [word, number]
 
 
@@ -191,7 +226,7 @@ LONG = ["한국어검색기" * 10, "dense-" + "x" * 54, "데이터 검색 모델
 
 
 def _every_table(n: int) -> list[Table]:
-    runs = [make_run(name, i % 4) for i, name in enumerate(LONG[:n])]
+    runs = [sample_run(name, i % 4) for i, name in enumerate(LONG[:n])]
     group = compare_runs(runs)
     queries = tuple(
         Query(
@@ -211,41 +246,61 @@ def test_every_table_fits_eighty_columns_and_breaks_no_figure(n: int) -> None:
     tables = _every_table(n)
     console = Console(width=80, force_terminal=True, color_system=None, file=io.StringIO())
     with console.capture() as capture:
-        render.to_console(tables, console)
+        terminal.to_console(tables, console)
     shown = capture.get()
     assert max(map(cell_len, shown.splitlines())) <= 80
     assert "…" not in shown
     figures = {
-        cell
+        text
         for table in tables
         for row in table.rows
-        for i, cell in enumerate(row)
-        if i not in table.words and cell
+        for at, content in enumerate(row)
+        if at not in table.words
+        for text in (cell_of(content).text, cell_of(content).more)
+        if text
     }
     assert len(figures) > 20
-    assert not [cell for cell in figures if cell not in shown]
+    assert not [text for text in figures if text not in shown]
+
+
+def test_an_interval_stands_behind_its_figure_where_there_is_room() -> None:
+    rows: list[list[Content]] = [
+        ["a", *(quality(0.5, (0.25, 0.75)) for _ in range(n))] for n in (2, 2)
+    ]
+    shown = terminal.plain([Table("t", ("", "x", "y"), rows)])
+    assert "  a   0.5000 [0.250, 0.750]   0.5000 [0.250, 0.750]\n" in shown
+
+
+def test_a_table_that_is_too_wide_is_shown_in_blocks_with_the_names_in_each() -> None:
+    names = [f"system {at}" for at in range(12)]
+    rows: list[list[Content]] = [
+        [name, *(quality(at / 10, (0, 1)) for at in range(12))] for name in names
+    ]
+    shown = terminal.plain([Table("t", ("", *names), rows)])
+    assert max(map(cell_len, shown.splitlines())) <= terminal.PLAIN_WIDTH
+    assert shown.count("\n  system 3 ") == 2 + 1  # two heads begin with others
 
 
 def test_names_are_folded_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(render, "PLAIN_WIDTH", 80)
+    monkeypatch.setattr(terminal, "PLAIN_WIDTH", 80)
     name = "".join(chr(ord("가") + i) for i in range(60))
     table = Table("t", ("", "n", name), [(name, "1,204", "[.576, .711]")])
-    rows = render.plain([table]).splitlines()[2:]
+    rows = terminal.plain([table]).splitlines()
     shown = "".join("".join(row.split()) for row in rows)
     assert all(shown.count(letter) == 2 for letter in name)
 
 
 def test_a_name_is_folded_before_a_wide_figure_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(render, "PLAIN_WIDTH", 80)
+    monkeypatch.setattr(terminal, "PLAIN_WIDTH", 80)
     figure = "[-0.1040, +0.1110]"
-    shown = render.plain([Table("t", ("", "a", "b", "c"), [("x" * 60, figure, figure, figure)])])
+    shown = terminal.plain([Table("t", ("", "a", "b", "c"), [("x" * 60, figure, figure, figure)])])
     assert shown.count(figure) == 3
     assert max(map(len, shown.splitlines())) <= 80
 
 
 def test_a_heading_of_wide_letters_is_not_folded_where_there_is_room() -> None:
     heading = "가나다라마바사아자차카타"
-    assert heading in render.plain([Table("t", ("", heading), [("a", "1")])])
+    assert heading in terminal.plain([Table("t", ("", heading), [("a", "1")])])
 
 
 @pytest.mark.parametrize("no_color", ["", "1"])
@@ -254,19 +309,20 @@ def test_no_color_is_honoured_in_a_terminal(no_color: str, monkeypatch: pytest.M
     monkeypatch.setenv("TERM", "xterm-256color")
     console = Console(width=80, force_terminal=True, file=io.StringIO())
     with console.capture() as capture:
-        render.to_console(SAMPLE, console)
+        terminal.to_console(SAMPLE, console)
     assert not re.search(r"\x1b\[[\d;]*(3|4|9|10)\d", capture.get())
 
 
-def test_what_is_no_terminal_gets_plain_text_with_whole_notes() -> None:
+def test_what_is_no_terminal_gets_plain_text_wrapped_without_trailing_blanks() -> None:
     note = "a note that is much longer than eighty columns " * 4
     file = io.StringIO()
-    render.to_console([Table("t", ("a",), [("1",)], notes=[note])], Console(file=file, width=80))
+    terminal.to_console([Table("t", ("a",), [("1",)], notes=[note])], Console(file=file, width=80))
     assert "\x1b" not in file.getvalue()
-    assert note in file.getvalue()
+    assert " ".join(file.getvalue().split()).endswith(note.strip())
+    assert not [line for line in file.getvalue().splitlines() if line != line.rstrip()]
 
 
 def _with(place: str, text: str) -> Table:
     given = {"title": "t", "head": "h", "cell": "c", "note": "n", "mark": ""} | {place: text}
-    cell = Marked("c", text) if place == "mark" else given["cell"]
+    cell = Cell("c", marks=text) if place == "mark" else given["cell"]
     return Table(given["title"], (given["head"],), [(cell,)], notes=[given["note"]])

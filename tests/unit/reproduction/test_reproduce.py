@@ -16,7 +16,7 @@ from retrieval_bench.core.config import load_retriever_config, validate
 from retrieval_bench.core.errors import ConfigError, HarnessError
 from retrieval_bench.data import load_dataset
 from retrieval_bench.metrics.conventions import convention
-from retrieval_bench.reports.render import render
+from retrieval_bench.reports.render import latex, markdown, terminal
 from retrieval_bench.reports.tables.reproduce import reproduce_tables
 from retrieval_bench.reproduction import (
     Published,
@@ -181,7 +181,7 @@ def test_published_lists_are_compared_document_by_document(folder: Path) -> None
     assert figures["same lists"].status is figures["scores off"].status is Status.OK
     assert (figures["same lists"].measured, figures["same lists"].n) == (1.0, 3)
     assert figures["scores off"].measured == pytest.approx(0.0, abs=1e-12)
-    assert "scores off: by how much" in render.plain(reproduce_tables(found))
+    assert "scores off: by how much" in terminal.plain(reproduce_tables(found))
 
 
 @pytest.mark.slow
@@ -369,11 +369,11 @@ def test_systems_stand_side_by_side_by_group_and_convention(with_table: Reproduc
 def test_the_screen_has_the_published_value_ours_and_what_it_means(
     with_table: Reproduction,
 ) -> None:
-    text = render.plain(reproduce_tables(with_table))
-    assert re.search(r"saved +AP\(norm=hits\)@3 +0\.7500 +0\.7500 +2 +OK", text)
+    text = terminal.plain(reproduce_tables(with_table))
+    assert re.search(r"saved +MAP\(norm=hits\)@3 +0\.7500 +0\.7500 +2 +OK", text)
     assert re.search(r"published: saved +0\.7500", text)
-    assert "queries without a list, left out: saved 1" in text
-    assert "queries without a list, counted as 0: saved 1" in text
+    assert "Queries without a list are left out: saved 1." in text
+    assert "Queries without a list are counted as 0: saved 1." in text
     assert text.rstrip().endswith("What reproduces.")
 
 
@@ -390,12 +390,16 @@ def test_a_table_on_data_that_are_not_here_says_so(folder: Path) -> None:
         "conventions": ["trec"], "systems": ["bm25"],
     }  # fmt: skip
     found = reproduce(Published.model_validate(content), folder)
-    assert "no table: no lost in the folder" in render.plain(reproduce_tables(found))
+    assert "no table by group: no lost in the folder" in terminal.plain(reproduce_tables(found))
     # also where the table is all that there is
     content |= {"figures": [], "remarks": ["What reproduces."]}
     alone = reproduce_tables(reproduce(Published.model_validate(content), folder))
-    for text in (render.plain(alone), render.markdown(alone), render.latex(alone)):
-        for told in ("A paper", "no table: no lost in the folder", "What reproduces."):
+    for text in (terminal.plain(alone), markdown.render(alone), latex.render(alone)):
+        for told in (
+            "A paper",
+            "no table by group: no lost in the folder",
+            "What reproduces.",
+        ):
             assert told in text
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
@@ -12,14 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrieval_bench.core.errors import ConfigError, DataError
-from retrieval_bench.reports.render.render import plain
+from retrieval_bench.reports.render.cells import count, quality
+from retrieval_bench.reports.render.table import NoteKind, kind_of, warning
+from retrieval_bench.reports.render.terminal import plain
 from retrieval_bench.reports.tables.reader import reader_tables
 from retrieval_bench.scoring.answers.answers import Answer, GoldQuestion, Predictions, Span
 from retrieval_bench.scoring.answers.reader import ReaderResult, score_reader
 from retrieval_bench.scoring.answers.reader_spans import METRICS as SPAN_METRICS
 from retrieval_bench.scoring.answers.reader_text import METRICS as TEXT_METRICS
 from retrieval_bench.stats.resampling import bootstrap_mean_ci
-from tests.builders import some
 
 
 def answered(question_id: str, text: str, document: str, start: int) -> GoldQuestion:
@@ -219,29 +220,28 @@ def test_the_tables_say_denominator_convention_and_counts() -> None:
     assert [row[0] for row in spans.rows] == list(SPAN_METRICS)
     assert texts.rules == [3, 6]
     assert spans.rules == [7, 14]
-    exact = result.mean("exact")
-    low, high = some(exact.ci95)
-    assert texts.rows[0] == ("exact", "25.0000", f"[{low:.4f}, {high:.4f}]", "n = 4")
+    assert texts.rows[0] == ["exact", quality(25.0, result.mean("exact").ci95), count(4)]
     notes = "\n".join(spans.notes)
     for told in (
-        "denominator retrieved",
-        "convention piaf",
-        "counts: 4 of 5 questions, 2 with an answer and 2 without, 1 not retrieved",
+        "Denominator retrieved",
+        "Convention piaf",
+        "Counts: 4 of 5 questions, 2 with an answer and 2 without, 1 not retrieved",
         "1 without a prediction (0 in the means), 1 prediction for unknown questions",
         "1 ranking of unknown questions",
         "reader_top1_fk is reader_topk_f1",
         "percentile bootstrap",
-        "warning: something",
     ):
         assert told in notes
+    assert spans.notes[-1] == warning("something")
+    assert kind_of(spans.notes[-1]) is NoteKind.WARNING
     assert "convention squad" in "\n".join(texts.notes)
-    assert max(len(line.rstrip()) for line in plain([spans]).splitlines()[:20]) <= 80
+    assert max(map(len, plain([replace(spans, notes=())]).splitlines())) <= 80
 
 
 def test_the_one_table_of_texts_says_why_there_are_no_spans() -> None:
     (table,) = reader_tables(score_reader(GOLD, TEXTS))
     assert any("no span metrics: the answers have no offsets" in note for note in table.notes)
-    assert any("denominator all" in note for note in table.notes)
+    assert any("Denominator all" in note for note in table.notes)
 
 
 @pytest.mark.slow

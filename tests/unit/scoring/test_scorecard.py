@@ -17,7 +17,7 @@ from retrieval_bench.core.types import Dataset, Document, Qrels, Query
 from retrieval_bench.data import build_dataset
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.metrics.conventions import CONVENTIONS, convention
-from retrieval_bench.reports.render.render import plain
+from retrieval_bench.reports.render.terminal import plain
 from retrieval_bench.reports.tables.score import score_tables
 from retrieval_bench.runs.foreign import RunFile, read_rankings
 from retrieval_bench.scoring.scorecard import ScoreCard, Truth, score_file, score_mapping
@@ -176,7 +176,7 @@ class TestDocument:
         assert document["metrics"]["AP(norm=hits)@3"] == {"mean": None, "ci95": None, "n": 0}
         shown = plain(score_tables(card, per_query=True))
         assert "nan" not in shown
-        assert "warning: no query counts" in shown
+        assert "!  no query counts" in shown
 
     @pytest.mark.parametrize(("depth", "deep"), [(0, False), (3, False), (99, False), (100, True)])
     def test_what_is_reported_without_asking_depends_on_depth_only_for_deep_runs(

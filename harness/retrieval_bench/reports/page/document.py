@@ -17,16 +17,16 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from retrieval_bench.comparison.analysis import Analysis
 from retrieval_bench.comparison.comparison import Comparison
-from retrieval_bench.comparison.recommendation import Recommendation, recommend
+from retrieval_bench.comparison.recommendation import Recommendation
 from retrieval_bench.core import secrets
 from retrieval_bench.core.errors import counted
-from retrieval_bench.core.types import Dataset
 from retrieval_bench.core.version import VERSION
+from retrieval_bench.reports.page.provenance import rules_table, runs_table
 from retrieval_bench.reports.page.sections import GroupPage, Part
-from retrieval_bench.reports.page.systems import rules_table, runs_table
+from retrieval_bench.reports.render.html import notes_html, whole
 from retrieval_bench.reports.render.markup import Markup, el, joined, own_direction
-from retrieval_bench.reports.render.page_tables import notes_html, table_html
 from retrieval_bench.reports.tables.board import board_tables
 from retrieval_bench.reports.tables.run_facts import without_folders
 from retrieval_bench.runs.records import to_json
@@ -44,38 +44,25 @@ _LEAST = 60_000
 _WITHOUT_TEXTS = "warnings left out with --no-text, for they may quote one; summary.json has them"
 
 
-def report_page(
-    comparison: Comparison,
-    sources: Sequence[Dataset | str],
-    *,
-    title: str = "",
-    with_text: bool = True,
-) -> str:
-    """The page of ``comparison``. Equal input gives equal text: no time is read, no file.
+def report_page(analysis: Analysis, *, title: str = "", with_text: bool = True) -> str:
+    """The page of ``analysis``. Equal input gives equal text: no time is read, no file.
 
     Args:
-        sources: for each group of the comparison its dataset, or why it is not there; without it
-            there are no slices and no single queries.
         title: instead of the names of the datasets.
         with_text: False = no text of a query and no title or text of a document anywhere, nor
             what may quote one.
     """
-    if not with_text:
-        comparison = _without_warnings(comparison)
-    answers = recommend(comparison)
-    comparison = _without_folders(comparison)
-    sources = [without_folders(one) if isinstance(one, str) else one for one in sources]
+    analysis = _with_runs(analysis, _placeless if with_text else _silent)
+    comparison, answers = analysis.comparison, analysis.recommendations
     groups = [
-        GroupPage(comparison, group, source, answer, f"d{at}", with_text=with_text)
-        for at, (group, source, answer) in enumerate(
-            zip(comparison.groups, sources, answers, strict=True), start=1
-        )
+        GroupPage(comparison, group, f"d{at}", with_text=with_text)
+        for at, group in enumerate(analysis.groups, start=1)
     ]
     name = title or _title(comparison)
     several = len(groups) > 1
     parts = [Part("answer", "The answer", _answers(comparison, answers))]
     if several and (boards := board_tables(comparison)):
-        parts.append(Part("datasets", "All datasets", joined(map(table_html, boards))))
+        parts.append(Part("datasets", "All datasets", joined(map(whole, boards))))
     for page in groups:
         parts += page.parts(several=several)
     parts.append(Part("rules", "What the figures rest on", _rules(comparison)))
@@ -120,7 +107,7 @@ def _answers(comparison: Comparison, answers: Sequence[Recommendation]) -> Marku
 def _rules(comparison: Comparison) -> Markup:
     return joined(
         [
-            table_html(rules_table(comparison), sortable=False),
+            whole(rules_table(comparison), sortable=False),
             notes_html(
                 [
                     "better, worse: p after Holm is below the level",
@@ -135,7 +122,7 @@ def _rules(comparison: Comparison) -> Markup:
 
 def _runs(comparison: Comparison) -> Markup:
     """The runs, and as many of their manifests as :data:`_MANIFESTS` allows."""
-    blocks = [table_html(runs_table(comparison))]
+    blocks = [whole(runs_table(comparison))]
     surroundings: dict[str, str] = {}
     room, left_out = _MANIFESTS, 0
     for group in comparison.groups:
@@ -164,40 +151,38 @@ def _manifest(run: Run, label: str, surroundings: dict[str, str]) -> str:
     return to_json(manifest)
 
 
-def _without_warnings(comparison: Comparison) -> Comparison:
-    """Runs whose sentences cannot quote a text; how many warnings there were is told."""
-
-    def silent(run: Run) -> Run:
-        n = len(run.summary.get("warnings", ()))
-        told = [f"{n:,} {_WITHOUT_TEXTS}"] if n else []
-        silenced: dict[str, list[str]] = {
-            name: [] for name in secrets.FREE_TEXTS if name in run.summary
-        }
-        return replace(run, summary={**run.summary, **silenced, "warnings": told})
-
-    return _with_runs(comparison, silent)
+def _silent(run: Run) -> Run:
+    """A run whose sentences cannot quote a text; how many warnings there were is told."""
+    n = len(run.summary.get("warnings", ()))
+    notes = [f"{n:,} {_WITHOUT_TEXTS}"] if n else []
+    silenced: dict[str, list[str]] = {
+        name: [] for name in secrets.FREE_TEXTS if name in run.summary
+    }
+    return _placeless(replace(run, summary={**run.summary, **silenced, "warnings": notes}))
 
 
-def _without_folders(comparison: Comparison) -> Comparison:
-    """Runs that do not say where anything lies outside of the folder that the reader is in."""
-
-    def placeless(run: Run) -> Run:
-        told = {name: run.summary[name] for name in secrets.FREE_TEXTS if name in run.summary}
-        return replace(
-            run,
-            summary={**run.summary, **without_folders(told)},
-            manifest=without_folders(run.manifest),
-            folder=None if run.folder is None else Path(without_folders(relative_folder(run))),
-        )
-
-    return _with_runs(comparison, placeless)
-
-
-def _with_runs(comparison: Comparison, changed: Callable[[Run], Run]) -> Comparison:
-    groups = tuple(
-        replace(group, runs=tuple(map(changed, group.runs))) for group in comparison.groups
+def _placeless(run: Run) -> Run:
+    """A run that does not say where anything lies outside of the folder that the reader is in."""
+    texts = {name: run.summary[name] for name in secrets.FREE_TEXTS if name in run.summary}
+    return replace(
+        run,
+        summary={**run.summary, **without_folders(texts)},
+        manifest=without_folders(run.manifest),
+        folder=None if run.folder is None else Path(without_folders(relative_folder(run))),
     )
-    return replace(comparison, groups=groups)
+
+
+def _with_runs(analysis: Analysis, changed: Callable[[Run], Run]) -> Analysis:
+    groups = tuple(
+        replace(
+            one,
+            group=replace(one.group, runs=tuple(map(changed, one.group.runs))),
+            without_dataset=without_folders(one.without_dataset),
+        )
+        for one in analysis.groups
+    )
+    comparison = replace(analysis.comparison, groups=tuple(one.group for one in groups))
+    return Analysis(comparison, groups)
 
 
 def _title(comparison: Comparison) -> str:

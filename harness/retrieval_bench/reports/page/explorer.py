@@ -10,21 +10,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from retrieval_bench.comparison.comparability import not_comparable
-from retrieval_bench.comparison.comparison import DatasetComparison
-from retrieval_bench.comparison.diff import FATES, Explanation, explain, fate, titles_of
-from retrieval_bench.comparison.winners import Partition
+from retrieval_bench.comparison.analysis import QueryValues
+from retrieval_bench.comparison.diff import FATES, fate, titles_of
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import signed
-from retrieval_bench.core.types import Dataset
-from retrieval_bench.metrics import Metric
 from retrieval_bench.metrics.judged import NONE
 from retrieval_bench.reports.pictures.text import cut
 from retrieval_bench.reports.render.markup import Markup, el, harmless, joined
@@ -59,58 +52,37 @@ class Chosen(NamedTuple):
 
 @dataclass(frozen=True)
 class Explorer:
-    """Queries of some systems that can be compared with each other.
+    """The queries of a dataset as the page shows them.
 
     Attributes:
-        names: of the systems.
-        pair: places of the two that are shown at first, a and b; a difference is b minus a.
-        values: float64 (queries, systems) of ``metric``.
-        explained: each hybrid among the systems that told the lists of its legs, against these.
-        partitions: groups of queries by legs and fusion, of all of ``explained``.
         with_text: False = no query text and no title.
     """
 
-    dataset: Dataset
-    metric: Metric
-    names: tuple[str, ...]
-    runs: tuple[Run, ...]
-    pair: tuple[int, int]
-    query_ids: tuple[str, ...]
-    values: NDArray[np.float64]
-    explained: tuple[Explanation, ...]
-    partitions: tuple[Partition, ...]
+    data: QueryValues
     with_text: bool = True
 
     @property
     def k(self) -> int:
         """Cut-off of the rankings."""
-        return int(self.runs[0].summary["k"])
+        return int(self.data.runs[0].summary["k"])
 
     @cached_property
     def _texts(self) -> dict[str, str]:
-        return {query.id: query.text for query in self.dataset.queries} if self.with_text else {}
+        return (
+            {query.id: query.text for query in self.data.dataset.queries} if self.with_text else {}
+        )
 
     @cached_property
     def _rows(self) -> list[dict[str, int]]:
-        return [{q: at for at, q in enumerate(run.rankings.query_ids)} for run in self.runs]
-
-    @cached_property
-    def order(self) -> list[int]:
-        """Places of all queries, those first that tell most: in turn by the difference of the pair
-        and by how far any two systems are apart."""
-        a, b = self.pair
-        by_pair = np.argsort(-np.abs(self.values[:, b] - self.values[:, a]).round(9), kind="stable")
-        spread = self.values.max(axis=1) - self.values.min(axis=1)
-        by_spread = np.argsort(-spread.round(9), kind="stable")
-        return list(dict.fromkeys(np.column_stack([by_pair, by_spread]).ravel().tolist()))
+        return [{q: at for at, q in enumerate(run.rankings.query_ids)} for run in self.data.runs]
 
     def query(self, at: int, number: dict[str, int]) -> dict[str, Any]:
         """One query as the script gets it; documents that are not in ``number`` yet join it."""
-        query_id = self.query_ids[at]
-        judged = self.dataset.qrels.get(query_id, {})
+        query_id = self.data.query_ids[at]
+        judged = self.data.dataset.qrels.get(query_id, {})
         relevant = [doc for doc, grade in judged.items() if grade >= 1]
         rankings, legs = [], {}
-        for system, run in enumerate(self.runs):
+        for system, run in enumerate(self.data.runs):
             row = self._rows[system][query_id]
             ids = run.rankings.doc_ids
             hits = [ids[i] for i in run.rankings.ranking[row, : self.k].tolist() if i != NONE]
@@ -124,8 +96,8 @@ class Explorer:
         if self.with_text:
             found["t"] = _cut(self._texts.get(query_id, ""), _TEXT_CELLS)
         return found | {
-            "v": [round(value, 4) for value in self.values[at].tolist()],
-            "p": [int(partition.member[at]) for partition in self.partitions],
+            "v": [round(value, 4) for value in self.data.values[at].tolist()],
+            "p": [int(partition.member[at]) for partition in self.data.partitions],
             "r": [[number[doc] for doc in hits] for hits in rankings],
             "j": {
                 number[doc]: grade for doc, grade in judged.items() if grade >= 1 or doc in shown
@@ -143,7 +115,7 @@ class Explorer:
         queries: list[dict[str, Any]] = []
         before = 0
         per_title = _TITLE_BYTES if self.with_text else 0
-        for at in self.order:
+        for at in self.data.order():
             query = self.query(at, number)
             new = list(number)[before:]
             budget -= len(json_in_html(query).encode(errors="replace")) + 1
@@ -153,22 +125,22 @@ class Explorer:
             before = len(number)
             queries.append(query)
         ids = list(number)[:before]
-        titles = titles_of(self.dataset, set(ids)) if self.with_text else {}
+        titles = titles_of(self.data.dataset, set(ids)) if self.with_text else {}
         return Chosen(queries, ids, [_cut(titles.get(doc, ""), _TITLE_CELLS) for doc in ids])
 
     def document(self, chosen: Chosen) -> str:
         """The data for the script, as JSON that can stand in HTML."""
         return json_in_html(
             {
-                "metric": str(self.metric),
+                "metric": str(self.data.metric),
                 "k": self.k,
-                "systems": list(map(harmless, self.names)),
-                "pair": list(self.pair),
+                "systems": list(map(harmless, self.data.names)),
+                "pair": list(self.data.pair),
                 "fates": list(FATES),
-                "legs": [list(map(harmless, run.rankings.leg_lists)) for run in self.runs],
+                "legs": [list(map(harmless, run.rankings.leg_lists)) for run in self.data.runs],
                 "groups": [
-                    {"of": self.names.index(p.of), "labels": list(map(harmless, p.labels))}
-                    for p in self.partitions
+                    {"of": self.data.names.index(p.of), "labels": list(map(harmless, p.labels))}
+                    for p in self.data.partitions
                 ],
                 "docs": [
                     [harmless(doc), title] if title else [harmless(doc)]
@@ -180,7 +152,7 @@ class Explorer:
 
     def without_script(self, chosen: Chosen) -> Markup:
         """The queries with the largest differences of the pair, to open and read."""
-        a, b = self.pair
+        a, b = self.data.pair
         order = sorted(
             chosen.queries,
             key=lambda query: (-abs(round(query["v"][b] - query["v"][a], 4)), query["i"]),
@@ -188,7 +160,7 @@ class Explorer:
         return joined(self._entry(query, chosen) for query in order[:STATIC])
 
     def _entry(self, query: dict[str, Any], chosen: Chosen) -> Markup:
-        a, b = self.pair
+        a, b = self.data.pair
         head = [
             el("b", signed(query["v"][b] - query["v"][a]), class_="gain"),
             el("bdi", query["i"], class_="id"),
@@ -197,8 +169,8 @@ class Explorer:
             head.append(el("span", query["t"], dir="auto"))
         groups = [
             part.labels[at]
-            for part, at in zip(self.partitions, query["p"], strict=True)
-            if part.of in (self.names[a], self.names[b])
+            for part, at in zip(self.data.partitions, query["p"], strict=True)
+            if part.of in (self.data.names[a], self.data.names[b])
         ]
         return el(
             "details",
@@ -213,7 +185,7 @@ class Explorer:
         items = [self._hit(query, system, doc, chosen) for doc in hits]
         missed = [doc for doc, grade in query["j"].items() if grade >= 1 and doc not in hits]
         parts = [
-            el("h3", el("bdi", self.names[system]), f" {query['v'][system]:.4f}"),
+            el("h3", el("bdi", self.data.names[system]), f" {query['v'][system]:.4f}"),
             el("ol", *items) if items else el("p", "no hits"),
         ]
         if missed:
@@ -230,7 +202,7 @@ class Explorer:
             facts.append(f"grade\u00a0{grade}")
         ranks = query["l"].get(system, {}).get(doc)
         if ranks is not None:
-            legs = list(self.runs[system].rankings.leg_lists)
+            legs = list(self.data.runs[system].rankings.leg_lists)
             facts += [f"{leg}\u00a0{rank or '–'}" for leg, rank in zip(legs, ranks, strict=False)]
             if len(ranks) > len(legs):
                 facts.append(FATES[ranks[-1]])
@@ -241,44 +213,6 @@ class Explorer:
             el("small", el("bdi", chosen.ids[doc]), *(f" · {fact}" for fact in facts)),
             class_="relevant" if (grade or 0) >= 1 else None,
         )
-
-
-def explorer_of(
-    group: DatasetComparison, dataset: Dataset, best: str | None, *, with_text: bool = True
-) -> Explorer | None:
-    """Of the systems of a group that can be compared with ``best`` (with the first one that can be
-    with any, where it is None); None where there are no two.
-
-    The pair at first is the best system and the highest mean among the others.
-    """
-    metric = group.metrics[0]
-    for main in [best] if best is not None else group.names:
-        run = group.runs[group.names.index(main)]
-        places = [at for at, other in enumerate(group.runs) if not not_comparable(run, other)]
-        if len(places) > 1 and run.evaluation.query_ids:
-            break
-    else:
-        return None
-    runs = [group.runs[at] for at in places]
-    names = [group.names[at] for at in places]
-    query_ids = run.evaluation.query_ids
-    values = np.column_stack([_values(one, metric, query_ids) for one in runs])
-    b = names.index(main)
-    others = [at for at in range(len(names)) if at != b]
-    a = max(others, key=lambda at: values[:, at].mean())
-    explained = _explained(runs, names, dataset, metric)
-    return Explorer(
-        dataset,
-        metric,
-        tuple(names),
-        tuple(runs),
-        (a, b),
-        query_ids,
-        values,
-        tuple(explained),
-        tuple(part for one in explained for part in _partitions(one, query_ids)),
-        with_text,
-    )
 
 
 def json_in_html(document: Any) -> str:
@@ -313,42 +247,6 @@ def _legs(
         end = [FATES.index(fate(fused, places, k))] if doc in relevant else []
         found[doc] = [*places, *end]
     return found
-
-
-def _values(run: Run, metric: Metric, query_ids: Sequence[str]) -> NDArray[np.float64]:
-    """Of ``query_ids``, which the run finished in some order."""
-    values = run.evaluation.values(metric)
-    if run.evaluation.query_ids == tuple(query_ids):
-        return values
-    place = {query_id: at for at, query_id in enumerate(run.evaluation.query_ids)}
-    return np.asarray(values[[place[query_id] for query_id in query_ids]])
-
-
-def _explained(
-    runs: Sequence[Run], names: Sequence[str], dataset: Dataset, metric: Metric
-) -> list[Explanation]:
-    """Every hybrid that told the lists of its legs, under the name that it has here."""
-    return [
-        explain([replace(run, summary={**run.summary, "retriever": name})], dataset, metric)
-        for run, name in zip(runs, names, strict=True)
-        if run.rankings.leg_lists and (metric.cut or 0) <= int(run.summary["k"])
-    ]
-
-
-def _partitions(explained: Explanation, query_ids: Sequence[str]) -> list[Partition]:
-    """By legs and by fusion, in the order of ``query_ids``."""
-    place = {query_id: at for at, query_id in enumerate(explained.query_ids)}
-    order = [place[query_id] for query_id in query_ids]
-    return [
-        replace(
-            part,
-            labels=tuple(f"{part.of}: {label}" for label in part.labels),
-            member=part.member[order],
-            values=part.values[order],
-            gain=part.gain[order],
-        )
-        for part in explained.partitions
-    ]
 
 
 def _cut(text: str, cells: int) -> str:

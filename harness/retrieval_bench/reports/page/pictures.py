@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from retrieval_bench.comparison.analysis import QueryValues
 from retrieval_bench.comparison.comparison import DatasetComparison
-from retrieval_bench.reports.page.explorer import Explorer
 from retrieval_bench.reports.pictures import Spot, gains, pareto, quality
 from retrieval_bench.reports.pictures.of_runs import drift, side_by_side, slow_queries, stage_bars
 from retrieval_bench.reports.render.markup import Markup, el
+from retrieval_bench.reports.tables.labels import metric_label
 from retrieval_bench.reports.tables.run_facts import latency_of, levels
 from retrieval_bench.runs.run import Run
 
@@ -36,7 +37,7 @@ class Pictures:
     times: tuple[tuple[str, str], ...] = ()
 
 
-def drawn(group: DatasetComparison, explorer: Explorer | None, best: str | None) -> Pictures:
+def drawn(group: DatasetComparison, queries: QueryValues | None, best: str | None) -> Pictures:
     """The pictures of one dataset.
 
     Raises:
@@ -55,7 +56,7 @@ def drawn(group: DatasetComparison, explorer: Explorer | None, best: str | None)
     return Pictures(
         _front(group, about),
         _quality(group, about),
-        _differences(explorer, about),
+        _differences(queries, about),
         tuple((name, svg) for name, draw in shown if (svg := draw())),
     )
 
@@ -97,13 +98,13 @@ def _front(group: DatasetComparison, about: str) -> str:
                 None if ends is None else (ends[0], ends[1]),
             )
         )
-    return pareto(spots, metric=str(metric), level=level, about=about)
+    return pareto(spots, metric=metric_label(metric), level=level, about=about)
 
 
 def _quality(group: DatasetComparison, about: str) -> str:
     metrics = group.metrics[: MOST_METRICS if len(group.names) > _MANY else None]
-    estimates = {
-        str(metric): [
+    estimates: dict[str, list[tuple[float, tuple[float, float] | None]]] = {
+        metric_label(metric): [
             (run.evaluation.mean(metric).mean, run.evaluation.mean(metric).ci95)
             for run in group.runs
         ]
@@ -112,16 +113,16 @@ def _quality(group: DatasetComparison, about: str) -> str:
     return quality(list(group.names), estimates, about=about)
 
 
-def _differences(explorer: Explorer | None, about: str) -> str:
-    if explorer is None:
+def _differences(queries: QueryValues | None, about: str) -> str:
+    if queries is None:
         return ""
-    a, b = explorer.pair
+    a, b = queries.pair
     return gains(
-        explorer.values[:, b] - explorer.values[:, a],
-        explorer.query_ids,
-        a=explorer.names[a],
-        b=explorer.names[b],
-        metric=str(explorer.metric),
+        queries.values[:, b] - queries.values[:, a],
+        queries.query_ids,
+        a=queries.names[a],
+        b=queries.names[b],
+        metric=metric_label(queries.metric),
         about=about,
     )
 

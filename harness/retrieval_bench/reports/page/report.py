@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from retrieval_bench.comparison.analysis import analyse
 from retrieval_bench.comparison.comparison import Comparison
-from retrieval_bench.comparison.recommendation import Recommendation, recommend
+from retrieval_bench.comparison.recommendation import Recommendation
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.reports.page.document import report_page
 from retrieval_bench.reports.page.file import check_place, write_page
@@ -64,6 +65,7 @@ def write_report(
     """
     check_place(path)
     sources = datasets_of([group.runs for group in comparison.groups], datasets)
-    page = report_page(comparison, sources, title=title, with_text=with_text)
+    analysis = analyse(comparison, sources)
+    page = report_page(analysis, title=title, with_text=with_text)
     write_page(path, page)
-    return Report(path, len(page.encode()), tuple(recommend(comparison)))
+    return Report(path, len(page.encode()), analysis.recommendations)

@@ -2,38 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from retrieval_bench.comparison.comparison import Comparison, DatasetComparison
-from retrieval_bench.comparison.recommendation import Recommendation
-from retrieval_bench.comparison.slices import all_slicings
+from retrieval_bench.comparison.analysis import GroupAnalysis
+from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.core.errors import MissingDependencyError, counted
-from retrieval_bench.core.types import Dataset
-from retrieval_bench.reports.page.explorer import STATIC, Chosen, Explorer, explorer_of, shown_of
+from retrieval_bench.reports.page.explorer import STATIC, Chosen, Explorer, shown_of
 from retrieval_bench.reports.page.pictures import Pictures, drawn, figure, time_level
-from retrieval_bench.reports.page.systems import (
-    PAIRS_ON_PAGE,
-    cost_table,
-    differences_wide,
-    quality_table,
-    slice_tables_wide,
-    speed_table,
-)
+from retrieval_bench.reports.render.html import notes_html, whole
 from retrieval_bench.reports.render.markup import Markup, el, joined, own_direction
-from retrieval_bench.reports.render.page_tables import notes_html, table_html
 from retrieval_bench.reports.render.table import NoteKind, kind_of
-from retrieval_bench.reports.tables.comparison import systems_tables
+from retrieval_bench.reports.tables.comparison import (
+    PAIRS_SHOWN,
+    cost_table,
+    differences_table,
+    how_measured,
+    quality_table,
+)
 from retrieval_bench.reports.tables.diff import diff_tables
-from retrieval_bench.reports.tables.slice import slice_tables
+from retrieval_bench.reports.tables.labels import metric_label
+from retrieval_bench.reports.tables.slice import tables_of
+from retrieval_bench.reports.tables.speed import speed_tables
 from retrieval_bench.stats.percentiles import NEEDS
 
 PAIRS_OPEN = 15
 """Of six systems all are to be seen at once, of more those of the best one."""
-
-_LOUD = (NoteKind.LEGEND, NoteKind.WARNING)
-"""Notes that are not folded away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,25 +49,15 @@ class GroupPage:
     """What the page says of one dataset."""
 
     def __init__(
-        self,
-        comparison: Comparison,
-        group: DatasetComparison,
-        source: Dataset | str,
-        answer: Recommendation,
-        id_: str,
-        *,
-        with_text: bool,
+        self, comparison: Comparison, analysis: GroupAnalysis, id_: str, *, with_text: bool
     ) -> None:
-        self._comparison, self._group, self._answer, self._id = comparison, group, answer, id_
-        self._dataset = None if isinstance(source, str) else source
-        self._why_not = source if isinstance(source, str) else ""
-        self.explorer: Explorer | None = None
-        if self._dataset is not None:
-            self.explorer = explorer_of(group, self._dataset, answer.system, with_text=with_text)
+        self._comparison, self._analysis, self._id = comparison, analysis, id_
+        self._group, queries = analysis.group, analysis.queries
+        self.explorer = None if queries is None else Explorer(queries, with_text)
         self.place = f"<!--explorer of {id_}-->"
         self._no_pictures = ""
         try:
-            self._pictures = drawn(group, self.explorer, answer.system)
+            self._pictures = drawn(self._group, queries, analysis.recommendation.system)
         except MissingDependencyError as problem:
             self._pictures, self._no_pictures = Pictures(), f"No pictures: {problem.given}."
 
@@ -83,7 +67,7 @@ class GroupPage:
         level = time_level(self._group) or "time"
         metric = self._group.metrics[0]
         for name, heading, content in (
-            ("front", f"{metric} against {level}", self._front()),
+            ("front", f"{metric_label(metric)} against {level}", self._front()),
             ("systems", "Systems side by side", self._systems()),
             ("differences", "Is the difference real?", self._differences()),
             ("times", "Time and cost", self._times()),
@@ -104,7 +88,7 @@ class GroupPage:
         chosen = explorer.chosen(budget - len(first.encode(errors="replace")))
         still = self._still(explorer, chosen)
         script = el("script", Markup(explorer.document(chosen)), type="application/json")
-        shown = shown_of(len(chosen.queries), len(explorer.query_ids))
+        shown = shown_of(len(chosen.queries), len(explorer.data.query_ids))
         return el(
             "div",
             el("p", shown, class_="shown", hidden=True),
@@ -117,15 +101,15 @@ class GroupPage:
     @staticmethod
     def _still(explorer: Explorer, chosen: Chosen) -> Markup:
         """What is there without the script."""
-        a, b = (explorer.names[at] for at in explorer.pair)
+        a, b = (explorer.data.names[at] for at in explorer.data.pair)
         return joined(
             [
                 el(
                     "p",
                     f"The {min(STATIC, len(chosen.queries))} of "
-                    f"{counted(len(explorer.query_ids), 'query')} on which ",
+                    f"{counted(len(explorer.data.query_ids), 'query')} on which ",
                     own_direction(b), " and ", own_direction(a),
-                    f" differ most in {explorer.metric} (difference: ", own_direction(b),
+                    f" differ most in {explorer.data.metric} (difference: ", own_direction(b),
                     " minus ", own_direction(a), "). Searching and sorting need JavaScript.",
                 ),
                 explorer.without_script(chosen),
@@ -158,11 +142,11 @@ class GroupPage:
         return f"Too few calls for a median: {counted(calls, 'call')}, it takes {least}."
 
     def _systems(self) -> Markup:
-        notes = systems_tables(self._comparison, self._group)[-1].notes
-        loud = [note for note in notes if kind_of(note) in _LOUD]
+        notes = how_measured(self._group)
+        loud = [note for note in notes if kind_of(note) is NoteKind.WARNING]
         quiet = [note for note in notes if note not in loud]
         how = el("details", el("summary", "How this was measured"), notes_html(quiet))
-        table = table_html(quality_table(self._comparison, self._group))
+        table = whole(quality_table(self._comparison, self._group))
         return joined([table, notes_html(loud), *([how] if quiet else [])])
 
     def _differences(self) -> Markup:
@@ -170,22 +154,23 @@ class GroupPage:
         if not group.deltas:
             return el("p", *(f"{text}. " for text in group.warnings))
         first, *others = (
-            table_html(differences_wide(self._comparison, group, metric, PAIRS_OPEN))
+            whole(differences_table(self._comparison, group, metric, PAIRS_OPEN))
             for metric in group.metrics
         )
-        what = [f"The same for {', '.join(map(str, group.metrics[1:]))}"] if others else []
-        if PAIRS_OPEN < len(group.of(group.metrics[0])) <= PAIRS_ON_PAGE:
-            whole = differences_wide(self._comparison, group, group.metrics[0])
-            what.insert(0, f"All pairs in {group.metrics[0]}")
-            others.insert(0, table_html(whole))
+        what = [f"The same for {', '.join(map(metric_label, group.metrics[1:]))}"] * bool(others)
+        if PAIRS_OPEN < len(group.of(group.metrics[0])) <= PAIRS_SHOWN:
+            every = differences_table(self._comparison, group, group.metrics[0])
+            what.insert(0, f"All pairs in {metric_label(group.metrics[0])}")
+            others.insert(0, whole(every))
         more = [el("details", el("summary", "; ".join(what)), *others)]
         picture = figure(self._pictures.differences, "Differences query by query")
         return joined([first, picture, *(more if others else [])])
 
     def _times(self) -> Markup:
-        tables = [table_html(cost_table(self._group))]
-        if self._group.latency:
-            tables.append(table_html(speed_table(self._group), sortable=False))
+        tables = [
+            whole(cost_table(self._group)),
+            *(whole(table, sortable=False) for table in speed_tables(self._group)),
+        ]
         shown = [
             figure(svg, name) if at == 0 else el("details", el("summary", name), figure(svg, name))
             for at, (name, svg) in enumerate(self._pictures.times)
@@ -200,39 +185,32 @@ class GroupPage:
 
     def _legs(self) -> Markup:
         """What each hybrid makes of its legs, and how far a perfect one would get."""
-        blocks = []
-        for one in self.explorer.explained if self.explorer is not None else ():
-            means, *groups = diff_tables(one, one.ceilings((one.metric,)), [])
-            summary = el("summary", f"Queries by leg and fusion of {one.systems[0].name}")
-            blocks += [table_html(means), el("details", summary, *map(table_html, groups))]
+        queries, blocks = self._analysis.queries, []
+        if queries is not None:
+            for one, ceilings in zip(queries.explained, queries.ceilings, strict=True):
+                answer, means, *groups = diff_tables(one, ceilings, [])
+                summary = el("summary", f"Queries by leg and fusion of {one.systems[0].name}")
+                more = el("details", summary, *map(whole, groups))
+                blocks += [whole(answer), whole(means), more]
         return joined(blocks)
 
     def _slices(self) -> Markup:
-        if self._dataset is None:
-            return el("p", f"No slices: {self._why_not}")
-        # The page shows the first metric only.
-        group = replace(self._group, metrics=self._group.metrics[:1])
-        slicings = all_slicings(group, self._dataset, baseline=self._answer.system)
-        if not slicings:
+        if self._analysis.without_dataset:
+            return el("p", f"No slices: {self._analysis.without_dataset}")
+        if not self._analysis.slicings:
             return el("p", "The queries have no tags, source or lengths that tell them apart.")
         blocks = []
-        for slicing in slicings:
-            means, *differences = map(table_html, slice_tables_wide(slicing))
+        for slicing in self._analysis.slicings:
+            means, *differences = map(whole, tables_of(slicing))
             blocks.append(means)
             if differences:
                 summary = el("summary", f"Differences from {slicing.baseline}")
                 blocks.append(el("details", summary, *differences))
-            blocks.append(notes_html(slicing.warnings))
-        return joined([*blocks, notes_html(_common_notes(slicings))])
+        return joined(blocks)
 
     def _queries(self) -> Markup:
-        if self._dataset is None:
-            return el("p", f"No single queries: {self._why_not}")
+        if self._analysis.without_dataset:
+            return el("p", f"No single queries: {self._analysis.without_dataset}")
         if self.explorer is None:
             return el("p", "No two systems here can be compared query by query.")
         return Markup(self.place)
-
-
-def _common_notes(slicings: Sequence[Any]) -> list[str]:
-    """What :func:`slice_tables` says below the last of its tables."""
-    return list(slice_tables(slicings)[-1].notes)

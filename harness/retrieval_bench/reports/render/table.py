@@ -1,49 +1,63 @@
-"""A table of text: what every command shows, and every format renders."""
+"""A table: what every command shows, and every format renders."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from retrieval_bench.reports.render.cells import Content
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of text.
+    """Rows of cells under a title.
 
     Attributes:
+        columns: heads; all empty for a list of facts, which no format gives a head.
         rules: numbers of the rows that start a new section.
         notes: stand below, one a line.
-        words: numbers of the columns that hold words, and are left-aligned; the others, numbers.
+        words: numbers of the columns that hold words, and are left-aligned; the others, figures.
+        lead: stand between the title and the rows: what must be known to read them.
     """
 
     title: str
     columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
+    rows: Sequence[Sequence[Content]]
     rules: Sequence[int] = ()
     notes: Sequence[str] = field(default=())
     words: Sequence[int] = (0,)
+    lead: Sequence[str] = ()
 
     def with_notes(self, notes: Iterable[str]) -> Table:
         """The same table with ``notes`` below its own."""
         return replace(self, notes=[*self.notes, *notes])
 
+    @property
+    def headed(self) -> bool:
+        """Whether the columns have heads."""
+        return any(self.columns)
+
 
 class NoteKind(StrEnum):
     """What a note is for; a plain text says how something was measured."""
 
+    RESULT = "result"
     METHOD = "method"
     LEGEND = "legend"
     WARNING = "warning"
     MORE = "more"
+    NEXT = "next"
 
 
 class Note(str):
     """A note that is more than a method.
 
     Attributes:
-        kind: LEGEND: what marks in the table stand for. WARNING: changes how it must be read. MORE:
-            what was left out, and where it is.
+        kind: RESULT: a part of the answer. LEGEND: what marks in the table stand for. WARNING:
+            changes how it must be read. MORE: what was left out, and where it is. NEXT: what to do,
+            with a command that can be copied.
     """
 
     __slots__ = ("kind",)
@@ -62,27 +76,35 @@ def kind_of(note: str) -> NoteKind:
     return note.kind if isinstance(note, Note) else NoteKind.METHOD
 
 
-class Marked(str):
-    """A cell with raised letters behind its text; as plain text with those that Unicode has.
-
-    Attributes:
-        text: without the marks.
-        marks: small letters, digits, "-" and ",".
-    """
-
-    __slots__ = ("marks", "text")
-
-    text: str
-    marks: str
-
-    def __new__(cls, text: str, marks: str) -> Marked:
-        """``text`` with ``marks`` raised behind it."""
-        cell = super().__new__(cls, text + marks.translate(_RAISED))
-        cell.text, cell.marks = text, marks
-        return cell
+def result(text: str) -> Note:
+    """``text`` as a part of the answer."""
+    return Note(text, NoteKind.RESULT)
 
 
-_RAISED = str.maketrans(
-    "abcdefghijklmnopqrstuvwxyz0123456789-,",
-    "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖ𐞥ʳˢᵗᵘᵛʷˣʸᶻ⁰¹²³⁴⁵⁶⁷⁸⁹⁻˒",
-)
+def warning(text: str) -> Note:
+    """``text`` as a warning."""
+    return Note(text, NoteKind.WARNING)
+
+
+def next_step(text: str) -> Note:
+    """``text``, which tells a command, as what to do next."""
+    return Note(text, NoteKind.NEXT)
+
+
+def signed_note(note: str) -> str:
+    """A note behind the sign of its level, for formats without colours."""
+    sign = SIGNS.get(kind_of(note), "")
+    return f"{sign} {note}" if sign else note
+
+
+SIGNS = {NoteKind.WARNING: "!", NoteKind.METHOD: "i", NoteKind.LEGEND: "i"}
+
+
+def one_line(text: str) -> str:
+    """``text`` as one line that a terminal shows and UTF-8 can hold: blanks for line breaks, a
+    replacement character for every other control character and for half of a surrogate pair."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", _BREAK.sub(" ", text))
+
+
+_BREAK = re.compile("[\t\n\v\f\r\x85\u2028\u2029]+")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")

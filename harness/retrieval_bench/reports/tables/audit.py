@@ -1,20 +1,17 @@
-"""What the audit shows: one table of means, and sentences on where the order changes and why."""
+"""What an audit shows: a table of means, and sentences on where the order changes and why."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from retrieval_bench.core.errors import counted
-from retrieval_bench.reports.render.table import Table
-from retrieval_bench.reports.tables.comparison import SYSTEMS_PER_TABLE
+from retrieval_bench.reports.render.cells import Cell, Content, quality
+from retrieval_bench.reports.render.table import Note, NoteKind, Table, result, warning
 from retrieval_bench.scoring.audit import EQUAL, Audit, Cause, Row, Rule, Turn
 
 TURNS_SHOWN = 12
 """Sentences, those on the largest differences; the JSON document has all."""
-
-_BEST = "*"
 
 _ROUNDED = 5e-5
 """What is shown as 0 with four digits."""
@@ -35,15 +32,15 @@ _WORDS: Mapping[tuple[str, str], str] = {
         "recall is the share of relevant documents found, not of queries with any hit"
     ),
     ("ties", "list"): (
-        "equal scores keep the order of the file, not falling order of ids (and are told in double "
-        "precision, not single)"
+        "tied scores keep the order of the file, not the descending order of ids (and are compared "
+        "in double precision, not single)"
     ),
     ("ties", "trec"): (
-        "equal scores stand in falling order of ids, not in that of the file (and are told in "
+        "tied scores are in descending order of ids, not in that of the file (and are compared in "
         "single precision, not double)"
     ),
-    ("missing queries", "left out"): "queries that a run lacks are left out of its mean",
-    ("missing queries", "zero"): "queries that a run lacks count as 0",
+    ("missing queries", "left out"): "queries missing from a run are left out of its mean",
+    ("missing queries", "zero"): "queries missing from a run count as 0",
     ("queries without relevant documents", "one if nothing returned, counted"): (
         "a query without relevant documents counts as 1 if nothing was returned, else as 0"
     ),
@@ -51,79 +48,75 @@ _WORDS: Mapping[tuple[str, str], str] = {
         "every query without relevant documents counts as 0"
     ),
     ("queries without relevant documents", "zero, apart"): (
-        "queries that no document answers are kept out of the mean"
+        "unanswerable queries are kept out of the mean"
     ),
     ("queries without relevant documents", "error, apart"): (
-        "queries that no document answers are kept out of the mean"
+        "unanswerable queries are kept out of the mean"
     ),
 }
 
 
 def audit_tables(audit: Audit) -> list[Table]:
-    """One table of means (in blocks of a few systems), with the sentences below the last one."""
-    blocks = [
-        range(start, min(start + SYSTEMS_PER_TABLE, len(audit.systems)))
-        for start in range(0, len(audit.systems), SYSTEMS_PER_TABLE)
-    ]
-    tables = [_means(audit, block) for block in blocks]
-    tables[-1] = tables[-1].with_notes(_sentences(audit))
-    return tables
-
-
-def _means(audit: Audit, block: Sequence[int]) -> Table:
+    """One table: whether the order of the systems depends on the convention, their means, and a
+    sentence for each change of order."""
     shown = [row for row in audit.rows if row.metric is not None]
-    rules = [i for i in range(1, len(shown)) if shown[i].concept != shown[i - 1].concept]
-    return Table(
-        "The same rankings under each convention",
-        ("metric", "convention", *(audit.systems[at] for at in block)),
-        [(str(row.metric), row.convention, *(_cell(row, at) for at in block)) for row in shown],
-        rules,
-        words=(0, 1),
+    starts = [i for i in range(1, len(shown)) if shown[i].concept != shown[i - 1].concept]
+    rows: list[list[Content]] = [[str(row.metric), row.convention, *_cells(row)] for row in shown]
+    several = len(audit.systems) > 1
+    compared = several and len({row.convention for row in audit.rows}) > 1
+    best = ["*: best of its row. Rows that a convention does not define are left out."]
+    return [
+        Table(
+            "The same rankings under each convention",
+            ("metric", "convention", *audit.systems),
+            rows,
+            starts,
+            [*(_changes(audit.turns)), *(best if several else []), *map(warning, audit.warnings)],
+            words=(0, 1),
+            lead=[_answer(audit)] if compared else [],
+        )
+    ]
+
+
+def _cells(row: Row) -> list[Cell]:
+    means = [cell.mean for cell in row.cells]
+    known = [mean for mean in means if mean is not None]
+    best = max(known) - EQUAL if len(known) > 1 else math.inf
+    return [quality(mean, marks="*" if mean is not None and mean >= best else "") for mean in means]
+
+
+def _answer(audit: Audit) -> str:
+    if audit.turns:
+        pairs = {frozenset((turn.a, turn.b)) for turn in audit.turns}
+        return result(
+            "The order of the systems depends on the convention: it differs from that of "
+            f"{audit.base} for {counted(len(pairs), 'pair')} of systems."
+        )
+    missing = any(cell.mean is None for row in audit.rows if row.metric for cell in row.cells)
+    return result(
+        "No convention changes the order of the systems in any metric that it shares with "
+        f"{audit.base}{', as far as there are means' if missing else ''}."
     )
 
 
-def _cell(row: Row, at: int) -> str:
-    mean = row.cells[at].mean
-    if mean is None:
-        return "-"
-    means = [cell.mean for cell in row.cells if cell.mean is not None]
-    best = len(means) > 1 and np.isclose(mean, max(means), rtol=0, atol=EQUAL)
-    return f"{mean:.4f}{_BEST if best else ' '}"
-
-
-def _sentences(audit: Audit) -> list[str]:
-    notes = []
-    if len(audit.systems) > 1:
-        notes.append(
-            f"the best of each row has a {_BEST}; what a convention does not define is left out"
-        )
-        if len({row.convention for row in audit.rows}) > 1:
-            notes += _on_order(audit)
-    return [*notes, *(f"warning: {note}" for note in audit.warnings)]
-
-
-def _on_order(audit: Audit) -> list[str]:
+def _changes(turns: Sequence[Turn]) -> list[str]:
     """A sentence for each pair that changes places; conventions that agree on one share it."""
-    if not audit.turns:
-        shared = f"in any metric that it shares with {audit.base}"
-        if any(cell.mean is None for row in audit.rows if row.metric for cell in row.cells):
-            shared += ", as far as there are means"
-        return [f"no convention changes the order of the systems {shared}"]
-    found: dict[tuple[str, str, str], list[Turn]] = {}
-    for turn in audit.turns:
-        found.setdefault(_parts(turn), []).append(turn)
-    largest = sorted(found, key=lambda parts: -_size(found[parts][0]))[:TURNS_SHOWN]
-    sentences = [
-        f"{before} under {audit.base} but {after} under "
-        f"{' and '.join(turn.convention for turn in turns)}, {why}"
-        for (before, after, why), turns in found.items()
+    alike: dict[tuple[str, str, str], list[Turn]] = {}
+    for turn in turns:
+        alike.setdefault(_parts(turn), []).append(turn)
+    largest = sorted(alike, key=lambda parts: -_size(alike[parts][0]))[:TURNS_SHOWN]
+    sentences: list[str] = [
+        result(
+            f"{before} under {of[0].base} but {after} under "
+            f"{' and '.join(turn.convention for turn in of)}, {why}."
+        )
+        for (before, after, why), of in alike.items()
         if (before, after, why) in largest
     ]
-    more = len(found) - len(sentences)
+    more = len(alike) - len(sentences)
     if more:
-        sentences.append(
-            f"... and {counted(more, 'smaller change')} of order (--format json has all)"
-        )
+        text = f"{counted(more, 'smaller change')} of order: --format json has all."
+        sentences.append(Note(text, NoteKind.MORE))
     return sentences
 
 
@@ -145,7 +138,7 @@ def _parts(turn: Turn) -> tuple[str, str, str]:
             after = "equal to it"
     why = ", or ".join(_cause(cause) for cause in turn.causes)
     if len(turn.causes) > 1:
-        why += ": each would do alone"
+        why += ": each is enough alone"
     return f"{turn.concept}: {before}", after, why
 
 

@@ -11,24 +11,19 @@ from retrieval_bench.core.errors import HarnessError
 from retrieval_bench.data import dataset_names
 from retrieval_bench.metrics.conventions import CONVENTIONS
 from retrieval_bench.metrics.names import DEFINITIONS
+from retrieval_bench.reports.render.cells import Cell
 from retrieval_bench.reports.render.table import Table
 
 
 def entries() -> dict[str, list[dict[str, Any]]]:
     """Everything by kind; an entry with ``error`` exists but cannot be used, and says why."""
-    targets = plugins.listing("retriever")
-    broken = {entry.name for entry in targets if entry.error}
+    targets = _plugins("retriever")
+    broken = {entry["name"] for entry in targets if entry["error"]}
     return {
         "retrievers": [_retriever(name, broken) for name in retriever_names()],
-        "targets": [
-            {"name": e.name, "target": e.target, "source": e.source, "error": e.error}
-            for e in targets
-        ],
+        "targets": targets,
         "datasets": [{"name": name} for name in dataset_names()],
-        "readers": [
-            {"name": e.name, "target": e.target, "source": e.source, "error": e.error}
-            for e in plugins.listing("reader")
-        ],
+        "readers": _plugins("reader"),
         "metrics": [
             {
                 "name": name,
@@ -45,47 +40,39 @@ def entries() -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def catalog_tables(found: dict[str, list[dict[str, Any]]]) -> list[Table]:
+def catalog_tables(listing: dict[str, list[dict[str, Any]]]) -> list[Table]:
     """The same as tables."""
+    readers = "--reader; also module:function, a model's folder or name, a file of answers"
     return [
         Table(
             "Retrievers (--retriever)",
             ("name", "target", "description"),
-            [(e["name"], e["target"], e["description"]) for e in found["retrievers"]],
+            [(e["name"], e["target"], e["description"]) for e in listing["retrievers"]],
             words=(0, 1, 2),
         ),
-        Table(
-            "Targets (`target:` in a YAML file)",
-            ("name", "class", "from", "problem"),
-            [
-                (e["name"], e["target"], e["source"], (e["error"] or "").split("\n")[0])
-                for e in found["targets"]
-            ],
-            words=(0, 1, 2, 3),
-        ),
-        Table(
-            "Readers (--reader; also module:function, a model's folder or name, a file of answers)",
-            ("name", "class", "from", "problem"),
-            [
-                (e["name"], e["target"], e["source"], (e["error"] or "").split("\n")[0])
-                for e in found["readers"]
-            ],
-            words=(0, 1, 2, 3),
-        ),
-        Table("Datasets (--dataset)", ("name",), [(e["name"],) for e in found["datasets"]]),
+        _targets("Targets (`target:` in a YAML file)", listing["targets"]),
+        _targets(f"Readers ({readers})", listing["readers"]),
+        Table("Datasets (--dataset)", ("name",), [(e["name"],) for e in listing["datasets"]]),
         Table(
             "Metrics (--metrics)",
             ("name", "what"),
-            [(_written(e), e["what"]) for e in found["metrics"]],
+            [(_written(e), e["what"]) for e in listing["metrics"]],
             words=(0, 1),
         ),
         Table(
             "Conventions (--convention)",
             ("name", "cut", "where it comes from"),
-            [(e["name"], str(e["cut"] or "any"), e["source"]) for e in found["conventions"]],
+            [(e["name"], Cell(e["cut"] or "any"), e["source"]) for e in listing["conventions"]],
             words=(0, 1, 2),
         ),
     ]
+
+
+def _targets(title: str, listing: list[dict[str, Any]]) -> Table:
+    rows = [
+        (e["name"], e["target"], e["source"], (e["error"] or "").split("\n")[0]) for e in listing
+    ]
+    return Table(title, ("name", "class", "from", "problem"), rows, words=(0, 1, 2, 3))
 
 
 def _written(metric: dict[str, Any]) -> str:
@@ -93,6 +80,13 @@ def _written(metric: dict[str, Any]) -> str:
     params = f"({', '.join(metric['params'])})" if metric.get("params") else ""
     cut = {"required": "@k", "optional": "[@k]"}.get(metric.get("cut", ""), "")
     return f"{metric['name']}{params and '['}{params}{params and ']'}{cut}"
+
+
+def _plugins(kind: plugins.Kind) -> list[dict[str, Any]]:
+    return [
+        {"name": e.name, "target": e.target, "source": e.source, "error": e.error}
+        for e in plugins.listing(kind)
+    ]
 
 
 def _retriever(name: str, broken: set[str]) -> dict[str, Any]:

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from retrieval_bench.core.errors import counted
 from retrieval_bench.experiment.cold import STEADY_SECONDS, UNTIL_FIRST_ANSWER, ColdStart
 from retrieval_bench.measure.steady import WINDOW, WINDOWS
-from retrieval_bench.reports.render.table import Table
+from retrieval_bench.reports.render.cells import (
+    COUNT,
+    MEGABYTES,
+    MILLISECONDS,
+    SECONDS,
+    Cell,
+    Content,
+    Form,
+    count,
+    milliseconds,
+)
+from retrieval_bench.reports.render.table import Table, warning
 
 _SHARE = 0.1
 """Of a step from which on the importing in it gets a row of its own."""
+
+_IMPORTING = "  of that, importing"
 
 _MEANING: Mapping[str, str] = {
     "interpreter": "Python starts",
@@ -21,19 +34,12 @@ _MEANING: Mapping[str, str] = {
     "documents": "the corpus is read from its file",
     "index load": "an index that was saved before is read",
     "index build": "the index is made from the documents",
+    _IMPORTING: "libraries that are imported only where they are needed",
+    UNTIL_FIRST_ANSWER: (
+        "the sum of the steps above it, without reading and checking queries and judgements, "
+        "which only a benchmark does"
+    ),
 }
-
-_OUTSIDE = (
-    f"{UNTIL_FIRST_ANSWER}: the sum of the steps above it; reading and checking queries and "
-    "judgements, which only a benchmark does, is in none of them"
-)
-_AGAIN = (
-    "the second query is another one than the first; first query again: median of its later calls"
-)
-_FILES = (
-    "files: the operating system keeps files in memory that were read before, and only an "
-    "administrator can undo that; at most the first process read from disk"
-)
 
 
 def cold_tables(start: ColdStart) -> list[Table]:
@@ -44,17 +50,17 @@ def cold_tables(start: ColdStart) -> list[Table]:
     document = start.as_dict()
     steps = _steps(document)
     searches = [
-        _row("second query", document["steps_ms"]["second query"], _ms),
-        _row("first query again, warm", document["same_query_warm_ms"], _ms),
-        _row("calls until steady", document["calls_until_steady"], _whole),
-        _row("seconds until steady", document["seconds_until_steady"], _seconds),
+        _row("second query", document["steps_ms"]["second query"]),
+        _row("first query again, warm", document["same_query_warm_ms"]),
+        _row("calls until steady", document["calls_until_steady"], COUNT),
+        _row("seconds until steady", document["seconds_until_steady"], SECONDS),
     ]
     memory = [
-        _row(f"peak memory MB, {when}", entry, _megabytes)
+        _row(f"peak memory MB, {when}", entry, MEGABYTES)
         for when, entry in document["peak_rss_bytes"].items()
     ]
     data = document["dataset"]
-    title = f"cold start of {start.retriever} on {data['name']} ({data['split']}), k = {start.k}"
+    title = f"Cold start of {start.retriever} on {data['name']} ({data['split']}), k = {start.k}"
     partial = f" - PARTIAL: {len(start.processes)} of {start.planned} processes"
     return [
         Table(
@@ -62,112 +68,94 @@ def cold_tables(start: ColdStart) -> list[Table]:
             ("ms, unless said otherwise", "median", "min", "max", "first process"),
             [*steps, *searches, *memory],
             (len(steps) - 1, len(steps), len(steps) + len(searches)),
-            _notes(start, document),
+            _notes(start, document, [str(row[0]) for row in steps]),
         )
     ]
 
 
-def _steps(document: Mapping[str, Any]) -> list[tuple[str, ...]]:
+def _steps(document: Mapping[str, Any]) -> list[list[Content]]:
     rows = []
     for step, entry in document["steps_ms"].items():
         if step == "second query" or not entry["values"]:
             continue
-        rows.append(_row(step, entry, _ms))
+        rows.append(_row(step, entry))
         imports = document["imports_ms"].get(step)
         if imports and imports["median"] >= max(1.0, _SHARE * entry["median"]):
-            rows.append(_row("  importing in it", imports, _ms))
-    return [*rows, _row(UNTIL_FIRST_ANSWER, document["until_first_answer_ms"], _ms)]
+            rows.append(_row(_IMPORTING, imports))
+    return [*rows, _row(UNTIL_FIRST_ANSWER, document["until_first_answer_ms"])]
 
 
-def _row(
-    name: str, entry: Mapping[str, Any], form: Callable[[float | None], str]
-) -> tuple[str, ...]:
-    return (name, *(form(entry[which]) for which in ("median", "min", "max", "first")))
+def _row(name: str, entry: Mapping[str, Any], form: Form = MILLISECONDS) -> list[Content]:
+    return [name, *(Cell(entry[which], form) for which in ("median", "min", "max", "first"))]
 
 
-def _notes(start: ColdStart, document: Mapping[str, Any]) -> list[str]:
-    steps = [step for step, entry in document["steps_ms"].items() if entry["values"]]
+def _notes(start: ColdStart, document: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    meanings = (f"{name.strip()}: {_MEANING[name]}" for name in _MEANING if name in names)
     notes = [
         _processes(start),
-        "; ".join(f"{step}: {_MEANING[step]}" for step in steps if step in _MEANING),
-    ]
-    if any("importing" in row[0] for row in _steps(document)):
-        notes.append("importing in it: libraries that are imported only where they are needed")
-    notes += [
-        _OUTSIDE,
-        _AGAIN,
-        _steady(start),
-        *(f"{step} not given: {reason}" for step, reason in start.without.items()),
+        f"{'; '.join(meanings)}.",
+        "The second query is not the first. First query again: median of its later calls.",
+        *_steady(start),
+        *(f"No time of the step {step}: {reason}." for step, reason in start.without.items()),
         *_index(start, document["index"]),
-        _FILES,
+        (
+            "The operating system keeps files in memory that were read before, and only an "
+            "administrator can undo that: at most the first process read from disk."
+        ),
+        *document["health"],
     ]
     if document["failed_calls"]:
-        notes.append(f"FAILED searches, not counted above: {document['failed_calls']:,}")
-    notes += [f"health: {fact}" for fact in document["health"]]
-    notes += [f"warning: {warning}" for warning in document["warnings"]]
+        failed = counted(document["failed_calls"], "search")
+        notes.append(warning(f"{failed} FAILED and are not counted above."))
+    notes += map(warning, document["warnings"])
     if start.problem:
-        notes.append("stopped early: " + "; ".join(map(str.strip, start.problem.splitlines())))
+        problem = "; ".join(map(str.strip, start.problem.splitlines()))
+        notes.append(warning(f"It stopped early: {problem}"))
     return notes
 
 
 def _processes(start: ColdStart) -> str:
     n, others = len(start.processes), len(start.others)
-    threads = counted(start.threads, "thread")
+    threads = f"Searches had {counted(start.threads, 'thread')}."
     if n == 1:
-        return f"1 fresh process; {threads} while searching"
+        return f"1 fresh process ran. {threads}"
     over = f"the {others} after the first" if others > 1 else "the second one"
     return (
-        f"{n} fresh processes, one after the other; median, min and max over {over}; "
-        f"{threads} while searching"
+        f"{n} fresh processes ran one after the other; median, min and max are over {over}. "
+        f"{threads}"
     )
 
 
-def _steady(start: ColdStart) -> str:
-    never = sum(not process.steady for process in start.processes)
-    earliest = f"seen at the earliest after {start.n_queries + WINDOW * WINDOWS:,} calls"
+def _steady(start: ColdStart) -> list[str]:
     note = (
-        "steady: the times of three successive windows of 50 repeated queries agree within 2 % "
-        f"({earliest})"
+        "Steady: the times of three successive windows of 50 repeated queries agree within 2 %, "
+        f"which takes at least {start.n_queries + WINDOW * WINDOWS:,} calls."
     )
+    never = [process.calls for process in start.processes if not process.steady]
     if not never:
-        return note
-    calls = max(process.calls for process in start.processes if not process.steady)
-    return (
-        f"{note}; NOT reached by {never} of {len(start.processes)} processes "
-        f"within {STEADY_SECONDS:g} s (up to {calls:,} calls)"
-    )
+        return [note]
+    return [
+        note,
+        warning(
+            f"{len(never)} of the processes did not become steady within {STEADY_SECONDS:g} s (up "
+            f"to {max(never):,} calls)."
+        ),
+    ]
 
 
-def _index(start: ColdStart, index: Mapping[str, Any]) -> Sequence[str]:
-    parts = []
+def _index(start: ColdStart, index: Mapping[str, Any]) -> list[str]:
+    sentences = []
     if index["how"] == "loaded" and index["build_ms"] is not None:
-        parts.append(
-            f"built and saved once by a process before these, in {_ms(index['build_ms'])} ms"
-        )
+        ms = milliseconds(index["build_ms"]).text
+        sentences.append(f"The index was built and saved once by an earlier process, in {ms} ms.")
     elif index["how"] == "built":
-        parts.append("built in every process, for this retriever cannot save and load one")
+        sentences.append(
+            "The index was built in every process, for this retriever cannot save and load one."
+        )
     if index["documents_per_second"] is not None:
-        n = start.dataset["n_documents"]
-        rate = f"{index['documents_per_second']:,.0f}"
-        parts.append(f"{counted(n, 'document')}, {rate} documents/s (importing left out)")
+        n, rate = start.dataset["n_documents"], count(index["documents_per_second"]).text
+        indexed = f"{counted(n, 'document')} were indexed, {rate} a second"
+        sentences.append(f"{indexed} (without importing).")
     if index["disk_bytes"] is not None:
-        parts.append(f"{index['disk_bytes'] / 1e6:,.2f} MB on disk")
-    return [f"index: {'; '.join(parts)}"] if parts else []
-
-
-def _ms(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 100 else f"{value:,.0f}"
-
-
-def _whole(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.0f}"
-
-
-def _seconds(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"
-
-
-def _megabytes(value: float | None) -> str:
-    return "-" if value is None else f"{value / 1e6:,.0f}"
+        sentences.append(f"The index takes {MEGABYTES.text(index['disk_bytes'])} MB on disk.")
+    return [" ".join(sentences)] if sentences else []

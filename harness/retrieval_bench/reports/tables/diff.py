@@ -1,14 +1,12 @@
 """What ``diff`` shows: the means with the oracle ceiling, the groups, and queries as blocks.
 
-Tables fit 80 columns in any script; texts are cut with an ellipsis, and what comes from data is
-made harmless first. The JSON document has all of it in full.
+What comes from data is made harmless by the renderers; long texts are cut with an ellipsis. The
+JSON document has all of it in full.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from retrieval_bench.comparison.diff import (
     LEFT_BELOW,
@@ -21,31 +19,32 @@ from retrieval_bench.comparison.diff import (
 )
 from retrieval_bench.comparison.winners import Ceiling, Partition, QueryGroup
 from retrieval_bench.core.errors import counted
-from retrieval_bench.core.figures import interval_text, quality_text, short_quality, signed
+from retrieval_bench.core.figures import signed
 from retrieval_bench.measure.runner import OK
 from retrieval_bench.reports.pictures.text import cells_of, clean, cut
-from retrieval_bench.reports.render.table import Table
+from retrieval_bench.reports.render.cells import (
+    SHORT_QUALITY,
+    Cell,
+    Content,
+    count,
+    difference,
+    quality,
+)
+from retrieval_bench.reports.render.table import Table, result, warning
+from retrieval_bench.reports.tables.labels import metric_label
 from retrieval_bench.reports.tables.run_facts import title_of
 from retrieval_bench.runs.evaluation import Mean
 
-WIDTH = 80
 DOCUMENTS_SHOWN = 10
 """Of each run in one block; and of the relevant documents that no run shows there."""
 
-_NAME = 12
-"""Cells of a system's name above a column of numbers."""
-
-_LABEL = 22
-_QUERY = 3 * WIDTH
-"""Cells of a query's text; a terminal wraps them."""
-
-_ROOM, _LEAST_ROOM = 28, 16
-"""Cells for a document: so many before all legs are shown, and never fewer."""
+_NAME, _DOCUMENT, _QUERY = 22, 40, 240
+"""Cells of a system's name, of a document and of the text of a query."""
 
 _TITLES = {
-    "outcome": "Who is better: {metric}, by query",
-    "best leg": "Which leg of {of} is best alone: {metric}, by query",
-    "fusion": "What fusion made of the best leg in {of}: {metric}, by query",
+    "outcome": "Who is better on each query: {metric}",
+    "best leg": "Which leg of {of} is best alone on each query: {metric}",
+    "fusion": "What fusion did to the best leg in {of} on each query: {metric}",
 }
 
 
@@ -64,13 +63,37 @@ def diff_tables(
         texts: False = ids only.
         warnings: shown below the first table.
     """
-    tables = [_means(explanation, ceilings, warnings)]
+    tables = [Table(answer(explanation), (), ()), _means(explanation, ceilings, warnings)]
     tables += [_groups(explanation, partition) for partition in explanation.partitions]
-    blocks = [table for one in details for table in _block(explanation, one, texts=texts)]
+    blocks = [_block(explanation, one, texts=texts) for one in details]
     if blocks:
-        legend = "rank in each list, - = not in it; a grade only where it is judged"
-        blocks[-1] = replace(blocks[-1], notes=[*blocks[-1].notes, legend])
+        legend = "Rank in each list; -: not in it. A grade stands only where there is a judgement."
+        blocks[-1] = blocks[-1].with_notes([legend])
     return [*tables, *blocks]
+
+
+def answer(explanation: Explanation) -> str:
+    """What the explanation comes to, in a sentence."""
+    gap = float(explanation.difference.mean()) if len(explanation.difference) else 0.0
+    higher = int((explanation.difference > 0).sum())
+    lower = int((explanation.difference < 0).sum())
+    n = counted(len(explanation.query_ids), "query")
+    metric, (minuend, subtrahend) = metric_label(explanation.metric), explanation.subtracted
+    if len(explanation.runs) == 1:
+        best = max(explanation.legs_of(0), key=lambda leg: explanation.means[leg].mean)
+        gap = explanation.means[0].mean - explanation.means[best].mean
+        over = explanation.values[:, 0] - explanation.values[:, best]
+        higher, lower = int((over > 0).sum()), int((over < 0).sum())
+        verb = "gains" if gap > 0 else "loses"
+        return (
+            f"Fusion {verb} {abs(gap):.3f} {metric} against "
+            f"{explanation.systems[best].leg or explanation.systems[best].name} alone: it hurt "
+            f"{lower:,} of {n} and helped {higher:,}."
+        )
+    return (
+        f"{minuend} is {abs(gap):.3f} {'above' if gap > 0 else 'below'} {subtrahend} in {metric}: "
+        f"better on {higher:,} of {n}, worse on {lower:,}."
+    )
 
 
 def _means(
@@ -79,38 +102,41 @@ def _means(
     systems, n_runs, k = explanation.systems, len(explanation.runs), explanation.k
     legs_first = [*range(n_runs, len(systems)), *range(n_runs)]
     order = legs_first if n_runs == 1 else range(len(systems))
-    rows = [(*_mean_row(systems[at].name, explanation.means[at]), "") for at in order]
+    rows: list[list[Content]] = [
+        [*_mean_row(systems[at].name, explanation.means[at]), ""] for at in order
+    ]
     rules = [len(rows)]
     rows += _oracle_rows({of: each[0] for of, each in ceilings.items()})
     hybrid = any(each[0].fused is not None for each in ceilings.values())
     notes = [
-        f"perfect choice: for each query the {'leg' if hybrid else 'system'} that is best",
+        f"perfect choice: on each query the {'leg' if hybrid else 'system'} that is best there.",
         (
             f"perfect fusion: {'all that the legs returned' if hybrid else f'both first {k}'}, "
-            f"best grades first, cut at {k}"
+            f"best grades first, cut at {k}."
         ),
     ]
     if hybrid:
-        notes.append("gained: how much of the way from the best leg up to there fusion goes")
-    notes.append("difference: {} minus {}".format(*map(clean, explanation.subtracted)))
-    notes.append(f"queries: {len(explanation.query_ids):,} evaluated")
+        notes.append(
+            "gained: how much of the way from the best leg up to the perfect one fusion goes."
+        )
+    notes.append("Difference: {} minus {}.".format(*explanation.subtracted))
     names = [system.name for system in systems[:n_runs]]
     what = f"{names[0]} and its legs" if n_runs == 1 else " / ".join(names)
-    width = 4 if hybrid else 3
+    width = 3 if hybrid else 2
     return Table(
-        clean(title_of([run.summary for run in explanation.runs], what)),
-        ("", str(explanation.metric), "95 % interval", "gained")[:width],
+        title_of([run.summary for run in explanation.runs], what),
+        ("", metric_label(explanation.metric), "gained")[:width],
         [row[:width] for row in rows],
         rules,
-        [*notes, *(f"warning: {clean(warning)}" for warning in warnings)],
+        [*notes, *map(warning, warnings)],
     )
 
 
-def _mean_row(name: str, mean: Mean) -> tuple[str, str, str]:
-    return (cut(name, _LABEL), _known(mean.mean), interval_text(mean.ci95))
+def _mean_row(name: str, mean: Mean) -> list[Content]:
+    return [cut(name, _NAME), quality(mean.mean, mean.ci95)]
 
 
-def _oracle_rows(ceilings: Mapping[str, Ceiling]) -> list[tuple[str, str, str, str]]:
+def _oracle_rows(ceilings: Mapping[str, Ceiling]) -> list[list[Content]]:
     """Two for each hybrid; hybrids of the same legs have the same oracles, and share them."""
     alike: dict[tuple[tuple[str, ...], Mean, Mean], list[str]] = {}
     for of, each in ceilings.items():
@@ -119,8 +145,8 @@ def _oracle_rows(ceilings: Mapping[str, Ceiling]) -> list[tuple[str, str, str, s
     for (_, choice, fusion), runs in alike.items():
         of = f" ({' / '.join(runs)})" if len(alike) > 1 else ""
         for oracle, mean in (("choice", choice), ("fusion", fusion)):
-            told = " / ".join(_gained(ceilings[run], mean) for run in runs)
-            rows.append((*_mean_row(f"perfect {oracle}{of}", mean), told))
+            gained = " / ".join(_gained(ceilings[run], mean) for run in runs)
+            rows.append([*_mean_row(f"perfect {oracle}{of}", mean), gained])
     return rows
 
 
@@ -129,99 +155,71 @@ def _gained(ceiling: Ceiling, oracle: Mean) -> str:
     part = ceiling.realised(oracle)
     if part is None:
         return ""
-    return "below leg" if part < 0 else f"{part:.0%}".replace("%", " %")
+    return "below leg" if part < 0 else f"{100 * part:.0f} %"
 
 
 def _groups(explanation: Explanation, partition: Partition) -> Table:
     metric, n = explanation.metric, len(explanation.query_ids)
-    labels = [cut(one.removesuffix(f" in {partition.of}"), _LABEL) for one in partition.labels]
-    heads = [cut(name, _NAME) for name in partition.columns]
     legs_only = partition.kind == "best leg"  # what fusion gained has a table of its own
-    share, kept = _kept(max(map(cells_of, labels)), heads, fixed=not legs_only)
 
-    def row(label: str, group: QueryGroup) -> tuple[str, ...]:
-        part = [f"{group.n / n:.0%}".replace("%", " %") if n else ""] if share else []
-        means = [_known(group.means[at]) for at in kept]
-        gain = [] if legs_only else [signed(group.gain)]
-        return (label, f"{group.n:,}", *part, *means, *gain)
+    def row(label: str, group: QueryGroup) -> list[Content]:
+        share = f"{100 * group.n / n:.0f} %" if n else ""
+        gain = [] if legs_only else [difference(group.gain)]
+        return [label, count(group.n), share, *map(quality, group.means), *gain]
 
     groups = partition.groups(metric)
-    left_out = len(heads) - len(kept)
+    labels = [label.removesuffix(f" in {partition.of}") for label in partition.labels]
     return Table(
-        _TITLES[partition.kind].format(of=clean(partition.of), metric=metric),
-        (
-            *("", "queries"),
-            *([""] if share else []),
-            *(heads[at] for at in kept),
-            *([] if legs_only else ["difference"]),
-        ),
+        _TITLES[partition.kind].format(of=partition.of, metric=metric_label(metric)),
+        ("", "queries", "", *partition.columns, *([] if legs_only else ["difference"])),
         [*map(row, labels, groups), row("all", partition.whole(metric))],
         [len(groups)],
-        [f"{counted(left_out, 'column')} more: --format json"] if left_out else [],
     )
 
 
-def _kept(label: int, heads: Sequence[str], *, fixed: bool) -> tuple[bool, list[int]]:
-    """Whether there is room for shares, and which columns there is room for: the last one, the
-    fused ranking, and as many others as fit beside it. ``fixed``: all, and the difference."""
-    widths = [max(cells_of(head), len("0.0000")) + 3 for head in heads]
-    room = WIDTH - 2 - label - len("queries") - 3
-    if fixed or sum(widths) + len("100 %") + 3 <= room:
-        return True, list(range(len(heads)))
-    kept = [len(heads) - 1]
-    for at in range(len(heads) - 1):
-        if sum(widths[i] for i in (*kept, at)) <= room:
-            kept.append(at)
-    return False, sorted(kept)
-
-
-def _block(explanation: Explanation, detail: QueryDetail, *, texts: bool) -> list[Table]:
-    """The query, then what came of it and the documents."""
-    title = f"query {cut(detail.query.id, WIDTH // 3)}"
-    told = f"difference {signed(detail.difference)}, {', '.join(map(clean, detail.groups))}"
-    if not texts:
-        return [_documents(explanation, detail, f"{title}: {told}")]
-    asked = Table(f"{title}: {cut(detail.query.text, _QUERY)}", (), ())
-    return [asked, _documents(explanation, detail, told)]
-
-
-def _documents(explanation: Explanation, detail: QueryDetail, title: str) -> Table:
+def _block(explanation: Explanation, detail: QueryDetail, *, texts: bool) -> Table:
+    """The query, what came of it, and the documents."""
     n_runs = len(explanation.runs)
     hybrids = [run for run in range(n_runs) if explanation.legs_of(run)]
     # With two of them the ranks have to say it: there is no room for two columns of words.
     fused = explanation.systems[hybrids[0]].name if len(hybrids) == 1 else None
     shown = _shown(detail, n_runs)
-    fates = [] if fused is None else [_fate(one.fates.get(fused, "")) for one in shown]
-    words = [] if fused is None else [max(map(cells_of, ["fusion", *fates]))]
-    n, room = _fitting(explanation, n_runs, words)
-    values = [short_quality(value) for value in detail.values[:n]]
-    rows = [(*values, "", cut(str(explanation.metric), room), "")]
-    for at, one in enumerate(shown):
-        ranks = (f"{rank:,}" if rank else "-" for rank in one.ranks[:n])
+    values = [Cell(value, SHORT_QUALITY) for value in detail.values]
+    rows: list[list[Content]] = [[metric_label(explanation.metric), "", "", *values]]
+    for one in shown:
+        fate = "" if fused is None else one.fates.get(fused, "")
         grade = "" if one.grade is None else str(one.grade)
-        rows.append((*ranks, grade, _document(one, room), fates[at] if fates else ""))
-    width = n + 2 + len(words)
+        ranks = [count(rank or None) for rank in one.ranks]
+        rows.append([_document(one), _FATES.get(fate, fate), grade, *ranks])
+    heads = ["document", "fusion", "grade", *_heads(explanation.systems)]
+    kept = [at for at in range(len(heads)) if fused is not None or at != 1]
+    text = f": {cut(detail.query.text, _QUERY)}" if texts else ""
     return Table(
-        title,
-        (*_heads(explanation.systems)[:n], "grade", "document", "fusion")[:width],
-        [row[:width] for row in rows],
+        f"query {detail.query.id}{text}",
+        [heads[at] for at in kept],
+        [[row[at] for at in kept] for row in rows],
         [1],
         _block_notes(explanation, detail, shown),
-        words=range(n + 1, width),
+        words=(0, 1) if fused is not None else (0,),
+        lead=[result(f"difference {signed(detail.difference)}: {', '.join(detail.groups)}")],
     )
 
 
-def _fitting(explanation: Explanation, n_runs: int, words: Sequence[int]) -> tuple[int, int]:
-    """How many systems have room for their ranks, and the cells that are left for a document."""
-    heads = _heads(explanation.systems)
-    n = len(heads)
-    while True:
-        taken = [*(max(cells_of(head), len("1.000")) for head in heads[:n]), len("grade"), *words]
-        # Three cells between columns, and one at either end.
-        room = WIDTH - sum(taken) - 3 * len(taken) - 2
-        if room >= _ROOM or n == n_runs:
-            return n, max(room, _LEAST_ROOM)
-        n -= 1
+def _document(one: Placed) -> str:
+    if not one.title:
+        return _ends(one.doc_id, _DOCUMENT)
+    return cut(f"{_ends(one.doc_id, _DOCUMENT // 2)}: {one.title}", _DOCUMENT)
+
+
+def _ends(text: str, cells: int) -> str:
+    """``text`` without its middle where it is too long: ids of chunks differ in their last part."""
+    if cells_of(clean(text)) <= cells:
+        return clean(text)
+    end = clean(text)[-(cells // 4) :]
+    return cut(text, cells - cells_of(end)) + end
+
+
+_FATES = {LOST: "lost", LEFT_BELOW: "left below", NO_LEG: "no leg"}
 
 
 def _shown(detail: QueryDetail, n_runs: int) -> list[Placed]:
@@ -237,44 +235,21 @@ def _shown(detail: QueryDetail, n_runs: int) -> list[Placed]:
 def _heads(systems: Sequence[System]) -> list[str]:
     """Short names for columns: of a leg its own, unless another system has it."""
     names = [system.leg or system.name for system in systems]
-    plain = [
-        name if names.count(name) == 1 else system.name
+    return [
+        cut(name if names.count(name) == 1 else system.name, _NAME)
         for name, system in zip(names, systems, strict=True)
     ]
-    return [cut(name, _NAME) for name in plain]
-
-
-def _fate(given: str) -> str:
-    return {LOST: "lost", LEFT_BELOW: "left below", NO_LEG: "no leg"}.get(given, given)
-
-
-def _document(one: Placed, room: int) -> str:
-    if not one.title:
-        return _ends(one.doc_id, room)
-    return cut(f"{_ends(one.doc_id, room // 2)}: {one.title}", room)
-
-
-def _ends(text: str, cells: int) -> str:
-    """``text`` without its middle where it is too long: ids of chunks differ in their last part."""
-    if cells_of(clean(text)) <= cells:
-        return clean(text)
-    end = clean(text)[-(cells // 4) :]
-    return cut(text, cells - cells_of(end)) + end
 
 
 def _block_notes(
     explanation: Explanation, detail: QueryDetail, shown: Sequence[Placed]
 ) -> list[str]:
-    notes = [
-        cut(f"{system.name} failed: {status}", WIDTH)
+    notes: list[str] = [
+        warning(cut(f"{system.name} failed: {status}", _QUERY))
         for system, status in zip(explanation.systems, detail.status, strict=False)
         if status != OK
     ]
     left_out = sum(one.relevant for one in detail.documents) - sum(one.relevant for one in shown)
     if left_out:
-        notes.append(f"{counted(left_out, 'relevant document')} more: --format json")
+        notes.append(warning(f"{counted(left_out, 'more relevant document')}: --format json."))
     return notes
-
-
-def _known(value: float) -> str:
-    return quality_text(None if math.isnan(value) else value)

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from retrieval_bench.data.formats.irds import PREFIX, Facts, size_text
-from retrieval_bench.reports.render.table import Table
+from retrieval_bench.reports.render.cells import Cell, Content
+from retrieval_bench.reports.render.table import Table, result
 
 
 def fetch_tables(facts: Facts, fingerprint: str | None, *, fetched: bool) -> list[Table]:
     """One row for each fact; ``fingerprint`` is None while files are missing."""
-    here = ": all of it is here" if facts.complete else ""
-    rows = [
+    nothing = "nothing: all of it is here" if facts.complete else "nothing"
+    rows: list[Sequence[Content]] = [
         ("documents", _count(facts.n_documents)),
         ("queries", _count(facts.n_queries)),
         ("judgements", _count(facts.n_judgements)),
-        ("to fetch", size_text(facts) if facts.missing else "nothing" + here),
+        ("to fetch", size_text(facts) if facts.missing else nothing),
         *(("from", url) for url in facts.missing),
         *(("to put in place", place) for place in facts.by_hand),
         ("licence", facts.licence or "not stated by ir_datasets; see the page"),
         ("page", facts.page),
         ("folder", facts.folder),
+        *([("fingerprint", fingerprint)] if fingerprint is not None else []),
     ]
-    notes = []
-    if fetched:
-        notes.append(f"fetched; use it with --dataset {PREFIX}{facts.name}")
-    if fingerprint is not None:
-        rows.append(("fingerprint", fingerprint))
-    return [Table(f"{PREFIX}{facts.name}", ("", ""), rows, notes=notes, words=(0, 1))]
+    name = f"{PREFIX}{facts.name}"
+    notes = [result(f"It was fetched: use it with --dataset {name}.")] if fetched else []
+    return [Table(name, ("", ""), rows, notes=notes, words=(0, 1))]
 
 
-def _count(given: int | None) -> str:
-    return "not known" if given is None else f"{given:,}"
+def _count(n: int | None) -> Cell:
+    return Cell("not known" if n is None else n)

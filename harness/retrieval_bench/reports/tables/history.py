@@ -7,10 +7,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from retrieval_bench.core.errors import counted
-from retrieval_bench.core.figures import change_text, interval_of, ms_text, quality_text, signed
+from retrieval_bench.core.figures import change_text, ms_text, quality_text, signed
 from retrieval_bench.regression.history.lines import P50, P95, Line, Step, Subject
 from retrieval_bench.regression.history.records import Figure, Found, SavedRun
-from retrieval_bench.reports.render.table import Table
+from retrieval_bench.reports.render.cells import (
+    Content,
+    change,
+    count,
+    milliseconds,
+    quality,
+)
+from retrieval_bench.reports.render.table import Table, next_step
+from retrieval_bench.reports.tables.labels import metric_label
 
 LEFT_OUT_SHOWN = 5
 """The JSON document names all."""
@@ -41,7 +49,7 @@ def history_tables(
 
 
 def _overview(subjects: Sequence[Subject], notes: Sequence[str]) -> Table:
-    rows = []
+    rows: list[list[Content]] = []
     for one in subjects:
         newest = next((run for run in reversed(one.runs) if run.counts), None)
         metric = one.metrics[0] if one.metrics else ""
@@ -49,11 +57,11 @@ def _overview(subjects: Sequence[Subject], notes: Sequence[str]) -> Table:
             [
                 one.retriever,
                 one.dataset,
-                f"{one.n_runs:,}",
+                count(one.n_runs),
                 f"{one.last:%Y-%m-%d %H:%M}",
-                metric,
-                quality_text(_value(newest.metrics.get(metric) if newest else None)),
-                ms_text(_value(newest.latency.get(P50) if newest else None)),
+                metric_label(metric),
+                quality(_value(newest.metrics.get(metric) if newest else None)),
+                milliseconds(_value(newest.latency.get(P50) if newest else None)),
             ]
         )
     retrievers = {one.retriever for one in subjects}
@@ -65,8 +73,8 @@ def _overview(subjects: Sequence[Subject], notes: Sequence[str]) -> Table:
         ("retriever", "dataset", "runs", "last, UTC", "metric", "mean", "p50 ms"),
         rows,
         notes=[
-            "mean and p50: of the newest run",
-            f"one over time, with a picture: {shlex.join(command)}",
+            "mean and p50 are those of the newest run.",
+            next_step(f"To see one over time, with a picture: {shlex.join(command)}"),
             *notes,
         ],
         words=(0, 1, 3, 4),
@@ -81,16 +89,17 @@ def _runs(subject: Subject) -> Table:
     configs = len(subject.configs) > 1
     lined = len(subject.quality_lines) > 1 or len(subject.latency_lines) > 1
     dots = _Dots(subject)
-    columns = ["date, UTC", "revision", *(["cfg"] if configs else []), *metrics, "p50", "p95"]
+    columns = ["date, UTC", "revision", *(["cfg"] if configs else [])]
+    columns += [*map(metric_label, metrics), "p50", "p95"]
     columns += [*(["course"] if dots.drawn else []), *(["line"] if lined else [])]
-    rows = []
+    rows: list[list[Content]] = []
     for at, run in enumerate(runs):
-        row = [f"{run.created:%Y-%m-%d %H:%M}", run.revision]
+        row: list[Content] = [f"{run.created:%Y-%m-%d %H:%M}", run.revision]
         if configs:
             changed = at > 0 and run.config != runs[at - 1].config
             row.append(f"{subject.configs.index(run.config) + 1}{'*' if changed else ''}")
-        row += [quality_text(_value(run.metrics.get(metric))) for metric in metrics]
-        row += [ms_text(_value(run.latency.get(level))) for level in (P50, P95)]
+        row += [quality(_value(run.metrics.get(metric))) for metric in metrics]
+        row += [milliseconds(_value(run.latency.get(level))) for level in (P50, P95)]
         row += [dots.of(run)] if dots.drawn else []
         row += [_on_line(subject, run)] if lined else []
         rows.append(row)
@@ -151,33 +160,36 @@ class _Dots:
         return "·" * at + "•" + "·" * (_DOTS - 1 - at)
 
     @property
-    def told(self) -> str:
-        """What the ends are."""
+    def ends(self) -> str:
+        """What the ends of the row of dots are."""
         return f"course: p50 from {ms_text(self.low)} (left) to {ms_text(self.high)} ms"
 
 
 def _legend(subject: Subject, dots: _Dots, *, lined: bool) -> list[str]:
     runs = subject.runs
-    told = ["p50, p95: milliseconds of a call; runs are listed from the oldest to the newest"]
+    notes = ["p50, p95: milliseconds of a call. The oldest run is listed first."]
     if any(run.dirty for run in runs):
-        told.append("+: files differed from the commit")
+        notes.append("+: files differed from the commit.")
     if len(subject.configs) > 1:
-        told.append(f"cfg: {'; '.join(_configs(subject))}; *: changed from the run before")
+        notes.append(f"cfg: {'; '.join(_configs(subject))}. *: changed from the run before.")
     if dots.drawn:
         of_line = f" (line {dots.line.label})" if lined and dots.line is not None else ""
-        told.append(dots.told + of_line)
+        notes.append(f"{dots.ends}{of_line}.")
     if lined:
-        told.append("line: only runs on one line may be held against each other, by letter in "
-                    "quality, by number in time")  # fmt: skip
-    told += [f"{what}: {words}" for what, words in line_words(subject, lined=lined)]
+        notes.append(
+            "line: compare only runs on the same line; letters stand for quality, numbers for time."
+        )
+    notes += [f"{what}: {words}" for what, words in line_words(subject, lined=lined)]
     cut_short = sum(not run.counts for run in runs)
     if cut_short:
-        told.append(f"{counted(cut_short, 'run')} cut short: on no line, for other queries are in "
-                    "the means")  # fmt: skip
+        notes.append(
+            f"{counted(cut_short, 'run')} cut short: on no line, since the means are over other "
+            "queries."
+        )
     failed = sum(run.failed > 0 for run in runs)
     if failed:
-        told.append(f"calls failed in {counted(failed, 'run')}: see n_failed in --format json")
-    return told
+        notes.append(f"Calls failed in {counted(failed, 'run')}: see n_failed in --format json.")
+    return notes
 
 
 def _configs(subject: Subject) -> list[str]:
@@ -258,7 +270,7 @@ def _differing(lines: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _steps(subject: Subject, *, lined: bool) -> list[str]:
-    return [told for step in subject.steps for told in step_words(subject, step, lined=lined)]
+    return [note for step in subject.steps for note in step_words(subject, step, lined=lined)]
 
 
 def step_words(subject: Subject, step: Step, *, lined: bool = True) -> list[str]:
@@ -271,26 +283,27 @@ def step_words(subject: Subject, step: Step, *, lined: bool = True) -> list[str]
     on_line = f"line {step.line}, " if lined else ""
     form = ms_text if step.figure == P50 else quality_text
     a, b = (form(value) for value in step.values)
-    change = change_text(step.change) if step.figure == P50 else signed(step.change)
-    told = f"largest step of {step.figure}: {change} from {names[0]} to {names[1]}"
-    told += f" ({on_line}{a} to {b}{' ms' if step.figure == P50 else ''})"
+    size = change_text(step.change) if step.figure == P50 else signed(step.change)
+    text = f"Largest step of {step.figure}: {size} from {names[0]} to {names[1]}"
+    text += f" ({on_line}{a} to {b}{' ms' if step.figure == P50 else ''})."
+    decides = next_step(shlex.join(step.decides))
     if step.figure != P50:
-        return [f"{told}; is it more than chance?", f"  {shlex.join(step.decides)}"]
-    told += ". This is no verdict: "
-    told += (
-        "saved times of equal code lie apart, too (no code was run twice here)"
+        return [f"{text} Is it more than chance?", decides]
+    text += " This is no verdict: "
+    text += (
+        "saved times of equal code differ, too (no code was run twice here)."
         if step.equal_code is None
-        else f"runs of equal code lie up to {100 * step.equal_code:.1f} % apart here"
+        else f"runs of equal code differ by up to {100 * step.equal_code:.1f} % here."
     )
     if step.decides:
-        return [told, "a duet decides:", f"  {shlex.join(step.decides)}"]
+        return [f"{text} A duet decides:", decides]
     if before.commit == after.commit is not None:
         why = "both are one revision"
     elif before.code is None or after.code is None:
         why = "the files of one are in no commit"
     else:
         why = "the saved runs do not tell how to make one of them again"
-    return [told, f"no duet can decide it afterwards: {why}"]
+    return [text, f"No duet can decide it afterwards: {why}."]
 
 
 # -- duets ---------------------------------------------------------------------------------------
@@ -298,43 +311,46 @@ def step_words(subject: Subject, step: Step, *, lined: bool = True) -> list[str]
 
 def _duets(subject: Subject) -> Table:
     several = len(subject.trends) > 1
-    rows = []
+    rows: list[list[Content]] = []
     for duet in subject.duets:
-        p50, trend = duet.ratios.get(P50), subject.trend(duet)
-        ends = None if p50 is None or p50.interval is None else [e - 1 for e in p50.interval]
+        trend = subject.trend(duet)
         rows.append(
             [
                 f"{duet.created:%Y-%m-%d %H:%M}",
                 duet.revision,
-                "-" if p50 is None else change_text(p50.value - 1),
-                interval_of(ends, lambda end: f"{100 * end:+.1f}"),
-                _ratio_text(duet.ratios.get(P95)),
+                *(
+                    change(_value(duet.ratios.get(level)), _interval(duet.ratios.get(level)))
+                    for level in (P50, P95)
+                ),
                 duet.verdict,
                 *([trend.label if trend else "-"] if several else []),
             ]
         )
-    columns = ["date, UTC", "revision", "p50", "98 % interval", "p95", "duet said"]
+    columns = ["date, UTC", "revision", "p50", "p95", "verdict"]
     return Table(
         _title(subject, len(subject.duets), subject.n_duets, "duet"),
         [*columns, *(["line"] if several else [])],
         rows,
         notes=[
-            "time of the revision over that of the pinned one: a course, and no gate",
+            (
+                "Latency ratio, revision / pinned revision, with its 98 % interval: a trend, not a "
+                "gate."
+            ),
             *_trend_words(subject),
         ],
-        words=(0, 1, 5, 6) if several else (0, 1, 5),
+        words=(0, 1, 4, 5) if several else (0, 1, 4),
     )
 
 
-def _ratio_text(figure: Figure | None) -> str:
-    return "-" if figure is None else change_text(figure.value - 1)
+def _interval(figure: Figure | None) -> tuple[float, float] | None:
+    return None if figure is None else figure.interval
 
 
 def _trend_words(subject: Subject) -> list[str]:
     told = [f"line {line.label}: against {trend_words(line)}" for line in subject.trends]
     free = sum(duet.pinned is None for duet in subject.duets)
     if free:
-        told.append(f"{counted(free, 'duet')} on no line: side a is no revision (--rev-a)")
+        told.append(f"{counted(free, 'duet')} on no line: side a is not a revision (--rev-a).")
     return told
 
 
@@ -346,10 +362,10 @@ def trend_words(line: Line) -> str:
 
 
 def _left_out(found: Found) -> list[str]:
-    told = [f"left out: {one.folder}: {one.reason}" for one in found.left_out[:LEFT_OUT_SHOWN]]
+    told = [f"Left out: {one.folder}: {one.reason}." for one in found.left_out[:LEFT_OUT_SHOWN]]
     more = len(found.left_out) - LEFT_OUT_SHOWN
     if more > 0:
-        told.append(f"left out: {more:,} more folders that are no runs, see --format json")
+        told.append(f"Left out: {more:,} more folders that are not runs; --format json names them.")
     if found.copies:
-        told.append(f"{found.copies:,} found twice are counted once")
+        told.append(f"{counted(found.copies, 'run')} stood there twice and counts once.")
     return told

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from retrieval_bench.core.errors import counted
-from retrieval_bench.core.figures import p_text, signed
-from retrieval_bench.reports.render.table import Table
+from retrieval_bench.reports.render.cells import (
+    BARE_PERCENT,
+    POINTS,
+    Cell,
+    Content,
+    Label,
+    count,
+    p_value,
+)
+from retrieval_bench.reports.render.table import Table, warning
 from retrieval_bench.scoring.answers.outcomes import (
-    ADJUSTED,
     ALPHA,
     INTERVAL,
     RATES,
@@ -17,8 +24,6 @@ from retrieval_bench.scoring.answers.outcomes import (
     OutcomeGroups,
     OutcomeReport,
     Paired,
-    Rate,
-    SystemOutcomes,
 )
 
 _COLUMNS = ("accuracy", "hallucination", "rejection", "adjusted")
@@ -27,104 +32,78 @@ _COLUMNS = ("accuracy", "hallucination", "rejection", "adjusted")
 def outcome_tables(report: OutcomeReport, name: str = "records") -> list[Table]:
     """Rates over all, then for each field by group and their means; then the paired tests."""
     whole = report.all
-    tables = [
-        Table(
-            f"{name}: outcomes of answers, in percent",
-            ("", "n", *_COLUMNS),
-            [row for system in whole.systems for row in _with_intervals(system)],
-            notes=_rate_notes(),
-        )
+    rows: list[list[Content]] = [
+        [
+            system.name,
+            count(system.n),
+            *(Cell(rate.value, BARE_PERCENT, rate.ci95) for rate in system.rates.values()),
+        ]
+        for system in whole.systems
     ]
-    tables += [_by_group(groups) for groups in report.by]
+    notes = [
+        "Accuracy: correct; hallucination: a wrong answer; rejection: no answer; each of all n.",
+        "Adjusted: correct ones of the answers that were given.",
+        f"Brackets: intervals ({INTERVAL}).",
+    ]
+    title = f"{name}: outcomes of answers, in percent"
+    tables = [Table(title, ("", "n", *_COLUMNS), rows, notes=notes)]
+    tables += map(_by_group, report.by)
     if len(whole.systems) > 1:
-        tables.append(_tests("all items", [whole]))
-        tables += [_tests(f"by {groups.by}", groups.groups, named=True) for groups in report.by]
-    if report.warnings:
-        tables[-1] = tables[-1].with_notes(f"warning: {text}" for text in report.warnings)
-    return tables
-
-
-def _rate_notes() -> list[str]:
-    return [
-        "accuracy: correct; hallucination: a wrong answer; rejection: none was given; of all n",
-        "adjusted: correct of the answers that were given",
-        f"intervals: {INTERVAL}",
-    ]
+        tables.append(_tests("over all items", [whole]))
+        tables += [_tests(f"by {groups.by}", groups.groups, labelled=True) for groups in report.by]
+    return [*tables[:-1], tables[-1].with_notes(map(warning, report.warnings))]
 
 
 def _by_group(groups: OutcomeGroups) -> Table:
-    rows: list[tuple[str, ...]] = []
-    rules = []
+    rows: list[list[Content]] = []
+    starts = []
     for group in groups.groups:
-        rules.append(len(rows))
+        starts.append(len(rows))
         rows += [
-            (group.label, system.name, f"{system.n:,}", *map(_percent, system.rates.values()))
+            [
+                group.label,
+                system.name,
+                count(system.n),
+                *(Cell(rate.value, BARE_PERCENT) for rate in system.rates.values()),
+            ]
             for system in group.systems
         ]
-    rules.append(len(rows))
+    starts.append(len(rows))
     for name, means in groups.means().items():
-        shares = [_share(means[rate]) for rate in RATES]
-        rows.append(("mean", name, "", *shares, ""))
+        rows.append(["mean", name, "", *(Cell(means[rate], BARE_PERCENT) for rate in RATES), ""])
     return Table(
         f"By {groups.by}, in percent",
         ("", "", "n", *_COLUMNS),
         rows,
-        rules=rules[1:],
-        notes=[f"mean: over {counted(len(groups.groups), 'group')} of the same weight"],
+        starts[1:],
+        [f"The mean is over {counted(len(groups.groups), 'group')} of equal weight."],
         words=(0, 1),
     )
 
 
-def _tests(what: str, groups: Sequence[OutcomeGroup], *, named: bool = False) -> Table:
-    rows: list[tuple[str, ...]] = []
-    rules, n = [], 0
+def _tests(what: str, groups: Sequence[OutcomeGroup], *, labelled: bool = False) -> Table:
+    rows: list[list[Content]] = []
+    starts = []
     for group in groups:
-        rules.append(len(rows))
-        pairs = dict.fromkeys((pair.a, pair.b) for pair in group.comparisons)
-        for a, b in pairs:
-            tests = [pair for pair in group.comparisons if (pair.a, pair.b) == (a, b)]
-            label = [group.label] if named else []
-            rows.append((*label, b, *map(_points, tests)))
-            rows.append((*([""] * len(label)), f"- {a}", *map(_p, tests)))
-            n += len(tests)
+        starts.append(len(rows))
+        pairs: dict[tuple[str, str], list[Paired]] = {}
+        for test in group.comparisons:
+            pairs.setdefault((test.a, test.b), []).append(test)
+        for (a, b), tests in pairs.items():
+            cells = [cell for test in tests for cell in _difference(test)]
+            rows.append([*([group.label] if labelled else []), f"{b} - {a}", *cells])
+    heads = [head for rate in _COLUMNS[: len(RATES)] for head in (rate, Label("p", f"{rate} p"))]
+    n = sum(len(group.comparisons) for group in groups)
     return Table(
-        f"Differences, {what}, in points",
-        (*([""] if named else []), "", *_COLUMNS[:3]),
+        f"Differences {what}, in points",
+        (*([""] if labelled else []), "", *heads),
         rows,
-        rules=rules[1:],
-        notes=[f"below each its p: {TEST}: {n} here; * marks p below {ALPHA:g}"],
-        words=(0, 1) if named else (0,),
+        starts[1:],
+        [f"p: {TEST} ({n} here). *: p below {ALPHA:g}."],
+        words=(0, 1) if labelled else (0,),
     )
 
 
-def _with_intervals(system: SystemOutcomes) -> list[tuple[str, ...]]:
-    """Two rows: the rates, and below each its interval."""
-    rates = [*(system.rates[rate] for rate in RATES), system.rates[ADJUSTED]]
-    return [
-        (system.name, f"{system.n:,}", *map(_percent, rates)),
-        ("", "", *map(_ends, rates)),
-    ]
-
-
-def _percent(rate: Rate) -> str:
-    return _share(rate.value)
-
-
-def _share(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.2f}"
-
-
-def _ends(rate: Rate) -> str:
-    ends = rate.ci95
-    return "" if ends is None else f"[{100 * ends[0]:.1f}, {100 * ends[1]:.1f}]"
-
-
-def _points(pair: Paired) -> str:
-    return signed(None if pair.difference is None else 100 * pair.difference, 2)
-
-
-def _p(pair: Paired) -> str:
-    p = pair.p_adjusted
-    if p is None:
-        return "-"
-    return f"{p_text(p)}*" if p < ALPHA else f"{p_text(p)} "
+def _difference(test: Paired) -> tuple[Cell, Cell]:
+    significant = test.p_adjusted is not None and test.p_adjusted < ALPHA
+    return Cell(test.difference, POINTS, marks="*" if significant else ""), p_value(test.p_adjusted)

@@ -5,147 +5,126 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from retrieval_bench.core.errors import counted
-from retrieval_bench.reports.render.table import Table
+from retrieval_bench.reports.render.cells import Cell, Content, count, milliseconds, quality
+from retrieval_bench.reports.render.table import Table, result, warning
+from retrieval_bench.reports.tables.labels import metric_label
+from retrieval_bench.reports.tables.reader import mean_cells, starts_of
 from retrieval_bench.scoring.answers import reader_spans, reader_text
-from retrieval_bench.scoring.answers.question_answering import (
-    Found,
-    Milliseconds,
-    QuestionAnswering,
-)
-from retrieval_bench.scoring.answers.reader import ReaderMean, ReaderResult
+from retrieval_bench.scoring.answers.question_answering import Milliseconds, QuestionAnswering
 
-_PIAF = {"Success": "hit rate", "AP": "MAP", "RR": "MRR"}
+_OF = ("mean", "p50", "p95")
 
 
-def qa_tables(result: QuestionAnswering, out: str | None = None) -> list[Table]:
+def qa_tables(answering: QuestionAnswering, out: str | None = None) -> list[Table]:
     """The retriever; the reader's texts and spans under both denominators; times by label.
 
     Args:
         out: the file that the answers were written to, None for none.
     """
-    tables = [_retriever(result)]
-    if result.readings:
-        tables.append(_texts(result))
-        if result.readings["all"].has_spans:
-            tables.append(_spans(result))
-    tables.append(_times(result))
-    notes = [f"warning: {warning}" for warning in result.warnings]
-    if out is not None:
-        notes.append(f"answers: {out}")
-    tables[-1] = tables[-1].with_notes(notes)
-    return tables
+    tables = [_retriever(answering)]
+    if answering.readings:
+        tables.append(_texts(answering))
+        if answering.readings["all"].has_spans:
+            tables.append(_spans(answering))
+    written = [] if out is None else [result(f"The answers were written to {out}.")]
+    return [*tables, _times(answering).with_notes([*map(warning, answering.warnings), *written])]
 
 
-def _retriever(result: QuestionAnswering) -> Table:
-    notes = ["hit rate: what PIAF calls recall; convention piaf, nDCG: convention trec"]
-    failed = result.failed[0]
-    if failed:
-        notes.append(f"FAILED: the search of {counted(failed, 'question')}")
-    return Table(
-        f"Retriever {result.retriever} on {result.dataset}, k = {result.k}",
-        ("", "value", "95 % interval", ""),
-        [_found(found, result.k) for found in result.retrieval],
-        notes=notes,
-    )
-
-
-def _found(found: Found, k: int) -> tuple[str, str, str, str]:
-    plain = _PIAF.get(found.metric.partition("@")[0], found.metric.partition("@")[0])
-    interval = "" if found.ci95 is None else "[{:.4f}, {:.4f}]".format(*found.ci95)
-    return (f"{plain}@{k}", _shown(found.mean), interval, f"n = {found.n:,}")
-
-
-def _texts(result: QuestionAnswering) -> Table:
-    notes = ["exact, f1: as the official script of SQuAD 2.0; char_f1: F1 over characters"]
-    if not result.readings["all"].has_spans:
-        notes.append("no span metrics: answers or gold have no offsets")
-        notes += _common(result)
-    title = f"Reader {result.reader}: texts of first answers, in percent"
-    return Table(title, _COLUMNS, *_rows(reader_text.METRICS, result.readings), notes=notes)
-
-
-def _spans(result: QuestionAnswering) -> Table:
-    title = f"Reader {result.reader}: answer spans, k = {result.n}, fractions from 0 to 1"
-    notes = ["convention piaf (Haystack 0.x); accuracy: any overlap, em: same start and end"]
-    rows = _rows(reader_spans.METRICS, result.readings)
-    return Table(title, _COLUMNS, *rows, notes=[*notes, *_common(result)])
-
-
-_COLUMNS = ("", "all", "n", "retrieved", "n")
-
-
-def _common(result: QuestionAnswering) -> list[str]:
-    one = result.readings["retrieved"].counts
+def _retriever(answering: QuestionAnswering) -> Table:
+    rows: list[list[Content]] = [
+        [metric_label(found.metric), quality(found.mean, found.ci95), count(found.n)]
+        for found in answering.retrieval
+    ]
     notes = [
+        "Convention piaf; success is the hit rate, which PIAF calls recall. nDCG: convention trec."
+    ]
+    if answering.failed[0]:
+        notes.append(warning(f"The search of {counted(answering.failed[0], 'question')} FAILED."))
+    title = f"Retriever {answering.retriever} on {answering.dataset}, k = {answering.k}"
+    return Table(title, ("", "value", "questions"), rows, notes=notes)
+
+
+def _texts(answering: QuestionAnswering) -> Table:
+    notes = ["exact, f1: as the official script of SQuAD 2.0. char_f1: F1 over characters."]
+    if not answering.readings["all"].has_spans:
+        notes.append("There are no span metrics: answers or gold have no offsets.")
+        notes += _common(answering)
+    title = f"Reader {answering.reader}: texts of first answers, in percent"
+    return _means(title, reader_text.METRICS, answering, notes)
+
+
+def _spans(answering: QuestionAnswering) -> Table:
+    title = f"Reader {answering.reader}: answer spans, k = {answering.n}, fractions from 0 to 1"
+    notes = ["Convention piaf (Haystack 0.x). accuracy: any overlap; em: same start and end."]
+    return _means(title, reader_spans.METRICS, answering, [*notes, *_common(answering)])
+
+
+def _means(
+    title: str,
+    names: Mapping[str, tuple[str, str]],
+    answering: QuestionAnswering,
+    notes: Sequence[str],
+) -> Table:
+    both = [answering.readings[name].metrics for name in ("all", "retrieved")]
+    rows: list[list[Content]] = [
+        [name, *(cell for means in both for cell in mean_cells(means[name]))] for name in names
+    ]
+    columns = ("", "all", "questions", "retrieved", "questions")
+    return Table(title, columns, rows, starts_of(names), notes)
+
+
+def _common(answering: QuestionAnswering) -> list[str]:
+    every, retrieved = (answering.readings[name].counts for name in ("all", "retrieved"))
+    notes = [
+        "all: every question, retriever and reader end to end.",
+        "retrieved: questions whose document was found, and those that have no answer.",
         (
-            "all: every question, retriever and reader end to end; retrieved: questions whose "
-            "document was found, and those that have no answer"
-        ),
-        (
-            f"questions: {one.gold:,}, of these {one.not_retrieved:,} with an answer whose "
-            "document was not found"
+            f"Questions: {retrieved.gold:,}, of these {retrieved.not_retrieved:,} with an answer "
+            "whose document was not found."
         ),
     ]
-    every = result.readings["all"].counts
     if every.without_prediction:
-        told = counted(every.without_prediction, "question")
-        notes.append(f"{told} without a prediction (0 in the means)")
+        questions = counted(every.without_prediction, "question")
+        notes.append(f"{questions} without a prediction (0 in the means).")
     if every.unknown_predictions:
-        told = counted(every.unknown_predictions, "prediction")
-        notes.append(f"{told} for unknown questions (not scored)")
-    if result.replayed:
+        predictions = counted(every.unknown_predictions, "prediction")
+        notes.append(f"{predictions} for unknown questions (not scored).")
+    if answering.replayed:
         notes.append(
-            "the answers are from a file: the reader did not read the documents that were found "
-            "here, and `all` is the reader alone"
+            warning(
+                "The answers are from a file: the reader did not read the documents that were "
+                "found here, and `all` is the reader alone."
+            )
         )
     return notes
 
 
-def _rows(
-    names: Mapping[str, tuple[str, str]], readings: Mapping[str, ReaderResult]
-) -> tuple[list[tuple[str, ...]], list[int]]:
-    groups = [group for _, group in names.values()]
-    rules = [i for i in range(1, len(groups)) if groups[i] != groups[i - 1]]
-    both: Sequence[Mapping[str, ReaderMean]] = [
-        readings["all"].metrics,
-        readings["retrieved"].metrics,
+def _times(answering: QuestionAnswering) -> Table:
+    reads = any(times.read is not None for times in answering.times)
+    rows: list[list[Content]] = [
+        [
+            times.label,
+            count(times.n),
+            *_cells(times.search),
+            *(_cells(times.read) if times.read is not None else []),
+        ]
+        for times in answering.times
     ]
-    rows = []
-    for name in names:
-        cells = [cell for one in both for cell in (_shown(one[name].mean), f"{one[name].n:,}")]
-        rows.append((name, *cells))
-    return rows, rules
-
-
-def _times(result: QuestionAnswering) -> Table:
-    rows = []
-    reads = any(times.read is not None for times in result.times)
-    for times in result.times:
-        cells = [*_cells(times.search)]
-        if times.read is not None:
-            cells += _cells(times.read)
-        rows.append((times.label, f"{times.n:,}", *cells))
-    read = ("read mean", "p50", "p95") if reads else ()
-    columns = ("", "questions", "search mean", "p50", "p95", *read)
     notes = [
-        (
-            "retrieved, not retrieved: questions with an answer, by whether its document was "
-            "found; no answer: questions without one"
-        ),
-        "search: one call for a question, after a warm-up",
+        "retrieved, not retrieved: questions with an answer, by whether its document was found.",
+        "no answer: questions without one.",
+        "search: one call for a question, after a warm-up.",
     ]
     if reads:
-        notes.append("read: one call for all documents of a question, after a first one")
-    if any(None in (times.search.p50, times.search.p95) for times in result.times):
-        notes.append("-: a p50 takes 30 questions, a p95 200")
-    if result.failed[1]:
-        notes.append(f"FAILED: the reader on {counted(result.failed[1], 'question')}")
-    return Table("Milliseconds for a question, by label", columns, rows, notes=notes)
+        notes.append("read: one call for all documents of a question, after a first one.")
+    if any(None in (times.search.p50, times.search.p95) for times in answering.times):
+        notes.append("-: a p50 takes 30 questions, a p95 200.")
+    if answering.failed[1]:
+        notes.append(warning(f"The reader FAILED on {counted(answering.failed[1], 'question')}."))
+    columns = [f"{call} {of}" for call in ("search", "read")[: 1 + reads] for of in _OF]
+    title = "Milliseconds for a question, by label"
+    return Table(title, ("", "questions", *columns), rows, notes=notes)
 
 
-def _cells(times: Milliseconds) -> list[str]:
-    return ["-" if one is None else f"{one:.3f}" for one in (times.mean, times.p50, times.p95)]
-
-
-def _shown(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4f}"
+def _cells(times: Milliseconds) -> list[Cell]:
+    return [milliseconds(getattr(times, of)) for of in _OF]

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from retrieval_bench.core.errors import counted
-from retrieval_bench.reports.render.table import Table
+from retrieval_bench.reports.render.cells import (
+    QUALITY,
+    SHORT_QUALITY,
+    Cell,
+    Content,
+    count,
+)
+from retrieval_bench.reports.render.table import Note, NoteKind, Table, warning
 from retrieval_bench.scoring.answers import reader_spans, reader_text
 from retrieval_bench.scoring.answers.reader import INTERVAL, ReaderCounts, ReaderMean, ReaderResult
 
 _DENOMINATORS = {
-    "all": "denominator all: every question of the gold file (end to end)",
+    "all": "Denominator all: every question of the gold file (end to end).",
     "retrieved": (
-        "denominator retrieved: questions with a gold document in the run, and those that have "
-        "no answer"
+        "Denominator retrieved: questions with a gold document in the run, and those that have no "
+        "answer."
     ),
 }
 
 WORST_SHOWN = 10
-
-_COLUMNS = ("", "value", "95 % interval", "")
 
 
 def reader_tables(
@@ -37,73 +42,71 @@ def reader_tables(
         warnings: shown as they are, behind the notes.
         per_question: also the questions that are worst by ``f1``.
     """
-    n = counted(result.counts.counted, "question")
-    tables = [
-        Table(
-            f"{name}: texts of first answers on {n}, in percent",
-            _COLUMNS,
-            *_rows(reader_text.METRICS, result.metrics),
-            notes=_text_notes(result),
-        )
-    ]
+    n, k = counted(result.counts.counted, "question"), result.counts.longest_list
+    title = f"{name}: texts of first answers on {n}, in percent"
+    tables = [_means(title, reader_text.METRICS, result, _text_notes(result))]
     if result.has_spans:
-        k = result.counts.longest_list
-        tables.append(
-            Table(
-                f"{name}: answer spans on {n}, k = {k}, fractions from 0 to 1",
-                _COLUMNS,
-                *_rows(reader_spans.METRICS, result.metrics),
-                notes=_span_notes(),
-            )
-        )
-    notes = [*_common_notes(result), *(f"warning: {text}" for text in warnings)]
-    tables[-1] = tables[-1].with_notes(notes)
+        title = f"{name}: answer spans on {n}, k = {k}, fractions from 0 to 1"
+        tables.append(_means(title, reader_spans.METRICS, result, _span_notes()))
+    tables[-1] = tables[-1].with_notes(
+        [
+            _DENOMINATORS[result.denominator],
+            f"Counts: {', '.join(_counts(result.counts))}.",
+            f"Brackets: 95 % intervals ({INTERVAL}).",
+            *map(warning, warnings),
+        ]
+    )
     return [*tables, _worst(result)] if per_question else tables
+
+
+def _means(
+    title: str,
+    names: Mapping[str, tuple[str, str]],
+    result: ReaderResult,
+    notes: Sequence[str],
+) -> Table:
+    rows: list[list[Content]] = [[name, *mean_cells(result.metrics[name])] for name in names]
+    return Table(title, ("", "value", "questions"), rows, starts_of(names), notes)
+
+
+def mean_cells(mean: ReaderMean) -> tuple[Cell, Cell]:
+    """A mean with its interval, or why there is none; and over how many questions it is."""
+    why = f"({mean.reason})" if mean.mean is None and mean.reason else ""
+    ends = None if mean.mean is None else mean.ci95
+    return Cell(mean.mean, QUALITY, ends, remark=why), count(mean.n)
+
+
+def starts_of(names: Mapping[str, tuple[str, str]]) -> list[int]:
+    """Numbers of the rows with which another group of questions begins."""
+    groups = [group for _, group in names.values()]
+    return [i for i in range(1, len(groups)) if groups[i] != groups[i - 1]]
 
 
 def _worst(result: ReaderResult) -> Table:
     f1 = result.per_question[:, result.columns.index("f1")].tolist()
     order = sorted(range(len(f1)), key=lambda at: (f1[at], result.question_ids[at]))
-    return Table(
-        "Worst questions by f1",
-        ("question", *result.columns),
+    rows: list[list[Content]] = [
         [
-            (result.question_ids[at], *(f"{v:.2f}" for v in result.per_question[at].tolist()))
-            for at in order[:WORST_SHOWN]
-        ],
-        notes=["--format json has every question"],
-    )
-
-
-def _rows(
-    names: Mapping[str, tuple[str, str]], metrics: Mapping[str, ReaderMean]
-) -> tuple[list[tuple[str, ...]], list[int]]:
-    """The rows, and the numbers of those with which a group of questions begins."""
-    groups = [group for _, group in names.values()]
-    rules = [i for i in range(1, len(groups)) if groups[i] != groups[i - 1]]
-    return [_row(name, metrics[name]) for name in names], rules
-
-
-def _row(name: str, mean: ReaderMean) -> tuple[str, ...]:
-    if mean.mean is None:
-        return (name, "-", "", mean.reason or "")
-    interval = "" if mean.ci95 is None else f"[{mean.ci95[0]:.4f}, {mean.ci95[1]:.4f}]"
-    return (name, f"{mean.mean:.4f}", interval, f"n = {mean.n:,}")
+            result.question_ids[at],
+            *(Cell(value, SHORT_QUALITY) for value in result.per_question[at].tolist()),
+        ]
+        for at in order[:WORST_SHOWN]
+    ]
+    more = Note("--format json has every question.", NoteKind.MORE)
+    return Table("Worst questions by f1", ("question", *result.columns), rows, notes=[more])
 
 
 def _text_notes(result: ReaderResult) -> list[str]:
     notes = [
-        (
-            "exact, f1: convention squad (as the official script of SQuAD 2.0); HasAns, NoAns: "
-            "questions with and without an answer"
-        ),
+        "exact, f1: convention squad (as the official script of SQuAD 2.0).",
+        "HasAns, NoAns: questions with and without an answer.",
         (
             "char_f1: F1 over characters without blanks and punctuation (NFKC, case folded), for "
-            "languages without blanks"
+            "languages without blanks."
         ),
     ]
     if not result.has_spans:
-        notes.append("no span metrics: the answers have no offsets")
+        notes.append("There are no span metrics: the answers have no offsets.")
     return notes
 
 
@@ -111,26 +114,16 @@ def _span_notes() -> list[str]:
     names = [f"{alias} is {metric}" for alias, metric in reader_spans.ALIASES.items()]
     return [
         (
-            "convention piaf (Haystack 0.x): accuracy is any overlap, touching included; em is the "
-            "same start and end; f1 is over character positions"
+            "Convention piaf (Haystack 0.x): accuracy is any overlap, touching included; em is the "
+            "same start and end; f1 is over character positions."
         ),
-        (
-            "top1: the first answer; topk: the best of the list; topk_mean_f1: the mean over the "
-            "list; no answer: an empty answer first (top1) or anywhere (topk) scores 1"
-        ),
-        f"in the PIAF text {', '.join(names)}",
+        "top1: the first answer; topk: the best of the list; topk_mean_f1: the mean over the list.",
+        "no_answer: an empty answer first (top1) or anywhere (topk) scores 1.",
+        f"In the PIAF text, {' and '.join(names)}.",
     ]
 
 
-def _common_notes(result: ReaderResult) -> list[str]:
-    return [
-        _DENOMINATORS[result.denominator],
-        f"counts: {', '.join(_count_phrases(result.counts))}",
-        f"intervals: {INTERVAL}",
-    ]
-
-
-def _count_phrases(counts: ReaderCounts) -> Iterable[str]:
+def _counts(counts: ReaderCounts) -> Iterator[str]:
     yield f"{counts.counted:,} of {counted(counts.gold, 'question')}"
     yield f"{counts.has_answer:,} with an answer and {counts.no_answer:,} without"
     if counts.not_retrieved:
@@ -138,7 +131,7 @@ def _count_phrases(counts: ReaderCounts) -> Iterable[str]:
     if counts.without_prediction:
         yield f"{counts.without_prediction:,} without a prediction (0 in the means)"
     if counts.unknown_predictions:
-        told = counted(counts.unknown_predictions, "prediction")
-        yield f"{told} for unknown questions (not scored)"
+        predictions = counted(counts.unknown_predictions, "prediction")
+        yield f"{predictions} for unknown questions (not scored)"
     if counts.unknown_rankings:
         yield f"{counted(counts.unknown_rankings, 'ranking')} of unknown questions (not used)"

@@ -6,21 +6,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from retrieval_bench.core.errors import counted
-from retrieval_bench.core.figures import (
-    change_text,
-    interval_of,
-    ms_text,
-    p_text,
-    quality_text,
-    signed,
-)
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.duets.result import WORDS
 from retrieval_bench.regression.gate import Regression
 from retrieval_bench.regression.latency import LatencyGate, LatencyResult
 from retrieval_bench.regression.quality import ChangedQuery, QualityGate, QualityResult
-from retrieval_bench.reports.render.table import Table
+from retrieval_bench.reports.render.cells import (
+    CHANGE,
+    Cell,
+    Content,
+    change,
+    difference,
+    milliseconds,
+    p_value,
+    quality,
+)
+from retrieval_bench.reports.render.table import Table, next_step, result, warning
 from retrieval_bench.reports.tables.duet import duet_tables
+from retrieval_bench.reports.tables.labels import metric_label
 
 MOST_QUERIES = 10
 """Of more changed queries only the number is shown; the JSON document has all."""
@@ -28,32 +31,31 @@ MOST_QUERIES = 10
 _COMMIT = 10
 
 
-def regress_tables(found: Regression) -> list[Table]:
+def regress_tables(regression: Regression) -> list[Table]:
     """The gates under the verdict; the changed queries; the duet, where there was one."""
-    told = [
-        *_against(found),
-        *_reasons(found),
-        *(f"note: {note}" for note in found.notes),
-        *(f"do: {sentence}" for sentence in found.advice),
-        *(f"warning: {warning}" for warning in found.warnings),
-        *_saved(found.run),
-    ]
-    rows = [_quality_row(gate) for gate in (found.quality.gates if found.quality else ())]
-    start = len(rows)
-    rows += [_latency_row(gate) for gate in (found.latency.gates if found.latency else ())]
+    quality_gates = regression.quality.gates if regression.quality else ()
+    latency_gates = regression.latency.gates if regression.latency else ()
+    start = len(quality_gates)
     tables = [
         Table(
-            f"{WORDS[found.verdict]}: {_subject(found.subject)}",
+            f"{WORDS[regression.verdict]}: {_subject(regression.subject)}",
             ("", "baseline", "now", "change", "limit", "verdict"),
-            rows,
-            rules=[start] if 0 < start < len(rows) else [],
-            notes=told,
+            [*map(_quality_row, quality_gates), *map(_latency_row, latency_gates)],
+            [start] if start and latency_gates else [],
+            [
+                *_against(regression),
+                *_reasons(regression),
+                *regression.notes,
+                *map(next_step, regression.advice),
+                *map(warning, regression.warnings),
+                *_saved(regression.run),
+            ],
             words=(0, 5),
         )
     ]
-    if found.quality is not None and found.quality.changed:
-        tables.append(_changed_table(found.quality))
-    duet = None if found.latency is None else found.latency.duet
+    if regression.quality is not None and regression.quality.changed:
+        tables.append(_changed_table(regression.quality))
+    duet = None if regression.latency is None else regression.latency.duet
     if duet is not None and duet.gates:
         tables += duet_tables(duet)
     return tables
@@ -61,35 +63,36 @@ def regress_tables(found: Regression) -> list[Table]:
 
 def baseline_tables(document: Mapping[str, Any]) -> list[Table]:
     """What is kept now, beside what was kept before; from the document of ``baseline``."""
-    written = [f"written: {path}" for path in document["written"]]
-    kept = [f"the same rankings as before, kept: {path}" for path in document["kept"]]
     revision = document["revision"]
-    where = [] if revision is None else [f"revision {_revision_text(revision)}"]
     return [
         Table(
             f"Baseline of {_subject(document)}",
             ("", "before", "now"),
-            [
-                (
-                    " ".join(filter(None, (change["figure"], change["unit"]))),
-                    *(_figure(change[when], change["unit"]) for when in ("before", "now")),
-                )
-                for change in document["changes"]
-            ],
+            [_kept_row(change) for change in document["changes"]],
             notes=[
-                *written,
-                *kept,
-                *where,
-                *(f"note: {note}" for note in document["notes"]),
-                *(f"warning: {warning}" for warning in document["warnings"]),
+                *(result(f"written: {path}") for path in document["written"]),
+                *(
+                    result(f"kept, since the rankings are the same as before: {path}")
+                    for path in document["kept"]
+                ),
+                *([] if revision is None else [f"Revision: {_revision_text(revision)}."]),
+                *document["notes"],
+                *map(warning, document["warnings"]),
                 *_saved(document["run"]),
             ],
         )
     ]
 
 
+def _kept_row(change: Mapping[str, Any]) -> list[Content]:
+    unit = change["unit"]
+    form = milliseconds if unit else quality
+    name = f"{change['figure']} {unit}" if unit else metric_label(change["figure"])
+    return [name, form(change["before"]), form(change["now"])]
+
+
 def _saved(folder: str | None) -> list[str]:
-    return [] if folder is None else [f"run: {folder}"]
+    return [] if folder is None else [next_step(f"saved: {folder}")]
 
 
 def _subject(facts: Mapping[str, Any]) -> str:
@@ -97,40 +100,32 @@ def _subject(facts: Mapping[str, Any]) -> str:
     return f"{facts['retriever']} on {data['name']} ({data['split']}), k = {facts['k']}"
 
 
-def _quality_row(gate: QualityGate) -> tuple[str, ...]:
-    return (
-        gate.metric,
-        quality_text(gate.before),
-        quality_text(gate.now),
-        signed(gate.difference),
+def _quality_row(gate: QualityGate) -> list[Content]:
+    return [
+        metric_label(gate.metric),
+        quality(gate.before),
+        quality(gate.now),
+        difference(gate.difference),
         f"{-gate.limit:g}",
         WORDS[gate.verdict],
-    )
+    ]
 
 
-def _latency_row(gate: LatencyGate) -> tuple[str, ...]:
+def _latency_row(gate: LatencyGate) -> list[Content]:
     ratio = gate.ratio if gate.ratio is not None else gate.stored
-    return (
-        gate.gate,
-        "",
-        "",
-        change_text(None if ratio is None else ratio - 1),
-        change_text(gate.limit),
-        WORDS[gate.verdict],
-    )
+    return [gate.gate, "", "", change(ratio), Cell(gate.limit, CHANGE), WORDS[gate.verdict]]
 
 
-def _against(found: Regression) -> list[str]:
+def _against(regression: Regression) -> list[str]:
     """What today was held against."""
-    told = []
-    revision = found.subject["revision"]
+    revision = regression.subject["revision"]
     now = "these files" if revision is None else _revision_text(revision)
-    for name, facts in found.baselines.items():
-        parts = [f"{name}: {now} against {_revision_text(facts['revision'])}"]
-        if "date" in facts:
-            parts.append(f"of {facts['date'][:10]}")
-        told.append(f"{' '.join(parts)}, {facts['path']}")
-    return told
+    notes = []
+    for name, facts in regression.baselines.items():
+        day = f" of {facts['date'][:10]}" if "date" in facts else ""
+        then = f"{_revision_text(facts['revision'])}{day}, {facts['path']}"
+        notes.append(f"{name.capitalize()}: {now} against {then}.")
+    return notes
 
 
 def _revision_text(revision: Mapping[str, Any] | None) -> str:
@@ -140,55 +135,64 @@ def _revision_text(revision: Mapping[str, Any] | None) -> str:
     return str(revision["commit"])[:_COMMIT] + changed
 
 
-def _reasons(found: Regression) -> list[str]:
-    told = []
-    if found.quality is not None:
-        told += _quality_reasons(found.quality)
-    if found.latency is not None:
-        told += _latency_reasons(found.latency)
-    return told
+def _reasons(regression: Regression) -> list[str]:
+    reasons = []
+    if regression.quality is not None:
+        reasons += _quality_reasons(regression.quality)
+    if regression.latency is not None:
+        reasons += _latency_reasons(regression.latency)
+    return reasons
 
 
-def _quality_reasons(found: QualityResult) -> list[str]:
-    if found.reason:
-        return [f"quality: {found.reason}"]
-    if not found.changed:
-        judged = counted(found.n, "judged query")
-        some = f", {found.failed} of them failed then and now" if found.failed else ""
-        missing = [f"{g.metric}: {g.reason}" for g in found.gates if g.verdict is Verdict.MISSING]
-        return [f"quality: rankings identical, {judged}{some}", *missing]
-    told = []
-    for gate in found.gates:
-        figures = []
-        if gate.p is not None and gate.lower:
-            ends = interval_of(gate.ci95, lambda end: f"{end:+.4f}")
-            figures = [f"95 % interval {ends}", f"p {p_text(gate.p)}"]
-        if gate.verdict is Verdict.UNDECIDED and gate.queries_needed is not None:
-            figures.append(
-                f"about {counted(gate.queries_needed, 'more query')} would show the difference"
-            )
-        told.append(
-            f"{gate.metric}: {gate.reason}" + (f" ({', '.join(figures)})" if figures else "")
+def _quality_reasons(quality: QualityResult) -> list[str]:
+    if quality.reason:
+        return [f"Quality: {quality.reason}"]
+    if not quality.changed:
+        judged = counted(quality.n, "evaluated query")
+        some = f", {quality.failed} of them failed then and now" if quality.failed else ""
+        missing = [f"{g.metric}: {g.reason}" for g in quality.gates if g.verdict is Verdict.MISSING]
+        return [f"Quality: all rankings are identical ({judged}{some}).", *missing]
+    return [_gate_reason(gate) for gate in quality.gates]
+
+
+def _gate_reason(gate: QualityGate) -> str:
+    figures = []
+    if gate.p is not None and gate.lower and gate.ci95 is not None:
+        low, high = gate.ci95
+        figures = [f"95 % interval [{low:+.4f}, {high:+.4f}]", f"p {p_value(gate.p).text}"]
+    if gate.verdict is Verdict.UNDECIDED and gate.queries_needed is not None:
+        more = counted(gate.queries_needed, "more query")
+        figures.append(f"about {more} would show the difference")
+    reason = f"{metric_label(gate.metric)}: {gate.reason}"
+    return f"{reason} ({', '.join(figures)})" if figures else reason
+
+
+def _latency_reasons(latency: LatencyResult) -> list[str]:
+    return [
+        f"Latency: {latency.reason}",
+        *(f"Not judged: {one}." for one in latency.unsupported),
+    ]
+
+
+def _changed_table(quality: QualityResult) -> Table:
+    """Queries with another ranking, those first whose figures changed."""
+    metrics = [gate.metric for gate in quality.gates if gate.before is not None]
+    moved = [query for query in quality.changed if any(a != b for a, b in query.values.values())]
+    shown = moved[:MOST_QUERIES]
+    judged = sum(bool(query.values) for query in quality.changed)
+    notes = []
+    if more := len(moved) - len(shown):
+        notes.append(f"{more:,} more queries with other figures: --format json has all.")
+    if judged > len(moved):
+        notes.append(
+            f"{counted(judged - len(moved), 'query')} with another ranking and the same figures."
         )
-    return told
-
-
-def _latency_reasons(found: LatencyResult) -> list[str]:
-    return [f"latency: {found.reason}", *(f"not judged: {one}" for one in found.unsupported)]
-
-
-def _changed_table(found: QualityResult) -> Table:
-    metrics = [gate.metric for gate in found.gates if gate.before is not None]
-    shown = found.changed[:MOST_QUERIES]
-    more = len(found.changed) - len(shown)
-    judged = sum(bool(query.values) for query in found.changed)
-    notes = [f"and {more:,} more; --format json has all"] if more else []
-    if judged < len(found.changed):
-        other = counted(len(found.changed) - judged, "query")
-        notes.append(f"{other} of them that no document answers: in no mean")
+    if judged < len(quality.changed):
+        other = counted(len(quality.changed) - judged, "unanswerable query")
+        notes.append(f"{other} with another ranking, which no score counts.")
     return Table(
-        f"Other rankings than the baseline's: {judged} of {counted(found.n, 'judged query')}",
-        ("query", *metrics),
+        f"Rankings that changed: {judged} of {counted(quality.n, 'evaluated query')}",
+        ("query", *map(metric_label, metrics)),
         [(query.query_id, *_values(query, metrics)) for query in shown],
         notes=notes,
     )
@@ -196,14 +200,5 @@ def _changed_table(found: QualityResult) -> Table:
 
 def _values(query: ChangedQuery, metrics: Sequence[str]) -> list[str]:
     """Old and new of each metric."""
-    if not query.values:
-        return ["-" for _ in metrics]
-    return [
-        " -> ".join(quality_text(value) for value in query.values[metric])
-        + (" (failed)" if query.failed else "")
-        for metric in metrics
-    ]
-
-
-def _figure(value: float | None, unit: str) -> str:
-    return ms_text(value) if unit else quality_text(value)
+    failed = " (failed)" if query.failed else ""
+    return [f"{a:.4f} -> {b:.4f}{failed}" for a, b in (query.values[name] for name in metrics)]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from retrieval_bench.metrics.conventions import Convention, convention
-from retrieval_bench.reports.render.table import Table
+from retrieval_bench.reports.render.cells import BARE_PERCENT, Cell, Content, Label, count, quality
+from retrieval_bench.reports.render.table import Table, result
+from retrieval_bench.reports.tables.labels import metric_label
 from retrieval_bench.reproduction import Published, Reproduction
 from retrieval_bench.reproduction.answered import ALL, GroupTable
 from retrieval_bench.reproduction.check import (
@@ -18,57 +20,57 @@ from retrieval_bench.reproduction.check import (
     worst_of,
 )
 
-_TOLERANCE = f"OK: within {OK_WITHIN:g}; CLOSE: within {CLOSE_WITHIN:g}"
-_BESIDE = "; beside: other data or another system, shown and not judged"
+_TOLERANCE = f"OK: within {OK_WITHIN:g}. CLOSE: within {CLOSE_WITHIN:g}."
+_BESIDE = "Beside: other data or another system; such values are shown and not judged."
 _OF_LISTS = (
-    f"{SAME_LISTS}: share of the queries with exactly the published list; {SCORES_OFF}: by how "
-    "much of it a score differs at most"
+    f"{SAME_LISTS}: share of the queries with exactly the published list. {SCORES_OFF}: by how "
+    "much of it a score differs at most."
 )
 
 
-def reproduce_tables(found: Reproduction) -> list[Table]:
+def reproduce_tables(reproduction: Reproduction) -> list[Table]:
     """The published figures with their statuses, the rates of labelled answers, the systems by
     group; what a reader should make of it stands below the last."""
-    tables: list[Table] = []
-    if found.figures:
-        tables.append(_figures(found))
-    if found.outcomes:
-        tables.append(_outcomes(found.outcomes))
-    after: list[str] = []
-    if found.table is not None:
-        tables += _groups(found, found.table) if found.table.rows else []
-        after += [f"no table: {found.table.reason}"] if found.table.reason else []
-    after += found.published.remarks
-    if after and not tables:  # data that are missing leave no table to stand below
-        return [Table(found.published.title, (), (), notes=[found.published.url, *after])]
-    if tables and after:
-        tables[-1] = tables[-1].with_notes(["", *after])
-    return tables
+    published, groups = reproduction.published, reproduction.table
+    tables = [_figures(reproduction)] if reproduction.figures else []
+    tables += [_outcomes(reproduction.outcomes)] if reproduction.outcomes else []
+    notes: list[str] = []
+    if groups is not None:
+        tables += _groups(reproduction, groups) if groups.rows else []
+        notes += [f"There is no table by group: {groups.reason}."] if groups.reason else []
+    notes += map(result, published.remarks)
+    if tables:
+        return [*tables[:-1], tables[-1].with_notes(notes)]
+    # Data that are missing leave no table to stand below.
+    return [Table(published.title, (), (), notes=[published.url, *notes])] if notes else []
 
 
-def _figures(found: Reproduction) -> Table:
-    with_beside = any(one.beside is not None for one in found.figures)
-    rows = []
-    rules = []
-    for at, one in enumerate(found.figures):
-        if at and found.figures[at - 1].name != one.name:
-            rules.append(at)
-        n = "" if one.n is None else f"{one.n:,}"
-        beside = (_value(one.beside),) if with_beside else ()
-        values = (_value(one.published), _value(one.measured), *beside, n)
-        rows.append((one.name, one.metric, *values, one.status.value))
-    notes = [found.published.url, _TOLERANCE + (_BESIDE if with_beside else "")]
-    if found.published.lists:
-        notes.append(_OF_LISTS)
-    columns = ("", "metric", "published", "here", *(("beside",) if with_beside else ()), "n", "")
-    return Table(
-        found.published.title,
-        columns,
-        rows,
-        rules=rules,
-        notes=[*notes, *_sources(found.figures), *_reasons(found.figures)],
-        words=(0, 1, len(columns) - 1),
-    )
+def _figures(reproduction: Reproduction) -> Table:
+    published, figures = reproduction.published, reproduction.figures
+    with_beside = any(one.beside is not None for one in figures)
+    starts = [at for at in range(1, len(figures)) if figures[at - 1].name != figures[at].name]
+    rows: list[list[Content]] = [
+        [
+            one.name,
+            metric_label(one.metric),
+            quality(one.published),
+            quality(one.measured),
+            *([quality(one.beside)] if with_beside else []),
+            count(one.n) if one.n is not None else "",
+            one.status.value,
+        ]
+        for one in figures
+    ]
+    notes = [
+        published.url,
+        _TOLERANCE,
+        *([_BESIDE] if with_beside else []),
+        *([_OF_LISTS] if published.lists else []),
+        *_sources(figures),
+        *_reasons(figures),
+    ]
+    columns = ("", "metric", "published", "here", *(["beside"] if with_beside else []), "n", "")
+    return Table(published.title, columns, rows, starts, notes, words=(0, 1, len(columns) - 1))
 
 
 def _sources(figures: Sequence[Checked]) -> Iterator[str]:
@@ -77,7 +79,8 @@ def _sources(figures: Sequence[Checked]) -> Iterator[str]:
     for one in figures:
         of_source.setdefault(one.source, {})[one.name] = None
     for source, names in of_source.items():
-        yield f"published in {source}" + (f": {'; '.join(names)}" if len(of_source) > 1 else "")
+        which = f": {'; '.join(names)}" if len(of_source) > 1 else ""
+        yield f"Published in {source}{which}."
 
 
 def _reasons(figures: Sequence[Checked]) -> Iterator[str]:
@@ -87,49 +90,57 @@ def _reasons(figures: Sequence[Checked]) -> Iterator[str]:
         if one.reason:
             of_reason.setdefault(one.reason, {})[one.name] = None
     for reason, names in of_reason.items():
-        yield f"{'; '.join(names)}: {reason}"
+        yield f"{'; '.join(names)}: {reason}."
 
 
 def _outcomes(outcomes: Sequence[Checked]) -> Table:
-    """One row for each system and group: published / here, in percent."""
+    """One row for each system and group: each rate as published and as measured here."""
     rates = list(dict.fromkeys(one.metric for one in outcomes))
     entries: dict[tuple[str, str], dict[str, Checked]] = {}
     for one in outcomes:
         entries.setdefault((one.name, one.source), {})[one.metric] = one
     names = [name for name, _ in entries]
-    rows = [
-        (
+    rows: list[list[Content]] = [
+        [
             name if names.count(name) == 1 else f"{name}, {source}",
-            *(_pair(values[rate]) if rate in values else "" for rate in rates),
+            *(cell for rate in rates for cell in _both(values.get(rate))),
             worst_of(values.values()).value,
-        )
+        ]
         for (name, source), values in entries.items()
     ]
-    statuses = [one.status for one in outcomes]
-    reasons = dict.fromkeys(one.reason for one in outcomes if one.reason)
+    plain = (rate.replace("_rate", "") for rate in rates)
+    heads = [head for rate in plain for head in (rate, Label("here", f"{rate} here"))]
+    numbers = _counts(outcomes)
+    reached = ", ".join(
+        f"{numbers[status]:,} {status.value}" for status in Status if numbers[status]
+    )
+    reasons = (f"{reason}." for reason in dict.fromkeys(one.reason for one in outcomes) if reason)
     return Table(
-        "Labelled answers, in percent: published / here",
-        ("", *(rate.replace("_rate", "") for rate in rates), ""),
+        "Labelled answers, in percent: as published, and as measured here",
+        ("", *heads, ""),
         rows,
-        notes=[f"values: {_told(statuses)}", *_sources(outcomes), *reasons],
-        words=(0, len(rates) + 1),
+        notes=[result(f"Values: {reached}."), *_sources(outcomes), *reasons],
+        words=(0, len(heads) + 1),
     )
 
 
-def _told(statuses: Sequence[Status]) -> str:
-    """How many of each, the best first."""
-    return ", ".join(
-        f"{statuses.count(status):,} {status.value}" for status in Status if status in statuses
-    )
+def _both(one: Checked | None) -> Sequence[Content]:
+    if one is None:
+        return "", ""
+    return Cell(one.published, BARE_PERCENT), Cell(one.measured, BARE_PERCENT)
 
 
-def summary_table(found: Mapping[str, Reproduction]) -> Table:
+def _counts(values: Sequence[Checked]) -> dict[Status, int]:
+    """How many values have each status, the best first."""
+    return {status: sum(one.status is status for one in values) for status in Status}
+
+
+def summary_table(reproductions: Mapping[str, Reproduction]) -> Table:
     """One row for each file: how many values have which status."""
-    rows = []
-    for name, one in found.items():
-        statuses = [checked.status for checked in (*one.figures, *one.outcomes)]
-        counts = (f"{statuses.count(status):,}" for status in Status)
-        rows.append((name, *counts, one.worst.value))
+    rows: list[list[Content]] = [
+        [name, *map(count, _counts([*one.figures, *one.outcomes]).values()), one.worst.value]
+        for name, one in reproductions.items()
+    ]
     return Table(
         "All files", ("", *(status.value for status in Status), "worst"), rows, words=(0, 5)
     )
@@ -137,61 +148,55 @@ def summary_table(found: Mapping[str, Reproduction]) -> Table:
 
 def files_table(papers: Mapping[str, Published]) -> Table:
     """What there is to measure, and which data each file wants; for when there are none."""
-    rows = []
+    rows: list[list[Content]] = []
     for name, paper in papers.items():
         paths = [data.path for data in paper.datasets.values() if data.path]
         paths += [system.run for system in paper.systems.values() if system.run]
         paths += [one.run for one in paper.lists] + [one.records for one in paper.outcomes]
         values = sum(len(figure.values) for figure in paper.figures)
         values += sum(len(outcome.values) for outcome in paper.outcomes) + 2 * len(paper.lists)
-        rows.append((name, paper.title, f"{values:,}", ", ".join(dict.fromkeys(paths))))
-    return Table("Published numbers", ("", "what", "values", "wants"), rows, words=(0, 1, 3))
+        data = ", ".join(dict.fromkeys(paths))
+        rows.append([name, paper.title, count(values), data])
+    return Table("Published numbers", ("", "what", "values", "data"), rows, words=(0, 1, 3))
 
 
-def _pair(one: Checked) -> str:
-    here = "-" if one.measured is None else f"{100 * one.measured:.2f}"
-    return f"{100 * one.published:.2f} / {here}"
-
-
-def _groups(found: Reproduction, table: GroupTable) -> list[Table]:
+def _groups(reproduction: Reproduction, table: GroupTable) -> list[Table]:
     return [
-        _group_table(found, table, convention(name), metric)
+        _group_table(reproduction, table, convention(name), metric)
         for name, metrics in table.metrics.items()
         for metric in metrics
     ]
 
 
-def _group_table(found: Reproduction, table: GroupTable, rules: Convention, metric: str) -> Table:
-    printed = [
-        (f"published: {one.name}", *("" for _ in table.groups[1:]), _value(one.published), "")
-        for one in found.figures
+def _group_table(
+    reproduction: Reproduction, table: GroupTable, rules: Convention, metric: str
+) -> Table:
+    printed: list[list[Content]] = [
+        [f"published: {one.name}", *[""] * (len(table.groups) - 1), quality(one.published), ""]
+        for one in reproduction.figures
         if (one.convention, one.metric) == (rules.name, metric)
     ]
     rows = [row for row in table.rows if row.convention == rules.name]
-    shown = [
-        (
+    measured: list[list[Content]] = [
+        [
             row.system,
-            *(_value(row.means.get(metric, {}).get(group)) for group in table.groups),
-            f"{row.n[ALL]:,}" if row.n else "-",
-        )
+            *(quality(row.means.get(metric, {}).get(group)) for group in table.groups),
+            count(row.n[ALL] if row.n else None),
+        ]
         for row in rows
     ]
-    notes = [f"n: queries in the mean over all, k = {table.k}"]
+    notes = [f"n: queries in the mean over all, k = {table.k}."]
     if printed:
-        notes.append("published: on other data where the first table says so")
+        notes.append("Published: on other data where the first table says so.")
     missing = [f"{row.system} {row.missing:,}" for row in rows if row.missing]
     if missing:
         effect = "left out" if rules.missing == "left out" else "counted as 0"
-        notes.append(f"queries without a list, {effect}: {', '.join(missing)}")
-    notes += [f"{row.system}: {row.reason}" for row in rows if row.reason]
+        notes.append(f"Queries without a list are {effect}: {', '.join(missing)}.")
+    notes += [f"{row.system}: {row.reason}." for row in rows if row.reason]
     return Table(
-        f"{metric} on {table.dataset} by {table.by}, convention {rules.name}",
+        f"{metric_label(metric)} on {table.dataset} by {table.by}, convention {rules.name}",
         ("", *table.groups, "n"),
-        [*printed, *shown],
-        rules=[len(printed)] if printed else [],
-        notes=notes,
+        [*printed, *measured],
+        [len(printed)] if printed else [],
+        notes,
     )
-
-
-def _value(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4f}"

@@ -1,15 +1,28 @@
-"""What is shown of one run, and of a plan to measure, as plain tables that every format renders."""
+"""What is shown of one run, in short and in full, and of a plan to measure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from retrieval_bench.comparison.verdicts import Delta
 from retrieval_bench.core.errors import counted
-from retrieval_bench.core.figures import interval_of, ms_text, quality_text, seconds_text
+from retrieval_bench.core.figures import signed
+from retrieval_bench.core.types import Verdict
 from retrieval_bench.measure.tutorial import TutorialLatency
-from retrieval_bench.reports.render.table import Table
+from retrieval_bench.reports.render.cells import (
+    MEGABYTES,
+    SHORT_MS,
+    SHORT_QUALITY,
+    Cell,
+    Content,
+    count,
+    milliseconds,
+    quality,
+    seconds,
+)
+from retrieval_bench.reports.render.table import Table, next_step, result, warning
+from retrieval_bench.reports.tables.labels import metric_label
 from retrieval_bench.reports.tables.run_facts import (
     latency_of,
     levels,
@@ -21,143 +34,237 @@ from retrieval_bench.reports.tables.run_facts import (
 )
 from retrieval_bench.reports.tables.stage import stage_tables
 from retrieval_bench.runs.run import Run, relative_folder
-from retrieval_bench.runs.stages import stage_report
+from retrieval_bench.runs.stages import StageReport, stage_report
+
+WARNINGS_IN_SHORT = 4
+"""The others are behind ``-v``."""
+
+
+def run_brief(run: Run, leg: Delta | None = None) -> Table:
+    """The answer, what changes how it must be read, the figures that the run stands behind, where
+    it was saved, and what to do next.
+
+    Args:
+        leg: of a hybrid, its best leg beside it.
+    """
+    summary, latency = run.summary, latency_of(run)
+    lead = [_beside_leg(leg)] if leg is not None else []
+    warnings = [*map(warning, _headlines(run))]
+    lead += warnings[:WARNINGS_IN_SHORT]
+    if len(warnings) > WARNINGS_IN_SHORT:
+        lead.append(warning(f"{len(warnings) - WARNINGS_IN_SHORT} more warnings: -v shows them."))
+    means = list(zip(run.evaluation.metrics, run.evaluation.means, strict=True))
+    rows: list[list[Content]] = [
+        [metric_label(metric), Cell(mean.mean, SHORT_QUALITY, mean.ci95)]
+        for metric, mean in means[1:]
+    ]
+    rows += [["latency", text] for text in [_latency(latency)] if text]
+    rows += [["ready in", text] for text in [_ready(summary)] if text]
+    notes: list[str] = list(_needless(summary))
+    folder = [] if run.folder is None else [next_step(f"saved: {relative_folder(run)}")]
+    more = next_step("more:  -v (stages, legs, all percentiles and notes)")
+    return Table(
+        _headline(run), ("", ""), rows, notes=[*notes, *folder, more], words=(0, 1), lead=lead
+    )
+
+
+def _headline(run: Run) -> str:
+    metric, mean = run.evaluation.metrics[0], run.evaluation.means[0]
+    cell = Cell(mean.mean, SHORT_QUALITY, mean.ci95)
+    figures = [f"{metric_label(metric)} {cell.text} {cell.more}".strip()]
+    p50 = latency_of(run).get("p50", {}).get("value")
+    figures += [f"p50 {SHORT_MS.text(p50)} ms"] if p50 is not None else []
+    partial = " (PARTIAL RUN)" if run.summary.get("status") == "partial" else ""
+    return f"{run.name} on {run.summary['dataset']['name']}{partial}: {', '.join(figures)}"
+
+
+def _headlines(run: Run) -> list[str]:
+    """What changes how the figures must be read."""
+    summary = run.summary
+    failed = []
+    if summary.get("n_failed"):
+        queries = counted(summary["n_failed"], "query")
+        failed = [f"Search FAILED on {queries}: each evaluated one counts 0 in every mean."]
+    return [*failed, *summary.get("warnings", ())]
+
+
+def _beside_leg(leg: Delta) -> str:
+    """How the best leg of a hybrid, b, does beside it, a."""
+    if leg.difference is None or leg.ci95 is None:
+        return result(f"Its best leg alone, {leg.b}: {leg.reason or 'not known'}.")
+    low, high = leg.ci95
+    gap = f"{signed(leg.difference, 3)} [{low:+.3f}, {high:+.3f}]"
+    fusion = (
+        f"fusion hurt {leg.wins or 0:,} of {counted(leg.n, 'query')} and helped {leg.losses or 0:,}"
+    )
+    if leg.verdict is Verdict.BETTER:
+        return warning(f"Use {leg.b} alone: {gap}. Compared with it, {fusion}.")
+    if leg.verdict is Verdict.WORSE:
+        return result(f"Its best leg alone, {leg.b}, is worse: {gap}; {fusion}.")
+    if leg.verdict is Verdict.EQUIVALENT:
+        return result(f"Its best leg alone, {leg.b}, is just as good: {gap}; {fusion}.")
+    return result(f"Its best leg alone, {leg.b}: {gap}, these queries can't tell them apart.")
+
+
+def _latency(latency: Mapping[str, Any]) -> str:
+    """The percentiles that the run stands behind."""
+    figures = []
+    for level in levels(latency):
+        entry = latency[level]
+        if entry.get("value") is None or (level == "p99" and entry.get("ci95") is None):
+            continue
+        cell = Cell(entry["value"], SHORT_MS, entry.get("ci95"))
+        figures.append(f"{level} {cell.text} {cell.more}".strip())
+    if not figures:
+        return ""
+    return f"{'   '.join(figures[:2])} ms over {counted(latency['n'], 'call')}, 1 client"
+
+
+def _ready(summary: Mapping[str, Any]) -> str:
+    index, n = summary.get("index", {}), summary["dataset"].get("n_documents", 0)
+    if index.get("seconds") is None:
+        return ""
+    memory = index.get("peak_rss_bytes")
+    peak = f", peak memory {MEGABYTES.text(memory)} MB" if memory else ""
+    return f"{index['seconds']:.1f} s (indexing {counted(n, 'document')}){peak}"
+
+
+def _needless(summary: Mapping[str, Any]) -> list[str]:
+    n, with_hits = unanswerable(summary)
+    if not n:
+        return []
+    which = "All" if with_hits == n else f"{with_hits:,} of"
+    return [f"{which} {counted(n, 'unanswerable query')} returned results (not in the scores)."]
+
+
+# -- in full -------------------------------------------------------------------------------------
 
 
 def run_tables(run: Run) -> list[Table]:
     """Quality with intervals, latency; where the time of a call goes; what was measured on what."""
-    summary = run.summary
-    rows = [
-        (
-            name,
-            quality_text(entry["mean"]),
-            interval_of(entry["ci95"], quality_text),
-            f"n = {entry['n']}",
-        )
+    summary, latency = run.summary, latency_of(run)
+    quality_rows: list[list[Content]] = [
+        [metric_label(name), quality(entry["mean"], entry["ci95"]), f"n = {entry['n']:,}"]
         for name, entry in summary["metrics"].items()
     ]
-    rows += [
-        (name, quality_text(share), "", "hits with a judgement")
+    quality_rows += [
+        [name, quality(share), "hits with a judgement"]
         for name, share in run.evaluation.judged.items()
     ]
-    latency = latency_of(run)
-    latency_rows = _percentile_rows(latency, "", counted(latency.get("n", 0), "call"))
-    latency_rows.append(("mean ms", ms_text(latency.get("mean")), "", _spread(latency)))
+    time_rows = _percentile_rows(latency, "", counted(latency.get("n", 0), "call"))
+    time_rows.append(["mean ms", milliseconds(latency.get("mean")), _spread(latency)])
     mix = latency.get("mix", {})
     if mix:
         queries = counted(mix.get("n", 0), "query")
         supported = {level: mix[level] for level in levels(mix) if mix[level]["value"] is not None}
-        latency_rows += _percentile_rows(supported, "by query ", f"{queries}, each its median")
+        time_rows += _percentile_rows(supported, "per-query ", f"{queries}, each its median")
     index_rows = _index_rows(summary)
-    sections = [rows, latency_rows, index_rows]
-    rules = [len(rows), len(rows) + len(sections[1])]
+    sections = [quality_rows, time_rows, index_rows]
     main = Table(
-        title=title_of([summary], summary["retriever"]),
-        columns=("", "value", "95 % interval", ""),
-        rows=[row for section in sections for row in section],
-        rules=rules if index_rows else rules[:1],
+        title_of([summary], summary["retriever"]),
+        ("", "value", ""),
+        [row for section in sections for row in section],
+        [len(quality_rows), len(quality_rows) + len(time_rows)],
+        words=(0, 2),
     )
-    stages = stage_tables(
-        run.name, stage_report(run.timings.wall_ns, run.timings.stages, parallel=run.parallel)
-    )
-    *first, last = [main, *stages]
-    return [*first, replace(last, notes=[*last.notes, *_notes(run)])]
+    *first, last = [main, *stage_tables(run.name, _stages(run))]
+    return [*first, last.with_notes(_notes(run))]
 
 
-def _percentile_rows(
-    latency: Mapping[str, Any], prefix: str, of: str
-) -> list[tuple[str, str, str, str]]:
-    rows = [
-        (
+def _stages(run: Run) -> StageReport:
+    return stage_report(run.timings.wall_ns, run.timings.stages, parallel=run.parallel)
+
+
+def _percentile_rows(latency: Mapping[str, Any], prefix: str, of: str) -> list[list[Content]]:
+    names = levels(latency)
+    return [
+        [
             f"{prefix}{level} ms",
-            ms_text(entry.get("value")),
-            interval_of(entry.get("ci95"), ms_text),
-            "",
-        )
-        for level, entry in ((level, latency[level]) for level in levels(latency))
+            milliseconds(latency[level].get("value"), latency[level].get("ci95")),
+            of if level == names[0] else "",
+        ]
+        for level in names
     ]
-    return [(*rows[0][:3], of), *rows[1:]] if rows else rows
 
 
 def _spread(latency: Mapping[str, Any]) -> str:
     if latency.get("sd") is None:
         return ""
-    return f"sd {ms_text(latency['sd'])}, max {ms_text(latency['max'])}"
+    sd, longest = milliseconds(latency["sd"]).text, milliseconds(latency["max"]).text
+    return f"sd {sd}, max {longest}"
 
 
 def _notes(run: Run) -> list[str]:
     summary = run.summary
-    notes = measured_on(run)
-    needless, with_hits = unanswerable(summary)
-    if needless:
-        notes.append(
-            f"{with_hits} of {needless} queries that need no search got hits (not in the means)"
-        )
+    notes = [*measured_on(run), *_needless(summary)]
     if summary.get("n_failed"):
         failed = counted(summary["n_failed"], "query")
-        notes.append(f"FAILED on {failed}; an evaluated one counts 0 in every mean")
+        notes.append(warning(f"Search FAILED on {failed}: each evaluated one counts 0."))
     stalls = latency_of(run).get("stalls")
     if stalls:
-        notes.append(f"{counted(stalls, 'call')} far slower than their query usually is (stalls)")
+        notes.append(f"{counted(stalls, 'call')} far slower than their query usually is (stalls).")
     notes += unsupported(summary)
     if summary.get("n_collapsed"):
         hits = counted(summary["n_collapsed"], "hit")
-        notes.append(f"{hits} of a unit that was already in the ranking")
-    notes += [f"health: {fact}" for fact in summary.get("health", ())]
-    notes += [f"warning: {warning}" for warning in shown_warnings(summary)]
+        notes.append(f"{hits} of a unit that was already in the ranking.")
+    notes += summary.get("health", ())
+    notes += map(warning, shown_warnings(summary))
     if run.folder is not None:
-        notes.append(f"run: {relative_folder(run)}")
+        notes.append(next_step(f"saved: {relative_folder(run)}"))
     return notes
 
 
-def _index_rows(summary: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
+def _index_rows(summary: Mapping[str, Any]) -> list[list[Content]]:
     index, n_documents = summary.get("index", {}), summary["dataset"].get("n_documents", 0)
-    rows = []
+    rows: list[list[Content]] = []
     if index.get("seconds"):
         rate = f"{n_documents / index['seconds']:,.0f} documents/s" if n_documents else ""
-        rows.append(("index s", seconds_text(index["seconds"]), "", rate))
+        rows.append(["index s", seconds(index["seconds"]), rate])
     if index.get("disk_bytes"):
-        rows.append(("disk MB", f"{index['disk_bytes'] / 1e6:,.1f}", "", "kept by the retriever"))
+        rows.append(["disk MB", Cell(index["disk_bytes"], MEGABYTES), "kept by the retriever"])
     if index.get("peak_rss_bytes"):
-        rows.append(("peak memory MB", f"{index['peak_rss_bytes'] / 1e6:,.0f}", "", "process"))
+        rows.append(["peak memory MB", Cell(index["peak_rss_bytes"], MEGABYTES), "process"])
     return rows
 
 
-def tutorial_table(name: str, dataset: str, k: int, found: TutorialLatency) -> Table:
+# -- without a run -------------------------------------------------------------------------------
+
+
+def tutorial_table(name: str, dataset: str, k: int, latency: TutorialLatency) -> Table:
     """The four figures of the usual notebook, and what keeps them from being relied on."""
-    how = f"timed once by the wall clock, after {found.warmup} spent on warming up"
+    how = f"timed once by the wall clock, after {latency.warmup} spent on warming up"
     return Table(
         f"{name} on {dataset}, k = {k}, timed as in a tutorial",
         ("", "ms"),
-        [(level, ms_text(getattr(found, level))) for level in ("mean", "p50", "p95", "p99")],
+        [(level, milliseconds(getattr(latency, level))) for level in ("mean", "p50", "p95", "p99")],
         notes=[
-            f"{counted(found.n, 'query')} {how}; no quality, no interval, nothing saved",
-            *(f"warning: {warning}" for warning in found.warnings),
+            f"{counted(latency.n, 'query')} {how}; no quality, no interval, nothing saved.",
+            *map(warning, latency.warnings),
         ],
     )
 
 
 def plan_table(document: Mapping[str, Any]) -> Table:
     """What ``--dry-run`` says: how many calls a run would make."""
-    most, seconds = document["calls_at_most"], document["warm_up_seconds_at_most"]
-    at_most = [] if most is None else [("all calls together, at most", f"{most:,}")]
-    until = f"the warm-up goes on until times are steady, for {seconds:g} s at most"
+    rows: Sequence[tuple[str, str]] = (
+        ("queries", "queries"),
+        ("measured rounds", "rounds"),
+        ("measured calls per retriever", "measured_calls"),
+        ("launches", "launches"),
+        ("warm-up calls per retriever, at least", "warm_up_calls_at_least"),
+        ("all calls together, at least", "calls_at_least"),
+        ("all calls together, at most", "calls_at_most"),
+    )
+    notes = [
+        "Checked: configs with their parameters, the dataset; every retriever was built.",
+        *(f"Not checked: {what}." for what in document["not_checked"]),
+    ]
+    if document["calls_at_most"] is None:
+        longest = document["warm_up_seconds_at_most"]
+        notes.append(f"The warm-up goes on until times settle, for {longest:g} s at most.")
     return Table(
         f"{', '.join(document['retrievers'])} on {document['dataset']}: nothing was run",
         ("", "calls"),
-        [
-            ("queries", f"{document['queries']:,}"),
-            ("measured rounds", f"{document['rounds']:,}"),
-            ("measured calls per retriever", f"{document['measured_calls']:,}"),
-            ("launches", f"{document['launches']:,}"),
-            ("warm-up calls per retriever, at least", f"{document['warm_up_calls_at_least']:,}"),
-            ("all calls together, at least", f"{document['calls_at_least']:,}"),
-            *at_most,
-        ],
-        notes=[
-            "checked: configs with their parameters, the dataset; every retriever was built",
-            *(f"not checked: {what}" for what in document["not_checked"]),
-            *([until] if most is None else []),
-            *(f"warning: {warning}" for warning in document["warnings"]),
-        ],
+        [(name, count(document[key])) for name, key in rows if document[key] is not None],
+        notes=[*notes, *map(warning, document["warnings"])],
     )

@@ -38,29 +38,38 @@ def measured_on(run: Run) -> list[str]:
     data, latency = run.summary["dataset"], latency_of(run)
     environment = run.manifest.get("environment", {})
     machine = environment.get("machine", {})
-    n_documents, n_not_run = data.get("n_documents", 0), data.get("n_not_run", 0)
-    corpus = counted(n_documents, "document") if n_documents else "no corpus (external)"
-    not_run = f", {n_not_run:,} not judged in this split" if n_not_run else ""
+    n_unanswerable, n_not_run = data.get("n_unanswerable", 0), data.get("n_not_run", 0)
+    besides = [f"{counted(n_unanswerable, 'unanswerable query')} not scored"] * bool(n_unanswerable)
+    besides += [f"{n_not_run:,} not judged in this split"] * bool(n_not_run)
+    warm_up = counted(latency.get("warm_up_calls", 0), "call")
     return [
-        (
-            f"data: {corpus}; queries: {data.get('n_queries', 0):,} evaluated, "
-            f"{data.get('n_unanswerable', 0):,} need no search{not_run}"
-        ),
+        f"Data: {corpus(data)}; {'; '.join([evaluated(data), *besides])}.",
         Note(
-            f"calls: {_launches(latency)}{counted(latency.get('rounds', 0), 'round')} "
-            f"after a warm-up of {latency.get('warm_up_calls', 0):,} ({_steady(latency)}), "
-            f"{counted(environment.get('threads', 1), 'thread')} while searching",
+            f"Calls: {_launches(latency)}{counted(latency.get('rounds', 0), 'round')} after "
+            f"{warm_up} of warm-up ({_steady(latency)}), "
+            f"{counted(environment.get('threads', 1), 'thread')}.",
             NoteKind.WARNING if latency.get("steady_after") is None else NoteKind.METHOD,
         ),
         (
-            f"machine: {machine.get('processor', 'unknown')}, "
-            f"{machine.get('usable_cores', '?')} cores, {machine.get('python', 'Python ?')}"
+            f"Machine: {machine.get('processor', 'unknown')}, "
+            f"{machine.get('usable_cores', '?')} cores, {machine.get('python', 'Python ?')}."
         ),
         (
-            f"convention {run.summary.get('convention', '?')}, "
-            f"ties: {run.summary.get('tie_rule', '?')}; fingerprint {data['fingerprint'][:12]}"
+            f"Convention: {run.summary.get('convention', '?')}; ties: "
+            f"{run.summary.get('tie_rule', '?')}; data fingerprint {data['fingerprint'][:12]}."
         ),
     ]
+
+
+def corpus(data: Mapping[str, Any]) -> str:
+    """How many documents there are."""
+    n = data.get("n_documents", 0)
+    return counted(n, "document") if n else "no corpus here (external)"
+
+
+def evaluated(data: Mapping[str, Any]) -> str:
+    """How many queries count."""
+    return f"{counted(data.get('n_queries', 0), 'evaluated query')}"
 
 
 def _launches(latency: Mapping[str, Any]) -> str:
@@ -69,23 +78,19 @@ def _launches(latency: Mapping[str, Any]) -> str:
 
 
 def _steady(latency: Mapping[str, Any]) -> str:
-    return "not steady" if latency.get("steady_after") is None else "steady"
+    settled = latency.get("steady_after") is not None
+    return "times had settled" if settled else "times had not settled"
 
 
 def unsupported(summary: Mapping[str, Any]) -> list[str]:
-    """Why percentiles are not given, equal reasons together."""
+    """Why percentiles are missing, equal reasons together."""
     missing: dict[str, list[str]] = {}
     latency = summary.get("latency_ms", {})
-    for level in levels(latency):
-        reason = latency[level].get("reason")
-        if reason:
-            missing.setdefault(reason, []).append(level)
-    mix = latency.get("mix", {})
-    for level in levels(mix):
-        reason = mix[level].get("reason")
-        if reason:
-            missing.setdefault(reason, []).append(f"by query {level}")
-    return [f"{', '.join(levels)} not given: {reason}" for reason, levels in missing.items()]
+    for prefix, family in (("", latency), ("per-query ", latency.get("mix", {}))):
+        for level in levels(family):
+            if reason := family[level].get("reason"):
+                missing.setdefault(reason, []).append(f"{prefix}{level}")
+    return [f"No {', '.join(names)}: {reason}." for reason, names in missing.items()]
 
 
 def shown_warnings(summary: Mapping[str, Any]) -> list[str]:

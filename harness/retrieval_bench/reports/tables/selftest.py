@@ -2,57 +2,60 @@
 
 from __future__ import annotations
 
-from retrieval_bench.core.figures import change_text
 from retrieval_bench.duets.decision import FOUND
 from retrieval_bench.duets.selftest import REPLAYS, Played, SelfTest
 from retrieval_bench.measure.disturbances import STOLEN
-from retrieval_bench.reports.render.table import Table
+from retrieval_bench.reports.render.cells import CHANGE, Cell, Content, count, percent
+from retrieval_bench.reports.render.table import Table, result, warning
+
+_WORDS = ("FAIL", "PASS", "INCONCLUSIVE")
 
 
-def selftest_tables(found: SelfTest) -> list[Table]:
+def selftest_tables(test: SelfTest) -> list[Table]:
     """The duets by kind, and what is visible in how much time."""
     tables = [
         Table(
-            f"Self-test: duets of {found.retriever} on {found.dataset}",
-            ("side b", "duets", "launches", "FAIL", "PASS", "INCONCLUSIVE", "FAIL, replayed"),
-            [_row(found, one) for one in found.played if one.results],
-            notes=_notes(found),
-            words=(0,),
+            f"Self-test: duets of {test.retriever} on {test.dataset}",
+            ("side b", "duets", "launches", *_WORDS, "FAIL, replayed"),
+            [_row(test, one) for one in test.played if one.results],
+            notes=_notes(test),
         )
     ]
-    if found.visible:
-        rows = [
-            [f"{seconds:.0f} s", "more than +50 %" if share is None else change_text(share)]
-            for seconds, share in found.visible
+    if test.visible:
+        rows: list[list[Content]] = [
+            [f"{seconds:.0f} s", Cell("more than +50 %" if share is None else share, CHANGE)]
+            for seconds, share in test.visible
         ]
         title = f"Smallest slow-down that {100 * FOUND:.0f} % of duets find"
-        tables.append(Table(title, ("of measuring", "usual queries"), rows, words=(0,)))
+        tables.append(Table(title, ("of measuring", "usual queries"), rows))
     return tables
 
 
-def _row(found: SelfTest, one: Played) -> list[str]:
-    rate = found.replayed.get(one.kind.name)
-    words = [str(one.count(word)) for word in ("FAIL", "PASS", "INCONCLUSIVE")]
-    replayed = "-" if rate is None else f"{100 * rate:.1f} %"
-    launches = sum(result.launches for result in one.results)
-    return [one.kind.name, str(len(one.results)), str(launches), *words, replayed]
+def _row(test: SelfTest, one: Played) -> list[Content]:
+    launches = sum(duet.launches for duet in one.results)
+    counts = (len(one.results), launches, *map(one.count, _WORDS))
+    return [one.kind.name, *map(count, counts), percent(test.replayed.get(one.kind.name))]
 
 
-def _notes(found: SelfTest) -> list[str]:
-    n = sum(len(one.results) for one in found.played if one.kind.equal)
-    beyond = sum(len(one.results) for one in found.beyond_limit)
-    notes = [
-        f"false alarms: {found.false_alarms} of {n} duets of equal sides",
-        f"missed: {found.missed} of {beyond} duets with extra work beyond the limit in each query",
-        f"replayed: {REPLAYS} duets put together from the launches that were measured",
+def _notes(test: SelfTest) -> list[str]:
+    n = sum(len(one.results) for one in test.played if one.kind.equal)
+    beyond = sum(len(one.results) for one in test.beyond_limit)
+    notes: list[str] = [
+        result(f"False alarms: {test.false_alarms} of {n} duets of equal sides failed."),
+        result(
+            f"Missed: {test.missed} of {beyond} duets with extra work beyond the limit in each "
+            "query passed."
+        ),
+        f"Replayed: {REPLAYS} duets were put together from the launches that were measured.",
     ]
-    if found.spread is not None:
-        notes.append(f"launches of equal sides differ by {100 * found.spread:.1f} % (one sd)")
-    stolen = [one.stolen or 0.0 for played in found.played for one in played.results]
+    if test.spread is not None:
+        spread = percent(test.spread).text
+        notes.append(f"Launches of equal sides differ by {spread} (one standard deviation).")
+    stolen = [duet.stolen or 0.0 for one in test.played for duet in one.results]
     if stolen and max(stolen) > STOLEN:
         shares = dict.fromkeys(f"{100 * share:.0f}" for share in (min(stolen), max(stolen)))
-        told = f"{' to '.join(shares)} % of the cores' time"
-        notes.append(f"{told} went to other guests of the host meanwhile")
-    if found.interrupted:
-        notes.append("interrupted: only duets that were finished are in it")
+        time = f"{' to '.join(shares)} % of the cores' time"
+        notes.append(warning(f"{time} went to other guests of the host meanwhile."))
+    if test.interrupted:
+        notes.append(warning("It was interrupted: only finished duets are counted."))
     return notes

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import signed
+from retrieval_bench.reports.render.cells import (
+    Cell,
+    Content,
+    Form,
+    count,
+    percent,
+)
 from retrieval_bench.reports.render.table import Table
-from retrieval_bench.runs.stages import TAIL, Legs, Stage, StageReport, Times
+from retrieval_bench.runs.stages import TAIL, Leg, Legs, Stage, StageReport, Times
 
 IN_TURN, TOGETHER = "one after the other", "side by side"
 
 _SLOWEST = f"{100 - TAIL:g} %"
+_MS = Form(lambda value: f"{value:.3f}" if value < 100 else f"{value:,.0f}")
 
 
 def stage_tables(name: str, report: StageReport) -> list[Table]:
@@ -28,57 +36,48 @@ def stage_sentences(report: StageReport) -> list[str]:
     which order of the legs was measured, what the other would take, and which leg decides."""
     if report.call is None:
         return []
-    direct = [stage for stage in report.stages if stage.direct]
-    most = max(direct, key=lambda stage: stage.share)
-    said = [f"{most.name} takes {_percent(most.share)} of the time of a call"]
+    most = max((stage for stage in report.stages if stage.direct), key=lambda stage: stage.share)
+    sentences = [f"{most.name} takes {percent(most.share).text} of the time of a call."]
     if report.overlapping:
-        said.append(
-            f"stages ran at the same time in {report.overlapping:,} of "
-            f"{counted(report.call.n, 'call')}: their shares add up to more than 100 %"
+        sentences.append(
+            f"Stages ran at the same time in {report.overlapping:,} of "
+            f"{counted(report.call.n, 'call')}: their shares add up to more than 100 %."
         )
-    if report.legs is not None:
-        said += _on_legs(report.legs)
-    return said
+    return [*sentences, *(_on_legs(report.legs) if report.legs is not None else ())]
 
 
 def _stages(name: str, report: StageReport, call: Times) -> Table:
     direct = [stage for stage in report.stages if stage.direct]
     inner = [stage for stage in report.stages if not stage.direct]
-    rows = [_row(stage) for stage in direct]
-    rows.append(("whole call", *_figures(call), "100.0 %", f"{call.n:,}"))
-    rows += [_row(stage) for stage in inner]
-    notes = ["share: of the time of all calls that report stages"]
-    if inner:
-        notes.append("below the whole call: parts of the stages above it")
+    rows: list[list[Content]] = [
+        *map(_row, direct),
+        ["whole call", *_figures(call), percent(1.0), count(call.n)],
+        *map(_row, inner),
+    ]
+    below = " Rows below the whole call are sub-steps." if inner else ""
     return Table(
         f"Stages of {name}",
         ("stage", "p50 ms", "p95 ms", "mean ms", "share", "calls"),
         rows,
         [len(direct), len(direct) + 1] if inner else [len(direct)],
-        [*notes, *stage_sentences(report)],
+        [
+            f"Share of total time, over the calls that report stages.{below}",
+            *stage_sentences(report),
+        ],
     )
 
 
-def _row(stage: Stage) -> tuple[str, ...]:
-    return (stage.name, *_figures(stage.times), _percent(stage.share), f"{stage.times.n:,}")
+def _row(stage: Stage) -> list[Content]:
+    return [stage.name, *_figures(stage.times), percent(stage.share), count(stage.times.n)]
 
 
 def _legs(name: str, legs: Legs) -> Table:
     known = ["measured", "computed"]
     serial, parallel = reversed(known) if legs.parallel_measured else known
-    rows = [
-        (IN_TURN, *_figures(legs.serial), serial, "", ""),
-        (TOGETHER, *_figures(legs.parallel), parallel, "", ""),
-    ]
-    rows += [
-        (
-            f"leg {leg.name}",
-            *_figures(leg.times),
-            "measured",
-            _percent(leg.longest / legs.n),
-            _percent(leg.longest_in_tail / legs.tail) if legs.tail else "-",
-        )
-        for leg in legs.of
+    rows: list[list[Content]] = [
+        [IN_TURN, *_figures(legs.serial), serial, "", ""],
+        [TOGETHER, *_figures(legs.parallel), parallel, "", ""],
+        *(_leg_row(leg, legs) for leg in legs.of),
     ]
     return Table(
         f"Legs of {name}",
@@ -86,11 +85,19 @@ def _legs(name: str, legs: Legs) -> Table:
         rows,
         [2],
         [
-            "longest: calls in which no other leg takes longer",
-            f"tail: the same among the slowest {_SLOWEST} of calls",
+            (
+                "longest: share of calls in which no other leg takes longer; tail: the same among "
+                f"the slowest {_SLOWEST} of calls."
+            )
         ],
         words=(0, 4),
     )
+
+
+def _leg_row(leg: Leg, legs: Legs) -> list[Content]:
+    tail = leg.longest_in_tail / legs.tail if legs.tail else None
+    shares = percent(leg.longest / legs.n), percent(tail)
+    return [f"leg {leg.name}", *_figures(leg.times), "measured", *shares]
 
 
 def _on_legs(legs: Legs) -> list[str]:
@@ -98,30 +105,23 @@ def _on_legs(legs: Legs) -> list[str]:
     if legs.parallel_measured:
         ran, other, measured, computed = TOGETHER, IN_TURN, legs.parallel, legs.serial
     limit = "at most" if legs.parallel_measured else "at least"
-    said = [
-        f"legs ran {ran}: {_ms(measured.p50)} ms at the median",
-        f"{other} it would be {limit} {_ms(computed.p50)} ms (computed from the same calls)",
+    sentences = [
+        (
+            f"The legs ran {ran}: median {_MS.text(measured.p50)} ms. Run {other}, they would take "
+            f"{limit} {_MS.text(computed.p50)} ms (computed from the same calls)."
+        )
     ]
     decisive = legs.decisive
     if decisive is not None:
         part = round(100 * decisive.longest_in_tail / legs.tail)
         extra = [(leg.name, leg.extra_in_tail) for leg in legs.of if leg.extra_in_tail is not None]
         above = ", ".join(f"{name} {signed(ms, 3, ' ms')}" for name, ms in extra)
-        said += [
-            f"the tail is decided by {decisive.name}",
-            f"{decisive.name} is the longest leg in {part} % of the slowest {_SLOWEST} of calls",
-            f"legs take in these calls, against their own medians: {above}",
-        ]
-    return said
+        sentences.append(
+            f"{decisive.name} decides the tail: it is the longest leg in {part} % of the slowest "
+            f"{_SLOWEST} of calls. Beside their own medians, the legs take there: {above}."
+        )
+    return sentences
 
 
-def _figures(times: Times) -> tuple[str, str, str]:
-    return _ms(times.p50), _ms(times.p95), _ms(times.mean)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
-
-
-def _ms(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}" if value < 100 else f"{value:,.0f}"
+def _figures(times: Times) -> tuple[Cell, Cell, Cell]:
+    return Cell(times.p50, _MS), Cell(times.p95, _MS), Cell(times.mean, _MS)

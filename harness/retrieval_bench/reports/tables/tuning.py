@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from retrieval_bench.core.errors import counted
-from retrieval_bench.core.figures import interval_of, p_text, quality_text, short_quality, signed
+from retrieval_bench.core.figures import p_text, signed
 from retrieval_bench.core.types import Verdict
-from retrieval_bench.reports.render.table import Table
+from retrieval_bench.reports.render.cells import Cell, Content, count, difference, quality
+from retrieval_bench.reports.render.table import Note, NoteKind, Table, result, warning
+from retrieval_bench.reports.tables.labels import metric_label
 from retrieval_bench.tuning.grid import Setting, as_yaml
 from retrieval_bench.tuning.result import Tuning
 
@@ -15,192 +15,183 @@ SETTINGS_SHOWN = 10
 """The JSON document has all."""
 
 
-def tuning_tables(found: Tuning) -> list[Table]:
+def tuning_tables(tuning: Tuning) -> list[Table]:
     """The answer first; then the best settings, and what each parameter does."""
-    return [answer_table(found), settings_table(found), *parameter_tables(found)]
+    return [answer_table(tuning), settings_table(tuning), *parameter_tables(tuning)]
 
 
-def answer_table(found: Tuning) -> Table:
+def answer_table(tuning: Tuning) -> Table:
     """Default and tuned on the tuning queries and on others, and the gap between the two."""
-    chosen, delta = found.selection, found.delta
-    gain = found.held_out - found.default
-    tuning_gain = chosen.tuning - chosen.default_tuning
-    rows = [
-        _row("default", chosen.default_tuning, found.default, chosen.default_gap),
-        _interval(found.default_ci95),
-        _row("tuned", chosen.tuning, found.held_out, chosen.gap),
-        _interval(found.held_out_ci95),
-        [
-            "tuned - default",
-            signed(tuning_gain),
-            signed(gain),
-            signed(tuning_gain - gain),
-        ],
-        ["", "", interval_of(delta.ci95, lambda value: f"{value:+.3f}"), ""],
-        ["naive", "-", quality_text(chosen.naive_mean), ""],
+    chosen = tuning.selection
+    gain, promised = tuning.held_out - tuning.default, chosen.tuning - chosen.default_tuning
+    default = quality(tuning.default, tuning.default_ci95)
+    tuned = quality(tuning.held_out, tuning.held_out_ci95)
+    held_out = difference(gain, tuning.delta.ci95)
+    rows: list[list[Content]] = [
+        ["default", quality(chosen.default_tuning), default, difference(chosen.default_gap)],
+        ["tuned", quality(chosen.tuning), tuned, difference(chosen.gap)],
+        ["tuned - default", difference(promised), held_out, difference(promised - gain)],
+        ["naive", Cell(None), quality(chosen.naive_mean), ""],
     ]
     return Table(
-        sentence(found),
-        [str(found.metric), "tuning queries", "held out", "optimism gap"],
+        sentence(tuning),
+        [metric_label(tuning.metric), "tuning queries", "held out", "optimism gap"],
         rows,
-        (4, 6),
-        _notes(found),
+        (2, 3),
+        _notes(tuning),
     )
 
 
-def sentence(found: Tuning) -> str:
+def sentence(tuning: Tuning) -> str:
     """The answer in one sentence."""
-    name, data = found.retriever.name, found.dataset["name"]
-    gain = f"{signed(found.held_out - found.default)} {found.metric} held out"
-    if found.winner.as_is and not found.delta.difference:
+    name, data = tuning.retriever.name, tuning.dataset["name"]
+    if tuning.winner.as_is and not tuning.delta.difference:
         return f"{name} on {data}: nothing that was tried is better than {name} as it is"
-    told = {
-        Verdict.BETTER: f"tuning helps: {gain}",
-        Verdict.WORSE: f"tuning does harm: {gain}; keep {name} as it is",
-        Verdict.EQUIVALENT: f"tuning changes nothing that matters: {gain}",
-    }.get(found.delta.verdict, f"no gain from tuning is shown: {gain}")
-    return f"{name} on {data}: {told}"
+    answer = {
+        Verdict.BETTER: "tuning helps",
+        Verdict.WORSE: f"tuning does harm, keep {name} as it is",
+        Verdict.EQUIVALENT: "tuning changes nothing that matters",
+    }.get(tuning.delta.verdict, "no gain from tuning is shown")
+    gain = f"{signed(tuning.held_out - tuning.default)} {metric_label(tuning.metric)}"
+    return f"{name} on {data}: {answer} ({gain} on held-out queries)"
 
 
-def _row(name: str, tuning: float, held_out: float, gap: float) -> list[str]:
-    return [name, quality_text(tuning), quality_text(held_out), signed(gap)]
-
-
-def _interval(ends: Sequence[float] | None) -> list[str]:
-    return ["", "", interval_of(ends, short_quality), ""]
-
-
-def _notes(found: Tuning) -> list[str]:
-    naive = _shown(found.grid.settings[found.selection.naive])
-    alike = f"naive: the best of all on the very queries that are reported ({naive}), as a search"
+def _notes(tuning: Tuning) -> list[str]:
+    naive = _named(tuning.grid.settings[tuning.selection.naive])
     return [
-        _verdict(found),
-        _choice(found),
-        *(_cross_validation(found) if found.plan.dev_split is None else _dev_split(found)),
-        f"{alike} reports it that holds nothing out",
-        "intervals: percentile bootstrap over held-out queries, the choices taken as they are",
-        *(f"warning: {text}" for text in found.warnings),
+        result(_verdict(tuning)),
+        result(_choice(tuning)),
+        *(_cross_validation(tuning) if tuning.plan.dev_split is None else _dev_split(tuning)),
+        (
+            f"Naive: the best setting on the very queries that are reported ({naive}), as a search "
+            "without held-out queries reports it."
+        ),
+        "Brackets: percentile bootstrap over held-out queries, the choices taken as they are.",
+        *map(warning, tuning.warnings),
     ]
 
 
-def _choice(found: Tuning) -> str:
+def _choice(tuning: Tuning) -> str:
     """What is recommended: the winner only where it is shown to be worth it."""
-    winner = _shown(found.winner)
-    if found.winner.as_is or found.delta.verdict is Verdict.BETTER:
-        return f"recommended: {winner}"
+    winner = _named(tuning.winner)
+    if tuning.winner.as_is or tuning.delta.verdict is Verdict.BETTER:
+        return f"Recommended: {winner}."
     return (
-        f"recommended: {found.retriever.name} as it is, since no gain is shown; best on the tuning "
-        f"queries: {winner}"
+        f"Recommended: {tuning.retriever.name} as it is, since no gain is shown. Best on the "
+        f"tuning queries: {winner}."
     )
 
 
-def _cross_validation(found: Tuning) -> list[str]:
-    plan, gaps = found.plan, found.selection.gaps
+def _cross_validation(tuning: Tuning) -> list[str]:
+    plan, gaps = tuning.plan, tuning.selection.gaps
     times = "" if plan.repeats == 1 else f", {plan.repeats} times over"
-    n = counted(len(found.query_ids), "query")
+    n = counted(len(tuning.query_ids), "query")
     notes = [
-        f"{_tried(found)} on {n} ({plan.split}), {plan.folds} folds{times}, seed {plan.seed}",
-        "held out: each query by the setting that was best on the other folds",
-        "tuning queries: these settings on the folds that they were chosen on",
+        f"{_tried(tuning)} on {n} ({plan.split}), {plan.folds} folds{times}, seed {plan.seed}.",
+        "Held out: each query by the setting that was best on the other folds.",
+        "Tuning queries: these settings on the folds that they were chosen on.",
     ]
     if plan.repeats > 1:
-        notes.append(f"the gap was {signed(gaps.min())} to {signed(gaps.max())} over the repeats")
+        notes.append(f"The gap was {signed(gaps.min())} to {signed(gaps.max())} over the repeats.")
     return notes
 
 
-def _dev_split(found: Tuning) -> list[str]:
-    plan, n = found.plan, counted(found.values.shape[1], "query")
-    reported = f"{len(found.query_ids):,} others ({plan.split})"
-    differ = "gap: that of the default, which was not chosen, is what the two splits differ by"
+def _dev_split(tuning: Tuning) -> list[str]:
+    plan, n = tuning.plan, counted(tuning.values.shape[1], "query")
+    others = f"{len(tuning.query_ids):,} others ({plan.split})"
     return [
-        f"{_tried(found)}, chosen on {n} ({plan.dev_split}), held out: {reported}",
-        f"{differ}; that of tuned - default is what choosing promised too much",
+        f"{_tried(tuning)} and chosen on {n} ({plan.dev_split}); held out: {others}.",
+        (
+            "Optimism gap of the default, which was not chosen: how much the two splits differ. Of "
+            "tuned - default: how much the choice promised too much."
+        ),
     ]
 
 
-def _tried(found: Tuning) -> str:
-    n = len(found.grid.settings)
-    of = f" of {found.grid.n_combinations:,}, drawn at random," if found.grid.sampled else ""
-    return f"{counted(n, 'setting')}{of} tried at k = {found.k}"
+def _tried(tuning: Tuning) -> str:
+    n = len(tuning.grid.settings)
+    of = f" of {tuning.grid.n_combinations:,}, drawn at random," if tuning.grid.sampled else ""
+    return f"{counted(n, 'setting')}{of} were tried at k = {tuning.k}"
 
 
-def _verdict(found: Tuning) -> str:
-    delta = found.delta
-    told = f"verdict: tuned is {delta.verdict.value}"
-    told = {
-        Verdict.EQUIVALENT: "verdict: tuned and default are equivalent",
-        Verdict.UNDECIDED: "verdict: undecided",
-    }.get(delta.verdict, f"{told} than the default")
+def _verdict(tuning: Tuning) -> str:
+    delta = tuning.delta
+    verdict = {
+        Verdict.EQUIVALENT: "Tuned and default are equivalent",
+        Verdict.UNDECIDED: "These queries can't tell tuned and default apart",
+        Verdict.MISSING: "Tuned and default could not be compared",
+    }.get(delta.verdict, f"Tuned is {delta.verdict.value} than the default")
     won = f"{delta.wins:,} queries won, {delta.ties:,} tied, {delta.losses:,} lost"
     test = f"p {p_text(delta.p)}" if delta.p is not None else "no test"
+    more = ""
     if delta.queries_needed is not None:
-        told += f", ~{delta.queries_needed:,} more queries would show {delta.needed_for}"
-    return f"{told} (paired randomisation test, {test}; {won})"
+        queries = counted(delta.queries_needed, "more query")
+        more = f" About {queries} would show {delta.needed_for}."
+    return f"{verdict} (paired randomisation test, {test}; {won}).{more}"
 
 
-def settings_table(found: Tuning) -> Table:
+def settings_table(tuning: Tuning) -> Table:
     """The best settings on the tuning queries."""
-    chosen, settings = found.selection, found.grid.settings
-    means = found.means.tolist()
+    chosen, settings = tuning.selection, tuning.grid.settings
+    means = tuning.means.tolist()
     order = sorted(range(len(settings)), key=lambda at: (-round(means[at], 12), at))
     shown = order[:SETTINGS_SHOWN]
     if 0 not in shown:
         shown.append(0)
-    total = len(chosen.choices)
-    paths = list(found.grid.parameters)
-    several = found.plan.dev_split is None
-    rows = [
+    paths = list(tuning.grid.parameters)
+    several = tuning.plan.dev_split is None
+    rows: list[list[Content]] = [
         [
-            f"{order.index(at) + 1:,}",
-            *_cells(settings[at], paths),
-            quality_text(means[at]),
-            *([f"{chosen.times_chosen(at)} of {total}"] if several else []),
+            count(order.index(at) + 1),
+            *(_value(settings[at], path) for path in paths),
+            quality(means[at]),
+            *([count(chosen.times_chosen(at))] if several else []),
             "default" if settings[at].as_is else "",
         ]
         for at in shown
     ]
-    last = [len(rows) - 1] if len(shown) > SETTINGS_SHOWN else []
-    notes = ["on the tuning queries: the order is in part luck, the means promise too much"]
-    if found.legs:
-        notes.append(f"legs, and their weights: {', '.join(found.legs)}")
+    notes = ["On the tuning queries the order is in part luck, and the means promise too much."]
+    if several:
+        notes.append(f"Chosen: in how many of {len(chosen.choices)} folds.")
+    if tuning.legs:
+        notes.append(f"Legs, and their weights: {', '.join(tuning.legs)}.")
     if len(settings) > len(shown):
-        notes.append(f"{len(settings) - len(shown):,} more settings: --format json has all")
+        text = f"{counted(len(settings) - len(shown), 'more setting')}: --format json has all."
+        notes.append(Note(text, NoteKind.MORE))
+    columns = ["", *paths, metric_label(tuning.metric), *(["chosen"] if several else []), ""]
     return Table(
         f"Best of {counted(len(settings), 'setting')} on the tuning queries",
-        ["", *paths, str(found.metric), *(["chosen"] if several else []), ""],
+        columns,
         rows,
-        last,
+        [SETTINGS_SHOWN] if len(shown) > SETTINGS_SHOWN else [],
         notes,
-        words=(len(paths) + (3 if several else 2),),
+        words=(*range(1 + len(paths)), len(columns) - 1),
     )
 
 
-def _cells(setting: Setting, paths: Sequence[str]) -> list[str]:
-    return [as_yaml(setting.values[path]) if path in setting.values else "-" for path in paths]
+def _value(setting: Setting, path: str) -> Content:
+    return as_yaml(setting.values[path]) if path in setting.values else Cell(None)
 
 
-def parameter_tables(found: Tuning) -> list[Table]:
+def parameter_tables(tuning: Tuning) -> list[Table]:
     """Each parameter of several values by itself."""
-    centre = found.centre()
-    tables = []
-    for path, view in found.views().items():
+    centre, tables = tuning.centre(), []
+    for path, view in tuning.views().items():
         if len(view) < 2:
             continue
-        rows = [
-            [as_yaml(value), quality_text(mean), "*" if value == centre.values[path] else ""]
+        rows: list[list[Content]] = [
+            [as_yaml(value), quality(mean, marks="*" if value == centre.values[path] else "")]
             for value, mean in view
         ]
         others = Setting({p: value for p, value in centre.values.items() if p != path})
-        around = f", {others}" if others.values else ""
-        tables.append(
-            Table(f"By {path}{around}", [path, str(found.metric), ""], rows, words=(0, 2))
-        )
+        around = f", with {others}" if others.values else ""
+        tables.append(Table(f"By {path}{around}", [path, metric_label(tuning.metric)], rows))
     if tables:
-        tables[-1] = tables[-1].with_notes(["on the tuning queries; *: in the best setting"])
+        tables[-1] = tables[-1].with_notes(["On the tuning queries. *: in the best setting."])
     return tables
 
 
-def _shown(setting: Setting) -> str:
+def _named(setting: Setting) -> str:
     if not setting.as_is:
         return str(setting)
     return f"the default ({setting})" if setting.values else "the default"

@@ -9,7 +9,8 @@ import pytest
 from retrieval_bench.comparison.verdicts import Delta
 from retrieval_bench.core.figures import change_text, signed
 from retrieval_bench.core.types import Verdict
-from retrieval_bench.reports.tables.difference_cells import DifferenceCells, most_telling
+from retrieval_bench.reports.render.cells import cell_of
+from retrieval_bench.reports.tables.comparison import difference_rows, most_telling
 
 NAMES = ["worst", "best", "third", "second", "fourth"]
 BEST_FIRST = ["best", "second", "third", "fourth", "worst"]
@@ -42,21 +43,24 @@ def test_with_a_baseline_its_pairs_are_shown_whatever_is_best() -> None:
     assert pairs(found) == [("worst", name) for name in BEST_FIRST[:-1]]
 
 
-def test_what_there_is_no_figure_of_is_nothing() -> None:
+def test_what_there_is_no_figure_of_is_a_dash() -> None:
     missing = Delta("nDCG@10", "a", "b", Verdict.MISSING, reason="no value")
-    assert DifferenceCells.of(missing, ["t"]) == DifferenceCells("-", "-", ("-",) * 3, "-", ("-",))
-    assert DifferenceCells.of(missing, [], nothing="").counts == ("", "", "")
+    (row,) = difference_rows(missing, ["t"])
+    assert [cell_of(cell).text for cell in row] == ["b - a", *["-"] * 7, "not known"]
+    assert cell_of(row[-1]).more == "(no value)"
 
 
 def test_figures_of_a_difference() -> None:
     delta = Delta(
-        "nDCG@10", "a", "b", Verdict.BETTER,
-        difference=0.12345, effect_size=-0.001, wins=1_200, ties=0, losses=3,
-        p_adjusted=0.0004, tests={"t": (0.01, 0.0301)},
+        "nDCG@10", "a", "b", Verdict.UNDECIDED,
+        difference=0.12345, ci95=(0.1, 0.15), effect_size=-0.001, wins=1_200, ties=0, losses=3,
+        p_adjusted=0.0004, tests={"t": (0.01, 0.0301)}, queries_needed=1_100,
     )  # fmt: skip
-    assert DifferenceCells.of(delta, ["t", "wilcoxon"]) == DifferenceCells(
-        "+0.1235", "0.00", ("1,200", "0", "3"), "< .001", (".030", "-")
-    )
+    (row,) = difference_rows(delta, ["t", "wilcoxon"])
+    assert [cell_of(cell).text for cell in row] == [
+        *("b - a", "+0.1235", "0.00", "1,200", "0", "3", "< .001", ".030", "-", "can't tell")
+    ]
+    assert [cell_of(row[at]).more for at in (1, -1)] == ["[+0.100, +0.150]", "(+1,100 queries)"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,180 @@
+"""All that a report says of a comparison, worked out before anything is written: recommendations,
+slices, values query by query, and each hybrid against its legs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench.comparison.comparability import not_comparable
+from retrieval_bench.comparison.comparison import Comparison, DatasetComparison
+from retrieval_bench.comparison.diff import Explanation, explain
+from retrieval_bench.comparison.recommendation import Recommendation, recommend
+from retrieval_bench.comparison.slices import Slicing, all_slicings
+from retrieval_bench.comparison.winners import Ceiling, Partition
+from retrieval_bench.core.types import Dataset
+from retrieval_bench.metrics import Metric
+from retrieval_bench.runs.run import Run
+
+
+@dataclass(frozen=True, eq=False)
+class QueryValues:
+    """Queries of some systems that can be compared with each other.
+
+    Attributes:
+        names: of the systems.
+        pair: places of the two that are looked at first, a and b; a difference is b minus a.
+        values: float64 (queries, systems) of ``metric``.
+        explained: each hybrid among the systems that kept the lists of its legs, against these.
+        ceilings: for each of ``explained`` its oracle ceilings by ``metric``, by name.
+        partitions: groups of queries by legs and fusion, of all of ``explained``.
+    """
+
+    dataset: Dataset
+    metric: Metric
+    names: tuple[str, ...]
+    runs: tuple[Run, ...]
+    pair: tuple[int, int]
+    query_ids: tuple[str, ...]
+    values: NDArray[np.float64]
+    explained: tuple[Explanation, ...]
+    ceilings: tuple[dict[str, tuple[Ceiling, ...]], ...]
+    partitions: tuple[Partition, ...]
+
+    def order(self) -> list[int]:
+        """Places of all queries, those first that tell most: in turn by the difference of the pair
+        and by how far any two systems are apart."""
+        a, b = self.pair
+        by_pair = np.argsort(-np.abs(self.values[:, b] - self.values[:, a]).round(9), kind="stable")
+        spread = self.values.max(axis=1) - self.values.min(axis=1)
+        by_spread = np.argsort(-spread.round(9), kind="stable")
+        return list(dict.fromkeys(np.column_stack([by_pair, by_spread]).ravel().tolist()))
+
+
+@dataclass(frozen=True, eq=False)
+class GroupAnalysis:
+    """One dataset of a comparison.
+
+    Attributes:
+        without_dataset: why there is no dataset, and so neither slices nor single queries; empty
+            where there is one.
+        slicings: by the first metric.
+        queries: None without a dataset, or where no two systems can be compared.
+    """
+
+    group: DatasetComparison
+    recommendation: Recommendation
+    without_dataset: str = ""
+    slicings: tuple[Slicing, ...] = ()
+    queries: QueryValues | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Analysis:
+    """A comparison with all that is worked out from it."""
+
+    comparison: Comparison
+    groups: tuple[GroupAnalysis, ...]
+
+    @property
+    def recommendations(self) -> tuple[Recommendation, ...]:
+        """One for each dataset."""
+        return tuple(one.recommendation for one in self.groups)
+
+
+def analyse(comparison: Comparison, sources: Sequence[Dataset | str]) -> Analysis:
+    """Work out everything.
+
+    Args:
+        sources: for each group of the comparison its dataset, or why it is not there.
+    """
+    parts = zip(comparison.groups, sources, recommend(comparison), strict=True)
+    return Analysis(comparison, tuple(_group(*part) for part in parts))
+
+
+def _group(
+    group: DatasetComparison, source: Dataset | str, recommendation: Recommendation
+) -> GroupAnalysis:
+    if isinstance(source, str):
+        return GroupAnalysis(group, recommendation, source)
+    first = replace(group, metrics=group.metrics[:1])
+    slicings = all_slicings(first, source, baseline=recommendation.system)
+    queries = query_values(group, source, recommendation.system)
+    return GroupAnalysis(group, recommendation, "", tuple(slicings), queries)
+
+
+def query_values(
+    group: DatasetComparison, dataset: Dataset, best: str | None
+) -> QueryValues | None:
+    """Of the systems of a group that can be compared with ``best`` (with the first one that can be
+    with any, where it is None); None where there are no two.
+
+    The pair at first is the best system and the highest mean among the others.
+    """
+    metric = group.metrics[0]
+    for main in [best] if best is not None else group.names:
+        run = group.runs[group.names.index(main)]
+        places = [at for at, other in enumerate(group.runs) if not not_comparable(run, other)]
+        if len(places) > 1 and run.evaluation.query_ids:
+            break
+    else:
+        return None
+    runs = [group.runs[at] for at in places]
+    names = [group.names[at] for at in places]
+    query_ids = run.evaluation.query_ids
+    values = np.column_stack([_values(one, metric, query_ids) for one in runs])
+    b = names.index(main)
+    others = [at for at in range(len(names)) if at != b]
+    a = max(others, key=lambda at: values[:, at].mean())
+    explained = _explained(runs, names, dataset, metric)
+    return QueryValues(
+        dataset,
+        metric,
+        tuple(names),
+        tuple(runs),
+        (a, b),
+        query_ids,
+        values,
+        tuple(explained),
+        tuple(one.ceilings((metric,)) for one in explained),
+        tuple(part for one in explained for part in _partitions(one, query_ids)),
+    )
+
+
+def _values(run: Run, metric: Metric, query_ids: Sequence[str]) -> NDArray[np.float64]:
+    """Of ``query_ids``, which the run finished in some order."""
+    values = run.evaluation.values(metric)
+    if run.evaluation.query_ids == tuple(query_ids):
+        return values
+    place = {query_id: at for at, query_id in enumerate(run.evaluation.query_ids)}
+    return np.asarray(values[[place[query_id] for query_id in query_ids]])
+
+
+def _explained(
+    runs: Sequence[Run], names: Sequence[str], dataset: Dataset, metric: Metric
+) -> list[Explanation]:
+    """Every hybrid that kept the lists of its legs, under the name that it has here."""
+    return [
+        explain([replace(run, summary={**run.summary, "retriever": name})], dataset, metric)
+        for run, name in zip(runs, names, strict=True)
+        if run.rankings.leg_lists and (metric.cut or 0) <= int(run.summary["k"])
+    ]
+
+
+def _partitions(explained: Explanation, query_ids: Sequence[str]) -> list[Partition]:
+    """By legs and by fusion, in the order of ``query_ids``."""
+    place = {query_id: at for at, query_id in enumerate(explained.query_ids)}
+    order = [place[query_id] for query_id in query_ids]
+    return [
+        replace(
+            part,
+            labels=tuple(f"{part.of}: {label}" for label in part.labels),
+            member=part.member[order],
+            values=part.values[order],
+            gain=part.gain[order],
+        )
+        for part in explained.partitions
+    ]

@@ -1,0 +1,165 @@
+"""What stands in a table: figures with their interval, unit and marks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from retrieval_bench.core.figures import ms_text, p_text, short_ms, signed, three_digits
+
+NOTHING = "-"
+"""Stands where there could be a figure and is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a figure is written.
+
+    Attributes:
+        text: of the value.
+        end: of the ends of its interval; as ``text`` where it is None.
+    """
+
+    text: Callable[[float], str]
+    end: Callable[[float], str] | None = None
+
+
+def _decimals(n: int) -> Callable[[float], str]:
+    return lambda value: f"{value:.{n}f}"
+
+
+QUALITY = Form(_decimals(4), _decimals(3))
+SHORT_QUALITY = Form(_decimals(3))
+DIFFERENCE = Form(signed, lambda value: f"{value:+.3f}")
+SHORT_DIFFERENCE = Form(lambda value: signed(value, 3), lambda value: f"{value:+.3f}")
+EFFECT = Form(lambda value: signed(value, 2))
+MILLISECONDS = Form(ms_text, short_ms)
+SHORT_MS = Form(short_ms)
+SECONDS = Form(_decimals(2))
+COUNT = Form(lambda value: f"{value:,.0f}")
+COUNT_CHANGE = Form(lambda value: signed(value, 0))
+PERCENT = Form(lambda share: f"{100 * share:.1f} %")
+BARE_PERCENT = Form(lambda share: f"{100 * share:.2f}", lambda share: f"{100 * share:.1f}")
+POINTS = Form(lambda share: signed(100 * share, 2))
+CHANGE = Form(lambda share: signed(100 * share, 1, " %"), lambda share: f"{100 * share:+.1f}")
+P = Form(p_text)
+MEGABYTES = Form(lambda n: f"{n / 1e6:,.0f}" if n >= 1e8 else f"{n / 1e6:,.1f}")
+RATE = Form(three_digits)
+SCORE = Form(lambda value: f"{value:.6g}")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A figure, or words, with what belongs to it.
+
+    Attributes:
+        value: a number, words, or None where there could be one and is none.
+        form: how a number is written.
+        interval: its ends, where it has one.
+        marks: raised behind it: small letters, digits, "-", "," and "*".
+        remark: a word or two behind or below it.
+        strong: whether it is a result that a reader looks for first.
+    """
+
+    value: float | str | None
+    form: Form = COUNT
+    interval: Sequence[float] | None = None
+    marks: str = ""
+    remark: str = ""
+    strong: bool = False
+
+    @property
+    def text(self) -> str:
+        """The value as it is written, without all else."""
+        if isinstance(self.value, str):
+            return self.value
+        if self.value is None or math.isnan(self.value):
+            return NOTHING
+        return self.form.text(self.value)
+
+    @property
+    def ends(self) -> tuple[str, str] | None:
+        """The ends of the interval as they are written."""
+        if self.interval is None:
+            return None
+        low, high = map(self.form.end or self.form.text, self.interval)
+        return low, high
+
+    @property
+    def more(self) -> str:
+        """What stands behind or below the value."""
+        interval = "" if self.ends is None else "[{}, {}]".format(*self.ends)
+        return " ".join(filter(None, (interval, self.remark)))
+
+
+class Label(str):
+    """Words for people that programs know under another name.
+
+    Attributes:
+        code: the name in CSV, and in what is typed.
+    """
+
+    __slots__ = ("code",)
+
+    code: str
+
+    def __new__(cls, text: str, code: str) -> Label:
+        """``text`` for people, ``code`` for programs."""
+        label = super().__new__(cls, text)
+        label.code = code
+        return label
+
+
+def code_of(text: str) -> str:
+    """What programs read in place of ``text``."""
+    return text.code if isinstance(text, Label) else text
+
+
+Content = str | Cell
+
+
+def cell_of(content: Content) -> Cell:
+    """``content`` as a cell; text is words."""
+    return content if isinstance(content, Cell) else Cell(content)
+
+
+def quality(value: float | None, interval: Sequence[float] | None = None, marks: str = "") -> Cell:
+    """The mean of a metric, or a share."""
+    return Cell(value, QUALITY, interval, marks)
+
+
+def difference(value: float | None, interval: Sequence[float] | None = None) -> Cell:
+    """A difference of two means, with its sign."""
+    return Cell(value, DIFFERENCE, interval)
+
+
+def milliseconds(value: float | None, interval: Sequence[float] | None = None) -> Cell:
+    """A time of a call."""
+    return Cell(value, MILLISECONDS, interval)
+
+
+def change(ratio: float | None, interval: Sequence[float] | None = None) -> Cell:
+    """A ratio as the change in percent that it stands for."""
+    ends = None if interval is None else [end - 1 for end in interval]
+    return Cell(None if ratio is None else ratio - 1, CHANGE, ends)
+
+
+def seconds(value: float | None) -> Cell:
+    """A duration."""
+    return Cell(value, SECONDS)
+
+
+def count(n: float | None, marks: str = "") -> Cell:
+    """A number of things."""
+    return Cell(n, COUNT, marks=marks)
+
+
+def percent(share: float | None) -> Cell:
+    """A share as a percentage."""
+    return Cell(share, PERCENT)
+
+
+def p_value(p: float | None) -> Cell:
+    """The p of a test."""
+    return Cell(p, P)
