@@ -100,3 +100,8 @@ class Command:
             code = int(stop.code or 0)
         self.out, self.err = self._capsys.readouterr()
         return code
+
+    @property
+    def unwrapped(self) -> str:
+        """What was printed to stdout, a blank between all words."""
+        return " ".join(self.out.split())

@@ -42,7 +42,7 @@ def test_the_exit_code_says_whether_a_number_was_missed(
 ) -> None:
     assert main(["reproduce", "--paper", paper(tmp_path, value)]) == code
     out = capsys.readouterr().out
-    assert f"values: 1 {status}" in out
+    assert f"Values: 1 {status}." in out
 
 
 def test_nothing_measured_exits_with_4_and_says_what_to_set(
@@ -52,7 +52,7 @@ def test_nothing_measured_exits_with_4_and_says_what_to_set(
     (tmp_path / "records.jsonl").unlink()
     assert main(["reproduce", "--paper", name]) == 4
     captured = capsys.readouterr()
-    assert "values: 1 NOT MEASURED" in captured.out
+    assert "Values: 1 NOT MEASURED." in captured.out
     assert f"nothing could be measured: the data are not in {tmp_path}" in captured.err
     monkeypatch.delenv("BENCH_DATA")
     assert main(["reproduce", "--paper", name]) == 4

@@ -34,7 +34,7 @@ def test_the_answer_stands_first_and_then_settings_and_parameters(
     assert run.err == ""
     titles = [line for line in run.out.splitlines() if re.match(r"bm25 on data|Best of|By ", line)]
     assert [title.split()[0] for title in titles] == ["bm25", "Best", "By", "By"]
-    for part in ("tuning queries", "held out", "optimism gap", "naive", "verdict:", "recommended:"):
+    for part in ("tuning queries", "held out", "optimism gap", "naive", "Recommended:"):
         assert part in run.out, part
     assert "2 tuning queries: with fewer than 50 luck decides" in run.out
     assert not list(project.glob("results/**/*"))
@@ -61,7 +61,7 @@ def test_the_recommended_config_is_written_and_taken_by_bench(project: Path, run
     made = run("tune", "--retriever", "bm25", "--dataset", "data", *given, "--out", "tuned.yaml")
     assert made == 0
     assert "best on the tuning queries is in tuned.yaml" in run.err
-    best = re.search(r"recommended: (.*)", run.out)
+    best = re.search(r"Recommended: (.*)\.", run.out)
     assert best is not None
     assert best[1] in (project / "tuned.yaml").read_text(encoding="utf-8")
     bench = ("bench", "--retriever", "tuned.yaml", "--dataset", "data", "--profile", "smoke")
@@ -82,7 +82,7 @@ def test_a_dev_split_is_chosen_on(project: Path, run: Command) -> None:
     assert (document["n_tuning"], document["n_held_out"]) == (1, 3)
     assert document["folds"] is None
     assert run(*OWN, "--grid", "boost=1,2", "--dev-split", "train") == 0
-    assert "chosen on 1 query (train), held out: 3 others (test)" in run.out
+    assert "chosen on 1 query (train); held out: 3 others (test)." in run.unwrapped
 
 
 @pytest.mark.parametrize("option", ["--folds", "--repeats"])
@@ -154,5 +154,5 @@ def test_what_cannot_be_written_after_the_search_was_shown_before(
 
     monkeypatch.setattr(Tunable, "close", taken_meanwhile)
     assert run(*OWN, "--grid", "boost=1,2", *QUICK, "--out", "tuned.yaml") == 2
-    assert "recommended:" in run.out
+    assert "Recommended:" in run.out
     assert "cannot write tuned.yaml" in run.err

@@ -59,9 +59,9 @@ _WORDS: Mapping[tuple[str, str], str] = {
 def audit_tables(audit: Audit) -> list[Table]:
     """One table: whether the order of the systems depends on the convention, their means, and a
     sentence for each change of order."""
-    shown = [row for row in audit.rows if row.metric is not None]
-    starts = [i for i in range(1, len(shown)) if shown[i].concept != shown[i - 1].concept]
-    rows: list[list[Content]] = [[str(row.metric), row.convention, *_cells(row)] for row in shown]
+    defined = [row for row in audit.rows if row.metric is not None]
+    starts = [i for i in range(1, len(defined)) if defined[i].concept != defined[i - 1].concept]
+    rows: list[list[Content]] = [[str(row.metric), row.convention, *_cells(row)] for row in defined]
     several = len(audit.systems) > 1
     compared = several and len({row.convention for row in audit.rows}) > 1
     best = ["*: best of its row. Rows that a convention does not define are left out."]

@@ -8,7 +8,7 @@ from retrieval_bench.core.errors import counted
 from retrieval_bench.reports.render.cells import Cell, Content, count, milliseconds, quality
 from retrieval_bench.reports.render.table import Table, result, warning
 from retrieval_bench.reports.tables.labels import metric_label
-from retrieval_bench.reports.tables.reader import mean_cells, starts_of
+from retrieval_bench.reports.tables.reader import starts_of
 from retrieval_bench.scoring.answers import reader_spans, reader_text
 from retrieval_bench.scoring.answers.question_answering import Milliseconds, QuestionAnswering
 
@@ -32,8 +32,8 @@ def qa_tables(answering: QuestionAnswering, out: str | None = None) -> list[Tabl
 
 def _retriever(answering: QuestionAnswering) -> Table:
     rows: list[list[Content]] = [
-        [metric_label(found.metric), quality(found.mean, found.ci95), count(found.n)]
-        for found in answering.retrieval
+        [metric_label(mean.metric), quality(mean.mean, mean.ci95), count(mean.n)]
+        for mean in answering.retrieval
     ]
     notes = [
         "Convention piaf; success is the hit rate, which PIAF calls recall. nDCG: convention trec."
@@ -65,12 +65,11 @@ def _means(
     answering: QuestionAnswering,
     notes: Sequence[str],
 ) -> Table:
-    both = [answering.readings[name].metrics for name in ("all", "retrieved")]
-    rows: list[list[Content]] = [
-        [name, *(cell for means in both for cell in mean_cells(means[name]))] for name in names
-    ]
-    columns = ("", "all", "questions", "retrieved", "questions")
-    return Table(title, columns, rows, starts_of(names), notes)
+    rows: list[list[Content]] = []
+    for name in names:
+        both = [answering.readings[of].metrics[name] for of in ("all", "retrieved")]
+        rows.append([name, *(cell for one in both for cell in (quality(one.mean), count(one.n)))])
+    return Table(title, ("", "all", "n", "retrieved", "n"), rows, starts_of(names), notes)
 
 
 def _common(answering: QuestionAnswering) -> list[str]:

@@ -65,12 +65,11 @@ def _means(
     result: ReaderResult,
     notes: Sequence[str],
 ) -> Table:
-    rows: list[list[Content]] = [[name, *mean_cells(result.metrics[name])] for name in names]
+    rows: list[list[Content]] = [[name, *_cells(result.metrics[name])] for name in names]
     return Table(title, ("", "value", "questions"), rows, starts_of(names), notes)
 
 
-def mean_cells(mean: ReaderMean) -> tuple[Cell, Cell]:
-    """A mean with its interval, or why there is none; and over how many questions it is."""
+def _cells(mean: ReaderMean) -> tuple[Cell, Cell]:
     why = f"({mean.reason})" if mean.mean is None and mean.reason else ""
     ends = None if mean.mean is None else mean.ci95
     return Cell(mean.mean, QUALITY, ends, remark=why), count(mean.n)

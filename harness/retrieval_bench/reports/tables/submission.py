@@ -106,7 +106,8 @@ def _scores(submission: Submission) -> Table:
             cells = [quality(one.as_found), *cells, gain]
         rows.append([f"{metric}, {_GROUPS[one.queries]}", *cells, count(one.n)])
     notes = [
-        "scienceqa: over all queries. trec: over the answerable ones; an empty list only loses."
+        "scienceqa: over all queries.",
+        "trec: over the answerable queries, where an empty list can only lose.",
     ]
     if changed:
         notes.append("As found: without the threshold.")

@@ -135,9 +135,9 @@ def settings_table(tuning: Tuning) -> Table:
     chosen, settings = tuning.selection, tuning.grid.settings
     means = tuning.means.tolist()
     order = sorted(range(len(settings)), key=lambda at: (-round(means[at], 12), at))
-    shown = order[:SETTINGS_SHOWN]
-    if 0 not in shown:
-        shown.append(0)
+    best = order[:SETTINGS_SHOWN]
+    if 0 not in best:
+        best.append(0)
     paths = list(tuning.grid.parameters)
     several = tuning.plan.dev_split is None
     rows: list[list[Content]] = [
@@ -148,22 +148,22 @@ def settings_table(tuning: Tuning) -> Table:
             *([count(chosen.times_chosen(at))] if several else []),
             "default" if settings[at].as_is else "",
         ]
-        for at in shown
+        for at in best
     ]
     notes = ["On the tuning queries the order is in part luck, and the means promise too much."]
     if several:
         notes.append(f"Chosen: in how many of {len(chosen.choices)} folds.")
     if tuning.legs:
         notes.append(f"Legs, and their weights: {', '.join(tuning.legs)}.")
-    if len(settings) > len(shown):
-        text = f"{counted(len(settings) - len(shown), 'more setting')}: --format json has all."
+    if len(settings) > len(best):
+        text = f"{counted(len(settings) - len(best), 'more setting')}: --format json has all."
         notes.append(Note(text, NoteKind.MORE))
     columns = ["", *paths, metric_label(tuning.metric), *(["chosen"] if several else []), ""]
     return Table(
         f"Best of {counted(len(settings), 'setting')} on the tuning queries",
         columns,
         rows,
-        [SETTINGS_SHOWN] if len(shown) > SETTINGS_SHOWN else [],
+        [SETTINGS_SHOWN] if len(best) > SETTINGS_SHOWN else [],
         notes,
         words=(*range(1 + len(paths)), len(columns) - 1),
     )
