@@ -1,5 +1,5 @@
-"""What a launch does: it measures what :mod:`.launches` asks for, tells how far it is, and hands the
-runs over in a file."""
+"""What a launch does: it measures what :mod:`.launches` asks for, tells how far it is, and hands
+the runs over in a file."""
 
 from __future__ import annotations
 

@@ -4,9 +4,9 @@ Two processes differ even where the code does not, by about 1 %: by the layout o
 seed of hashes. Only launches show that. They are also a shelter: a retriever that never returns
 from native code, or takes its process down, costs its launch and not what others measured.
 
-What a launch does is in :mod:`.launch_worker`. Its answer is a file. What it is busy with goes out as lines on
-the pipe that stdout was at the start, how far it is into a small shared file: a write to memory
-costs nothing beside a call. What retrievers print goes to stderr.
+What a launch does is in :mod:`.launch_worker`. Its answer is a file. What it is busy with goes out
+as lines on the pipe that stdout was at the start, how far it is into a small shared file: a write
+to memory costs nothing beside a call. What retrievers print goes to stderr.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ def _group_brief(comparison: Comparison, group: DatasetComparison, answer: Recom
     rows: list[list[Content]] = []
     for name, run in shown:
         row: list[Content] = [name, Cell(run.evaluation.mean(metric).mean, SHORT_QUALITY)]
-        row += beside[name] if name in beside else ["-", ""]
+        row += beside.get(name, ("-", ""))
         if deepest is not None:
             row.append(Cell(run.evaluation.mean(deepest).mean, SHORT_QUALITY))
         times = [latency_of(run).get(level, {}).get("value") for level in levels_shown]
