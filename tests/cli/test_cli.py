@@ -49,13 +49,18 @@ def nothing_written(project: Path) -> bool:
 class TestBench:
     def test_a_user_s_own_retriever_on_their_own_folder(self, project: Path, run: Command) -> None:
         assert run("bench", "--retriever", "own.yaml", "--dataset", "data") == 0
-        assert "own on data (test), k = 10" in run.out
-        for shown in ("nDCG@10", "p50 ms", "p95 ms", "p99 ms", "4 documents", "1,000 calls"):
-            assert shown in run.out
+        assert "own on data: nDCG@10 1.000 [1.000, 1.000]" in run.out
+        for shown in ("MAP@10", "p50 ", "p95 ", "4 documents", "1,000 calls", "1 client"):
+            assert shown in run.unwrapped
+        assert len(run.out.splitlines()) <= 20
+        whole = (only_run(project) / "summary.txt").read_text("utf-8")
+        for shown in ("own on data (test), k = 10", "p50 ms", "p95 ms", "p99 ms", "Machine: "):
+            assert shown in whole
         summary = json.loads((only_run(project) / "summary.json").read_text(encoding="utf-8"))
         assert summary["metrics"]["RR@10"]["mean"] == 1.0
         assert summary["latency_ms"]["n"] == 1000
-        assert run.err == ""
+        phases = [line.removeprefix("retrieval-bench: ") for line in run.err.splitlines()]
+        assert phases == ["indexing own ...", "searching with own ..."]
 
     def test_json_is_one_document_and_nothing_else(self, project: Path, run: Command) -> None:
         code = run(
@@ -72,7 +77,7 @@ class TestBench:
 
     def test_markdown_is_a_table(self, project: Path, run: Command) -> None:
         run("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK, "--format", "markdown")
-        assert "| nDCG@10 | 1.0000 |" in run.out
+        assert "| MRR@10 | 1.000 [1.000, 1.000] |" in run.out
 
     def test_metrics_k_split_and_overrides_are_taken(self, project: Path, run: Command) -> None:
         (project / "data/qrels/dev.tsv").write_text(
@@ -107,7 +112,7 @@ class TestBench:
             *("--set", "function=own:answer"),
         )
         assert code == 0
-        assert "not checked: callable was built, not asked: whether it answers" in run.out
+        assert "Not checked: callable was built, not asked: whether it answers." in run.out
 
     def test_max_calls_is_kept(self, project: Path, run: Command) -> None:
         (project / "counting.py").write_text(
@@ -127,7 +132,7 @@ class TestBench:
             *("--set", "fail_on=whales"),
         )
         assert code == 0
-        assert "FAILED on 1 query;" in run.out
+        assert "Search FAILED on 1 query: each evaluated one counts 0" in run.out
         assert "RuntimeError: cannot answer q2" in run.out
         summary = json.loads((only_run(project) / "summary.json").read_text(encoding="utf-8"))
         assert summary["n_failed"] == 1
@@ -156,8 +161,8 @@ class TestCompare:
     def test_retrievers_side_by_side(self, project: Path, run: Command) -> None:
         code = run("compare", "--retrievers", "bm25", "own.yaml", "--dataset", "data", *QUICK)
         assert code == 0
-        assert "bm25 / own on data (test), k = 10" in run.out
-        assert "own - bm25" in run.out
+        assert "data: 4 queries, 4 documents, top 10; times interleaved, 1 client" in run.out
+        assert len(run.out.splitlines()) <= 30
         assert len(list((project / "results" / "runs").iterdir())) == 2
 
     def test_saved_runs_and_the_json_document(self, project: Path, run: Command) -> None:
@@ -189,7 +194,7 @@ class TestCompare:
 
     def test_neither_runs_nor_retrievers(self, project: Path, run: Command) -> None:
         assert run("compare") == 2
-        assert "compare --retrievers A B" in run.err
+        assert "compare A B --dataset D" in run.err
         assert run("compare", "--retrievers", "own.yaml", "--dataset", "data") == 2
 
 
@@ -324,8 +329,21 @@ class TestBadInput:
 
     def test_unknown_options_and_commands(self, project: Path, run: Command) -> None:
         assert run("bench", "--retriver", "bm25") == 2
-        assert run("benchmark") == 2
-        assert run() == 2
+        assert "did you mean --retriever" in run.err
+        assert run("benhc") == 2
+        assert "no command 'benhc'; did you mean bench?" in run.err
+        assert run("score", "adit") == 2
+        assert run("bench") == 2
+        assert "no retriever" in run.err
+
+    def test_the_bare_command_shows_its_help_in_24_lines(self, project: Path, run: Command) -> None:
+        assert run() == 0
+        assert len(run.out.splitlines()) <= 24
+        shown = run.out
+        assert run("--help") == 0
+        assert run.out == shown
+        assert run("score") == 0
+        assert "outcomes" in run.out
 
 
 STOPPING = """

@@ -41,7 +41,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Command:
 def test_equal_sides_pass_and_are_recorded(sides: FakeSides, run: Command) -> None:
     assert run(*A_AND_B) == 0
     assert "PASS: b = b beside a = a" in run.out
-    assert run.err == ""
+    assert all(line.endswith("side by side ...") for line in run.err.splitlines())
     assert len(list(Path("results/duets").glob("*/duet.json"))) == 1
 
 
@@ -70,7 +70,7 @@ def test_not_decided_ends_with_three_and_not_measured_with_four(
 def test_an_interruption_ends_with_130(sides: FakeSides, run: Command) -> None:
     sides.interrupt_after = 1500
     assert run(*A_AND_B) == 130
-    assert "interrupted" in run.out
+    assert "Interrupted" in run.out
     assert "interrupted before it was decided" in run.err
     assert list(Path("results/duets").glob("*/timings.npz"))
 

@@ -202,4 +202,4 @@ def test_a_run_saved_before_lists_were_kept_says_so(project: Path, run: Command)
     assert run("diff", "mixed") == 2
     assert "saved before the lists of legs were kept" in run.err
     assert run("diff", "own", "mixed") == 0
-    assert "warning: mixed was saved before" in run.out
+    assert "!  mixed was saved before" in run.out

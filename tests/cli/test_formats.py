@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -39,7 +40,7 @@ def _latex(text: str) -> bool:
 
 
 LOOKS_LIKE: dict[str, Callable[[str], bool]] = {
-    "table": lambda text: "───" in text,
+    "table": lambda text: bool(text.strip()) and not re.search(r" $|^[{\\|#]", text, re.MULTILINE),
     "json": _json,
     "markdown": lambda text: text.startswith("**") and "\n|---" in text,
     "latex": _latex,

@@ -202,7 +202,7 @@ class TestBaseline:
         assert not of_quality(project).exists()
         assert baseline(run, "--set", "fail_on=whales") == 0
         assert regress(run, "--set", "fail_on=whales") == 0
-        assert "rankings identical, 16 judged queries, 1 of them failed then and now" in run.out
+        assert "identical (16 evaluated queries, 1 of them failed then and now)" in run.unwrapped
 
     @pytest.mark.slow
     def test_nothing_answered_is_nothing_to_keep(self, project: Path, run: Command) -> None:
@@ -223,18 +223,18 @@ class TestQuality:
     def test_identical_rankings_pass(self, project: Path, run: Command) -> None:
         baseline(run)
         assert regress(run) == 0
-        assert "\nrun: results/runs/" in run.out
+        assert "\n  saved: results/runs/" in run.out
         assert run.out.startswith("PASS: mine on data (test), k = 10")
-        assert "quality: rankings identical, 16 judged queries" in run.out
+        assert "Quality: all rankings are identical (16 evaluated queries)." in run.out
 
     def test_a_bug_fails_and_shows_the_queries(self, project: Path, run: Command) -> None:
         baseline(run)
         assert regress(run, "--set", "turn=all") == 1
         assert run.out.startswith("FAIL: mine on data")
         assert "nDCG@10: dropped by more than the limit, and not by chance" in run.out
-        assert "Other rankings than the baseline's: 13 of 16 judged queries" in run.out
-        assert "and 3 more; --format json has all" in run.out
-        assert "note: the settings of the retriever are not those of the baseline" in run.out
+        assert "Rankings that changed: 13 of 16 evaluated queries" in run.out
+        assert "3 more queries with other figures: --format json has all." in run.out
+        assert "the settings of the retriever are not those of the baseline" in run.unwrapped
         assert (
             "do: look at the changed queries; where they are as they should be: --accept" in run.out
         )
@@ -273,7 +273,7 @@ class TestQuality:
         assert regress(run, "--set", "turn=stop") == 4
         assert run.out.startswith("NOT MEASURED: mine on data")
         command = "retrieval-bench baseline --retriever mine.yaml --dataset data --set turn=stop"
-        assert f"do: make one: {command}" in run.out
+        assert f"make one: {command}" in run.out
 
     @pytest.mark.slow
     @pytest.mark.parametrize("content", ["", "{", "[]", '{"schema_version": 99}'])
@@ -293,8 +293,8 @@ class TestQuality:
         write([(at.quality, kept.model_copy(update=other))])
         policy(project, BOTH)
         assert regress(run, "--duet", "never") == 4
-        assert "quality: the baseline has metrics version 99, now it is 1" in run.out
-        assert "do: make the baseline anew: retrieval-bench baseline" in run.out
+        assert "Quality: the baseline has metrics version 99, now it is 1" in run.out
+        assert "make the baseline anew: retrieval-bench baseline" in run.out
         assert regress(run, "--accept") == 0
         assert re.search(r"Novelty@3 +0.5000 +-", run.out)
 

@@ -67,6 +67,7 @@ def test_all_files_together_have_a_summary_that_fits_the_terminal(
     names = [paper(tmp_path, 0.5), str(tmp_path / "other.yaml")]
     Path(names[1]).write_text(PAPER.replace("VALUE", "0.6"), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
     assert main(["reproduce", "--paper", "paper.yaml", "other.yaml"]) == 1
     out = capsys.readouterr().out
     assert re.search(r"paper\.yaml +1 +0 +0 +0 +OK", out)
@@ -78,6 +79,7 @@ def test_without_data_every_file_is_listed_with_what_it_wants(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("BENCH_DATA")
+    monkeypatch.setenv("COLUMNS", "80")
     assert main(["reproduce"]) == 4
     out = capsys.readouterr().out
     for wanted in ("scifact", "beir/scifact", "trec-eval", "fusion", "mala2025"):

@@ -16,22 +16,9 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from retrieval_bench.cli.answering import add_qa, add_submit
-from retrieval_bench.cli.benching import add_bench
-from retrieval_bench.cli.comparing import add_compare
+from retrieval_bench.cli.commands import parsed
+from retrieval_bench.cli.commands import parser as parser
 from retrieval_bench.cli.console import BAD_INPUT, BUG, INTERRUPTED, NOT_MEASURED, say
-from retrieval_bench.cli.dueting import add_duet
-from retrieval_bench.cli.explaining import add_diff
-from retrieval_bench.cli.fetching import add_fetch
-from retrieval_bench.cli.history import add_history
-from retrieval_bench.cli.listing import add_list
-from retrieval_bench.cli.outcomes import add_outcomes
-from retrieval_bench.cli.regressing import add_baseline, add_regress
-from retrieval_bench.cli.reporting import add_report
-from retrieval_bench.cli.reproducing import add_reproduce
-from retrieval_bench.cli.scoring import add_audit, add_evaluate, add_reader
-from retrieval_bench.cli.selftesting import add_selftest
-from retrieval_bench.cli.tuning import add_tune
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,12 +26,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     For tests and for embedding: the console command is :func:`command`.
     """
-    return run(parser().parse_args(arguments))
+    return run(parsed(arguments))
 
 
 def command(arguments: Sequence[str] | None = None) -> int:
     """Run one command in a child process, which cannot lie about it; gives the exit code."""
-    options = parser().parse_args(arguments)
+    if "_ARGCOMPLETE" in os.environ:  # the shell asks how a word may go on
+        import argcomplete
+
+        argcomplete.autocomplete(parser())
+    options = parsed(arguments)
     from retrieval_bench.cli.guard import guarded
 
     return guarded(partial(run, options))
@@ -63,6 +54,7 @@ def run(options: argparse.Namespace) -> int:
 
     try:
         _check_folder()
+        _check_needs(options)
         code: int = options.run(options)
     except HarnessError as problem:
         _tell(problem, "error", traceback=options.debug)
@@ -101,6 +93,23 @@ def _check_folder() -> None:
         ) from None
 
 
+def _check_needs(options: argparse.Namespace) -> None:
+    """Raises:
+    ConfigError: no retriever is named, where one is needed.
+    """
+    needs = getattr(options, "needs", None)
+    if needs is None or getattr(options, needs) is not None:
+        return
+    from retrieval_bench.core.config import retriever_names
+    from retrieval_bench.core.errors import ConfigError
+
+    raise ConfigError(
+        f"no {needs}",
+        accepted=f"{', '.join(retriever_names())}, a YAML file, or module:Class",
+        fix="name one, such as hybrid",
+    )
+
+
 def _tell(problem: BaseException, what: str, *, traceback: bool) -> None:
     import traceback as tracebacks
 
@@ -113,40 +122,3 @@ def _tell(problem: BaseException, what: str, *, traceback: bool) -> None:
     if traceback:
         text = "".join(tracebacks.format_exception(problem)) + text
     say(f"retrieval-bench: {secrets.redact(text)}")
-
-
-def parser() -> argparse.ArgumentParser:
-    """All commands with their options."""
-    from retrieval_bench.core.version import VERSION
-
-    whole = argparse.ArgumentParser(
-        prog="retrieval-bench",
-        description="Measure retrievers side by side: ranking quality and latency.",
-        epilog="exit codes: 0 done and nothing got worse, 1 regression or missed published number, "
-        "2 bad input, 3 undecided, 4 nothing could be measured, 70 a bug, 130 interrupted",
-    )
-    whole.add_argument("--version", action="version", version=f"retrieval-bench {VERSION}")
-    commands = whole.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for add in (
-        add_bench,
-        add_compare,
-        add_report,
-        add_diff,
-        add_tune,
-        add_duet,
-        add_selftest,
-        add_history,
-        add_baseline,
-        add_regress,
-        add_evaluate,
-        add_audit,
-        add_reader,
-        add_qa,
-        add_submit,
-        add_outcomes,
-        add_reproduce,
-        add_fetch,
-        add_list,
-    ):
-        add(commands)
-    return whole

@@ -15,11 +15,9 @@ if TYPE_CHECKING:
     from retrieval_bench.scoring.answers.reading import ReadingInterrupted
 
 
-def add_submit(commands: Any) -> None:
+def add_submit(commands: Any, name: str, **texts: str) -> None:
     """Write a submission to the Korean competition."""
-    submit = commands.add_parser(
-        "submit", help="write and score a submission to the Korean science QA competition"
-    )
+    submit = commands.add_parser(name, **texts)
     _add_search(submit, k=3, dataset="science-ko-mini")
     submit.add_argument(
         "--messages",
@@ -77,7 +75,7 @@ def _submit(options: argparse.Namespace) -> int:
     dev_ids = None if options.dev is None else read_ids(options.dev)
     if options.out is not None:
         check_new_file(options.out)
-    with working() as bars:
+    with working(options) as bars:
         rule = load_rule(options.messages)
         experiment = _searched_once(options, every_query=True)
         result = submit(
@@ -93,9 +91,9 @@ def _submit(options: argparse.Namespace) -> int:
     return OK
 
 
-def add_qa(commands: Any) -> None:
+def add_qa(commands: Any, name: str, **texts: str) -> None:
     """Score a retriever and a reader, end to end."""
-    qa = commands.add_parser("qa", help="retriever and reader, end to end")
+    qa = commands.add_parser(name, **texts)
     _add_search(qa, k=5, dataset=None)
     qa.add_argument(
         "--reader",
@@ -126,7 +124,7 @@ def _qa(options: argparse.Namespace) -> int:
     reader = None
     if options.out is not None:
         check_new_file(options.out)
-    with working() as bars:
+    with working(options) as bars:
         if options.reader is not None:
             params = inline_config({"target": options.reader}, options.reader_set).params
             reader = reader_from(options.reader, params)

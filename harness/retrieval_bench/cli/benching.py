@@ -19,12 +19,13 @@ from retrieval_bench.cli.measuring import dry_run, exit_code, measured
 from retrieval_bench.cli.options import add_measuring, add_retriever, protocol_of
 
 if TYPE_CHECKING:
+    from retrieval_bench.experiment.cold import ColdStart
     from retrieval_bench.runs.run import Run
 
 
-def add_bench(commands: Any) -> None:
+def add_bench(commands: Any, name: str, **texts: str) -> None:
     """Measure one retriever on one dataset."""
-    bench = commands.add_parser("bench", help="measure one retriever on one dataset")
+    bench = commands.add_parser(name, **texts)
     add_retriever(bench)
     bench.add_argument("--out", type=Path, metavar="DIR", help="folder of the run")
     bench.add_argument(
@@ -46,6 +47,7 @@ def add_bench(commands: Any) -> None:
 
 
 def _bench(options: argparse.Namespace) -> int:
+    from retrieval_bench.comparison.legs import best_leg
     from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.experiment.preparation import prepare
     from retrieval_bench.reports.tables import run as tables
@@ -75,8 +77,16 @@ def _bench(options: argparse.Namespace) -> int:
     if options.protocol == "tutorial":
         return _tutorial(experiment, options)
 
-    def print_runs(runs: Sequence[Run]) -> None:
-        show(options, runs[0].summary, lambda: tables.run_tables(runs[0]))
+    def print_runs(runs: Sequence[Run], start: ColdStart | None = None) -> None:
+        (run,), cold = runs, [] if start is None else cold_tables(start)
+        leg = best_leg(run, experiment.dataset)
+        document = {**run.summary, "best_leg": None if leg is None else leg.as_dict()}
+        show(
+            options,
+            document if start is None else {**document, "cold": start.as_dict()},
+            lambda: [*tables.run_tables(run, leg), *cold],
+            lambda: [tables.run_brief(run, leg), *cold],
+        )
 
     runs = measured([experiment], options, print_runs)
     if options.cold is None:
@@ -87,11 +97,7 @@ def _bench(options: argparse.Namespace) -> int:
     except BaseException:  # also Ctrl-C: what was measured is there
         print_runs(runs)
         raise
-    show(
-        options,
-        {**runs[0].summary, "cold": start.as_dict()},
-        lambda: [*tables.run_tables(runs[0]), *cold_tables(start)],
-    )
+    print_runs(runs, start)
     return INTERRUPTED if start.interrupted else exit_code(runs)
 
 
@@ -129,7 +135,7 @@ def _check_together(options: argparse.Namespace) -> None:
 def _tutorial(experiment: Any, options: argparse.Namespace) -> int:
     from retrieval_bench.reports.tables.run import tutorial_table
 
-    with working() as bars:
+    with working(options) as bars:
         result = experiment.tutorial(bars)
     name, data = experiment.candidates[0].name, experiment.dataset.name
     document = {"retriever": name, "dataset": data, "k": options.k, "latency_ms": result.as_dict()}
@@ -143,7 +149,7 @@ def _cold(options: argparse.Namespace, run: Run) -> Any:
     from retrieval_bench.experiment.cold import cold_start
     from retrieval_bench.runs.records import COLD, add_files, to_json
 
-    with working() as bars, bars.phase(Phase(Step.STARTING_COLD)) as task:
+    with working(options) as bars, bars.phase(Phase(Step.STARTING_COLD)) as task:
         start = cold_start(
             options.retriever,
             options.dataset,

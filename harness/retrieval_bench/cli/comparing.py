@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.cli.console import NOT_MEASURED, OK, output_kept_clean, say, show
@@ -17,9 +16,9 @@ if TYPE_CHECKING:
     from retrieval_bench.runs.run import Run
 
 
-def add_compare(commands: Any) -> None:
+def add_compare(commands: Any, name: str, **texts: str) -> None:
     """Put runs or retrievers side by side."""
-    compare = commands.add_parser("compare", help="put two or more side by side, with verdicts")
+    compare = commands.add_parser(name, **texts)
     add_deciding(compare)
     add_several(
         compare, "--tests", "TEST", "further tests beside the randomisation test: t wilcoxon"
@@ -50,10 +49,15 @@ def add_deciding(parser: argparse.ArgumentParser) -> None:
 def add_systems(parser: argparse.ArgumentParser) -> None:
     """Saved runs, or retrievers to measure on one dataset or several."""
     before = {action.dest for action in parser._actions}
-    parser.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="folders of saved runs")
-    parser.add_argument("--retrievers", nargs="+", default=[], metavar="NAME_OR_YAML")
+    parser.add_argument(
+        "systems",
+        nargs="*",
+        metavar="SYSTEM",
+        help="retrievers to measure; or saved runs: a folder, @last, NAME@latest, start of an id",
+    )
+    parser.add_argument("--retrievers", nargs="+", default=[], help=argparse.SUPPRESS)
     add_measuring(parser, several=True)
-    kept = before | {"runs", "dataset", "format", "debug"}
+    kept = before | {"systems", "dataset", "format", "debug", "verbose", "quiet"}
     parser.set_defaults(
         only_when_measuring={
             action.dest: action.default for action in parser._actions if action.dest not in kept
@@ -81,7 +85,8 @@ def _rules(options: argparse.Namespace) -> dict[str, Any]:
 def _compare(options: argparse.Namespace) -> int:
     from retrieval_bench.comparison.recommendation import comparison_document
     from retrieval_bench.comparison.slices import slicings_of
-    from retrieval_bench.reports.tables.comparison import comparison_tables
+    from retrieval_bench.reports.tables.comparison import comparison_brief, comparison_tables
+    from retrieval_bench.reports.tables.slice import slice_tables
     from retrieval_bench.runs.dataset import datasets_of
 
     def print_runs(runs: Sequence[Run]) -> Comparison:
@@ -94,13 +99,36 @@ def _compare(options: argparse.Namespace) -> int:
             options,
             comparison_document(comparison, slicings),
             lambda: comparison_tables(comparison, slicings, letters=letters),
+            lambda: [*comparison_brief(comparison), *slice_tables(slicings)],
         )
         return comparison
 
+    name_systems(options)
     if options.runs and options.dataset and options.slices is None:
         raise _settled("dataset")
     runs = runs_asked_for(options, print_runs)
     return OK if runs is None else code_of(options, runs, print_runs(runs))
+
+
+def name_systems(options: argparse.Namespace) -> None:
+    """Tell saved runs and retrievers apart: ``runs`` and ``retrievers`` of the options.
+
+    Raises:
+        ConfigError: some of both, or a run that is not there.
+    """
+    from retrieval_bench.core.errors import ConfigError
+    from retrieval_bench.runs.find import find_run, is_run
+
+    given = [name for text in options.systems for name in text.split(",") if name]
+    options.runs = [find_run(name) for name in given if is_run(name)]
+    retrievers = [name for name in given if not is_run(name)]
+    if options.runs and (retrievers or options.retrievers):
+        raise ConfigError(
+            f"saved runs beside a retriever: {(retrievers or options.retrievers)[0]}",
+            accepted="saved runs, or retrievers to measure now: times of both cannot be compared",
+            fix="measure all of them, or leave one kind out",
+        )
+    options.retrievers = [*options.retrievers, *retrievers]
 
 
 def moved(options: argparse.Namespace) -> Sequence[str]:
@@ -154,8 +182,7 @@ def _prepared(options: argparse.Namespace) -> list[Experiment]:
     if len(options.retrievers) < 2:
         raise ConfigError(
             f"{len(options.retrievers)} retrievers and no runs to compare",
-            accepted=f"{options.command} RUN RUN ..., or "
-            f"{options.command} --retrievers A B --dataset D",
+            accepted=f"{options.command} RUN RUN ..., or {options.command} A B --dataset D",
             fix="give two or more; use bench for one",
         )
 

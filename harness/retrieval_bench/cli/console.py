@@ -17,23 +17,40 @@ OK, REGRESSION, BAD_INPUT, UNDECIDED, NOT_MEASURED, BUG, INTERRUPTED = 0, 1, 2, 
 """Exit codes, each with one meaning; see :mod:`retrieval_bench.cli`."""
 
 
-def show(options: argparse.Namespace, document: Any, tables: Callable[[], Sequence[Table]]) -> None:
-    """Print a result: ``document`` as JSON, or the tables that are made from it."""
+def show(
+    options: argparse.Namespace,
+    document: Any,
+    tables: Callable[[], Sequence[Table]],
+    brief: Callable[[], Sequence[Table]] | None = None,
+) -> None:
+    """Print a result: ``document`` as JSON, or tables.
+
+    Args:
+        tables: all there is; for CSV and LaTeX, and with ``--verbose``.
+        brief: the answer and little more, where the command has such a thing.
+    """
     from retrieval_bench.reports.render import csv, latex, markdown, terminal
+    from retrieval_bench.reports.render.table import answers
     from retrieval_bench.runs.records import to_json
 
     if options.format == "json":
         put(to_json(document) + "\n")
         return
-    laid_out = tables()
+    short = brief if options.format in ("table", "markdown") and not options.verbose else None
+    laid_out = (short or tables)()
+    if options.quiet:
+        laid_out = answers(laid_out)
     texts = {"markdown": markdown, "latex": latex, "csv": csv}
     if options.format in texts:
         put(texts[options.format].render(laid_out))
         return
     from rich.console import Console
 
-    drawn = io.StringIO()
-    terminal.to_console(laid_out, Console(file=drawn, force_terminal=sys.stdout.isatty() or None))
+    drawn, terminal_ = io.StringIO(), sys.stdout.isatty()
+    width = None if terminal_ or "COLUMNS" in os.environ else terminal.PLAIN_WIDTH
+    terminal.to_console(
+        laid_out, Console(file=drawn, width=width, force_terminal=terminal_ or None)
+    )
     put(drawn.getvalue())
 
 
@@ -84,27 +101,31 @@ def say(text: str) -> None:
 
     if sys.stderr is None:  # closed by the caller
         return
-    with suppress(OSError):  # nobody reads it
+    try:
         sys.stderr.write(visible(text, keep="\n\t") + "\n")
         sys.stderr.flush()
+    except OSError:  # nobody reads it; what is not written yet goes nowhere
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 @contextmanager
-def reporter() -> Iterator[Any]:
-    """Progress bars on stderr when it is a terminal, nothing otherwise."""
+def reporter(options: argparse.Namespace) -> Iterator[Any]:
+    """Progress on stderr: bars on a terminal, else a line for each phase; none with --quiet."""
     from retrieval_bench.core.progress import Silent
+    from retrieval_bench.reports.progress import Bars, Lines
 
-    if sys.stderr is None or not sys.stderr.isatty():
+    if sys.stderr is None or options.quiet:
         yield Silent()
-        return
-    from retrieval_bench.reports.progress import Bars
-
-    with Bars(sys.stderr) as bars:
-        yield bars
+    elif sys.stderr.isatty():
+        with Bars(sys.stderr) as bars:
+            yield bars
+    else:
+        yield Lines(say)
 
 
 @contextmanager
-def working() -> Iterator[Any]:
+def working(options: argparse.Namespace) -> Iterator[Any]:
     """Both of these, for as long as a command works; gives the reporter."""
-    with output_kept_clean(), reporter() as bars:
+    with output_kept_clean(), reporter(options) as bars:
         yield bars

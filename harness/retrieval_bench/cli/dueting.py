@@ -30,11 +30,9 @@ if TYPE_CHECKING:
     from retrieval_bench.duets.result import DuetResult
 
 
-def add_duet(commands: Any) -> None:
+def add_duet(commands: Any, name: str, **texts: str) -> None:
     """Two configs, or two revisions: is one slower?"""
-    duet = commands.add_parser(
-        "duet", help="is b slower than a? two configs, or two revisions, call beside call"
-    )
+    duet = commands.add_parser(name, **texts)
     duet.add_argument(
         "--retriever", metavar="NAME_OR_YAML", help="of both sides, when revisions are compared"
     )
@@ -88,7 +86,7 @@ def _duet(options: argparse.Namespace) -> int:
     )
     protocol = _protocol(options)
     try:
-        with working() as bars:
+        with working(options) as bars:
             result = duet(
                 request,
                 options.dataset,

@@ -14,17 +14,15 @@ QUERIES_SHOWN = 5
 _ORDERS = ("largest", "worse", "better")
 
 
-def add_diff(commands: Any) -> None:
+def add_diff(commands: Any, name: str, **texts: str) -> None:
     """Explain where two runs differ."""
-    diff = commands.add_parser(
-        "diff", help="where two runs differ, or a hybrid and its legs, query by query"
-    )
+    diff = commands.add_parser(name, **texts)
     diff.add_argument(
         "runs",
         nargs="+",
         type=Path,
         metavar="RUN",
-        help="folders of two saved runs, or of one run of a hybrid",
+        help="two saved runs, or one of a hybrid: a folder, @last, NAME@latest, start of an id",
     )
     diff.add_argument(
         "--dataset", metavar="NAME_OR_PATH", help="where the dataset is now (default: as measured)"
@@ -63,10 +61,11 @@ def _diff(options: argparse.Namespace) -> int:
     from retrieval_bench.reports.tables.diff import diff_tables
     from retrieval_bench.reports.tables.diff_document import diff_document
     from retrieval_bench.runs.dataset import dataset_of
+    from retrieval_bench.runs.find import find_run
     from retrieval_bench.runs.records import read_run
 
     metric = None if options.metric is None else parse_metric(options.metric)
-    runs = [read_run(folder) for folder in options.runs]
+    runs = [read_run(find_run(folder)) for folder in options.runs]
     result = differences(
         runs,
         dataset_of(runs, options.dataset),

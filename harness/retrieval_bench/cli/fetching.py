@@ -9,11 +9,9 @@ from retrieval_bench.cli.console import BAD_INPUT, OK, output_kept_clean, say, s
 from retrieval_bench.cli.options import add_format
 
 
-def add_fetch(commands: Any) -> None:
+def add_fetch(commands: Any, name: str, **texts: str) -> None:
     """A dataset of ir_datasets onto this machine."""
-    fetch = commands.add_parser(
-        "fetch", help="size, licence and source of a dataset of ir_datasets; with --download get it"
-    )
+    fetch = commands.add_parser(name, **texts)
     fetch.add_argument(
         "--dataset",
         required=True,

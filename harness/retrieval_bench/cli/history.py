@@ -17,11 +17,9 @@ LAST = 30
 BENCHMARK = "github-action-benchmark"
 
 
-def add_history(commands: Any) -> None:
+def add_history(commands: Any, name: str, **texts: str) -> None:
     """Saved runs and duets over time and revisions."""
-    history = commands.add_parser(
-        "history", help="saved runs and duets over time and revisions, with a picture"
-    )
+    history = commands.add_parser(name, **texts)
     history.add_argument(
         "--retriever", metavar="NAME_OR_YAML", help="its runs, and duets on it (default: all)"
     )

@@ -9,11 +9,9 @@ from retrieval_bench.cli.console import OK, show
 from retrieval_bench.cli.options import add_format
 
 
-def add_list(commands: Any) -> None:
+def add_list(commands: Any, name: str, **texts: str) -> None:
     """Show what there is."""
-    listing = commands.add_parser(
-        "list", help="show retrievers, readers, datasets and metrics there are"
-    )
+    listing = commands.add_parser(name, **texts)
     add_format(listing)
     listing.set_defaults(run=_list)
 

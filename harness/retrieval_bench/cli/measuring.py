@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.cli.console import INTERRUPTED, NOT_MEASURED, OK, say, show, working
@@ -25,9 +26,9 @@ def measured(
 
     runs: list[Run] = []
     try:
-        with working() as bars:
+        with working(options) as bars:
             for finished in run_each(experiments, bars):
-                _draw(finished, options)
+                _complete(finished, options)
                 runs += finished
     except RecordError as problem:
         if problem.runs:
@@ -36,22 +37,28 @@ def measured(
     return runs
 
 
-def _draw(runs: Sequence[Run], options: argparse.Namespace) -> None:
-    """The pictures of saved runs; whatever prevents them, the figures are there."""
+def _complete(runs: Sequence[Run], options: argparse.Namespace) -> None:
+    """What people read of saved runs: all tables as text, and pictures. Whatever prevents them, the
+    figures are there."""
     from retrieval_bench.core.errors import HarnessError
     from retrieval_bench.reports.pictures.of_runs import run_pictures, side_by_side
-    from retrieval_bench.runs.records import PICTURES, add_files
+    from retrieval_bench.reports.render import terminal
+    from retrieval_bench.reports.tables.run import run_tables
+    from retrieval_bench.runs.records import PICTURES, TEXT, add_files
 
-    if not options.pictures:
-        return
+    saved = [run for run in runs if run.folder is not None]
     try:
+        for run in saved:
+            add_files(Path(run.folder or ""), {TEXT: terminal.plain(run_tables(run))})
+        if not options.pictures:
+            return
         together = side_by_side([run.name for run in runs], runs) if len(runs) > 1 else ""
-        for run in runs:
+        for run in saved:
             pictures = run_pictures(run)
             if together:
                 pictures["side-by-side.svg"] = together
-            if run.folder is not None and pictures:
-                add_files(run.folder, {f"{PICTURES}/{n}": svg for n, svg in pictures.items()})
+            svg = {f"{PICTURES}/{name}": text for name, text in pictures.items()}
+            add_files(Path(run.folder or ""), svg)
     except HarnessError as problem:
         say(f"retrieval-bench: no pictures: {problem.render()}")
 

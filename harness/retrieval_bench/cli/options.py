@@ -16,6 +16,9 @@ FORMATS = ("table", "json", "markdown", "latex", "csv")
 def add_format(parser: argparse.ArgumentParser, more: Sequence[str] = ()) -> None:
     """The options that every command has; ``more`` formats are the command's own."""
     parser.add_argument("--format", choices=(*FORMATS, *more), default="table")
+    loudness = parser.add_mutually_exclusive_group()
+    loudness.add_argument("-v", "--verbose", action="store_true", help="show all there is")
+    loudness.add_argument("-q", "--quiet", action="store_true", help="show the answer alone")
     parser.add_argument("--debug", action="store_true", help="show tracebacks of errors")
 
 
@@ -45,14 +48,35 @@ def add_limits(parser: Any) -> None:
     )
 
 
+class _Once(argparse.Action):
+    """A positional that may also be given as an option, but not both."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        before = getattr(namespace, self.dest, None)
+        if option_string is None and values is None:
+            return
+        if before is not None:
+            parser.error(f"two values for {self.dest}: {before} and {values}")
+        setattr(namespace, self.dest, values)
+
+
 def add_retriever(parser: argparse.ArgumentParser) -> None:
     """Which retriever, and what to change of it."""
     parser.add_argument(
-        "--retriever",
-        required=True,
-        metavar="NAME_OR_YAML",
-        help="config name, YAML file, mod:Class",
+        "retriever",
+        nargs="?",
+        action=_Once,
+        metavar="RETRIEVER",
+        help="name of a config, YAML file, module:Class; also --retriever",
     )
+    parser.add_argument("--retriever", action=_Once, help=argparse.SUPPRESS)
+    parser.set_defaults(needs="retriever")
     add_several(parser, "--set", "KEY=VALUE", "override parameters of the retriever by dotted path")
 
 

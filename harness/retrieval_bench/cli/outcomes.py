@@ -10,11 +10,9 @@ from retrieval_bench.cli.console import OK, show
 from retrieval_bench.cli.options import add_format
 
 
-def add_outcomes(commands: Any) -> None:
+def add_outcomes(commands: Any, name: str, **texts: str) -> None:
     """Rates of labelled answers."""
-    outcomes = commands.add_parser(
-        "outcomes", help="how often answers are right, made up or declined, from labels of people"
-    )
+    outcomes = commands.add_parser(name, **texts)
     outcomes.add_argument(
         "--records",
         required=True,

@@ -21,11 +21,9 @@ if TYPE_CHECKING:
     from retrieval_bench.regression.workflow import Request
 
 
-def add_baseline(commands: Any) -> None:
+def add_baseline(commands: Any, name: str, **texts: str) -> None:
     """Keep what is measured now, to be compared with later."""
-    baseline = commands.add_parser(
-        "baseline", help="measure one retriever and keep the figures, for regress"
-    )
+    baseline = commands.add_parser(name, **texts)
     _add_subject(baseline)
     add_several(
         baseline, "--metrics", "METRIC", "further ones than those of the policy and the usual ones"
@@ -41,11 +39,9 @@ def add_baseline(commands: Any) -> None:
     baseline.set_defaults(run=_baseline)
 
 
-def add_regress(commands: Any) -> None:
+def add_regress(commands: Any, name: str, **texts: str) -> None:
     """Did it get worse?"""
-    regress = commands.add_parser(
-        "regress", help="did one retriever get worse or slower than its baseline?"
-    )
+    regress = commands.add_parser(name, **texts)
     _add_subject(regress)
     regress.add_argument(
         "--duet",
@@ -102,7 +98,7 @@ def _regress(options: argparse.Namespace) -> int:
                 fix="leave one out",
             )
         return _made(options, as_before=True)
-    with working() as bars:
+    with working(options) as bars:
         result = regress(
             _request(options), duet=options.duet, setup=setup_of(options), reporter=bars
         )
@@ -121,7 +117,7 @@ def _made(options: argparse.Namespace, **given: Any) -> int:
     from retrieval_bench.reports.tables.regress import baseline_tables
 
     try:
-        with working() as bars:
+        with working(options) as bars:
             result = make_baseline(_request(options), reporter=bars, **given)
     except NothingToKeepError as problem:
         say(f"retrieval-bench: {problem.given}")

@@ -13,6 +13,7 @@ from retrieval_bench.cli.comparing import (
     code_of,
     decided,
     moved,
+    name_systems,
     runs_asked_for,
 )
 from retrieval_bench.cli.console import OK, show
@@ -23,11 +24,9 @@ if TYPE_CHECKING:
 DEFAULT = Path("results") / "report.html"
 
 
-def add_report(commands: Any) -> None:
+def add_report(commands: Any, name: str, **texts: str) -> None:
     """One HTML file on runs, or on retrievers that are measured first."""
-    report = commands.add_parser(
-        "report", help="one HTML file: the answer, tables, pictures, single queries"
-    )
+    report = commands.add_parser(name, **texts)
     report.add_argument(
         "--out",
         type=Path,
@@ -55,6 +54,7 @@ def _report(options: argparse.Namespace) -> int:
     from retrieval_bench.runs.run import only_metrics
 
     check_place(options.out)
+    name_systems(options)
 
     def print_runs(runs: Sequence[Run]) -> None:
         from retrieval_bench.reports.tables.comparison import comparison_tables

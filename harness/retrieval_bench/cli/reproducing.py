@@ -12,11 +12,9 @@ if TYPE_CHECKING:
     from retrieval_bench.reports.render.table import Table
 
 
-def add_reproduce(commands: Any) -> None:
+def add_reproduce(commands: Any, name: str, **texts: str) -> None:
     """Published numbers against ours."""
-    reproduce = commands.add_parser(
-        "reproduce", help="do I get the published numbers? data: the folder that BENCH_DATA names"
-    )
+    reproduce = commands.add_parser(name, **texts)
     reproduce.add_argument(
         "--paper",
         nargs="+",
@@ -40,7 +38,7 @@ def _reproduce(options: argparse.Namespace) -> int:
 
     papers = {name: load_published(name) for name in options.paper or published_names()}
     folder = data_folder()
-    with working() as bars:
+    with working(options) as bars:
         results = {name: reproduce(paper, folder, bars) for name, paper in papers.items()}
 
     def tables() -> list[Table]:

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from retrieval_bench.scoring.scorecard import Truth
 
 
-def add_evaluate(commands: Any) -> None:
+def add_evaluate(commands: Any, name: str, **texts: str) -> None:
     """Score one run."""
-    evaluate = commands.add_parser("evaluate", help="score a run made elsewhere")
+    evaluate = commands.add_parser(name, **texts)
     evaluate.add_argument(
         "--run",
         required=True,
@@ -45,11 +45,9 @@ def add_evaluate(commands: Any) -> None:
     evaluate.set_defaults(run=_evaluate)
 
 
-def add_audit(commands: Any) -> None:
+def add_audit(commands: Any, name: str, **texts: str) -> None:
     """Score runs under every convention."""
-    audit = commands.add_parser(
-        "audit", help="does the order of the systems depend on the convention?"
-    )
+    audit = commands.add_parser(name, **texts)
     audit.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="files or folders of runs")
     _add_truth(audit)
     audit.add_argument(
@@ -69,9 +67,9 @@ def add_audit(commands: Any) -> None:
     audit.set_defaults(run=_audit)
 
 
-def add_reader(commands: Any) -> None:
+def add_reader(commands: Any, name: str, **texts: str) -> None:
     """Score the answers of a reader."""
-    reader = commands.add_parser("reader", help="score the answers that a reader extracted")
+    reader = commands.add_parser(name, **texts)
     reader.add_argument(
         "--gold", required=True, type=Path, metavar="FILE", help="questions, in the SQuAD layout"
     )

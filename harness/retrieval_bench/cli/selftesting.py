@@ -9,12 +9,9 @@ from retrieval_bench.cli.console import INTERRUPTED, NOT_MEASURED, OK, UNDECIDED
 from retrieval_bench.cli.options import add_dataset, add_format
 
 
-def add_selftest(commands: Any) -> None:
+def add_selftest(commands: Any, name: str, **texts: str) -> None:
     """Try the duet on this machine."""
-    parser = commands.add_parser(
-        "selftest",
-        help="what a duet can see on this machine: equal sides, and real extra work",
-    )
+    parser = commands.add_parser(name, **texts)
     parser.add_argument(
         "--time", type=float, default=120.0, metavar="S", help="seconds in all (default: 120)"
     )
@@ -25,17 +22,18 @@ def add_selftest(commands: Any) -> None:
     )
     add_dataset(parser)
     add_format(parser)
-    parser.set_defaults(run=_selftest)
+    parser.set_defaults(run=run_selftest)
 
 
-def _selftest(options: argparse.Namespace) -> int:
+def run_selftest(options: argparse.Namespace) -> int:
+    """Play the duets and say what they show."""
     from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.duets.selftest import selftest
     from retrieval_bench.reports.tables.selftest import selftest_tables
 
     if not options.time > 0:
         raise ConfigError(f"--time {options.time}", accepted="seconds, above 0")
-    with working() as bars:
+    with working(options) as bars:
         result = selftest(
             options.retriever,
             options.dataset,

@@ -10,11 +10,9 @@ from retrieval_bench.cli.console import OK, say, show, working
 from retrieval_bench.cli.options import add_format, add_several
 
 
-def add_tune(commands: Any) -> None:
+def add_tune(commands: Any, name: str, **texts: str) -> None:
     """Choose parameters on some queries, and report them on others."""
-    tune = commands.add_parser(
-        "tune", help="choose parameters on some queries, and say what they are worth on others"
-    )
+    tune = commands.add_parser(name, **texts)
     tune.add_argument(
         "--retriever", required=True, metavar="NAME_OR_YAML", help="whose parameters to choose"
     )
@@ -76,7 +74,7 @@ def _tune(options: argparse.Namespace) -> int:
     names = ("k", "metric", "folds", "repeats", "seed", "sample", "margin")
     given = {name: getattr(options, name) for name in names}
     chosen = Options(**{name: value for name, value in given.items() if value is not None})
-    with working() as bars:
+    with working(options) as bars:
         result = tuned(
             options.retriever,
             options.dataset,

@@ -1,10 +1,10 @@
-"""Progress on a terminal: a bar per phase, redrawn at most ten times a second."""
+"""Progress: on a terminal a bar per phase, redrawn at most ten times a second, else a line."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import IO
 
 from rich.console import Console
@@ -18,7 +18,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from retrieval_bench.core.progress import Phase
+from retrieval_bench.core.progress import Phase, Task
 
 _SECONDS_BETWEEN = 0.1
 
@@ -70,3 +70,15 @@ class Bars:
         finally:
             self._progress.remove_task(task)
             self._progress.refresh()
+
+
+class Lines:
+    """A reporter where there is no terminal: one line for each phase, when it begins."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+
+    def phase(self, phase: Phase) -> AbstractContextManager[Task]:
+        """Nothing is printed between the calls of a phase."""
+        self._say(f"retrieval-bench: {phase.text} ...")
+        return nullcontext(lambda done, total: None)

@@ -325,8 +325,8 @@ def test_the_tables_show_parts_below_the_whole_call_and_say_what_was_computed() 
     assert stages.rules == [4, 5]
     assert list(stages.notes)[2:] == [
         (
-            "The legs ran one after the other: median 5.750 ms. Run side by side, they would take at "
-            "least 4.750 ms (computed from the same calls)."
+            "The legs ran one after the other: median 5.750 ms. Run side by side, they would take "
+            "at least 4.750 ms (computed from the same calls)."
         ),
     ]
     assert list(map(tuple, texts(legs))) == [

@@ -13,7 +13,7 @@ from retrieval_bench.comparison.recommendation import Recommendation
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.reports.page.document import report_page
 from retrieval_bench.reports.page.file import check_place, write_page
-from retrieval_bench.reports.render.table import Table
+from retrieval_bench.reports.render.table import Table, result
 from retrieval_bench.runs.dataset import datasets_of
 
 
@@ -41,7 +41,7 @@ class Report:
 
     def tables(self) -> list[Table]:
         """Where it is, and the answers."""
-        sentences = [answer.sentence for answer in self.recommendations]
+        sentences = [result(answer.sentence) for answer in self.recommendations]
         return [Table(f"{self.path}, {self.n_bytes / 1e6:.2f} MB", (), (), notes=sentences)]
 
 

@@ -91,6 +91,15 @@ def next_step(text: str) -> Note:
     return Note(text, NoteKind.NEXT)
 
 
+def answers(tables: Iterable[Table]) -> list[Table]:
+    """The titles of ``tables`` with what changes how they must be read, and nothing else."""
+    loud = (NoteKind.RESULT, NoteKind.WARNING)
+    return [
+        replace(table, rows=(), notes=(), lead=[n for n in table.lead if kind_of(n) in loud])
+        for table in tables
+    ]
+
+
 def signed_note(note: str) -> str:
     """A note behind the sign of its level, for formats without colours."""
     sign = SIGNS.get(kind_of(note), "")

@@ -48,7 +48,7 @@ def run_brief(run: Run, leg: Delta | None = None) -> Table:
         leg: of a hybrid, its best leg beside it.
     """
     summary, latency = run.summary, latency_of(run)
-    lead = [_beside_leg(leg)] if leg is not None else []
+    lead = [_beside_leg(run, leg)] if leg is not None else []
     warnings = [*map(warning, _headlines(run))]
     lead += warnings[:WARNINGS_IN_SHORT]
     if len(warnings) > WARNINGS_IN_SHORT:
@@ -62,9 +62,15 @@ def run_brief(run: Run, leg: Delta | None = None) -> Table:
     rows += [["ready in", text] for text in [_ready(summary)] if text]
     notes: list[str] = list(_needless(summary))
     folder = [] if run.folder is None else [next_step(f"saved: {relative_folder(run)}")]
+    explain = [next_step("next:  retrieval-bench explain @last")] if leg and folder else []
     more = next_step("more:  -v (stages, legs, all percentiles and notes)")
     return Table(
-        _headline(run), ("", ""), rows, notes=[*notes, *folder, more], words=(0, 1), lead=lead
+        _headline(run),
+        ("", ""),
+        rows,
+        notes=[*notes, *folder, *explain, more],
+        words=(0, 1),
+        lead=lead,
     )
 
 
@@ -88,12 +94,13 @@ def _headlines(run: Run) -> list[str]:
     return [*failed, *summary.get("warnings", ())]
 
 
-def _beside_leg(leg: Delta) -> str:
+def _beside_leg(run: Run, leg: Delta) -> str:
     """How the best leg of a hybrid, b, does beside it, a."""
     if leg.difference is None or leg.ci95 is None:
         return result(f"Its best leg alone, {leg.b}: {leg.reason or 'not known'}.")
     low, high = leg.ci95
-    gap = f"{signed(leg.difference, 3)} [{low:+.3f}, {high:+.3f}]"
+    mean = run.evaluation.means[0].mean + leg.difference
+    gap = f"{mean:.3f}, {signed(leg.difference, 3)} [{low:+.3f}, {high:+.3f}]"
     fusion = (
         f"fusion hurt {leg.wins or 0:,} of {counted(leg.n, 'query')} and helped {leg.losses or 0:,}"
     )
@@ -140,8 +147,12 @@ def _needless(summary: Mapping[str, Any]) -> list[str]:
 # -- in full -------------------------------------------------------------------------------------
 
 
-def run_tables(run: Run) -> list[Table]:
-    """Quality with intervals, latency; where the time of a call goes; what was measured on what."""
+def run_tables(run: Run, leg: Delta | None = None) -> list[Table]:
+    """Quality with intervals, latency; where the time of a call goes; what was measured on what.
+
+    Args:
+        leg: of a hybrid, its best leg beside it.
+    """
     summary, latency = run.summary, latency_of(run)
     quality_rows: list[list[Content]] = [
         [metric_label(name), quality(entry["mean"], entry["ci95"]), f"n = {entry['n']:,}"]
@@ -166,6 +177,7 @@ def run_tables(run: Run) -> list[Table]:
         [row for section in sections for row in section],
         [len(quality_rows), len(quality_rows) + len(time_rows)],
         words=(0, 2),
+        lead=[] if leg is None else [_beside_leg(run, leg)],
     )
     *first, last = [main, *stage_tables(run.name, _stages(run))]
     return [*first, last.with_notes(_notes(run))]

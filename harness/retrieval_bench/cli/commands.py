@@ -1,0 +1,190 @@
+"""All commands: what they are called, which are shown, and the answer to a misspelt word."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
+
+from retrieval_bench.cli.answering import add_qa, add_submit
+from retrieval_bench.cli.benching import add_bench
+from retrieval_bench.cli.comparing import add_compare
+from retrieval_bench.cli.doctoring import add_doctor
+from retrieval_bench.cli.dueting import add_duet
+from retrieval_bench.cli.explaining import add_diff
+from retrieval_bench.cli.fetching import add_fetch
+from retrieval_bench.cli.history import add_history
+from retrieval_bench.cli.listing import add_list
+from retrieval_bench.cli.outcomes import add_outcomes
+from retrieval_bench.cli.regressing import add_baseline, add_regress
+from retrieval_bench.cli.reporting import add_report
+from retrieval_bench.cli.reproducing import add_reproduce
+from retrieval_bench.cli.scoring import add_audit, add_evaluate, add_reader
+from retrieval_bench.cli.selftesting import add_selftest
+from retrieval_bench.cli.tuning import add_tune
+
+Add = Callable[..., None]
+
+SHOWN: Mapping[str, Mapping[str, tuple[Add, str]]] = {
+    "measure": {
+        "bench": (add_bench, "one retriever on one dataset: ranking quality and latency"),
+        "compare": (add_compare, "two or more side by side, with verdicts"),
+    },
+    "understand": {
+        "explain": (add_diff, "where two runs differ, or a hybrid and its legs, query by query"),
+        "tune": (add_tune, "search parameters, and say what they are worth on other queries"),
+        "doctor": (add_doctor, "check the data, a retriever and this machine; what to run next"),
+    },
+    "guard": {
+        "baseline": (add_baseline, "measure one retriever and keep the figures, for regress"),
+        "regress": (add_regress, "did it get worse or slower than its baseline?"),
+        "duet": (add_duet, "is b slower than a? two configs or two revisions, side by side"),
+    },
+    "judge": {},
+    "share": {
+        "report": (add_report, "one HTML file: the answer, tables, pictures, single queries"),
+    },
+}
+
+GROUPS: Mapping[str, tuple[str, str, Mapping[str, tuple[Add, str]]]] = {
+    "score": (
+        "judge",
+        "what other programs made: run, audit, reader, qa, outcomes",
+        {
+            "run": (add_evaluate, "score a run that was made elsewhere"),
+            "audit": (add_audit, "the same runs under each convention, and what turns the order"),
+            "reader": (add_reader, "score the answers that a reader extracted"),
+            "qa": (add_qa, "a retriever and a reader, end to end"),
+            "outcomes": (add_outcomes, "rates of labelled answers, and which of them differ"),
+        },
+    ),
+    "data": (
+        "share",
+        "what can be named, and datasets: list, fetch, history",
+        {
+            "list": (add_list, "retrievers, readers, datasets and metrics that can be named"),
+            "fetch": (add_fetch, "get a dataset of ir_datasets: size and licence first"),
+            "history": (add_history, "saved runs and duets over time and revisions"),
+        },
+    ),
+}
+
+UNLISTED: Mapping[str, Add] = {
+    "diff": add_diff,
+    "selftest": add_selftest,
+    "history": add_history,
+    "evaluate": add_evaluate,
+    "audit": add_audit,
+    "reader": add_reader,
+    "qa": add_qa,
+    "outcomes": add_outcomes,
+    "submit": add_submit,
+    "reproduce": add_reproduce,
+    "fetch": add_fetch,
+    "list": add_list,
+}
+"""Names of before, and what few people need; they work and are not in ``--help``."""
+
+_DESCRIPTION = "Measure retrievers side by side: ranking quality and latency."
+_EXAMPLES = """\
+  retrieval-bench bench hybrid
+  retrieval-bench compare bm25 dense hybrid --dataset my/folder
+  retrieval-bench explain @last
+"""
+_EXIT_CODES = """\
+exit codes: 0 nothing got worse, 1 regression, 2 bad input, 3 can't tell, 4 nothing
+measured, 70 a bug, 130 interrupted
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """Knows which command it reads, and answers a misspelt option with the near one."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given, allow_abbrev=False)
+        self.set_defaults(parser=self)
+
+    def error(self, message: str) -> NoReturn:
+        """End with exit code 2 and where to read on, without the usage of all options."""
+        self.exit(2, f"{self.prog}: error: {message}\n  see: {self.prog} --help\n")
+
+
+class _Whole(Parser):
+    """The parser of the command itself, whose help names few commands."""
+
+    def format_help(self) -> str:
+        """At most 24 lines."""
+        lines = [f"usage: {self.prog} COMMAND ...      ({self.prog} COMMAND --help says more)"]
+        lines += ["", _DESCRIPTION, ""]
+        for group, commands in SHOWN.items():
+            entries = [(name, text) for name, (_, text) in commands.items()]
+            entries += [(name, text) for name, (where, text, _) in GROUPS.items() if where == group]
+            for at, (name, text) in enumerate(entries):
+                lines.append(f"{group if at == 0 else '':<11} {name:<9} {text}")
+        return "\n".join([*lines, "", "examples:", _EXAMPLES.rstrip(), _EXIT_CODES])
+
+
+def parser() -> argparse.ArgumentParser:
+    """All commands with their options."""
+    from retrieval_bench.core.version import VERSION
+
+    whole = _Whole(prog="retrieval-bench", description=_DESCRIPTION)
+    whole.add_argument("--version", action="version", version=f"retrieval-bench {VERSION}")
+    commands = whole.add_subparsers(metavar="COMMAND", parser_class=Parser)
+    for group in SHOWN.values():
+        _add_all(commands, group)
+    for name, (_, text, inner) in GROUPS.items():
+        one = commands.add_parser(name, help=text, description=_sentence(text))
+        one.set_defaults(run=None)
+        _add_all(one.add_subparsers(metavar="COMMAND", parser_class=Parser), inner)
+    for name, add in UNLISTED.items():
+        add(commands, name)
+    return whole
+
+
+def _add_all(commands: Any, entries: Mapping[str, tuple[Add, str]]) -> None:
+    for name, (add, text) in entries.items():
+        add(commands, name, help=text, description=_sentence(text))
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:] + ("" if text.endswith("?") else ".")
+
+
+def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """The options of one command; without any the help is printed.
+
+    Raises:
+        SystemExit: help was asked for (0), or a word is not known (2).
+    """
+    whole = parser()
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    _check_command(whole, words)
+    options, unknown = whole.parse_known_args(words)
+    read: Parser = options.parser
+    if unknown:
+        near = _near(unknown[0], [name for a in read._actions for name in a.option_strings])
+        read.error(f"{' '.join(unknown)}: not known{near}")
+    if getattr(options, "run", None) is None:
+        read.print_help()
+        read.exit(0)
+    return options
+
+
+def _check_command(whole: argparse.ArgumentParser, words: Sequence[str]) -> None:
+    """End where the first word is no command; the near ones are named."""
+    if not words or words[0].startswith("-"):
+        return
+    shown = [name for group in SHOWN.values() for name in group]
+    known = [*shown, *GROUPS, *UNLISTED]
+    if words[0] not in known:
+        near = _near(words[0], known) or f"; there are {', '.join([*shown, *GROUPS])}"
+        whole.error(f"no command {words[0]!r}{near}")
+
+
+def _near(given: str, known: Sequence[str]) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(given.partition("=")[0], sorted(set(known)), n=2, cutoff=0.6)
+    return f"; did you mean {' or '.join(close)}?" if close else ""

@@ -1,0 +1,46 @@
+"""The command ``doctor``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from retrieval_bench.cli.console import NOT_MEASURED, OK, show, working
+from retrieval_bench.cli.options import add_dataset, add_format, add_retriever
+from retrieval_bench.cli.selftesting import run_selftest
+
+
+def add_doctor(commands: Any, name: str, **texts: str) -> None:
+    """Look at everything before a measurement."""
+    parser = commands.add_parser(name, **texts)
+    add_retriever(parser)
+    add_dataset(parser)
+    parser.add_argument(
+        "--selftest",
+        action="store_true",
+        help="also play duets of equal and of slowed sides, to see what this machine can show",
+    )
+    parser.add_argument(
+        "--time", type=float, default=120.0, metavar="S", help="seconds for that (default: 120)"
+    )
+    add_format(parser)
+    parser.set_defaults(run=_doctor, needs=None)
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from retrieval_bench.experiment.doctor import doctor
+    from retrieval_bench.reports.tables.doctor import doctor_tables
+
+    if options.selftest:
+        return run_selftest(options)
+    with working(options) as bars:
+        diagnosis = doctor(
+            options.retriever or "bm25",
+            options.dataset,
+            split=options.split,
+            k=options.k,
+            overrides=options.set,
+            reporter=bars,
+        )
+    show(options, diagnosis.as_dict(), lambda: doctor_tables(diagnosis))
+    return OK if diagnosis.answered else NOT_MEASURED

@@ -1,0 +1,74 @@
+"""Saved runs by the names that people give them: a folder, ``@last``, ``NAME@latest``, or the
+beginning of an id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from retrieval_bench.core.errors import ConfigError, RecordError
+from retrieval_bench.runs.records import DEFAULT_ROOT, SUMMARY, read_json
+
+LATEST = ("last", "latest")
+ACCEPTED = "the folder of a run, @last, NAME@latest, or the beginning of a run's id"
+
+
+def is_run(given: str | Path, root: Path = DEFAULT_ROOT) -> bool:
+    """Whether ``given`` names a saved run, or is written as only a run is."""
+    text = str(given)
+    _, at, which = text.rpartition("@")
+    if at and which in LATEST:
+        return True
+    path = Path(text)
+    # A folder that holds no run is still meant as one: what reads it says what is missing.
+    folder = path.is_dir() or ("/" in text and ":" not in text and not path.suffix)
+    return folder or bool(_beginning_with(text, root))
+
+
+def find_run(given: str | Path, root: Path = DEFAULT_ROOT) -> Path:
+    """The folder of the run that ``given`` names.
+
+    Raises:
+        ConfigError: no saved run is called that, or several begin with it.
+    """
+    text = str(given)
+    name, at, which = text.rpartition("@")
+    if at and which in LATEST:
+        for folder in _newest_first(root):
+            if not name or name == _retriever(folder):
+                return folder
+        what = f"no saved run of {name!r}" if name else "no saved run"
+        raise ConfigError(what, where=str(root), accepted=ACCEPTED, fix="measure one: bench")
+    if Path(text).exists():
+        return Path(text)
+    found = _beginning_with(text, root)
+    if len(found) > 1:
+        raise ConfigError(
+            f"{len(found)} saved runs begin with {text!r}",
+            where=str(root),
+            accepted=", ".join(folder.name for folder in found[:3]),
+            fix="write more of the id",
+        )
+    return found[0] if found else Path(text)
+
+
+def _newest_first(root: Path) -> Iterator[Path]:
+    """Folders of runs; their names begin with the time."""
+    folders = root.iterdir() if root.is_dir() else ()
+    for folder in sorted(folders, key=lambda folder: folder.name, reverse=True):
+        if (folder / SUMMARY).is_file():
+            yield folder
+
+
+def _beginning_with(text: str, root: Path) -> list[Path]:
+    if not text or "/" in text or len(text) < 4:
+        return []
+    return [folder for folder in _newest_first(root) if folder.name.startswith(text)]
+
+
+def _retriever(folder: Path) -> str:
+    """Who was measured; nothing where that cannot be read: reading the run says why."""
+    try:
+        return str(read_json(folder / SUMMARY, ACCEPTED).get("retriever"))
+    except RecordError:
+        return ""
