@@ -203,6 +203,7 @@ class Dense(Retriever):
             *encoder_fit.warnings(
                 self._encoder.name,
                 *fits,
+                max_length=self._encoder.max_seq_length,
                 languages=self._encoder.languages(),
                 language=self._language,
             ),

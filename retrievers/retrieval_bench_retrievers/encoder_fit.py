@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.scripts import script_of
 
 SAMPLE = 500
@@ -31,6 +32,9 @@ _CRUMBS = 0.7
 _CRUMBS_OF_SYLLABLES = 1.2
 _COARSE_PER_LETTER = 0.3
 _COARSE_PER_WORD = 1.4
+CUT_OFF = 0.1
+"""From this share of documents that are cut off on, a warning says so."""
+
 _NAMED = 5
 
 _WORD = re.compile(r"[^\W\d_]+")
@@ -151,16 +155,37 @@ def warnings(
     documents: TokenFit,
     queries: TokenFit,
     *,
+    max_length: int | None = None,
     languages: Sequence[str] = (),
     language: str | None = None,
-) -> list[str]:
+) -> list[Notice]:
     """Why dense rankings may be bad here, in plain words; empty when nothing speaks against it.
 
     Args:
         name: of the model.
+        max_length: tokens that it reads of a text; None = all.
         languages: that the model's card names; empty when it names none.
         language: of the dataset, None when not declared.
     """
+    cut = []
+    if max_length is not None and documents.cut_texts > CUT_OFF * documents.texts:
+        share = f"{100 * documents.cut_texts / documents.texts:.0f} %"
+        text = (
+            f"encoder {name} reads {max_length} tokens: {share} of the documents are cut off, so "
+            "dense rankings may be underrated"
+        )
+        cut = [Notice(text, Code.CUT_OFF)]
+    return [*cut, *_unfit(name, documents, queries, languages, language)]
+
+
+def _unfit(
+    name: str,
+    documents: TokenFit,
+    queries: TokenFit,
+    languages: Sequence[str],
+    language: str | None,
+) -> list[Notice]:
+    """Where the letters or the language are not what the encoder was made for."""
     subjects: dict[str, tuple[str, TokenFit]] = {}
     for script in queries.unfit_scripts():
         subjects[script] = ("queries", queries)
@@ -170,7 +195,11 @@ def warnings(
     if subjects:
         consequence = "expect dense rankings near chance, and fusion to lose by them"
         return [
-            f"encoder {name} does not fit the {subject}: {_letters(fit, script)}: {consequence}"
+            Notice(
+                f"encoder {name} does not fit the {subject}: {_letters(fit, script)}: "
+                f"{consequence}",
+                Code.UNFIT,
+            )
             for script, (subject, fit) in subjects.items()
         ]
     reasons = []
@@ -182,7 +211,8 @@ def warnings(
     if not reasons:
         return []
     consequence = "expect weaker rankings than from an encoder made for this language or subject"
-    return [f"encoder {name} may fit the corpus poorly: {'; '.join(reasons)}: {consequence}"]
+    text = f"encoder {name} may fit the corpus poorly: {'; '.join(reasons)}: {consequence}"
+    return [Notice(text, Code.UNFIT)]
 
 
 def _letters(fit: TokenFit, script: str) -> str:

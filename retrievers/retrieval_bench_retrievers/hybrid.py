@@ -32,6 +32,7 @@ from pydantic_core import PydanticCustomError
 from retrieval_bench.core import secrets
 from retrieval_bench.core.config import build_retriever, load_retriever_config
 from retrieval_bench.core.errors import ConfigError, HarnessError, distinct_names
+from retrieval_bench.core.notices import with_text
 from retrieval_bench.core.plugins import describe_faults
 from retrieval_bench.core.ranking import checked_ranking, top_k
 from retrieval_bench.core.retriever import (
@@ -281,7 +282,7 @@ class Hybrid(Retriever):
     def health(self, queries: Sequence[Query]) -> Sequence[str]:
         """Every leg's warnings, each behind the leg's name."""
         return [
-            f"{leg.name}: {warning}"
+            with_text(warning, f"{leg.name}: {warning}")
             for leg in self._legs
             for warning in leg.retriever.health(queries)
         ]

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ConfigError, DataError, counted
+from retrieval_bench.core.notices import Code, Notice, coded
 from retrieval_bench.core.retriever import Retriever, require_index, require_k
 from retrieval_bench.core.scripts import (
     BLANKLESS,
@@ -121,11 +122,12 @@ class LexicalRetriever(Retriever):
         answerable = [query for query in queries if query.answerable]
         unknown = sum(not self._known_terms(query.text) for query in answerable)
         if unknown:
-            warnings.append(
+            text = (
                 f"{unknown} of {counted(len(answerable), 'answerable query')} "
                 f"({unknown / len(answerable):.1%}) with no term of the corpus: nothing is found"
             )
-        return warnings
+            warnings.append(Notice(text, Code.NO_KNOWN_TERM))
+        return coded(warnings, Code.UNFIT)
 
     @abstractmethod
     def _build(self, corpus: TokenizedCorpus) -> None:

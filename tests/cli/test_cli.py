@@ -37,13 +37,13 @@ def run(capsys: pytest.CaptureFixture[str]) -> Command:
 
 
 def only_run(project: Path) -> Path:
-    (folder,) = (project / "results" / "runs").iterdir()
+    (folder,) = (project / "results" / "runs").glob("[!.]*")
     return folder
 
 
 def nothing_written(project: Path) -> bool:
     runs = project / "results" / "runs"
-    return not runs.exists() or not list(runs.iterdir())
+    return not runs.exists() or not list(runs.glob("[!.]*"))
 
 
 class TestBench:
@@ -163,7 +163,7 @@ class TestCompare:
         assert code == 0
         assert "data: 4 queries, 4 documents, top 10; times interleaved, 1 client" in run.out
         assert len(run.out.splitlines()) <= 30
-        assert len(list((project / "results" / "runs").iterdir())) == 2
+        assert len(list((project / "results" / "runs").glob("[!.]*"))) == 2
 
     def test_saved_runs_and_the_json_document(self, project: Path, run: Command) -> None:
         for out in ("one", "two"):
@@ -609,7 +609,7 @@ def test_an_interrupted_comparison_says_so_also_when_nothing_can_be_compared(
     assert "marked as partial" in run.err
     rows = json.loads(run.out)["comparisons"]
     assert {row["reason"] for row in rows} == {"different queries were finished"}
-    assert len(list((project / "results" / "runs").iterdir())) == 2
+    assert len(list((project / "results" / "runs").glob("[!.]*"))) == 2
 
 
 BEHIND = """

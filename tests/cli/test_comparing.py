@@ -108,14 +108,14 @@ class TestSeveralDatasets:
             "average",
         ):
             assert said in run.out
-        assert len(list((project / "results" / "runs").iterdir())) == 4
+        assert len(list((project / "results" / "runs").glob("[!.]*"))) == 4
 
     @pytest.mark.slow
     def test_saved_runs_are_sorted_by_their_dataset(
         self, project: Path, second: Path, run: Command
     ) -> None:
         assert run("compare", *BOTH, "--dataset", "data", "more", *QUICK) == 0
-        folders = [str(path) for path in sorted((project / "results" / "runs").iterdir())]
+        folders = [str(path) for path in sorted((project / "results" / "runs").glob("[!.]*"))]
         assert run("compare", *folders, "--format", "json") == 0
         found = document(run)
         assert [row["dataset"] for row in found["comparisons"][:1]] == ["data"]
@@ -142,7 +142,7 @@ class TestTwice:
         assert run("compare", *BOTH, "--dataset", "data", "./data", *QUICK) == 2
         assert "is given twice" in run.err
         assert run("compare", *BOTH, "--dataset", "data", *QUICK) == 0
-        one = str(next((project / "results" / "runs").iterdir()))
+        one = str(next((project / "results" / "runs").glob("[!.]*")))
         assert run("compare", one, one) == 2
         assert "is given twice" in run.err
 
@@ -159,7 +159,7 @@ class TestSlices:
     @pytest.mark.slow
     def test_slices_of_saved_runs_find_the_dataset_again(self, project: Path, run: Command) -> None:
         assert run("compare", *BOTH, "--dataset", "data", *QUICK) == 0
-        folders = [str(path) for path in sorted((project / "results" / "runs").iterdir())]
+        folders = [str(path) for path in sorted((project / "results" / "runs").glob("[!.]*"))]
         assert run("compare", *folders, "--slices", "relevant", "--format", "json") == 0
         (found,) = document(run)["slices"]
         assert sum(one["n"] for one in found["slices"]) == found["whole"]["n"]
@@ -172,6 +172,6 @@ class TestSlices:
         self, project: Path, run: Command
     ) -> None:
         assert run("compare", *BOTH, "--dataset", "data", *QUICK) == 0
-        folders = [str(path) for path in sorted((project / "results" / "runs").iterdir())]
+        folders = [str(path) for path in sorted((project / "results" / "runs").glob("[!.]*"))]
         assert run("compare", *folders, "--dataset", "data") == 2
         assert "--dataset for saved runs" in run.err

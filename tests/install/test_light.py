@@ -58,7 +58,7 @@ def test_bm25_runs_on_the_bundled_collection(light: Path, tmp_path: Path) -> Non
         )
         assert done.returncode == 0, done.stderr
         assert f"{retriever} on science-mini (test)" in done.stdout
-    assert len(list((tmp_path / "results" / "runs").iterdir())) == 2
+    assert len(list((tmp_path / "results" / "runs").glob("[!.]*"))) == 2
 
 
 def test_saved_runs_are_scored_and_compared(light: Path, tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_dense_says_what_to_install(light: Path, tmp_path: Path) -> None:
     assert 'pip install "retrieval-bench[dense]"' in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "results" / "runs").exists() or not list(
-        (tmp_path / "results" / "runs").iterdir()
+        (tmp_path / "results" / "runs").glob("[!.]*")
     )
 
 
@@ -150,4 +150,4 @@ def test_a_project_with_packages_of_the_same_names_lives_beside_it(
             assert done.returncode == 0, done.stderr
         theirs = _run(light / "python", "-c", "import harness; print(harness.WEIGHT)", cwd=project)
         assert theirs.stdout == "2.0\n"
-    assert len(list((project / "results" / "runs").iterdir())) == 8
+    assert len(list((project / "results" / "runs").glob("[!.]*"))) == 8

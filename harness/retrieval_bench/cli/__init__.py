@@ -103,11 +103,10 @@ def _check_needs(options: argparse.Namespace) -> None:
     from retrieval_bench.core.config import retriever_names
     from retrieval_bench.core.errors import ConfigError
 
-    raise ConfigError(
-        f"no {needs}",
-        accepted=f"{', '.join(retriever_names())}, a YAML file, or module:Class",
-        fix="name one, such as hybrid",
-    )
+    accepted, fix = f"{', '.join(retriever_names())}, a YAML file, or module:Class", "hybrid"
+    if needs != "retriever":
+        accepted, fix = "ir_datasets:NAME", "ir_datasets:beir/scifact/test"
+    raise ConfigError(f"no {needs}", accepted=accepted, fix=f"name one, such as {fix}")
 
 
 def _tell(problem: BaseException, what: str, *, traceback: bool) -> None:

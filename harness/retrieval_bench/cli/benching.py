@@ -116,7 +116,7 @@ def _check_together(options: argparse.Namespace) -> None:
             fix="leave one out",
         )
     usual: dict[str, Any] = dict.fromkeys(
-        ("cold", "out", "rounds", "min_calls", "warm_up", "launches")
+        ("cold", "out", "rounds", "min_calls", "max_minutes", "warm_up", "launches")
     )
     usual |= {"percentiles": [], "collector": "off", "profile": "default"}
     given = [

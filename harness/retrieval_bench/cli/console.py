@@ -29,12 +29,13 @@ def show(
         tables: all there is; for CSV and LaTeX, and with ``--verbose``.
         brief: the answer and little more, where the command has such a thing.
     """
+    from retrieval_bench.core.notices import to_document
     from retrieval_bench.reports.render import csv, latex, markdown, terminal
     from retrieval_bench.reports.render.table import answers
     from retrieval_bench.runs.records import to_json
 
     if options.format == "json":
-        put(to_json(document) + "\n")
+        put(to_json(to_document(document)) + "\n")
         return
     short = brief if options.format in ("table", "markdown") and not options.verbose else None
     laid_out = (short or tables)()
@@ -52,6 +53,15 @@ def show(
         laid_out, Console(file=drawn, width=width, force_terminal=terminal_ or None)
     )
     put(drawn.getvalue())
+
+
+def write_junit(options: argparse.Namespace, suite: str, gates: Sequence[tuple[str, Any]]) -> None:
+    """Write the gates where ``--junit`` says, if it does."""
+    from retrieval_bench.reports.page.file import write_page
+    from retrieval_bench.reports.render import junit
+
+    if options.junit is not None:
+        write_page(options.junit, junit.render(suite, gates), "JUnit report")
 
 
 def put(text: str) -> None:

@@ -15,11 +15,13 @@ from retrieval_bench.cli.console import (
     say,
     show,
     working,
+    write_junit,
 )
 from retrieval_bench.cli.options import (
     add_dataset,
     add_environments,
     add_format,
+    add_junit,
     add_limits,
     add_several,
     setup_of,
@@ -66,6 +68,7 @@ def add_duet(commands: Any, name: str, **texts: str) -> None:
         "--queries", type=int, metavar="N", help="queries to ask, chosen by seed (default: 220)"
     )
     add_limits(timing)
+    add_junit(duet)
     add_format(duet)
     duet.set_defaults(run=_duet)
 
@@ -77,6 +80,8 @@ def _duet(options: argparse.Namespace) -> int:
 
     def print_result(result: DuetResult) -> None:
         show(options, result.whole_document(), lambda: duet_tables(result))
+        suite = f"duet {result.b.get('name')} beside {result.a.get('name')}"
+        write_junit(options, suite, [(gate.gate, gate) for gate in result.gates])
 
     sides = ("retriever", "a", "b", "rev_a", "rev_b", "set_a", "set_b")
     request = Request(

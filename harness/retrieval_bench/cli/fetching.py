@@ -6,18 +6,13 @@ import argparse
 from typing import Any
 
 from retrieval_bench.cli.console import BAD_INPUT, OK, output_kept_clean, say, show
-from retrieval_bench.cli.options import add_format
+from retrieval_bench.cli.options import add_format, add_named
 
 
 def add_fetch(commands: Any, name: str, **texts: str) -> None:
     """A dataset of ir_datasets onto this machine."""
     fetch = commands.add_parser(name, **texts)
-    fetch.add_argument(
-        "--dataset",
-        required=True,
-        metavar="ir_datasets:NAME",
-        help="such as ir_datasets:beir/scifact/test",
-    )
+    add_named(fetch, "dataset", "ir_datasets:NAME", "such as ir_datasets:beir/scifact/test")
     fetch.add_argument("--split", default="test", help="split of the judgements (default: test)")
     fetch.add_argument(
         "--download", action="store_true", help="fetch it; without, nothing is downloaded"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,6 +21,13 @@ def add_format(parser: argparse.ArgumentParser, more: Sequence[str] = ()) -> Non
     loudness.add_argument("-v", "--verbose", action="store_true", help="show all there is")
     loudness.add_argument("-q", "--quiet", action="store_true", help="show the answer alone")
     parser.add_argument("--debug", action="store_true", help="show tracebacks of errors")
+
+
+def add_junit(parser: argparse.ArgumentParser) -> None:
+    """Where gates are written for a CI service."""
+    parser.add_argument(
+        "--junit", type=Path, metavar="FILE", help="also write the gates as a JUnit report"
+    )
 
 
 def how_many(text: str) -> int | None:
@@ -66,17 +74,18 @@ class _Once(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
+def add_named(parser: argparse.ArgumentParser, name: str, metavar: str, text: str) -> None:
+    """What a command is about, by its place or as an option; it needs one of them."""
+    parser.add_argument(
+        name, nargs="?", action=_Once, metavar=metavar, help=f"{text}; also --{name}"
+    )
+    parser.add_argument(f"--{name}", action=_Once, help=argparse.SUPPRESS)
+    parser.set_defaults(needs=name)
+
+
 def add_retriever(parser: argparse.ArgumentParser) -> None:
     """Which retriever, and what to change of it."""
-    parser.add_argument(
-        "retriever",
-        nargs="?",
-        action=_Once,
-        metavar="RETRIEVER",
-        help="name of a config, YAML file, module:Class; also --retriever",
-    )
-    parser.add_argument("--retriever", action=_Once, help=argparse.SUPPRESS)
-    parser.set_defaults(needs="retriever")
+    add_named(parser, "retriever", "RETRIEVER", "name of a config, YAML file or module:Class")
     add_several(parser, "--set", "KEY=VALUE", "override parameters of the retriever by dotted path")
 
 
@@ -127,6 +136,12 @@ def add_measuring(parser: argparse.ArgumentParser, *, several: bool = False) -> 
         "--max-calls", type=int, metavar="N", help="never more calls than this, warm-up included"
     )
     timing.add_argument(
+        "--max-minutes",
+        type=float,
+        metavar="M",
+        help="begin no round after this; what was finished is kept",
+    )
+    timing.add_argument(
         "--launches",
         type=int,
         metavar="N",
@@ -175,6 +190,7 @@ def protocol_of(options: argparse.Namespace) -> Protocol:
         launches=options.launches,
         warm_up_s=options.warm_up,
         timeout_s=options.timeout,
+        max_s=None if options.max_minutes is None else 60 * options.max_minutes,
         threads=options.threads,
         collector=options.collector == "on" or None,
         levels=tuple(options.percentiles) or None,

@@ -6,11 +6,12 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrieval_bench.cli.console import NOT_MEASURED, OK, say, show, working
+from retrieval_bench.cli.console import NOT_MEASURED, OK, say, show, working, write_junit
 from retrieval_bench.cli.options import (
     add_dataset,
     add_environments,
     add_format,
+    add_junit,
     add_limits,
     add_retriever,
     add_several,
@@ -56,6 +57,7 @@ def add_regress(commands: Any, name: str, **texts: str) -> None:
         help="replace the baseline by what is measured now, and say what that changes",
     )
     add_environments(regress)
+    add_junit(regress)
     add_format(regress)
     regress.set_defaults(run=_regress)
 
@@ -105,6 +107,7 @@ def _regress(options: argparse.Namespace) -> int:
     for sentence in result.not_kept:
         say(f"retrieval-bench: {sentence}")
     show(options, result.as_dict(), lambda: regress_tables(result))
+    write_junit(options, f"regress {result.subject['retriever']}", result.gates)
     if result.interrupted:
         say("retrieval-bench: interrupted: latency was not judged")
     return result.code

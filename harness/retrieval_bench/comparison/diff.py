@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from retrieval_bench.comparison.comparability import common_metrics, judged_gap, not_comparable
 from retrieval_bench.comparison.winners import (
     Ceiling,
+    Gap,
     Partition,
     Positions,
     best_leg,
@@ -193,6 +194,15 @@ class Explanation:
         """What ``difference`` is, in words: the first minus the second."""
         names = [system.name for system in self.systems[: len(self.runs)]]
         return (names[1], names[0]) if len(names) == 2 else (names[0], "its best leg")
+
+    @property
+    def gap(self) -> Gap:
+        """The second run beside the first; of a single run, fusion beside its best leg."""
+        one, other, names = 1, 0, [system.name for system in self.systems[1::-1]]
+        if len(self.runs) == 1:
+            one, other = 0, max(self.legs_of(0), key=lambda leg: self.means[leg].mean)
+            names = [self.systems[0].name, self.systems[other].leg]
+        return Gap.of(names, self.values[:, one], self.values[:, other])
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -34,6 +34,25 @@ LOST_BY_FUSION, GAINED_BY_FUSION = "lost by fusion", "gained by fusion"
 
 
 @dataclass(frozen=True, slots=True)
+class Gap:
+    """One system beside another: the difference of their means, and on how many queries it is
+    higher and lower."""
+
+    one: str
+    other: str
+    difference: float
+    higher: int
+    lower: int
+
+    @classmethod
+    def of(cls, names: Sequence[str], one: NDArray[np.float64], other: NDArray[np.float64]) -> Gap:
+        """From their values, query by query."""
+        over = one - other
+        mean = float(over.mean()) if len(over) else 0.0
+        return cls(names[0], names[1], mean, int((over > 0).sum()), int((over < 0).sum()))
+
+
+@dataclass(frozen=True, slots=True)
 class QueryGroup:
     """One group of a partition.
 

@@ -20,6 +20,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.notices import with_text
 
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _SHORTEST = 4
@@ -174,7 +175,7 @@ def _replacements(known: tuple[tuple[str, str], ...]) -> tuple[re.Pattern[str], 
 
 def _redact(value: Any, pattern: re.Pattern[str], put: Mapping[str, str]) -> Any:
     if isinstance(value, str):
-        return pattern.sub(lambda match: put[match[0]], value)
+        return with_text(value, pattern.sub(lambda match: put[match[0]], value))
     if isinstance(value, Mapping):
         return {key: _redact(item, pattern, put) for key, item in value.items()}
     if isinstance(value, list | tuple):

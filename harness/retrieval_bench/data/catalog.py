@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from retrieval_bench.core import plugins
@@ -22,6 +23,20 @@ from retrieval_bench.data.formats.irds import PREFIX, is_irds, load_irds
 from retrieval_bench.data.source import DataFormat, Files, Found
 
 _SHOWN_FILES = 12
+
+
+WELL_KNOWN: Mapping[str, str] = {
+    **{
+        name: f"beir/{name}/test"
+        for name in ("dbpedia-entity", "fever", "fiqa", "hotpotqa", "nfcorpus", "quora", "scifact")
+    },
+    **{
+        name: f"beir/{name}" for name in ("arguana", "climate-fever", "nq", "scidocs", "trec-covid")
+    },
+    "msmarco": "msmarco-passage/dev/small",
+    "touche": "beir/webis-touche2020/v2",
+}
+"""Names that people type, and what ir_datasets calls the data."""
 
 
 def dataset_names() -> list[str]:
@@ -65,12 +80,18 @@ def load_dataset(name_or_path: str | Path, split: str = "test") -> Dataset:
         raise ConfigError(f"dataset {text!r}: {problem.strerror}", where=str(path)) from None
     if is_name and ":" in text and not exists:
         return _from_plugin(text, split)
+    fix = "correct the name or the path"
+    if (fetched := WELL_KNOWN.get(text.casefold())) is not None and not exists:
+        fix = (
+            f"give the folder where you have it, or get it: retrieval-bench data fetch "
+            f"{PREFIX}{fetched} --download"
+        )
     raise ConfigError(
         f"dataset {text!r} is " + ("a file" if exists else "neither a known name nor a folder"),
         where=f"names: configs/datasets and plug-ins; folder: {path}",
         accepted=f"a name ({near_names(text, dataset_names())}), a path to a folder, or "
         f"{PREFIX}NAME",
-        fix="correct the name or the path",
+        fix=fix,
     )
 
 

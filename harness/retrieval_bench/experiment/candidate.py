@@ -10,6 +10,7 @@ from typing import Any
 from retrieval_bench.core.errors import ContractError, HarnessError
 from retrieval_bench.core.figures import visible
 from retrieval_bench.core.foreign import WorkingFolder, foreign_code, innermost, message_of
+from retrieval_bench.core.notices import Notice
 from retrieval_bench.core.retriever import Capabilities, Retriever
 
 
@@ -66,7 +67,7 @@ def _unchanged(answer: Any) -> Any:
 
 
 def _sentences(answer: Any) -> list[str]:
-    return [str(one) for one in answer]
+    return [one if isinstance(one, Notice) else str(one) for one in answer]
 
 
 _READ_AS: Mapping[str, Callable[[Any], Any]] = {

@@ -20,6 +20,7 @@ from retrieval_bench.core.foreign import (
     innermost,
     message_of,
 )
+from retrieval_bench.core.notices import Code, coded
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.scripts import ScriptSample, main_scripts, script_profile
 from retrieval_bench.core.types import Dataset, Query, Ranking
@@ -143,7 +144,7 @@ class Experiment:
                 disturbed = disturbances(noise, surroundings["machine"], self.protocol.threads)
             if not any(len(m.timings.wall_ns) for m in measurements):
                 raise KeyboardInterrupt  # it came in the warm-up: there is nothing to keep
-            told = [*complaints, *disturbed]
+            told = [*coded(complaints, Code.THREADS), *coded(disturbed, Code.BUSY)]
             with _interrupts_deferred():
                 runs = [
                     self._account(candidate, measurement, surroundings, told, scripts)
@@ -286,7 +287,7 @@ class Experiment:
         candidate: Candidate,
         measurement: runner.Measurement,
         surroundings: Mapping[str, Any],
-        complaints: list[str],
+        complaints: Sequence[str],
         scripts: str,
     ) -> Run:
         rankings = pack_rankings([q.id for q in self.queries], measurement.rankings, self.k)
@@ -308,15 +309,15 @@ class Experiment:
         facts = ask(candidate, "describe", told, {})
         health = [scripts, *ask(candidate, "health_facts", told, (), self.queries)]
         warnings = [
-            *self.dataset.warnings,
+            *coded(self.dataset.warnings, Code.DATA),
             *without_relevant(self.dataset),
             *deep(self.k, self.dataset),
             *complaints,
-            *measurement.warnings,
+            *coded(measurement.warnings, Code.CLOCK),
             *unsteady(candidate, measurement),
-            *ask(candidate, "health", told, (), self.queries),
+            *coded(ask(candidate, "health", told, (), self.queries), Code.RETRIEVER),
             *failures(measurement.status),
-            *told,
+            *coded(told, Code.RETRIEVER),
         ]
         if candidate.capabilities.external:
             warnings += foreign_ids(rankings.doc_ids, self.dataset)

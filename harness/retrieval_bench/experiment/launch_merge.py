@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import counted
+from retrieval_bench.core.notices import Code, Notice, with_text
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.measure.runner import NOT_RUN, OK, Timings
 from retrieval_bench.runs.run import Rankings, Run
@@ -55,7 +56,9 @@ def merge(
     for at, run in enumerate(base.runs):
         runs = [launch.runs[at] for launch in kept]
         timings = _joined([launch.number for launch in kept], [each.timings for each in runs])
-        told = [launch.lost for launch in launched if launch.lost]
+        told: list[str] = [
+            Notice(launch.lost, Code.LOST_LAUNCH) for launch in launched if launch.lost
+        ]
         if interrupted:
             told.append(f"interrupted in launch {len(launched)} of {max(1, protocol.launches)}")
         told += _differences(run, [other for other in runs if other is not run])
@@ -163,7 +166,7 @@ def _others_told(base: Run, others: Sequence[tuple[int, Run]]) -> list[str]:
         for text in run.summary["warnings"]:
             if _without_figures(text) not in known:
                 known.add(_without_figures(text))
-                lines.append(f"launch {number + 1}: {text}")
+                lines.append(with_text(text, f"launch {number + 1}: {text}"))
     return lines
 
 

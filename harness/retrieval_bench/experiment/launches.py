@@ -99,6 +99,7 @@ class LaunchSpec:
             launches=0,
             min_calls=-(-whole.min_calls // n),
             max_calls=most,
+            max_s=None if whole.max_s is None else whole.max_s / n,
             seed=whole.seed + number,
         )
         metrics = [self.metrics] if isinstance(self.metrics, str) else list(self.metrics)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from retrieval_bench.core.errors import counted
+from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.experiment.candidate import Candidate
 from retrieval_bench.measure import runner
@@ -25,7 +26,8 @@ def remembered(latency: Mapping[str, Any]) -> list[str]:
     if ratio is None or ratio < REMEMBERED:
         return []
     told = f"the first call of a query took {ratio:,.0f} times as long as later ones"
-    return [f"{told}: answers may be remembered, and the times are those of repeated queries"]
+    text = f"{told}: answers may be remembered, and the times are those of repeated queries"
+    return [Notice(text, Code.REMEMBERED)]
 
 
 def unsteady(candidate: Candidate, measurement: runner.Measurement) -> list[str]:
@@ -35,8 +37,10 @@ def unsteady(candidate: Candidate, measurement: runner.Measurement) -> list[str]
     n = counted(measurement.warm_up_calls, "warm-up call")
     least = len(measurement.status) + WINDOW * WINDOWS
     if measurement.warm_up_calls < least:
-        return [f"whether times had settled is not known: {n}, it takes {least:,} to tell"]
-    return [f"times still changed after {n}: the first measured ones may be slower than later ones"]
+        text = f"whether times had settled is not known: {n}, it takes {least:,} to tell"
+        return [Notice(text, Code.UNSTEADY)]
+    text = f"times still changed after {n}: the first measured ones may be slower than later ones"
+    return [Notice(text, Code.UNSTEADY)]
 
 
 def failures(status: Sequence[str]) -> list[str]:
@@ -46,12 +50,13 @@ def failures(status: Sequence[str]) -> list[str]:
     for one in status:
         if one not in (runner.OK, runner.NOT_RUN):
             kinds.setdefault(one.partition(":")[0], []).append(one)
-    lines = []
+    lines: list[str] = []
     for messages in kinds.values():
         distinct = list(dict.fromkeys(messages))
         shown = " / ".join(distinct[:_EXAMPLES])
         more = f" / and {len(distinct) - _EXAMPLES} more" if len(distinct) > _EXAMPLES else ""
-        lines.append(f"{counted(len(messages), 'query')} failed: {shown}{more}")
+        text = f"{counted(len(messages), 'query')} failed: {shown}{more}"
+        lines.append(Notice(text, Code.FAILED))
     return lines
 
 
@@ -60,7 +65,8 @@ def deep(k: int, data: Dataset) -> list[str]:
     if not 0 < data.n_documents < k:
         return []
     documents = counted(data.n_documents, "document")
-    return [f"k = {k:,} is more than the {documents}: no ranking can be that long"]
+    text = f"k = {k:,} is more than the {documents}: no ranking can be that long"
+    return [Notice(text, Code.DEEP)]
 
 
 def without_relevant(data: Dataset) -> list[str]:
@@ -68,7 +74,8 @@ def without_relevant(data: Dataset) -> list[str]:
     n = len(data.without_relevant)
     if not n:
         return []
-    return [f"{counted(n, 'evaluated query')} with no relevant document: 0 whatever is returned"]
+    text = f"{counted(n, 'evaluated query')} with no relevant document: 0 whatever is returned"
+    return [Notice(text, Code.NOTHING_RELEVANT)]
 
 
 def foreign_ids(doc_ids: Sequence[str], data: Dataset) -> list[str]:
@@ -78,10 +85,9 @@ def foreign_ids(doc_ids: Sequence[str], data: Dataset) -> list[str]:
     judged = {doc_id for row in data.qrels.values() for doc_id in row}
     if judged.isdisjoint(doc_ids):
         example = f"for example {doc_ids[0]!r} beside {min(judged, default='')!r}"
-        return [
-            (
-                f"none of the {len(doc_ids):,} returned ids is judged ({example}): "
-                "the index and the judgements seem to use different ids"
-            )
-        ]
+        text = (
+            f"none of the {len(doc_ids):,} returned ids is judged ({example}): the index and the "
+            "judgements seem to use different ids"
+        )
+        return [Notice(text, Code.FOREIGN_IDS)]
     return []

@@ -42,6 +42,8 @@ class Protocol:
             measure in this process.
         warm_up_s: the warm-up ends after so many seconds for each system, steady or not.
         timeout_s: a call that takes longer is a failed one; None = no limit.
+        max_s: no round begins after so many seconds, warm-up included; a first round that takes
+            longer ends the measurement where it is. None = no limit.
         threads: threads that numerical libraries may use during timed searches.
         collector: leave Python's garbage collector on during timed calls, as a server has it.
         levels: percentiles to report.
@@ -55,13 +57,14 @@ class Protocol:
     launches: int = 0
     warm_up_s: float = 10.0
     timeout_s: float | None = 60.0
+    max_s: float | None = None
     threads: int = 1
     collector: bool = False
     levels: tuple[float, ...] = (50.0, 95.0, 99.0)
     seed: int = SEED
 
     def __post_init__(self) -> None:
-        for name in ("min_calls", "rounds", "max_calls", "timeout_s", "threads"):
+        for name in ("min_calls", "rounds", "max_calls", "timeout_s", "max_s", "threads"):
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise _refused(name, value, "a number above 0")

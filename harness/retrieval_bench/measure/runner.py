@@ -7,6 +7,7 @@ progress and bookkeeping come after the second reading.
 from __future__ import annotations
 
 import gc
+import math
 import os
 import time
 from collections.abc import Callable, Container, Iterator, Sequence
@@ -139,6 +140,7 @@ def measure(
     overhead = _overhead(clock)
     round_ns: list[int] = []
     noise = NoiseRecorder()
+    end = math.inf if protocol.max_s is None else time.monotonic() + protocol.max_s
     with deadline(protocol.timeout_s) as timer, _collector(on=protocol.collector):
         warming = _WarmUp(recorders, queries, calls, protocol.warm_up_s)
         try:
@@ -149,9 +151,13 @@ def measure(
             done = calls.warm_up * len(systems)  # a shorter warm-up must not end below 100 %
             with noise:
                 for round_ in range(calls.rounds):
+                    if round_ and time.monotonic() > end:
+                        break
                     gc.collect()
                     begin = time.monotonic_ns()
                     for position, query in enumerate(rng.permutation(len(queries)).tolist()):
+                        if not round_ and time.monotonic() > end:
+                            raise KeyboardInterrupt
                         for at in next(turns):
                             recorders[at].call(query, round_, position, timer, clock)
                             done += 1
@@ -164,6 +170,9 @@ def measure(
     for recorder in recorders:
         result = recorder.result(warm_up, interrupted, overhead)
         result.noise = noise.record
+        if time.monotonic() > end and len(round_ns) < calls.rounds:
+            rounds = f"{len(round_ns):,} of {calls.rounds:,} rounds"
+            result.warnings.append(f"{rounds} were finished when the time was up: --max-minutes")
         if clock is time.perf_counter_ns:
             result.warnings += _clock_warnings(result.timings, round_ns)
         results.append(result)

@@ -9,9 +9,9 @@ from typing import Any
 from retrieval_bench.core.document import document
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.duets.result import WORDS
-from retrieval_bench.regression.latency import LatencyResult
+from retrieval_bench.regression.latency import LatencyGate, LatencyResult
 from retrieval_bench.regression.policy import Policy, Undecided
-from retrieval_bench.regression.quality import QualityResult
+from retrieval_bench.regression.quality import QualityGate, QualityResult
 
 SCHEMA_VERSION = 1
 """Of the document of ``regress``; 1: first version."""
@@ -59,6 +59,14 @@ class Regression:
         by is none."""
         found = [gate.verdict for gate in self.quality.gates] if self.quality else []
         return [*found, *([self.latency.verdict] if self.latency else [])]
+
+    @property
+    def gates(self) -> list[tuple[str, QualityGate | LatencyGate]]:
+        """All gates by name, quality first."""
+        return [
+            *((gate.metric, gate) for gate in (self.quality.gates if self.quality else ())),
+            *((gate.gate, gate) for gate in (self.latency.gates if self.latency else ())),
+        ]
 
     @property
     def verdict(self) -> Verdict:

@@ -29,14 +29,15 @@ import numpy as np
 from retrieval_bench.core import secrets
 from retrieval_bench.core.errors import ConfigError, DataError, RecordError, check_distinct
 from retrieval_bench.core.figures import visible
+from retrieval_bench.core.notices import from_document, to_document, with_text
 from retrieval_bench.data.formats import trec_runs as trec
 from retrieval_bench.measure.runner import NOT_RUN, OK, Timings
 from retrieval_bench.metrics import parse_metrics
 from retrieval_bench.runs.evaluation import Evaluation, Mean
 from retrieval_bench.runs.run import Rankings, Run
 
-SCHEMA_VERSION = 1
-"""Of ``summary.json``; 1: first version."""
+SCHEMA_VERSION = 2
+"""Of ``summary.json``; 1: first version; 2: warnings have a code."""
 
 SUMMARY = "summary.json"
 MANIFEST = "manifest.json"
@@ -106,6 +107,8 @@ def write_run(run: Run, out: Path | None = None, root: Path = DEFAULT_ROOT) -> R
         RecordError: nothing was written; disk full, read-only, or the folder is taken.
     """
     check_destination(out, root)
+    if out is None:
+        _keep_out_of_git(root)
     created = datetime.now(UTC)
     run_id = "-".join(
         (
@@ -131,7 +134,7 @@ def write_run(run: Run, out: Path | None = None, root: Path = DEFAULT_ROOT) -> R
             _write_per_query(folder / PER_QUERY, run, status)
             _write_json(folder / MANIFEST, manifest)
             # Last and at once: a folder without a summary is no run.
-            _write_json(folder / _PENDING, summary)
+            _write_json(folder / _PENDING, to_document(summary))
             (folder / _PENDING).replace(folder / SUMMARY)
     except OSError as problem:
         raise cannot_write(shown, problem) from None
@@ -191,6 +194,8 @@ def read_run(folder: Path) -> Run:
             fix="read it with the version of retrieval-bench that wrote it, or a newer one",
         )
     try:
+        if "warnings" in summary:
+            summary["warnings"] = from_document(summary["warnings"])
         rankings = load_rankings(folder)
         with (folder / TIMINGS).open("rb") as file, np.load(file) as arrays:
             if flat := [name for name in arrays.files if arrays[name].ndim == 0]:
@@ -271,6 +276,14 @@ def probe(folder: Path) -> None:
         (trial / folder.relative_to(there)).mkdir(parents=True, exist_ok=True)
     finally:
         shutil.rmtree(trial, ignore_errors=True)
+
+
+def _keep_out_of_git(root: Path) -> None:
+    """Runs are no part of the user's repository, unless a .gitignore of theirs says otherwise."""
+    with suppress(OSError):
+        if not root.exists():
+            root.mkdir(parents=True)
+            (root / ".gitignore").write_text("*\n", encoding="utf-8")
 
 
 @contextmanager
@@ -393,7 +406,7 @@ def _status_texts(status: Sequence[str]) -> tuple[str, ...]:
 def _visible_summary(summary: Mapping[str, Any]) -> dict[str, Any]:
     """``summary`` whose sentences cannot move the cursor of a terminal they are printed on."""
     free = {
-        name: [visible(str(text)) for text in summary[name]]
+        name: [with_text(text, visible(str(text))) for text in summary[name]]
         for name in secrets.FREE_TEXTS
         if name in summary
     }

@@ -16,6 +16,7 @@ from retrieval_bench.measure.runner import OK, Timings
 from retrieval_bench.metrics import parse_metrics
 from retrieval_bench.metrics.judged import NONE
 from retrieval_bench.runs.evaluation import Evaluation
+from retrieval_bench.runs.stages import StageReport, stage_report
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,11 @@ class Run:
         facts = self.manifest.get("retriever", {}).get("facts", {})
         found = facts.get("parallel")
         return found if isinstance(found, bool) else None
+
+    @property
+    def stages(self) -> StageReport:
+        """Where the time of a call goes."""
+        return stage_report(self.timings.wall_ns, self.timings.stages, parallel=self.parallel)
 
     @property
     def name(self) -> str:

@@ -324,7 +324,7 @@ class TestRunFolders:
     @pytest.mark.parametrize(
         ("summary", "fault"),
         [
-            ('{"schema_version": 99}', "run of schema version 99; accepted: versions up to 1"),
+            ('{"schema_version": 99}', "run of schema version 99; accepted: versions up to 2"),
             ('{"schema_version": true}', "run of schema version True; accepted"),
             ("[]", "run of schema version None; accepted"),
             ("{", "summary.json:1: no JSON"),

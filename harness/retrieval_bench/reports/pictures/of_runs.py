@@ -9,7 +9,7 @@ import numpy as np
 
 from retrieval_bench.reports.pictures import Calls, StageTimes, ecdf, per_query, rounds, stages
 from retrieval_bench.runs.run import Run
-from retrieval_bench.runs.stages import StageReport, Times, stage_report
+from retrieval_bench.runs.stages import StageReport, Times
 from retrieval_bench.stats.percentiles import Percentile
 
 MS = 1e6
@@ -55,11 +55,7 @@ def drift(names: Sequence[str], runs: Sequence[Run], *, about: str = "") -> str:
 
 def stage_bars(names: Sequence[str], runs: Sequence[Run], *, about: str = "") -> str:
     """The stages of those runs that report any, as SVG text; nothing where none does."""
-    reports = [
-        (name, stage_report(run.timings.wall_ns, run.timings.stages, parallel=run.parallel))
-        for name, run in zip(names, runs, strict=True)
-        if _has_times(run)
-    ]
+    reports = [(name, run.stages) for name, run in zip(names, runs, strict=True) if _has_times(run)]
     found = [_stage_times(name, report) for name, report in reports if report.stages]
     return stages(found, about=about) if found else ""
 

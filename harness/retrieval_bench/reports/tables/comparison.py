@@ -13,6 +13,7 @@ from retrieval_bench.comparison.slices import Slicing
 from retrieval_bench.comparison.speed import timed_differently, timed_together
 from retrieval_bench.comparison.verdicts import Answered, Delta
 from retrieval_bench.core.errors import counted
+from retrieval_bench.core.notices import loudest_first
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
 from retrieval_bench.reports.render.cells import (
@@ -193,7 +194,9 @@ def _brief_warnings(group: DatasetComparison) -> list[str]:
     return [
         *map(warning, group.warnings),
         *([timed] if kind_of(timed) is NoteKind.WARNING else []),
-        *said(lambda run: list(map(warning, run.summary.get("warnings", ()))), pairs),
+        *said(
+            lambda run: list(map(warning, loudest_first(run.summary.get("warnings", ())))), pairs
+        ),
     ]
 
 

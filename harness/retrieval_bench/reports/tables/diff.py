@@ -74,25 +74,21 @@ def diff_tables(
 
 def answer(explanation: Explanation) -> str:
     """What the explanation comes to, in a sentence."""
-    gap = float(explanation.difference.mean()) if len(explanation.difference) else 0.0
-    higher = int((explanation.difference > 0).sum())
-    lower = int((explanation.difference < 0).sum())
-    n = counted(len(explanation.query_ids), "query")
-    metric, (minuend, subtrahend) = metric_label(explanation.metric), explanation.subtracted
+    n, metric = counted(len(explanation.query_ids), "query"), metric_label(explanation.metric)
+    gap = explanation.gap
+    size = f"{abs(gap.difference):.3f}"
     if len(explanation.runs) == 1:
-        best = max(explanation.legs_of(0), key=lambda leg: explanation.means[leg].mean)
-        gap = explanation.means[0].mean - explanation.means[best].mean
-        over = explanation.values[:, 0] - explanation.values[:, best]
-        higher, lower = int((over > 0).sum()), int((over < 0).sum())
-        verb = "gains" if gap > 0 else "loses"
+        verb = "gains" if gap.difference > 0 else "loses"
         return (
-            f"Fusion {verb} {abs(gap):.3f} {metric} against "
-            f"{explanation.systems[best].leg or explanation.systems[best].name} alone: it hurt "
-            f"{lower:,} of {n} and helped {higher:,}."
+            f"Fusion {verb} {size} {metric} against {gap.other} alone: it hurt {gap.lower:,} of "
+            f"{n} and helped {gap.higher:,}."
         )
+    where = "above" if gap.difference > 0 else "below"
+    if not gap.higher and not gap.lower:
+        return f"{gap.one} and {gap.other} have the same {metric} on all {n}."
     return (
-        f"{minuend} is {abs(gap):.3f} {'above' if gap > 0 else 'below'} {subtrahend} in {metric}: "
-        f"better on {higher:,} of {n}, worse on {lower:,}."
+        f"{gap.one} is {size} {where} {gap.other} in {metric}: better on {gap.higher:,} of {n}, "
+        f"worse on {gap.lower:,}."
     )
 
 

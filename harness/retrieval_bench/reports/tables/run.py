@@ -8,6 +8,7 @@ from typing import Any
 from retrieval_bench.comparison.verdicts import Delta
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import signed
+from retrieval_bench.core.notices import loudest_first
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.measure.tutorial import TutorialLatency
 from retrieval_bench.reports.render.cells import (
@@ -34,7 +35,6 @@ from retrieval_bench.reports.tables.run_facts import (
 )
 from retrieval_bench.reports.tables.stage import stage_tables
 from retrieval_bench.runs.run import Run, relative_folder
-from retrieval_bench.runs.stages import StageReport, stage_report
 
 WARNINGS_IN_SHORT = 4
 """The others are behind ``-v``."""
@@ -91,7 +91,7 @@ def _headlines(run: Run) -> list[str]:
     if summary.get("n_failed"):
         queries = counted(summary["n_failed"], "query")
         failed = [f"Search FAILED on {queries}: each evaluated one counts 0 in every mean."]
-    return [*failed, *summary.get("warnings", ())]
+    return [*failed, *loudest_first(summary.get("warnings", ()))]
 
 
 def _beside_leg(run: Run, leg: Delta) -> str:
@@ -179,12 +179,8 @@ def run_tables(run: Run, leg: Delta | None = None) -> list[Table]:
         words=(0, 2),
         lead=[] if leg is None else [_beside_leg(run, leg)],
     )
-    *first, last = [main, *stage_tables(run.name, _stages(run))]
+    *first, last = [main, *stage_tables(run.name, run.stages)]
     return [*first, last.with_notes(_notes(run))]
-
-
-def _stages(run: Run) -> StageReport:
-    return stage_report(run.timings.wall_ns, run.timings.stages, parallel=run.parallel)
 
 
 def _percentile_rows(latency: Mapping[str, Any], prefix: str, of: str) -> list[list[Content]]:

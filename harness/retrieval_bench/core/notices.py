@@ -1,0 +1,108 @@
+"""Warnings with a code, so that programs need not read their words.
+
+A warning is a text wherever it goes; in JSON it is an object, ``{"code": ..., "text": ...}``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Any
+
+
+class Code(StrEnum):
+    """What a warning is about."""
+
+    FAILED = "failed-queries"
+    LOST_LAUNCH = "lost-launch"
+    UNSTEADY = "unsteady-times"
+    BUSY = "busy-machine"
+    THREADS = "threads"
+    CLOCK = "clock"
+    REMEMBERED = "answers-remembered"
+    NOT_DETERMINISTIC = "not-deterministic"
+    CUT_OFF = "documents-cut-off"
+    UNFIT = "unfit-for-language"
+    NO_KNOWN_TERM = "no-known-term"
+    FOREIGN_IDS = "foreign-ids"
+    NOTHING_RELEVANT = "nothing-relevant"
+    DEEP = "deeper-than-corpus"
+    DATA = "data"
+    RETRIEVER = "retriever"
+    OTHER = "other"
+
+
+SMALL = frozenset({Code.DEEP, Code.DATA, Code.NO_KNOWN_TERM})
+"""They change little in how an answer must be read, and are shown after the others."""
+
+
+class Notice(str):
+    """A warning.
+
+    Attributes:
+        code: what it is about.
+    """
+
+    __slots__ = ("code",)
+
+    code: Code
+
+    def __new__(cls, text: str, code: Code = Code.OTHER) -> Notice:
+        """``text`` about ``code``."""
+        notice = super().__new__(cls, text)
+        notice.code = code
+        return notice
+
+    def __reduce__(self) -> tuple[type[Notice], tuple[str, Code]]:
+        return Notice, (str(self), self.code)
+
+    def with_text(self, text: str) -> Notice:
+        """Another text with the same code."""
+        return Notice(text, self.code)
+
+
+def coded(texts: Iterable[str], code: Code) -> list[Notice]:
+    """``texts`` as warnings; those that have a code keep it."""
+    return [text if isinstance(text, Notice) else Notice(text, code) for text in texts]
+
+
+def loudest_first(texts: Iterable[str]) -> list[str]:
+    """In their order, but what changes little at the end."""
+    return sorted(texts, key=lambda text: isinstance(text, Notice) and text.code in SMALL)
+
+
+def with_text(notice: str, text: str) -> str:
+    """``text`` in place of that of ``notice``, with its code if it has one."""
+    return notice.with_text(text) if isinstance(notice, Notice) else text
+
+
+def to_document(value: Any) -> Any:
+    """``value`` with every list of warnings as objects, as JSON documents have them."""
+    if isinstance(value, Mapping):
+        return {
+            key: [_entry(text) for text in item]
+            if key == "warnings" and isinstance(item, list | tuple)
+            else to_document(item)
+            for key, item in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [to_document(item) for item in value]
+    return value
+
+
+def from_document(entries: Iterable[Any]) -> list[str]:
+    """Warnings of a document; those of an older version have no code."""
+    known = {code.value: code for code in Code}
+    return [
+        Notice(str(entry.get("text", "")), known.get(str(entry.get("code")), Code.OTHER))
+        if isinstance(entry, Mapping)
+        else str(entry)
+        for entry in entries
+    ]
+
+
+def _entry(text: Any) -> Any:
+    if not isinstance(text, str):
+        return text
+    code = text.code if isinstance(text, Notice) else Code.OTHER
+    return {"code": code.value, "text": str(text)}

@@ -1,0 +1,200 @@
+"""What commands are called, which are shown, and the answer to a misspelt word."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from retrieval_bench.cli.commands import GROUPS, SHOWN, UNLISTED, parsed
+from tests.cli.project import Command
+
+RENAMED = {
+    "diff": ("explain",),
+    "evaluate": ("score", "run"),
+    **{name: ("score", name) for name in ("audit", "reader", "qa", "outcomes")},
+    **{name: ("data", name) for name in ("list", "fetch", "history")},
+}
+HIDDEN = {"selftest", "submit", "reproduce"}
+
+EVERY = [
+    *((name,) for group in SHOWN.values() for name in group),
+    *((name,) for name in GROUPS),
+    *((name, inner) for name, (_, _, commands) in GROUPS.items() for inner in commands),
+    *((name,) for name in UNLISTED),
+]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(capsys)
+
+
+def described(run: Command, *words: str) -> str:
+    """What stands between the usage and the options of a command's help."""
+    assert run(*words, "--help") == 0
+    usage, *rest = run.out.split("\n\n")
+    assert usage.startswith(f"usage: retrieval-bench {' '.join(words)} ")
+    return rest[0] if not rest[0].startswith(("options:", "positional arguments:")) else ""
+
+
+def options_in(run: Command, *words: str) -> str:
+    """All that a command's help says below the description."""
+    assert run(*words, "--help") == 0
+    return run.out[re.search(r"^(positional arguments|options):", run.out, re.M).start() :]  # type: ignore[union-attr]
+
+
+class TestHelp:
+    def test_it_fits_24_lines_of_80_columns(self, run: Command) -> None:
+        assert run("--help") == 0
+        lines = run.out.splitlines()
+        assert len(lines) <= 24
+        assert max(map(len, lines)) <= 80
+
+    def test_it_lists_what_is_shown_in_its_group_and_nothing_else(self, run: Command) -> None:
+        run("--help")
+        listed: dict[str, list[str]] = {}
+        group = ""
+        for first, name in re.findall(r"^(\w*) +(\w+)  +\S.*$", run.out, re.M):
+            if name in {"retrieval"}:
+                continue
+            group = first or group
+            listed.setdefault(group, []).append(name)
+        assert listed == {
+            "measure": ["bench", "compare"],
+            "understand": ["explain", "tune", "doctor"],
+            "guard": ["baseline", "regress", "duet"],
+            "judge": ["score"],
+            "share": ["report", "data"],
+        }
+
+    def test_the_exit_codes_and_examples_are_there(self, run: Command) -> None:
+        run("--help")
+        for shown in ("exit codes: 0 nothing got worse, 1 regression", "bench hybrid", "@last"):
+            assert shown in run.out
+
+    @pytest.mark.parametrize("words", EVERY, ids=" ".join)
+    def test_every_command_says_what_it_does_in_a_sentence(
+        self, run: Command, words: tuple[str, ...]
+    ) -> None:
+        assert re.fullmatch(r"[A-Z].*[.?]", described(run, *words), re.S)
+
+    @pytest.mark.parametrize("group", GROUPS)
+    def test_a_group_alone_shows_its_help(self, run: Command, group: str) -> None:
+        assert run(group) == 0
+        shown = run.out
+        for name, (_, text) in GROUPS[group][2].items():
+            assert re.search(rf"^ +{name} ", shown, re.M)
+            assert text.split()[0] in shown
+        assert run(group, "--help") == 0
+        assert run.out == shown
+
+
+class TestOldNames:
+    def test_they_are_all_known_here(self) -> None:
+        assert set(UNLISTED) == set(RENAMED) | HIDDEN
+
+    @pytest.mark.parametrize(("old", "new"), RENAMED.items())
+    def test_an_old_name_takes_what_the_new_one_takes(
+        self, run: Command, old: str, new: tuple[str, ...]
+    ) -> None:
+        assert options_in(run, old) == options_in(run, *new)
+
+    def test_an_old_name_does_what_the_new_one_does(self, run: Command) -> None:
+        assert run("list") == 0
+        assert run.err == ""
+        shown = run.out
+        assert run("data", "list") == 0
+        assert run.out == shown
+
+    @pytest.mark.parametrize(("old", "new"), [("diff", "explain"), ("diff", "diff")])
+    def test_both_are_the_same_function(self, old: str, new: str) -> None:
+        assert parsed([old, "x"]).run is parsed([new, "x"]).run
+
+    @pytest.mark.parametrize("old", UNLISTED)
+    def test_no_old_name_stands_among_the_commands_in_the_help(
+        self, run: Command, old: str
+    ) -> None:
+        run("--help")
+        assert not re.search(rf"^\w* +{old}  ", run.out, re.M)
+
+    def test_a_retriever_and_a_dataset_have_a_place_and_an_option(self) -> None:
+        for words in (["bench", "bm25"], ["bench", "--retriever", "bm25"]):
+            assert parsed(words).retriever == "bm25"
+        assert parsed(["compare", "bm25", "dense,own.yaml"]).systems == ["bm25", "dense,own.yaml"]
+
+    def test_a_retriever_that_is_given_twice_is_refused(self, run: Command) -> None:
+        assert run("bench", "bm25", "--retriever", "dense") == 2
+        assert "two values for retriever: " in run.err
+
+
+class TestMisspelt:
+    @pytest.mark.parametrize(
+        ("given", "near"),
+        [
+            ("bensh", "bench"),
+            ("comapre", "compare"),
+            ("dif", "diff"),
+            ("doktor", "doctor"),
+            ("evalute", "evaluate"),
+        ],
+    )
+    def test_a_near_command_is_named(self, run: Command, given: str, near: str) -> None:
+        assert run(given) == 2
+        assert f"no command '{given}'; did you mean {near}" in run.err
+        assert "see: retrieval-bench --help" in run.err
+        assert run.out == ""
+
+    def test_where_none_is_near_those_that_are_shown_are_named(self, run: Command) -> None:
+        assert run("xyz") == 2
+        assert "no command 'xyz'; there are bench, compare, explain, " in run.err
+        assert "evaluate" not in run.err
+
+    @pytest.mark.parametrize(
+        ("given", "near"),
+        [
+            (("bench", "bm25", "--datset", "x"), "--dataset"),
+            (("bench", "bm25", "--datset=x"), "--dataset"),
+            (("compare", "a", "b", "--margn", "0.1"), "--margin"),
+            (("score", "audit", "r", "--qrels", "q", "--convention", "trec"), "--conventions"),
+        ],
+    )
+    def test_a_near_option_of_that_command_is_named(
+        self, run: Command, given: tuple[str, ...], near: str
+    ) -> None:
+        assert run(*given) == 2
+        assert f"not known; did you mean {near}" in run.err
+        assert " --help" in run.err
+        assert run.out == ""
+
+    def test_an_option_that_nothing_is_near_to(self, run: Command) -> None:
+        assert run("bench", "bm25", "--zzzz") == 2
+        assert "--zzzz: not known\n" in run.err
+
+    def test_the_beginning_of_an_option_is_not_taken_for_it(self, run: Command) -> None:
+        assert run("bench", "bm25", "--dat", "x") == 2
+        assert "--dat" in run.err
+
+    def test_a_subcommand_that_is_misspelt_is_answered_with_those_there_are(
+        self, run: Command
+    ) -> None:
+        assert run("score", "adit") == 2
+        assert "'audit'" in run.err
+        assert "see: retrieval-bench score --help" in run.err
+
+    def test_the_usage_of_all_options_is_not_printed(self, run: Command) -> None:
+        assert run("bench", "bm25", "--k", "many") == 2
+        assert "invalid int value: 'many'" in run.err
+        assert "usage:" not in run.err
+        assert len(run.err.splitlines()) == 2
+
+
+class TestWhatIsMissing:
+    @pytest.mark.parametrize("command", ["bench", "baseline"])
+    def test_a_retriever_that_is_needed_is_asked_for_by_name(
+        self, run: Command, command: str
+    ) -> None:
+        assert run(command) == 2
+        assert "no retriever" in run.err
+        assert "bm25" in run.err
+        assert "such as hybrid" in run.err

@@ -1,0 +1,43 @@
+"""Progress where there is no terminal: one line for each phase."""
+
+from __future__ import annotations
+
+from retrieval_bench.core.progress import TEXTS, Phase, Step
+from retrieval_bench.reports.progress import Lines
+
+
+def test_a_phase_is_one_line_however_many_calls_it_has() -> None:
+    lines: list[str] = []
+    with Lines(lines.append).phase(Phase(Step.INDEXING, "bm25")) as task:
+        assert lines == ["retrieval-bench: indexing bm25 ..."]
+        for done in range(1000):
+            task(done, 1000)
+    assert lines == ["retrieval-bench: indexing bm25 ..."]
+
+
+def test_phases_follow_each_other_and_say_in_which_launch_they_are() -> None:
+    lines: list[str] = []
+    reporter = Lines(lines.append)
+    for phase in (Phase(Step.INDEXING, "bm25", "launch 2 of 5"), Phase(Step.ASKING_LEGS)):
+        with reporter.phase(phase):
+            pass
+    assert lines == [
+        "retrieval-bench: launch 2 of 5: indexing bm25 ...",
+        "retrieval-bench: asking the legs ...",
+    ]
+
+
+def test_every_step_has_words_in_which_no_brace_is_left() -> None:
+    assert set(TEXTS) == set(Step)
+    for step in Step:
+        assert not set("{}") & set(Phase(step, "x").text)
+
+
+def test_what_fails_in_a_phase_is_not_swallowed() -> None:
+    failed = False
+    try:
+        with Lines(lambda _: None).phase(Phase(Step.SEARCHING, "bm25")):
+            raise RuntimeError("x")
+    except RuntimeError:
+        failed = True
+    assert failed
