@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from rich.cells import cell_len
 
-from retrieval_bench.comparison.comparison import DatasetComparison, compare_runs
+from retrieval_bench.comparison.comparison import compare_runs
+from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.slices import Slicing, slicings
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.reports.render import markdown, terminal

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from retrieval_bench.comparison.analysis import comparison_document
 from retrieval_bench.comparison.comparison import Comparison
-from retrieval_bench.comparison.recommendation import Recommendation, comparison_document, recommend
+from retrieval_bench.comparison.recommendation import Recommendation
 from retrieval_bench.comparison.verdicts import Delta
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.reports.page.report import write_report
@@ -102,7 +103,7 @@ class ComparisonResult(_Shown):
     @property
     def recommendations(self) -> tuple[Recommendation, ...]:
         """Which system to take on each dataset, and why."""
-        return recommend(self.comparison)
+        return self.comparison.recommendations
 
     def write_report(
         self,

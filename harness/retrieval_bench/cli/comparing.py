@@ -83,7 +83,7 @@ def _rules(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from retrieval_bench.comparison.recommendation import comparison_document
+    from retrieval_bench.comparison.analysis import comparison_document
     from retrieval_bench.comparison.slices import slicings_of
     from retrieval_bench.reports.tables.comparison import comparison_brief, comparison_tables
     from retrieval_bench.reports.tables.slice import slice_tables

@@ -5,14 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.comparison.comparability import not_comparable
-from retrieval_bench.comparison.comparison import Comparison, DatasetComparison
+from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.diff import Explanation, explain
-from retrieval_bench.comparison.recommendation import Recommendation, recommend
+from retrieval_bench.comparison.group import DatasetComparison
+from retrieval_bench.comparison.recommendation import Recommendation
 from retrieval_bench.comparison.slices import Slicing, all_slicings
 from retrieval_bench.comparison.winners import Ceiling, Partition
 from retrieval_bench.core.types import Dataset
@@ -91,7 +93,7 @@ def analyse(comparison: Comparison, sources: Sequence[Dataset | str]) -> Analysi
     Args:
         sources: for each group of the comparison its dataset, or why it is not there.
     """
-    parts = zip(comparison.groups, sources, recommend(comparison), strict=True)
+    parts = zip(comparison.groups, sources, comparison.recommendations, strict=True)
     return Analysis(comparison, tuple(_group(*part) for part in parts))
 
 
@@ -178,3 +180,10 @@ def _partitions(explained: Explanation, query_ids: Sequence[str]) -> list[Partit
         )
         for part in explained.partitions
     ]
+
+
+def comparison_document(comparison: Comparison, slicings: Sequence[Slicing] = ()) -> dict[str, Any]:
+    """That of ``compare --format json``: figures, answers, and slices where there are some."""
+    document = comparison.as_dict()
+    document["recommendations"] = [one.as_dict() for one in comparison.recommendations]
+    return document | ({"slices": [one.as_dict() for one in slicings]} if slicings else {})

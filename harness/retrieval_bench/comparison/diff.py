@@ -264,10 +264,6 @@ class Explanation:
             return found
         return {"both": of({self.systems[at].name: self.lists[at] for at in (0, 1)}, None)}
 
-    def detail(self, at: int, *, texts: bool = True) -> QueryDetail:
-        """One query; for several, :meth:`details` walks the corpus only once."""
-        return self.details([at], texts=texts)[0]
-
     def details(self, places: Sequence[int], *, texts: bool = True) -> list[QueryDetail]:
         """The queries at ``places``, with titles from one walk through the corpus.
 

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from retrieval_bench.comparison.comparison import Comparison, DatasetComparison
-from retrieval_bench.comparison.slices import Slicing
+from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.speed import LatencyDelta
 from retrieval_bench.comparison.verdicts import Delta
 from retrieval_bench.core.document import document
@@ -50,19 +49,8 @@ class Recommendation:
         return document(self)
 
 
-def comparison_document(comparison: Comparison, slicings: Sequence[Slicing] = ()) -> dict[str, Any]:
-    """That of ``compare --format json``: figures, answers, and slices where there are some."""
-    found = comparison.as_dict()
-    found["recommendations"] = [one.as_dict() for one in recommend(comparison)]
-    return found | ({"slices": [one.as_dict() for one in slicings]} if slicings else {})
-
-
-def recommend(comparison: Comparison) -> tuple[Recommendation, ...]:
-    """One for each dataset, by the first metric there."""
-    return tuple(_of_group(group, comparison.margin) for group in comparison.groups)
-
-
-def _of_group(group: DatasetComparison, margin: float) -> Recommendation:
+def recommended(group: DatasetComparison, margin: float) -> Recommendation:
+    """Which system of ``group`` to take, by the first metric."""
     view = _View(group, group.metrics[0], margin)
     if not view.pairs:
         refusals = dict.fromkeys(d.reason for d in group.of(view.metric) if d.reason)

@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.comparison.comparability import not_comparable
-from retrieval_bench.comparison.comparison import Comparison, DatasetComparison
+from retrieval_bench.comparison.comparison import Comparison
+from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench.core.scripts import BLANKLESS, main_script, script_profile

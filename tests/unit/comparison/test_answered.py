@@ -10,7 +10,6 @@ import pytest
 from numpy.typing import ArrayLike
 
 from retrieval_bench.comparison.comparison import compare_runs
-from retrieval_bench.comparison.recommendation import recommend
 from retrieval_bench.comparison.verdicts import Delta
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import parse_metrics
@@ -48,7 +47,7 @@ def test_a_network_that_fails_now_and_then_is_no_difference_in_quality() -> None
     assert answered.difference == 0.0
     assert delta.queries_needed is None
     assert "flaky failed on 12 queries" in delta.reason
-    (answer,) = recommend(comparison)
+    (answer,) = comparison.recommendations
     assert answer.system is None
     assert "only queries that failed tell these systems apart" in answer.sentence
     row = delta.as_dict()

@@ -63,7 +63,7 @@ def own(hybrid: Run) -> Explanation:
 
 
 def groups(explanation: Explanation, query_id: str) -> tuple[str, ...]:
-    return explanation.detail(explanation.query_ids.index(query_id), texts=False).groups
+    return explanation.details([explanation.query_ids.index(query_id)], texts=False)[0].groups
 
 
 class TestOneHybrid:
@@ -93,7 +93,7 @@ class TestOneHybrid:
         assert own.order(group="no such group") == []
 
     def test_a_detail_says_where_each_document_stood(self, own: Explanation) -> None:
-        detail = own.detail(0)
+        detail = own.details([0])[0]
         assert detail.query.text == "what is q1"
         assert detail.documents == (
             Placed("h", "H", None, (1, 0, 1)),
@@ -152,7 +152,7 @@ class TestOneHybrid:
         run = make_run("hybrid", DATA, FUSED, {"bm25": BM25, "dense": DENSE}, failed=failed)
         found = explain([run], DATA)
         assert found.values[1].tolist() == [0, 0, 0]
-        assert found.detail(1).status == ("ValueError: no",)
+        assert found.details([1])[0].status == ("ValueError: no",)
         assert found.warnings == ("1 query failed with hybrid: it counts as a miss",)
 
     def test_queries_that_an_interrupted_run_did_not_reach_are_left_out(self) -> None:
@@ -197,7 +197,7 @@ class TestTwoRuns:
         assert found.subtracted == ("dense", "bm25")
         assert groups(found, "q1") == ("won by bm25",)
         assert groups(found, "q4") == ("both miss",)
-        assert found.detail(0).documents[0].fates == {}
+        assert found.details([0])[0].documents[0].fates == {}
 
     def test_the_ceiling_of_two_plain_runs_is_that_of_their_own_rankings(self, bm25: Run) -> None:
         dense = make_run("dense", DATA, {q: row[:3] for q, row in DENSE.items()})
@@ -216,7 +216,7 @@ class TestTwoRuns:
             ("leg dense", "dense", (1,)),
         ]
         assert groups(found, "q1") == ("won by bm25", "won by leg bm25", "lost by fusion")
-        relevant = next(one for one in found.detail(1).documents if one.relevant)
+        relevant = next(one for one in found.details([1])[0].documents if one.relevant)
         assert relevant.ranks == (4, 1, 3)  # behind the cut of the run, known from the leg
         assert found.values[1, 0] == 0
 
@@ -247,7 +247,7 @@ class TestTwoRuns:
             "lost by fusion in hybrid#2",
         )
         assert list(found.ceilings()) == ["hybrid", "hybrid#2"]
-        fates = next(one for one in found.detail(0).documents if one.relevant).fates
+        fates = next(one for one in found.details([0])[0].documents if one.relevant).fates
         assert fates == {"hybrid": LOWERED, "hybrid#2": LOWERED}
 
     def test_legs_of_one_name_with_other_lists_carry_the_name_of_their_hybrid(
@@ -290,7 +290,7 @@ class TestTwoRuns:
         )
         straight, other = explain([bm25, hybrid], DATA), explain([bm25, turned], DATA)
         assert np.array_equal(straight.values, other.values)
-        assert straight.detail(1) == other.detail(1)
+        assert straight.details([1])[0] == other.details([1])[0]
 
     def test_runs_that_cannot_be_compared_are_refused(self, bm25: Run) -> None:
         deeper = make_run("bm25", DATA, {"q1": "abc"}, k=5)
@@ -322,14 +322,14 @@ class TestTitles:
             "units", documents, [Query("q", "t")], {"q": {"a": 1}}, unit_key="page"
         )
         run = make_run("hybrid", data, {"q": "ab"}, {"x": {"q": "ab"}})
-        titles = [one.title for one in explain([run], data).detail(0).documents]
+        titles = [one.title for one in explain([run], data).details([0])[0].documents]
         assert titles == ["first", "other"]
 
     def test_a_dataset_without_documents_has_ids_only(self) -> None:
         data = replace(DATA, documents=None)
         run = make_run("hybrid", data, FUSED, {"bm25": BM25})
         found = explain([run], data)
-        assert {one.title for one in found.detail(0).documents} == {""}
+        assert {one.title for one in found.details([0])[0].documents} == {""}
         assert found.warnings == ("the dataset has no documents: only their ids are known",)
 
     def test_the_corpus_is_walked_once_and_only_as_far_as_needed(self) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from retrieval_bench.comparison.comparison import Comparison, compare_runs
-from retrieval_bench.comparison.recommendation import Recommendation, recommend
+from retrieval_bench.comparison.recommendation import Recommendation
 from retrieval_bench.comparison.speed import LatencyDelta
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.runs.run import Run
@@ -32,7 +32,7 @@ def compared(*runs: Run, times: tuple[LatencyDelta, ...] = ()) -> Comparison:
 
 
 def answer(*runs: Run, times: tuple[LatencyDelta, ...] = ()) -> Recommendation:
-    (found,) = recommend(compared(*runs, times=times))
+    (found,) = compared(*runs, times=times).recommendations
     return found
 
 
@@ -148,7 +148,7 @@ def test_a_loss_that_is_real_and_small_is_not_called_equivalent() -> None:
 
 def test_what_was_not_compared_is_not_claimed_to_be_beaten() -> None:
     runs = [run("a", LOWER), run("b", BASE), run("c", LOWER - 0.1)]
-    (found,) = recommend(compare_runs(runs, baseline="a"))
+    (found,) = compare_runs(runs, baseline="a").recommendations
     assert found.sentence.endswith("is significantly better than a.")
     assert found.reasons[0] == "b was not compared with c."
 
@@ -180,7 +180,7 @@ def test_runs_that_cannot_be_compared_give_no_recommendation() -> None:
 def test_every_dataset_has_its_own_answer() -> None:
     other: dict[str, Any] = {"dataset": {"fingerprint": "g", "split": "test", "name": "other"}}
     there = [run("a", LOWER, **other), run("b", BASE, **other)]
-    first, second = recommend(compare_runs([run("a", BASE), run("b", LOWER), *there]))
+    first, second = compare_runs([run("a", BASE), run("b", LOWER), *there]).recommendations
     assert (first.system, second.system) == ("a", "b")
     assert second.dataset == "other"
     assert set(first.as_dict()) == {"dataset", "system", "sentence", "reasons"}

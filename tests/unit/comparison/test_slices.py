@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from retrieval_bench.comparison.comparison import DatasetComparison, compare_runs
+from retrieval_bench.comparison.comparison import compare_runs
+from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.slices import FEWEST, Slicing, all_slicings, slicings
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Dataset, Query

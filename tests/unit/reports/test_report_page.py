@@ -14,7 +14,6 @@ import pytest
 
 from retrieval_bench.comparison.analysis import analyse, query_values
 from retrieval_bench.comparison.comparison import compare_runs
-from retrieval_bench.comparison.recommendation import recommend
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.metrics import Metric
 from retrieval_bench.reports.page import document, report_page
@@ -99,7 +98,7 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_page_opens_with_the_answer_and_has_every_part() -> None:
-    [answer] = recommend(compare_runs(make_runs(DATA)))
+    [answer] = compare_runs(make_runs(DATA)).recommendations
     assert parsed().headings == [
         "The answer",
         "nDCG@10 against p95",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from retrieval_bench.comparison.analysis import QueryValues
-from retrieval_bench.comparison.comparison import DatasetComparison
+from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.reports.pictures import Spot, gains, pareto, quality
 from retrieval_bench.reports.pictures.of_runs import drift, side_by_side, slow_queries, stage_bars
 from retrieval_bench.reports.render.markup import Markup, el

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from retrieval_bench.comparison.comparison import Comparison, DatasetComparison
+from retrieval_bench.comparison.comparison import Comparison
+from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.holm import QUALITY_ALPHA
 from retrieval_bench.metrics.conventions import CONVENTIONS
 from retrieval_bench.reports.render.table import Table

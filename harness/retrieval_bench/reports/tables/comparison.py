@@ -7,8 +7,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
 
-from retrieval_bench.comparison.comparison import Comparison, DatasetComparison
-from retrieval_bench.comparison.recommendation import Recommendation, recommend
+from retrieval_bench.comparison.comparison import Comparison
+from retrieval_bench.comparison.group import DatasetComparison
+from retrieval_bench.comparison.recommendation import Recommendation
 from retrieval_bench.comparison.slices import Slicing
 from retrieval_bench.comparison.speed import timed_differently, timed_together
 from retrieval_bench.comparison.verdicts import Answered, Delta
@@ -79,7 +80,7 @@ def comparison_tables(
     Args:
         letters: mark each mean with the systems that it is significantly better than.
     """
-    tables = [answer_table(one) for one in recommend(comparison)]
+    tables = [answer_table(one) for one in comparison.recommendations]
     for group in comparison.groups:
         tables += [
             quality_table(comparison, group, letters=letters),
@@ -99,7 +100,7 @@ def comparison_brief(comparison: Comparison) -> list[Table]:
     against the leader; then systems over datasets."""
     tables = [
         _group_brief(comparison, group, answer)
-        for group, answer in zip(comparison.groups, recommend(comparison), strict=True)
+        for group, answer in zip(comparison.groups, comparison.recommendations, strict=True)
     ]
     boards = board_tables(comparison) if len(comparison.groups) > 1 else []
     folders = [run.folder for run in comparison.runs if run.folder is not None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from retrieval_bench.comparison.comparison import DatasetComparison
+from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.speed import LIMIT, TAIL, TYPICAL, LatencyDelta
 from retrieval_bench.core.figures import times_text
 from retrieval_bench.reports.render.cells import Cell, Content, Form

@@ -1,0 +1,63 @@
+"""Runs on one dataset side by side: their means, and every pair with its verdict."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from retrieval_bench.comparison.speed import LatencyDelta
+from retrieval_bench.comparison.verdicts import Delta
+from retrieval_bench.core.types import Verdict
+from retrieval_bench.metrics import Metric
+from retrieval_bench.runs.run import Run
+from retrieval_bench.stats.resampling import RESAMPLES
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetComparison:
+    """Runs on one dataset, side by side.
+
+    Attributes:
+        dataset: its name; told apart where two datasets have the same.
+        names: one for each run, equal retriever names told apart.
+        deltas: every pair on every metric.
+        latency: every pair whose times can be held against each other, or why not.
+        resamples: how many sign patterns were drawn for each p.
+        warnings: what makes the differences less than they seem, in plain words.
+    """
+
+    dataset: str
+    runs: tuple[Run, ...]
+    names: tuple[str, ...]
+    metrics: tuple[Metric, ...]
+    deltas: tuple[Delta, ...]
+    latency: tuple[LatencyDelta, ...] = ()
+    resamples: int = RESAMPLES
+    warnings: tuple[str, ...] = ()
+
+    def of(self, metric: Metric | str) -> list[Delta]:
+        """The pairs of one metric: those that Holm corrects together."""
+        return [delta for delta in self.deltas if delta.metric == str(metric)]
+
+    def beaten(self, metric: Metric | str) -> dict[str, list[int]]:
+        """System -> places of the systems that it was shown to be better than."""
+        found: dict[str, list[int]] = {name: [] for name in self.names}
+        for delta in self.of(metric):
+            if delta.verdict is Verdict.BETTER:
+                found[delta.b].append(self.names.index(delta.a))
+            elif delta.verdict is Verdict.WORSE:
+                found[delta.a].append(self.names.index(delta.b))
+        return {name: sorted(places) for name, places in found.items()}
+
+    def mean(self, name: str, metric: Metric) -> float:
+        """Of one system."""
+        return self.runs[self.names.index(name)].evaluation.mean(metric).mean
+
+    def ranked(self, metric: Metric) -> list[tuple[str, Run]]:
+        """The systems, the best by ``metric`` first; those without a mean last."""
+
+        def key(pair: tuple[str, Run]) -> float:
+            mean = pair[1].evaluation.mean(metric).mean
+            return math.inf if math.isnan(mean) else -mean
+
+        return sorted(zip(self.names, self.runs, strict=True), key=key)
