@@ -142,6 +142,21 @@ def turns(names: str, rounds: int) -> tuple[list[str], list[Measurement]]:
     return [timed[i : i + len(names)] for i in range(0, calls, len(names))], results
 
 
+def test_no_round_begins_after_the_time_is_up() -> None:
+    result = run(Timed(1_000_000_000), Protocol(rounds=9, warm_up_s=0, max_s=10))
+    rounds = result.timings.round.max() + 1
+    assert rounds == 3  # of four seconds each, after one of the warm-up
+    assert not result.interrupted
+    assert "3 of 9 rounds were finished when the time was up: --max-minutes" in result.warnings
+
+
+def test_a_first_round_that_takes_longer_ends_where_it_is_and_is_kept() -> None:
+    result = run(Timed(1_000_000_000), Protocol(rounds=9, warm_up_s=0, max_s=2.5))
+    assert result.interrupted
+    assert len(result.timings.wall_ns) == 2  # after one of the warm-up
+    assert sorted(result.status) == ["not run", "not run", "ok", "ok"]
+
+
 def test_several_systems_alternate_and_take_turns_in_going_first() -> None:
     found, results = turns("abc", 10)
     assert {"".join(sorted(one)) for one in found} == {"abc"}

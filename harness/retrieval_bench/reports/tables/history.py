@@ -17,7 +17,7 @@ from retrieval_bench.reports.render.cells import (
     milliseconds,
     quality,
 )
-from retrieval_bench.reports.render.table import Table, next_step
+from retrieval_bench.reports.render.table import Table, next_step, result
 from retrieval_bench.reports.tables.labels import metric_label
 
 LEFT_OUT_SHOWN = 5
@@ -110,9 +110,26 @@ def _runs(subject: Subject) -> Table:
         _title(subject, len(runs), subject.n_runs, "run"),
         columns,
         rows,
-        notes=[*_legend(subject, dots, lined=lined), *_steps(subject, lined=lined)],
+        notes=_legend(subject, dots, lined=lined),
         words=tuple(sorted(words)),
+        lead=[*_newest(subject), *_steps(subject, lined=lined)],
     )
+
+
+def _newest(subject: Subject) -> list[str]:
+    """The figures of the last whole run, as a sentence."""
+    run = next((run for run in reversed(subject.runs) if run.counts), None)
+    if run is None:
+        return []
+    metric = subject.metrics[0] if subject.metrics else ""
+    figures = [
+        f"{metric_label(metric)} {quality(_value(run.metrics[metric])).text}"
+        for _ in [0]
+        if metric in run.metrics
+    ]
+    if (p50 := _value(run.latency.get(P50))) is not None:
+        figures.append(f"p50 {ms_text(p50)} ms")
+    return [result(f"The newest run ({run.created:%Y-%m-%d %H:%M}): {', '.join(figures)}.")]
 
 
 def _title(subject: Subject, shown: int, there: int, noun: str) -> str:
@@ -288,7 +305,7 @@ def step_words(subject: Subject, step: Step, *, lined: bool = True) -> list[str]
     text += f" ({on_line}{a} to {b}{' ms' if step.figure == P50 else ''})."
     decides = next_step(shlex.join(step.decides))
     if step.figure != P50:
-        return [f"{text} Is it more than chance?", decides]
+        return [result(f"{text} Is it more than chance?"), decides]
     text += " This is no verdict: "
     text += (
         "saved times of equal code differ, too (no code was run twice here)."
@@ -296,14 +313,14 @@ def step_words(subject: Subject, step: Step, *, lined: bool = True) -> list[str]
         else f"runs of equal code differ by up to {100 * step.equal_code:.1f} % here."
     )
     if step.decides:
-        return [f"{text} A duet decides:", decides]
+        return [result(f"{text} A duet decides:"), decides]
     if before.commit == after.commit is not None:
         why = "both are one revision"
     elif before.code is None or after.code is None:
         why = "the files of one are in no commit"
     else:
         why = "the saved runs do not tell how to make one of them again"
-    return [text, f"No duet can decide it afterwards: {why}."]
+    return [result(f"{text} No duet can decide it afterwards: {why}.")]
 
 
 # -- duets ---------------------------------------------------------------------------------------

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from retrieval_bench.core.errors import counted
 from retrieval_bench.reports.render.cells import Content, count, quality
-from retrieval_bench.reports.render.table import Note, NoteKind, Table, warning
+from retrieval_bench.reports.render.table import Note, NoteKind, Table, result, warning
 from retrieval_bench.reports.tables.abstention import abstention_tables
 from retrieval_bench.reports.tables.labels import metric_label
 from retrieval_bench.scoring.scorecard import ScoreCard
@@ -47,7 +48,17 @@ def _means(card: ScoreCard) -> Table:
             f"Brackets: 95 % intervals ({INTERVAL}).",
             *map(warning, scored.warnings),
         ],
+        lead=[result(_answer(card))],
     )
+
+
+def _answer(card: ScoreCard) -> str:
+    """The first metric, and over how many queries."""
+    evaluation, counts = card.scored.evaluation, card.scored.counts
+    cell = quality(evaluation.means[0].mean, evaluation.means[0].ci95)
+    missing = f"; {counts.missing:,} are missing from the run" if counts.missing else ""
+    figure = f"{metric_label(evaluation.metrics[0])} is {cell.text} {cell.more}".strip()
+    return f"{figure} over {counted(counts.evaluated, 'query')}{missing}."
 
 
 def _worst(card: ScoreCard) -> Table:
