@@ -53,6 +53,13 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(autouse=True)
+def _no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Output is as wide as in a pipe, however wide the terminal of the tests is: readline, which a
+    worker loads, tells its width to all."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
+@pytest.fixture(autouse=True)
 def _only_new_garbage() -> None:
     """A measured run looks for garbage several times: not among the objects of all test modules."""
     gc.freeze()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -68,7 +69,7 @@ class TestBench:
         )
         assert code == 0
         summary = json.loads(run.out)
-        assert summary["schema_version"] == 1
+        assert summary["schema_version"] == 2
         assert summary["status"] == "complete"
         assert summary["run_id"] == only_run(project).name
         assert summary["dataset"]["n_queries"] == 4
@@ -186,7 +187,10 @@ class TestCompare:
             file.write('{"_id": "d9", "text": "new"}\n')
         run("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK, "--out", "two")
         assert run("compare", "one", "two") == 4
-        assert "NOT COMPARABLE: these runs are on 2 datasets or splits" in run.out
+        assert "Not comparable: different dataset fingerprint." in run.unwrapped
+        assert run("compare", "one", "two", "-v") == 4
+        says = "! These runs cannot be compared: they are on 2 datasets or splits"
+        assert says in run.unwrapped
         assert run("compare", "one", "two", "--format", "json") == 4
         rows = json.loads(run.out)["comparisons"]
         assert {row["verdict"] for row in rows} == {"not comparable"}
@@ -277,7 +281,8 @@ class TestBadInput:
         assert "cannot write the run: No space left on device" in run.err
         assert "nDCG@10" in run.out
         assert run("compare", "--retrievers", "own.yaml", "bm25", "--dataset", "data", *QUICK) == 2
-        assert "bm25 - own" in run.out
+        assert "against own" in run.out
+        assert re.search(r"^  bm25 +1\.000 ", run.out, re.M)
         assert nothing_written(project)
 
     def test_a_name_that_is_not_set(
@@ -735,7 +740,7 @@ def test_a_picture_that_cannot_be_drawn_costs_nothing_else(
 @pytest.mark.skipif(sys.platform == "win32", reason="launches need POSIX")
 def test_launches_share_the_calls_and_are_told(project: Path, run: Command) -> None:
     arguments = ("bench", "--retriever", "own.yaml", "--dataset", "data", "--no-pictures")
-    assert run(*arguments, "--launches", "2", "--rounds", "3", "--out", "launched") == 0
+    assert run(*arguments, "--launches", "2", "--rounds", "3", "--out", "launched", "-v") == 0
     assert "2 launches of 3 rounds" in run.out
     summary = json.loads((project / "launched/summary.json").read_text(encoding="utf-8"))
     n_queries = summary["dataset"]["n_queries"] + summary["dataset"]["n_unanswerable"]
@@ -786,5 +791,6 @@ def test_a_partial_or_failing_run_says_so_when_it_is_scored(project: Path, run: 
     scored = ("evaluate", "--run", "failing", "--dataset", "data", "--format", "json")
     assert run(*scored) == 0
     document = json.loads(run.out)
-    assert any("failed, taken as not in the run" in warning for warning in document["warnings"])
+    texts = [warning["text"] for warning in document["warnings"]]
+    assert any("failed, taken as not in the run" in text for text in texts)
     assert document["counts"]["missing"] >= 1

@@ -102,8 +102,8 @@ class TestSeveralDatasets:
     ) -> None:
         assert run("compare", *BOTH, "--dataset", "data", "more", *QUICK) == 0
         for said in (
-            "own / bm25 on data (test), k = 10",
-            "own / bm25 on more (test), k = 10",
+            "data: 4 queries, 4 documents, top 10; times interleaved, 1 client",
+            "more: 3 queries, 4 documents, top 10; times interleaved, 1 client",
             "nDCG@10 on 2 datasets",
             "average",
         ):

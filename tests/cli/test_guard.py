@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -126,6 +127,15 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "retrieval_bench", *arguments]
 
 
+def wait_for(process: subprocess.Popen[str]) -> None:
+    """Read what it says until its retriever waits: before that only what it is busy with."""
+    assert process.stderr is not None
+    while (line := process.stderr.readline()) != "waiting\n":
+        assert re.fullmatch(
+            r"retrieval-bench: (launch 1 of 1: )?(index|search)ing.* Bad \.\.\.\n", line
+        )
+
+
 def started(*arguments: str, **more: Any) -> subprocess.Popen[str]:
     return subprocess.Popen(
         command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more
@@ -221,8 +231,7 @@ def test_a_retriever_that_changes_the_folder_takes_no_run_with_it(bad: Path, whe
 def test_ctrl_c_counts_once(bad: Path, *, whole_group: bool) -> None:
     words = ("--retriever", "bad.py:Bad", "--set", "how=wait", *QUICK[:-3], "--no-pictures")
     process = started("bench", *words, "--timeout", "60", start_new_session=True)
-    assert process.stderr is not None
-    assert process.stderr.readline() == "waiting\n"
+    wait_for(process)
     if whole_group:
         os.killpg(process.pid, signal.SIGINT)
     else:
@@ -237,8 +246,7 @@ def test_ctrl_c_counts_once(bad: Path, *, whole_group: bool) -> None:
 def test_the_third_ctrl_c_kills_what_answers_none(bad: Path) -> None:
     words = ("--retriever", "bad.py:Bad", "--set", "how=stubborn", *QUICK)
     process = started("bench", *words)
-    assert process.stderr is not None
-    assert process.stderr.readline() == "waiting\n"
+    wait_for(process)
     for _ in range(3):
         process.send_signal(signal.SIGINT)
         time.sleep(0.3)
@@ -252,8 +260,7 @@ def test_the_third_ctrl_c_kills_what_answers_none(bad: Path) -> None:
 def test_nothing_goes_on_when_the_command_is_ended(bad: Path, number: signal.Signals) -> None:
     words = ("--retriever", "bad.py:Bad", "--set", "how=wait", *QUICK[:-3], "--no-pictures")
     process = started("bench", *words, "--timeout", "60")
-    assert process.stderr is not None
-    assert process.stderr.readline() == "waiting\n"
+    wait_for(process)
     process.send_signal(number)
     process.communicate(timeout=NOT_SO_LONG)  # the child holds the pipes, too
     assert process.returncode == -number
@@ -280,8 +287,7 @@ def test_a_measurement_in_launches_that_is_told_to_end_says_so(bad: Path) -> Non
         "1",
     )
     process = started("bench", *words, "--no-pictures")
-    assert process.stderr is not None
-    assert process.stderr.readline() == "waiting\n"
+    wait_for(process)
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=NOT_SO_LONG)
     assert process.returncode == 128 + signal.SIGTERM

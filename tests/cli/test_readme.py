@@ -11,10 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 
 from retrieval_bench.cli import parser
-from retrieval_bench.core.config import RetrieverConfig
 from tests.cli.project import Command, make_project
 
 ROOT = Path(__file__).parents[2]
@@ -92,11 +90,6 @@ def test_the_ten_lines_are_a_retriever(
     assert "MySearch on data" in run.out
 
 
-def test_the_yaml_is_a_config() -> None:
-    for block in blocks(README, "yaml"):
-        assert RetrieverConfig.model_validate(yaml.safe_load(block)).target == "langchain"
-
-
 @pytest.mark.slow
 def test_the_python_lines_run(tmp_path: Path) -> None:
     (block,) = [
@@ -107,11 +100,12 @@ def test_the_python_lines_run(tmp_path: Path) -> None:
         encoding="utf-8",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "bm25 / bm25s on science-mini" in done.stdout
+    assert "bm25 on science-mini" in done.stdout
+    assert "bm25s" in done.stdout.splitlines()[-1]
     assert not list(tmp_path.iterdir()), "nothing is saved unless asked for"
 
 
-@pytest.mark.parametrize("name", ["bench", "scifact", "several", "diff", "tune", "perf"])
+@pytest.mark.parametrize("name", ["bench", "scifact"])
 def test_the_shown_output_is_there(name: str) -> None:
     found = re.search(rf"<!-- output:{name} -->\n(.*?)<!-- /output:{name} -->", README, re.DOTALL)
     assert found is not None

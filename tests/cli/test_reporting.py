@@ -158,7 +158,7 @@ def test_a_dataset_that_is_not_that_of_the_runs_is_refused(
 
 
 @pytest.mark.slow
-def test_runs_that_cannot_be_compared_make_a_page_and_exit_3(
+def test_runs_that_cannot_be_compared_make_a_page_and_exit_4(
     project: Path, run: Command, runs: list[str]
 ) -> None:
     assert run("bench", "--retriever", "bm25", "--dataset", "data", *QUICK, "--k", "1",
@@ -168,4 +168,6 @@ def test_runs_that_cannot_be_compared_make_a_page_and_exit_3(
                    "--out", "other") == 0  # fmt: skip
     assert run("report", "r-bm25", "other") == 4
     assert "none of these runs can be compared" in run.err
-    assert "nothing there can be compared" in (project / "results" / "report.html").read_text()
+    page = (project / "results" / "report.html").read_text("utf-8")
+    assert "Nothing here can be compared, so nothing is recommended." in page
+    assert "No two systems here can be compared query by query." in page

@@ -1,4 +1,4 @@
-"""Is everything ready to be measured? What ``doctor`` says of the data, a retriever, the machine."""
+"""What ``doctor`` says of the data, a retriever and the machine before they are measured."""
 
 from __future__ import annotations
 
