@@ -68,23 +68,25 @@ GROUPS: Mapping[str, tuple[str, str, Mapping[str, tuple[Add, str]]]] = {
             "history": (add_history, "saved runs and duets over time and revisions"),
         },
     ),
+    "lab": (
+        "",
+        "what few people need: selftest, reproduce, submit",
+        {
+            "selftest": (add_selftest, "check that the harness itself finds what it must find"),
+            "reproduce": (add_reproduce, "published figures, measured anew beside the published"),
+            "submit": (add_submit, "a file for the leaderboard of a shared task"),
+        },
+    ),
 }
 
-UNLISTED: Mapping[str, Add] = {
-    "diff": add_diff,
-    "selftest": add_selftest,
-    "history": add_history,
-    "evaluate": add_evaluate,
-    "audit": add_audit,
-    "reader": add_reader,
-    "qa": add_qa,
-    "outcomes": add_outcomes,
-    "submit": add_submit,
-    "reproduce": add_reproduce,
-    "fetch": add_fetch,
-    "list": add_list,
+UNLISTED: Mapping[str, tuple[Add, str]] = {
+    "diff": SHOWN["understand"]["explain"],
+    "evaluate": GROUPS["score"][2]["run"],
+    **{name: entry for name, entry in GROUPS["score"][2].items() if name != "run"},
+    **GROUPS["data"][2],
+    **GROUPS["lab"][2],
 }
-"""Names of before, and what few people need; they work and are not in ``--help``."""
+"""Names of before; they work and are not in ``--help``."""
 
 _DESCRIPTION = "Measure retrievers side by side: ranking quality and latency."
 _EXAMPLES = """\
@@ -115,7 +117,7 @@ class _Whole(Parser):
 
     def format_help(self) -> str:
         """At most 24 lines."""
-        lines = [f"usage: {self.prog} COMMAND ...      ({self.prog} COMMAND --help says more)"]
+        lines = [f"usage: {self.prog} COMMAND ...   (more: {self.prog} COMMAND --help)"]
         lines += ["", _DESCRIPTION, ""]
         for group, commands in SHOWN.items():
             entries = [(name, text) for name, (_, text) in commands.items()]
@@ -138,14 +140,15 @@ def parser() -> argparse.ArgumentParser:
         one = commands.add_parser(name, help=text, description=_sentence(text))
         one.set_defaults(run=None)
         _add_all(one.add_subparsers(metavar="COMMAND", parser_class=Parser), inner)
-    for name, add in UNLISTED.items():
-        add(commands, name)
+    _add_all(commands, UNLISTED, shown=False)
     return whole
 
 
-def _add_all(commands: Any, entries: Mapping[str, tuple[Add, str]]) -> None:
+def _add_all(
+    commands: Any, entries: Mapping[str, tuple[Add, str]], *, shown: bool = True
+) -> None:
     for name, (add, text) in entries.items():
-        add(commands, name, help=text, description=_sentence(text))
+        add(commands, name, description=_sentence(text), **({"help": text} if shown else {}))
 
 
 def _sentence(text: str) -> str:

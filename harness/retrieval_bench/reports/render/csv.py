@@ -26,7 +26,8 @@ def render(tables: Iterable[Table]) -> str:
 def _table(table: Table) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerows([f"# {one_line(line)}"] for line in (table.title, *table.lead) if line)
+    said = (table.title, *map(signed_note, table.lead))
+    writer.writerows([f"# {one_line(line)}"] for line in said if line)
     rows = [list(map(cell_of, row)) for row in table.rows]
     columns = [
         _column(head, [row[at] for row in rows], words=at in table.words)

@@ -134,7 +134,7 @@ def _group_brief(comparison: Comparison, group: DatasetComparison, answer: Recom
             row.append(Cell(run.evaluation.mean(deepest).mean, SHORT_QUALITY))
         times = [latency_of(run).get(level, {}).get("value") for level in levels_shown]
         rows.append([*row, *(Cell(time, SHORT_MS) for time in times)])
-    columns = ["", metric_label(metric), f"against {leader}", ""]
+    columns = ["system", metric_label(metric), f"against {leader}", ""]
     columns += [metric_label(deepest)] if deepest is not None else []
     lead: list[str] = [result(" ".join([answer.sentence, *answer.reasons[:1]]))]
     warnings = _brief_warnings(group)
@@ -233,7 +233,7 @@ def quality_table(
         notes.append(Note(meaning(len(names)), NoteKind.LEGEND))
     return Table(
         f"Quality on {group.dataset}: means over {_queries(group)}, with 95 % intervals",
-        ["", *map(metric_label, group.metrics), *judged],
+        ["system", *map(metric_label, group.metrics), *judged],
         rows,
         notes=notes,
     )

@@ -121,10 +121,9 @@ def _newest(subject: Subject) -> list[str]:
     run = next((run for run in reversed(subject.runs) if run.counts), None)
     if run is None:
         return []
-    metric = subject.metrics[0] if subject.metrics else ""
     figures = [
         f"{metric_label(metric)} {quality(_value(run.metrics[metric])).text}"
-        for _ in [0]
+        for metric in subject.metrics[:1]
         if metric in run.metrics
     ]
     if (p50 := _value(run.latency.get(P50))) is not None:

@@ -97,7 +97,8 @@ def _headlines(run: Run) -> list[str]:
 def _beside_leg(run: Run, leg: Delta) -> str:
     """How the best leg of a hybrid, b, does beside it, a."""
     if leg.difference is None or leg.ci95 is None:
-        return result(f"Its best leg alone, {leg.b}: {leg.reason or 'not known'}.")
+        why = leg.reason or "it is not known"
+        return result(f"{leg.b}, its best leg, cannot be compared with it: {why}.")
     low, high = leg.ci95
     mean = run.evaluation.means[0].mean + leg.difference
     gap = f"{mean:.3f}, {signed(leg.difference, 3)} [{low:+.3f}, {high:+.3f}]"
@@ -110,7 +111,7 @@ def _beside_leg(run: Run, leg: Delta) -> str:
         return result(f"Its best leg alone, {leg.b}, is worse: {gap}; {fusion}.")
     if leg.verdict is Verdict.EQUIVALENT:
         return result(f"Its best leg alone, {leg.b}, is just as good: {gap}; {fusion}.")
-    return result(f"Its best leg alone, {leg.b}: {gap}, these queries can't tell them apart.")
+    return result(f"These queries can't tell it from {leg.b}, its best leg, alone: {gap}.")
 
 
 def _latency(latency: Mapping[str, Any]) -> str:

@@ -55,8 +55,11 @@ def _means(card: ScoreCard) -> Table:
 def _answer(card: ScoreCard) -> str:
     """The first metric, and over how many queries."""
     evaluation, counts = card.scored.evaluation, card.scored.counts
+    are = "is" if counts.missing == 1 else "are"
+    missing = f"; {counts.missing:,} {are} missing from the run" if counts.missing else ""
+    if evaluation.means[0].mean is None:
+        return f"No query could be scored{missing}."
     cell = quality(evaluation.means[0].mean, evaluation.means[0].ci95)
-    missing = f"; {counts.missing:,} are missing from the run" if counts.missing else ""
     figure = f"{metric_label(evaluation.metrics[0])} is {cell.text} {cell.more}".strip()
     return f"{figure} over {counted(counts.evaluated, 'query')}{missing}."
 
