@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.cli.console import INTERRUPTED, NOT_MEASURED, OK, say, show, working
 
 if TYPE_CHECKING:
+    from retrieval_bench.core.types import Dataset
     from retrieval_bench.experiment.experiment import Experiment
     from retrieval_bench.runs.run import Run
 
@@ -25,10 +26,11 @@ def measured(
     from retrieval_bench.experiment.several import run_each
 
     runs: list[Run] = []
+    data = {one.dataset.fingerprint: one.dataset for one in experiments}
     try:
         with working(options) as bars:
             for finished in run_each(experiments, bars):
-                _complete(finished, options)
+                _complete(finished, data, options)
                 runs += finished
     except RecordError as problem:
         if problem.runs:
@@ -37,9 +39,12 @@ def measured(
     return runs
 
 
-def _complete(runs: Sequence[Run], options: argparse.Namespace) -> None:
+def _complete(
+    runs: Sequence[Run], data: Mapping[str, Dataset], options: argparse.Namespace
+) -> None:
     """What people read of saved runs: all tables as text, and pictures. Whatever prevents them, the
     figures are there."""
+    from retrieval_bench.comparison.legs import best_leg
     from retrieval_bench.core.errors import HarnessError
     from retrieval_bench.reports.pictures.of_runs import run_pictures, side_by_side
     from retrieval_bench.reports.render import terminal
@@ -49,7 +54,8 @@ def _complete(runs: Sequence[Run], options: argparse.Namespace) -> None:
     saved = [run for run in runs if run.folder is not None]
     try:
         for run in saved:
-            add_files(Path(run.folder or ""), {TEXT: terminal.plain(run_tables(run))})
+            leg = best_leg(run, data[run.summary["dataset"]["fingerprint"]])
+            add_files(Path(run.folder or ""), {TEXT: terminal.plain(run_tables(run, leg))})
         if not options.pictures:
             return
         together = side_by_side([run.name for run in runs], runs) if len(runs) > 1 else ""

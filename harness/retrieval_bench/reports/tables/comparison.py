@@ -287,7 +287,7 @@ def cost_table(group: DatasetComparison) -> Table:
     fixed = ["calls/s", "calls", "index s", "memory MB", "disk MB"]
     return Table(
         f"Time and cost on {group.dataset}",
-        ["", *(f"{level} ms" for level in names), *fixed, *(name for name, _ in facts)],
+        ["system", *(f"{level} ms" for level in names), *fixed, *(name for name, _ in facts)],
         rows,
         notes=notes,
     )
