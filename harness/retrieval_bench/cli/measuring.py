@@ -38,7 +38,7 @@ def measured(
 
 def _draw(runs: Sequence[Run], options: argparse.Namespace) -> None:
     """The pictures of saved runs; whatever prevents them, the figures are there."""
-    from retrieval_bench.core.errors import HarnessError
+    from retrieval_bench.core.errors import HarnessError, MissingDependencyError
     from retrieval_bench.reports.pictures.of_runs import run_pictures, side_by_side
     from retrieval_bench.runs.records import PICTURES, add_files
 
@@ -52,6 +52,8 @@ def _draw(runs: Sequence[Run], options: argparse.Namespace) -> None:
                 pictures["side-by-side.svg"] = together
             if run.folder is not None and pictures:
                 add_files(run.folder, {f"{PICTURES}/{n}": svg for n, svg in pictures.items()})
+    except MissingDependencyError as problem:
+        say(f"retrieval-bench: no pictures: {problem.given}; to get them: {problem.fix}")
     except HarnessError as problem:
         say(f"retrieval-bench: no pictures: {problem.render()}")
 
