@@ -1,4 +1,4 @@
-# `make` shows what there is. The first target that needs it sets up .venv; afterwards that costs nothing.
+# `make` shows what there is. A target sets up what it needs in .venv; afterwards that costs nothing.
 
 PYTHON ?= python3
 # Where PyPI's torch brings CUDA and you do not want it, name an index with CPU builds here.
@@ -23,8 +23,14 @@ ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
-READY := $(VENV)/.ready
 BENCH := $(BIN)/retrieval-bench
+PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt
+# The set-up is in layers, each with a stamp: light is the package alone, the others are its extras.
+ready = $(1:%=$(VENV)/.ready-%)
+LIGHT := $(call ready,light)
+EXTRAS := dense-light dense bm25s plots korean parquet ir-datasets dev tools
+# For `make setup`, and what a contributor has.
+LAYERS ?= dense-light dense bm25s plots korean dev
 # Tests run side by side; the files of one module stay together.
 PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile
 # Beside A and B, RETRIEVER is left out where it is only the default.
@@ -37,7 +43,8 @@ HOW = --split "$(SPLIT)" --k $(K) $(ARGS)
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test test-all tools bench compare report tune duet baseline regress selftest history reproduce perf list format clean
+.NOTPARALLEL:
+.PHONY: help setup check test test-all tools bench compare report tune duet baseline regress selftest history reproduce perf list format clean needed
 
 help: ## show this help
 	@echo "Targets:"
@@ -50,60 +57,59 @@ help: ## show this help
 	@echo '  make bench RETRIEVER=bm25 DATASET=path/to/my/beir/folder K=100'
 	@echo '  make bench RETRIEVER=bm25 ARGS="--set k1=1.2 --metrics nDCG@10 AP@10"'
 
-setup: $(READY) ## create .venv and install everything (other targets do it themselves)
+setup: $(LIGHT) $(call ready,$(LAYERS)) ## create .venv and install LAYERS, or all (other targets do it themselves)
 
-bench: $(READY) ## measure one retriever: RETRIEVER, DATASET, SPLIT, K, ARGS
+bench: needed ## measure one retriever: RETRIEVER, DATASET, SPLIT, K, ARGS
 	@$(BENCH) bench --retriever "$(RETRIEVER)" --dataset "$(DATASET)" $(HOW)
 
-compare: $(READY) ## several side by side: RETRIEVERS="a b c", DATASETS, SPLIT, K, ARGS
+compare: needed ## several side by side: RETRIEVERS="a b c", DATASETS, SPLIT, K, ARGS
 	@$(BENCH) compare --retrievers $(RETRIEVERS) --dataset $(DATASETS) $(HOW)
 
-report: $(READY) ## the same as one HTML file, results/report.html: RETRIEVERS, DATASETS, SPLIT, K, ARGS
+report: $(call ready,plots) needed ## the same as one HTML file, results/report.html: RETRIEVERS, DATASETS, SPLIT, K, ARGS
 	@$(BENCH) report --retrievers $(RETRIEVERS) --dataset $(DATASETS) $(HOW)
 
-tune: $(READY) ## search its parameters, and what that is worth on other queries: RETRIEVER, DATASET, ...
+tune: needed ## search its parameters, and what that is worth on other queries: RETRIEVER, DATASET, ...
 	@$(BENCH) tune --retriever "$(RETRIEVER)" --dataset "$(DATASET)" $(HOW)
 
-duet: $(READY) ## is B slower than A? A, B (or RETRIEVER), REV_A, REV_B; DATASET, SPLIT, K, ARGS
+duet: needed ## is B slower than A? A, B (or RETRIEVER), REV_A, REV_B; DATASET, SPLIT, K, ARGS
 	@$(BENCH) duet $(SIDES) $(if $(REV_A),--rev-a "$(REV_A)") $(if $(REV_B),--rev-b "$(REV_B)") --dataset "$(DATASET)" $(HOW)
 
-baseline: $(READY) ## keep what is measured now, to be committed: RETRIEVER, DATASET, SPLIT, K, ARGS
+baseline: needed ## keep what is measured now, to be committed: RETRIEVER, DATASET, SPLIT, K, ARGS
 	@$(BENCH) baseline --retriever "$(RETRIEVER)" --dataset "$(DATASET)" $(HOW)
 
-regress: $(READY) ## did it get worse or slower than its baseline? RETRIEVER, DATASET, SPLIT, K, ARGS
+regress: needed ## did it get worse or slower than its baseline? RETRIEVER, DATASET, SPLIT, K, ARGS
 	@$(BENCH) regress --retriever "$(RETRIEVER)" --dataset "$(DATASET)" $(HOW)
 
-selftest: $(READY) ## what a duet can see on this machine, in two minutes
+selftest: $(LIGHT) ## what a duet can see on this machine, in two minutes
 	@$(BENCH) selftest $(ARGS)
 
-history: $(READY) ## its saved runs over time and revisions, results/history.svg: RETRIEVER, DATASET, ARGS
+history: $(call ready,plots) ## its saved runs over time and revisions, results/history.svg: RETRIEVER, DATASET, ARGS
 	@$(BENCH) history --retriever "$(RETRIEVER)" --dataset "$(DATASET)" $(ARGS)
 
-list: $(READY) ## retrievers, readers, datasets and metrics that can be named
+list: $(LIGHT) ## retrievers, readers, datasets and metrics that can be named
 	@$(BENCH) list
 
-check: $(READY) ## the fast gate: format, lint, types, fast tests
+check: $(call ready,dev bm25s) ## the fast gate: format, lint, types, fast tests
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/python -m pytest -q $(PARALLEL) --hypothesis-profile gate -m "not slow and not dense and not install and not realdata"
 
-test: $(READY) ## the tests; real data too where BENCH_DATA names its folder
+test: setup ## the tests; real data too where BENCH_DATA names its folder
 	@$(BIN)/python -m pytest -q $(PARALLEL) -m "not long"
 
-test-all: $(READY) ## all tests, also studies by simulation and installations, which take some minutes more
+test-all: setup ## all tests, also studies by simulation and installations, which take some minutes more
 	@$(BIN)/python -m pytest -q $(PARALLEL)
 
-tools: $(READY) ## install other evaluation tools, so that `make test` compares with them, too
-	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt --editable '.[dense,korean,dev,tools]'
+tools: $(call ready,tools) ## install other evaluation tools, so that `make test` compares with them, too
 
-reproduce: $(READY) ## published numbers beside what the data at hand give: PAPER, BENCH_DATA
+reproduce: $(call ready,dense bm25s) ## published numbers beside what the data at hand give: PAPER, BENCH_DATA
 	@$(BENCH) reproduce $(if $(PAPER),--paper $(PAPER)) $(ARGS)
 
-perf: $(READY) ## speed and memory against other libraries, side by side in one run
+perf: setup ## speed and memory against other libraries, side by side in one run
 	@$(BIN)/python -m tests.benchmarks
 
-format: $(READY) ## rewrite the code in the project's format
+format: $(call ready,dev) ## rewrite the code in the project's format
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
@@ -111,12 +117,27 @@ clean: ## remove .venv and caches; keeps results/
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(READY): pyproject.toml constraints.txt
+# What the retrievers of a target, and their legs, need beside the lowest layer.
+bench tune baseline regress: NEEDED = "$(RETRIEVER)"
+compare report: NEEDED = $(RETRIEVERS)
+duet: NEEDED = "$(A)" "$(B)" "$(if $(BOTH),,$(RETRIEVER))"
+needed: $(LIGHT)
+	@$(MAKE) --no-print-directory --silent setup LAYERS="$$($(BIN)/python -m retrieval_bench.cli.layers $(NEEDED))"
+
+$(LIGHT): pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed, and there is no '$(PYTHON)': install it, or name yours: make PYTHON=/path/to/python3.12" >&2; exit 2; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed, '$(PYTHON)' is $$($(PYTHON) -c 'import platform; print(platform.python_version())'): name a newer one: make PYTHON=python3.12" >&2; exit 2; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "'$(PYTHON)' lacks the venv module: install it (Debian and Ubuntu: apt install python3-venv), or name another Python: make PYTHON=python3.12" >&2; exit 2; }
-	@echo "Setting up $(VENV): once, some minutes, about 2.5 GB ..." >&2
+	@echo "Setting up $(VENV): once, about half a minute, 250 MB ..." >&2
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt torch $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
-	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt --editable '.[dense,korean,dev]'
+	@$(PIP) --editable .
 	@touch $@
+
+$(call ready,$(EXTRAS)): $(VENV)/.ready-%: $(LIGHT) pyproject.toml constraints.txt
+	@echo "Adding $* to $(VENV), once$(if $(filter dense,$*),: some minutes; about 1.5 GB) ..." >&2
+	$(if $(filter dense,$*),@$(PIP) torch $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)))
+	@$(PIP) --editable '.[$*]'
+	@touch $@
+
+# They need torch, which may have an index of its own.
+$(call ready,tools): $(call ready,dense dev)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.installation import require
 from retrieval_bench.core.ranking import top_k
 from retrieval_bench_retrievers.lexical import (
     LexicalRetriever,
@@ -49,6 +50,8 @@ class BM25S(LexicalRetriever):
         delta: float | None = None,
         tokenizer: TokenizerSpec = "auto",
     ) -> None:
+        for package in ("bm25s", "numba"):
+            require(package, "bm25s", "retriever bm25s")
         super().__init__(tokenizer)
         if variant not in get_args(Variant):
             raise ConfigError(f"variant {variant!r}", accepted=", ".join(get_args(Variant)))

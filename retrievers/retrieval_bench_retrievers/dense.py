@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ConfigError, ContractError, near_names
+from retrieval_bench.core.installation import require
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_index, require_k
 from retrieval_bench.core.types import Document, Query, Ranking
 from retrieval_bench_retrievers import encoder_fit
@@ -27,7 +28,7 @@ from retrieval_bench_retrievers.embedding_cache import (
 )
 from retrieval_bench_retrievers.encoder import Encoder, Vectors, readable
 from retrieval_bench_retrievers.faiss_index import Index, IndexSettings
-from retrieval_bench_retrievers.model_files import DEFAULT_MODEL, require_package
+from retrieval_bench_retrievers.model_files import DEFAULT_MODEL, WHERE
 
 _SIMILARITIES = ("cosine", "dot")
 _PAST_THE_CUT = 16
@@ -39,7 +40,7 @@ class Dense(Retriever):
     """Documents by the similarity of their vector to the query's. A blank query finds nothing.
 
     Args:
-        model: see :class:`retrieval_bench_retrievers.encoder.Encoder`.
+        model, backend: see :class:`retrieval_bench_retrievers.encoder.Encoder`.
         index: ``flat``, ``hnsw``, or ``{type: hnsw, m, ef_construction, ef_search}``.
         similarity: ``cosine``, or ``dot`` for models that were trained with the inner product.
         prompts: ``{query: ..., document: ...}``, put before each text; the model's own by default.
@@ -59,6 +60,7 @@ class Dense(Retriever):
         self,
         *,
         model: str = DEFAULT_MODEL,
+        backend: str = "torch",
         index: str | dict[str, Any] = "flat",
         similarity: str = "cosine",
         prompts: dict[str, str] | None = None,
@@ -71,23 +73,22 @@ class Dense(Retriever):
         if similarity not in _SIMILARITIES:
             raise ConfigError(
                 f"similarity = {similarity!r}",
-                where="retriever dense",
+                where=WHERE,
                 accepted=near_names(str(similarity), _SIMILARITIES),
             )
         if not isinstance(cache, bool):
-            raise ConfigError(
-                f"cache = {cache!r}", where="retriever dense", accepted="true or false"
-            )
-        require_package("faiss-cpu")
+            raise ConfigError(f"cache = {cache!r}", where=WHERE, accepted="true or false")
         self._similarity = similarity
         self._use_cache = cache
         self._encoder = Encoder(
             model,
+            backend=backend,
             prompts=prompts,
             device=device,
             batch_size=batch_size,
             max_seq_length=max_seq_length,
         )
+        require("faiss-cpu", self._encoder.engine.extra, WHERE)
         self._language: str | None = None
         self._index: Index | None = None
         self._ids: list[str] = []
@@ -196,6 +197,11 @@ class Dense(Retriever):
         trouble = list(self._cache.notes) if self._cache else []
         if self._cache_note:
             trouble.append(self._cache_note)
+        if self._encoder.backend != "torch":
+            trouble.append(
+                f"the threads of the backend {self._encoder.backend} are its own: timed searches "
+                "may use more of them than the protocol says"
+            )
         fits = self._fits(queries)
         if fits is None:
             return [f"encoder {self._encoder.name}: its tokenizer cannot be examined", *trouble]

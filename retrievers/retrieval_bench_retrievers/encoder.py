@@ -1,4 +1,4 @@
-"""Texts to vectors with a sentence-transformers model from the package, a folder or a hub.
+"""Texts to vectors with a packaged model, or one of sentence-transformers from a folder or a hub.
 
 For the packaged model and for folders no hub is asked. Another name is looked for among the models
 that were downloaded before, and at the hub only when it is not there.
@@ -17,22 +17,32 @@ import yaml
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ConfigError, ModelError, near_names
+from retrieval_bench.core.installation import require
 from retrieval_bench.measure.threads import prepare_environment
+from retrieval_bench_retrievers.int8_model import Int8Model
 from retrieval_bench_retrievers.model_files import (
     ACCEPTED,
     DEFAULT_MODEL,
+    ONNXRUNTIME,
+    WHERE,
     content_hash,
     downloaded_folder,
+    engine_of,
     in_short,
+    int8_files,
     locate,
     require_hub,
-    require_package,
 )
 
 Vectors = NDArray[np.float32]
 
 _DOCUMENT_PROMPTS = ("document", "passage", "corpus")
-_LIBRARIES = ("sentence-transformers", "transformers", "tokenizers", "torch")
+_BACKENDS: Mapping[str, tuple[str, ...]] = {
+    "torch": (),
+    "onnx": ("optimum", "optimum-onnx", "onnxruntime"),
+    "openvino": ("optimum", "optimum-intel", "openvino"),
+}
+"""Backends of sentence-transformers, and the libraries that they add."""
 
 
 class Encoder:
@@ -41,9 +51,12 @@ class Encoder:
     Building one checks what can be checked without loading the model; :meth:`load` loads it.
 
     Args:
-        model: ``all-MiniLM-L6-v2`` (or ``minilm``) for the packaged model, a folder, or a name that
-            sentence-transformers knows. Where a folder has the name of a model, the packaged model
-            comes first, then the folder; ``./name`` always is a folder.
+        model: ``all-MiniLM-L6-v2`` (or ``minilm``) for the packaged model, with ``-int8`` for the
+            one that needs no torch, a folder, or a name that sentence-transformers knows. Where a
+            folder has the name of a model, the packaged model comes first, then the folder;
+            ``./name`` always is a folder.
+        backend: of sentence-transformers: ``torch``, ``onnx`` or ``openvino``; the last two need
+            packages that no extra brings.
         prompts: text put before each ``query`` and ``document``; the model's own where not given.
         device: as torch names it; ``auto`` takes a GPU where there is one.
         batch_size: documents in one pass through the model.
@@ -51,7 +64,8 @@ class Encoder:
 
     Raises:
         ConfigError: a parameter that cannot be used.
-        MissingDependencyError: the extra ``dense`` is not installed.
+        MissingDependencyError: the extra ``dense``, or ``dense-light`` for the int8 model, is not
+            installed.
         ModelError: no such folder, or weights in the package that are not the known ones.
     """
 
@@ -59,6 +73,7 @@ class Encoder:
         self,
         model: str = DEFAULT_MODEL,
         *,
+        backend: str = "torch",
         prompts: Mapping[str, str] | None = None,
         device: str = "auto",
         batch_size: int = 32,
@@ -67,12 +82,21 @@ class Encoder:
         self.name = _text(model, "model")
         self._given_prompts = _checked_prompts(prompts)
         self._device = None if _text(device, "device") == "auto" else device
+        self.engine = engine_of(self.name)
+        self.backend = _checked_backend(backend)
+        if self.engine is ONNXRUNTIME and (self._device or "cpu", backend) != ("cpu", "torch"):
+            raise ConfigError(
+                f"device = {device!r}, backend = {backend!r} with model {model!r}",
+                where=WHERE,
+                accepted="neither: onnxruntime computes it on the processor",
+                fix="leave them out",
+            )
         self._batch_size = whole_number(batch_size, "batch_size")
         if max_seq_length is not None:
             whole_number(max_seq_length, "max_seq_length")
         self._given_length = max_seq_length
-        for package in ("torch", "sentence-transformers"):
-            require_package(package)
+        for package in self.engine.packages:
+            require(package, self.engine.extra, WHERE)
         self._folder = locate(self.name)
         self._model: Any = None
         self.prompts: Mapping[str, str] = self._given_prompts
@@ -91,7 +115,10 @@ class Encoder:
         if self._model is not None:
             return
         prepare_environment()
-        if self._folder is None:
+        if self.engine is ONNXRUNTIME:
+            weights, tokenizer, self.content_hash = int8_files()
+            self._model = Int8Model(weights, tokenizer)
+        elif self._folder is None:
             self._model, self._folder = self._from_hub()
         else:
             self._model = self._open(str(self._folder), local_files_only=True)
@@ -126,8 +153,8 @@ class Encoder:
             "prompt": self.prompts["document"],
             "max_seq_length": self.max_seq_length,
             "dimension": self.dimension,
-            "versions": _versions(),
-        }
+            "versions": self._versions(),
+        } | ({} if self.backend == "torch" else {"backend": self.backend})
 
     def languages(self) -> list[str]:
         """Languages that the model's card names, as ISO 639-1 codes; empty when it names none."""
@@ -169,7 +196,8 @@ class Encoder:
             "device": self._facts.get("device"),
             "modules": self._facts.get("modules"),
             "batch_size": self._batch_size,
-            "versions": _versions(),
+            "backend": "onnxruntime" if self.engine is ONNXRUNTIME else self.backend,
+            "versions": self._versions(),
         }
 
     def close(self) -> None:
@@ -197,6 +225,7 @@ class Encoder:
                     device=self._device,
                     local_files_only=local_files_only,
                     trust_remote_code=False,
+                    backend=self.backend,
                 )
         except Exception as problem:  # each library below raises errors of its own
             raise ModelError(
@@ -217,7 +246,8 @@ class Encoder:
         self.dimension = self._probe()
         length = self._model.max_seq_length
         self.max_seq_length = length if isinstance(length, int) else None
-        self.content_hash = content_hash(self._folder) if self._folder is not None else None
+        if self.engine is not ONNXRUNTIME:
+            self.content_hash = content_hash(self._folder) if self._folder is not None else None
         self._facts = {
             "device": str(self._model.device),
             "modules": [type(part).__name__ for part in self._model],
@@ -245,6 +275,15 @@ class Encoder:
                 accepted="at most as many tokens as the model has positions for",
                 fix="give less, or leave max_seq_length out",
             ) from None
+
+    def _versions(self) -> dict[str, str]:
+        found = {}
+        for library in (*self.engine.libraries, *_BACKENDS[self.backend]):
+            try:
+                found[library] = version(library).partition("+")[0]
+            except PackageNotFoundError:
+                continue
+        return found
 
     def _encode(self, role: str, texts: list[str]) -> Vectors:
         # Since version 5 the library tells queries from documents, for models that have two towers.
@@ -285,15 +324,23 @@ def whole_number(given: Any, name: str, at_least: int = 1) -> int:
     if isinstance(given, bool) or not isinstance(given, int) or given < at_least:
         raise ConfigError(
             f"{name} = {given!r}",
-            where="retriever dense",
+            where=WHERE,
             accepted=f"a whole number of at least {at_least}",
         )
     return given
 
 
+def _checked_backend(given: Any) -> str:
+    if given not in _BACKENDS:
+        raise ConfigError(
+            f"backend = {given!r}", where=WHERE, accepted=near_names(str(given), _BACKENDS)
+        )
+    return str(given)
+
+
 def _text(given: Any, name: str) -> str:
     if not isinstance(given, str) or not given.strip():
-        raise ConfigError(f"{name} = {given!r}", where="retriever dense", accepted="a text")
+        raise ConfigError(f"{name} = {given!r}", where=WHERE, accepted="a text")
     return given
 
 
@@ -322,13 +369,3 @@ def no_progress_bar() -> Iterator[None]:
     finally:
         if was_on:
             logging.enable_progress_bar()
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for library in _LIBRARIES:
-        try:
-            found[library] = version(library).partition("+")[0]
-        except PackageNotFoundError:
-            continue
-    return found

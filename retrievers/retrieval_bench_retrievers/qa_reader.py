@@ -8,7 +8,6 @@ of different documents can be compared (as Haystack 0.x does).
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -19,13 +18,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.errors import ConfigError, MissingDependencyError, ModelError
+from retrieval_bench.core.errors import ConfigError, ModelError
+from retrieval_bench.core.installation import require
 from retrieval_bench.core.types import Document, Query
 from retrieval_bench.measure.threads import prepare_environment
 from retrieval_bench.scoring.answers.answers import Answer, Span
 from retrieval_bench.scoring.answers.reading import Reader
 from retrieval_bench_retrievers.encoder import no_progress_bar
-from retrieval_bench_retrievers.model_files import INSTALL, content_hash, in_short, require_hub
+from retrieval_bench_retrievers.model_files import content_hash, in_short, require_hub
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _UNBOUNDED = 1_000_000
@@ -261,13 +261,7 @@ def _whole(name: str, value: Any, at_least: int) -> int:
 
 def _require_libraries() -> None:
     for package in ("torch", "transformers"):
-        if importlib.util.find_spec(package) is None:
-            raise MissingDependencyError(
-                f"the package {package} is not installed",
-                where="reader huggingface",
-                accepted="the extra `dense`",
-                fix=INSTALL,
-            )
+        require(package, "dense", "reader huggingface")
 
 
 def _load(name: str) -> tuple[Any, Any, Path | None]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import runpy
 import threading
 import unicodedata
 from abc import ABC, abstractmethod
@@ -12,8 +10,6 @@ from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
-
-from retrieval_bench.core.errors import MissingDependencyError
 
 EMOJI = "\u2600-\u27bf\U0001f000-\U0001faff"
 """For a character class."""
@@ -54,17 +50,10 @@ class Terms(dict[str, tuple[str, ...]]):
 
 @cache
 def stop_words(stemmer: str) -> frozenset[str]:
-    """Stop words for the language of a Snowball stemmer, from the lists that bm25s ships.
-
-    Empty where it ships none. The English list is the short one of Lucene (33 words).
-    """
-    package = importlib.util.find_spec("bm25s")
-    if package is None or package.origin is None:
-        raise MissingDependencyError("the package bm25s is not installed", fix="pip install bm25s")
-    # Run by path: importing the package would pull in numba and scipy for a list of words.
-    lists = runpy.run_path(str(Path(package.origin).with_name("stopwords.py")))
-    suffix = "EN" if stemmer == "english" else stemmer.upper()
-    return frozenset(word.casefold() for word in lists.get(f"STOPWORDS_{suffix}", ()))
+    """Stop words for the language of a Snowball stemmer; empty where ``stop_words.txt``, which says
+    where its lists come from, has none."""
+    text = Path(__file__).with_name("stop_words.txt").read_text(encoding="utf-8")
+    return frozenset(text.partition(f"[{stemmer}]\n")[2].partition("\n[")[0].split())
 
 
 def combining_marks() -> str:

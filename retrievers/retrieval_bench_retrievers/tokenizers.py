@@ -20,6 +20,7 @@ from itertools import chain
 from typing import Any
 
 from retrieval_bench.core.errors import ConfigError, MissingDependencyError, near_names
+from retrieval_bench.core.installation import how_to_add
 from retrieval_bench_retrievers.terms import EMOJI, Terms, Tokenizer, combining_marks, stop_words
 from retrieval_bench_retrievers.tool_tokenizers import BM25STokenizer, LuceneTokenizer
 
@@ -193,7 +194,7 @@ class KiwiTokenizer(Tokenizer):
             raise MissingDependencyError(
                 "tokenizer 'kiwi' needs the package kiwipiepy, which is not installed",
                 accepted="without it: tokenizer 'auto' (character bigrams) works for Korean",
-                fix="pip install 'retrieval-bench[korean]', or pip install kiwipiepy",
+                fix=f"{how_to_add('korean')}, or pip install kiwipiepy",
             )
 
     def __call__(self, text: str) -> list[str]:

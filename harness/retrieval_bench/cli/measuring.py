@@ -45,7 +45,7 @@ def _complete(
     """What people read of saved runs: all tables as text, and pictures. Whatever prevents them, the
     figures are there."""
     from retrieval_bench.comparison.legs import best_leg
-    from retrieval_bench.core.errors import HarnessError
+    from retrieval_bench.core.errors import HarnessError, MissingDependencyError
     from retrieval_bench.reports.pictures.of_runs import run_pictures, side_by_side
     from retrieval_bench.reports.render import terminal
     from retrieval_bench.reports.tables.run import run_tables
@@ -64,7 +64,10 @@ def _complete(
             if together:
                 pictures["side-by-side.svg"] = together
             svg = {f"{PICTURES}/{name}": text for name, text in pictures.items()}
-            add_files(Path(run.folder or ""), svg)
+            if svg:
+                add_files(Path(run.folder or ""), svg)
+    except MissingDependencyError as problem:
+        say(f"retrieval-bench: no pictures: {problem.given}; to get them: {problem.fix}")
     except HarnessError as problem:
         say(f"retrieval-bench: no pictures: {problem.render()}")
 

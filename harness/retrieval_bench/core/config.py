@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from retrieval_bench.core import plugins, secrets
 from retrieval_bench.core.errors import ConfigError, near_names
+from retrieval_bench.core.installation import config_folders
 from retrieval_bench.core.modules import find_file
 from retrieval_bench.core.retriever import Retriever
 
@@ -46,20 +47,6 @@ class RetrieverConfig(BaseModel):
             base=self.source.parent if self.source else None,
             where=where,
         )
-
-
-def packaged_configs() -> Path:
-    """The folder ``configs`` that came with this project, in a clone as in an installed package."""
-    package = Path(__file__).resolve().parents[1]
-    installed = package / "_configs"
-    return installed if installed.is_dir() else package.parents[1] / "configs"
-
-
-def config_folders(kind: str) -> list[Path]:
-    """Where configs of ``kind`` ("retrievers", "datasets") are looked for: the user's folder
-    ``configs/`` first, then this project's own."""
-    folders = [Path.cwd() / "configs" / kind, packaged_configs() / kind]
-    return [f for i, f in enumerate(folders) if f.is_dir() and f not in folders[:i]]
 
 
 def retriever_names() -> list[str]:

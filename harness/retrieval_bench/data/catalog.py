@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from retrieval_bench.core import plugins
-from retrieval_bench.core.config import config_folders
 from retrieval_bench.core.errors import ConfigError, PluginError, near_names
 from retrieval_bench.core.foreign import folder_kept, foreign_code, message_of
+from retrieval_bench.core.installation import config_folders
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data.build import assemble, build_dataset
 from retrieval_bench.data.config import (

@@ -191,6 +191,7 @@ PACKAGES = (
     "transformers",
     "tokenizers",
     "torch",
+    "onnxruntime",
     "faiss-cpu",
 )
 """Distributions whose version can move a result or a time."""

@@ -27,7 +27,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-HEAVY = ("torch", "faiss", "numba", "numexpr", "tokenizers", "polars")
+HEAVY = ("torch", "faiss", "numba", "numexpr", "onnxruntime", "tokenizers", "polars")
 """Libraries with threads of their own, of which a manifest says whether they came first."""
 
 _FALSE = frozenset({"", "off", "false", "f", "no", "n", "0"})
@@ -181,6 +181,12 @@ def apply_to_this_thread() -> None:
     threadpool_limits(limits=_limit)  # without `with`: it stays for the life of this thread
     for put, _ in _knobs():
         _try(put, _limit)
+
+
+def thread_limit() -> int:
+    """Threads that a call may use now; 1 where nothing is being timed. For libraries whose threads
+    nobody can limit from outside."""
+    return _limit or 1
 
 
 def _try(put: Callable[[int], object], n: int) -> str | None:

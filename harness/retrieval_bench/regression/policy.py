@@ -12,8 +12,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, field_validator
 from pydantic_core import PydanticCustomError
 
-from retrieval_bench.core.config import config_folders, read_yaml, validate
+from retrieval_bench.core.config import read_yaml, validate
 from retrieval_bench.core.errors import ConfigError, near_names
+from retrieval_bench.core.installation import config_folders
 from retrieval_bench.duets.decision import GATES, acceptable
 from retrieval_bench.metrics import Metric, parse_metric
 from retrieval_bench.metrics.names import DEFINITIONS

@@ -12,8 +12,9 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from retrieval_bench.core.config import config_folders, read_yaml, validate
+from retrieval_bench.core.config import read_yaml, validate
 from retrieval_bench.core.errors import ConfigError, HarnessError, near_names
+from retrieval_bench.core.installation import config_folders
 from retrieval_bench.metrics.conventions import DEFAULT, convention
 from retrieval_bench.scoring.answers.outcomes import RATES
 

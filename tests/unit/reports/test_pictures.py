@@ -15,6 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import MissingDependencyError
+from retrieval_bench.core.installation import how_to_add
 from retrieval_bench.reports.pictures import Calls, StageTimes, ecdf, per_query, rounds, stages
 from retrieval_bench.reports.pictures.canvas import Scale, scale_for
 from retrieval_bench.reports.pictures.latency import _steps
@@ -233,7 +234,7 @@ def test_without_matplotlib_the_message_says_what_to_install(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingDependencyError) as caught:
         ecdf([system("bm25", sample(1))])
-    assert 'pip install "retrieval-bench[plots]"' in str(caught.value)
+    assert caught.value.fix == how_to_add("plots")
     assert "matplotlib is not installed" in str(caught.value)
 
 

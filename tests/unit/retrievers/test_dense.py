@@ -19,6 +19,7 @@ from retrieval_bench.core.errors import (
     MissingDependencyError,
     ModelError,
 )
+from retrieval_bench.core.installation import how_to_add
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Document, Query, Ranking
 from retrieval_bench.testing import RetrieverConformance
@@ -479,7 +480,7 @@ def test_without_faiss_the_line_that_installs_it_is_shown(
     monkeypatch.setitem(sys.modules, "faiss", None)
     with pytest.raises(MissingDependencyError, match="faiss-cpu") as caught:
         made()
-    assert "retrieval-bench[dense]" in caught.value.fix
+    assert caught.value.fix == how_to_add("dense")
 
 
 @pytest.mark.parametrize(("name", "exact"), [("dense", True), ("dense-hnsw", False)])

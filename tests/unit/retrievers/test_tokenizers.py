@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import importlib.util
+import runpy
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrieval_bench.core.errors import ConfigError, MissingDependencyError
+from retrieval_bench.core.installation import how_to_add
 from retrieval_bench_retrievers import terms
 from retrieval_bench_retrievers.terms import stop_words
-from retrieval_bench_retrievers.tokenizers import make_tokenizer
+from retrieval_bench_retrievers.tokenizers import SNOWBALL, make_tokenizer
 from tests.builders.processes import python
 
 
@@ -58,6 +61,20 @@ def test_auto_takes_stems_and_stop_words_of_the_dataset_s_language() -> None:
     assert french("Les chanteuses de l'opéra") == ["chanteux", "oper"]
     assert french.describe()["stemmer"] == "french"
     assert french.describe()["stop_words"] == len(stop_words("french")) > 100
+
+
+def test_the_stop_words_are_those_of_bm25s_and_say_so() -> None:
+    package = importlib.util.find_spec("bm25s")
+    if package is None or package.origin is None:
+        pytest.skip("the extra `bm25s` is not installed")
+    lists = runpy.run_path(str(Path(package.origin).with_name("stopwords.py")))
+    for stemmer in set(SNOWBALL.values()):
+        suffix = "EN" if stemmer == "english" else stemmer.upper()
+        theirs = lists.get(f"STOPWORDS_{suffix}", ())
+        assert stop_words(stemmer) == {word.casefold() for word in theirs}, stemmer
+    kept = Path(terms.__file__).with_name("stop_words.txt").read_text(encoding="utf-8")
+    assert "bm25s" in kept
+    assert "MIT License" in kept
 
 
 def test_a_language_of_the_parameters_wins_over_that_of_the_dataset() -> None:
@@ -190,8 +207,9 @@ def test_kiwi_says_what_to_install_where_it_is_missing(monkeypatch: pytest.Monke
         "find_spec",
         lambda name: None if name == "kiwipiepy" else find(name),
     )
-    with pytest.raises(MissingDependencyError, match=r"pip install 'retrieval-bench\[korean\]'"):
+    with pytest.raises(MissingDependencyError, match="pip install kiwipiepy") as caught:
         make_tokenizer("kiwi")
+    assert how_to_add("korean") in caught.value.fix
 
 
 @pytest.mark.slow

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.errors import MissingDependencyError
+from retrieval_bench.core.installation import how_to_add
 from retrieval_bench.core.types import Document, Query
 from retrieval_bench.data.config import Columns
 from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
@@ -210,7 +211,7 @@ def _parquet_rows(path: Path, faults: Faults) -> Iterator[tuple[Place, dict[str,
             "parquet files need the package pyarrow, which is not installed",
             where=str(path),
             accepted="the same rows as JSON lines need no package",
-            fix="pip install 'retrieval-bench[parquet]', or pip install pyarrow",
+            fix=f"{how_to_add('parquet')}, or pip install pyarrow",
         ) from None
     report = faults.of(path)
     number = 0

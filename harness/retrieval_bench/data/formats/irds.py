@@ -19,6 +19,7 @@ from typing import Any
 
 from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import ConfigError, DataError, HarnessError, MissingDependencyError
+from retrieval_bench.core.installation import how_to_add
 from retrieval_bench.core.types import Dataset, Document, Query
 from retrieval_bench.data.build import build_dataset
 
@@ -218,7 +219,7 @@ def _package() -> Any:
         raise MissingDependencyError(
             f"a dataset {PREFIX}NAME needs the package ir_datasets, which is not installed",
             accepted="without it: a folder of your own, see the guide's page on data",
-            fix="pip install 'retrieval-bench[ir-datasets]', or pip install ir_datasets",
+            fix=f"{how_to_add('ir-datasets')}, or pip install ir_datasets",
         ) from None
     return ir_datasets
 

@@ -13,9 +13,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.core.config import config_folders, load_retriever_config
+from retrieval_bench.core.config import load_retriever_config
 from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import ConfigError, RecordError
+from retrieval_bench.core.installation import config_folders
 from retrieval_bench.data import found_at
 from retrieval_bench.duets.result import DOCUMENT, read_duet
 from retrieval_bench.duets.result import ROOT as DUETS

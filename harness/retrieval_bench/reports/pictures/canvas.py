@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import MissingDependencyError
+from retrieval_bench.core.installation import how_to_add
 from retrieval_bench.reports.pictures.palette import GRID, INK, PAPER, SOFT, Style
 from retrieval_bench.reports.pictures.svg import finish
 from retrieval_bench.reports.pictures.text import clean, tick
@@ -235,7 +236,7 @@ def canvas(height: int) -> Iterator[Canvas]:
             "the package matplotlib is not installed",
             where="pictures of a run",
             accepted="the extra `plots`",
-            fix='pip install "retrieval-bench[plots]"',
+            fix=how_to_add("plots"),
         ) from None
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure

@@ -1,0 +1,68 @@
+"""Which layers of the set-up retrievers need, for `make`; imports nothing beyond PyYAML.
+
+``python -m retrieval_bench.cli.layers NAME ...`` prints names of extras. What it does not
+understand needs none: the command that runs the retriever says what is wrong.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from retrieval_bench.core.installation import config_folders
+from retrieval_bench.core.modules import find_file
+
+_TARGETS = {"bm25s": "bm25s", "dense": "dense"}
+_MODELS = {"all-minilm-l6-v2-int8": "dense-light"}
+_TOKENIZERS = {"kiwi": "korean"}
+
+
+def layers(spec: Any, base: Path | None = None, above: frozenset[Path] = frozenset()) -> set[str]:
+    """Extras that a retriever and its legs need.
+
+    Args:
+        spec: its name, a YAML file, or ``{target, params}``.
+        base: folder that relative paths are tried against first.
+        above: configs that have it as a leg.
+    """
+    try:
+        if isinstance(spec, str):
+            file = _file(spec, base)
+            if file in above:
+                return set()
+            content = {"target": spec} if file is None else yaml.safe_load(file.read_bytes())
+            if file is not None:
+                base, above = file.parent, above | {file}
+        else:
+            content = spec
+        return _of_target(content, base, above)
+    except Exception:  # it is not for this command to say what is wrong with a config
+        return set()
+
+
+def _file(name: str, base: Path | None) -> Path | None:
+    if name.endswith((".yaml", ".yml")):
+        return find_file(name, base)[0]
+    named = (folder / f"{name}.yaml" for folder in config_folders("retrievers"))
+    return next((file for file in named if file.is_file()), None)
+
+
+def _of_target(content: Mapping[str, Any], base: Path | None, above: frozenset[Path]) -> set[str]:
+    target, params = content["target"], content.get("params") or {}
+    needed = {_TARGETS.get(target)}
+    if target == "dense":
+        needed = {_MODELS.get(str(params.get("model")).casefold(), "dense")}
+    tokenizer = params.get("tokenizer")
+    name = tokenizer.get("name") if isinstance(tokenizer, Mapping) else tokenizer
+    needed.add(_TOKENIZERS.get(str(name)))
+    legs = params.get("legs")
+    of_legs = [layers(leg, base, above) for leg in (legs if isinstance(legs, list) else ())]
+    return {layer for layer in needed if layer}.union(*of_legs)
+
+
+if __name__ == "__main__":
+    print(*sorted(set().union(*map(layers, sys.argv[1:]))))

@@ -1,0 +1,85 @@
+"""How this copy was installed: the configs that came with it, and what adds an extra to it."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from importlib.util import find_spec
+from pathlib import Path
+from shlex import quote
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from retrieval_bench.core.errors import MissingDependencyError
+
+NAME = "retrieval-bench"
+_EXTRA = re.compile(r"""extra\s*==\s*["']([\w.-]+)["']""")
+
+
+def packaged_configs() -> Path:
+    """The folder ``configs`` that came with this project, in a clone as in an installed package."""
+    package = Path(__file__).resolve().parents[1]
+    installed = package / "_configs"
+    return installed if installed.is_dir() else package.parents[1] / "configs"
+
+
+def config_folders(kind: str) -> list[Path]:
+    """Where configs of ``kind`` ("retrievers", "datasets") are looked for: the user's folder
+    ``configs/`` first, then this project's own."""
+    folders = [Path.cwd() / "configs" / kind, packaged_configs() / kind]
+    return [f for i, f in enumerate(folders) if f.is_dir() and f not in folders[:i]]
+
+
+def how_to_add(extra: str) -> str:
+    """The command that adds ``extra`` to this copy, which no index may have under its name."""
+    try:
+        installed = distribution(NAME)
+    except PackageNotFoundError:
+        return f"install the extra `{extra}` of the project that this code belongs to"
+    by_uv = (installed.read_text("INSTALLER") or "").strip() == "uv"
+    pip = "uv pip install" if by_uv else "pip install"
+    source = json.loads(installed.read_text("direct_url.json") or "{}")
+    url = str(source.get("url", ""))
+    folder = Path(url2pathname(urlsplit(url).path)) if url.startswith("file:") else None
+    if folder is not None and source.get("dir_info", {}).get("editable"):
+        if Path(sys.prefix) == folder / ".venv" and (folder / "Makefile").is_file():
+            there = "" if folder == Path.cwd() else f" -C {quote(str(folder))}"
+            return f"make{there} setup LAYERS={extra}"
+        return f"{pip} -e {quote(f'{folder}[{extra}]')}"
+    if url and (folder is None or folder.exists()):
+        return f'{pip} "{NAME}[{extra}] @ {_pinned(url, source.get("vcs_info"))}"'
+    return f"{pip} {' '.join(map(quote, _requirements(installed, extra)))}"
+
+
+def _pinned(url: str, revision: dict[str, Any] | None) -> str:
+    """The address that pip takes, for a repository with the commit that is installed."""
+    return f"{revision['vcs']}+{url}@{revision['commit_id']}" if revision else url
+
+
+def _requirements(installed: Distribution, extra: str) -> list[str]:
+    """What the metadata of ``installed`` ask for with ``extra``."""
+    asked = [line.partition(";") for line in installed.requires or ()]
+    return [
+        needed.strip()
+        for needed, _, condition in asked
+        if (named := _EXTRA.search(condition)) and named[1] == extra
+    ]
+
+
+def require(package: str, extra: str, where: str) -> None:
+    """Refuse to go on without ``package``, which ``extra`` brings.
+
+    Raises:
+        MissingDependencyError: it is not installed.
+    """
+    module = "faiss" if package == "faiss-cpu" else package.replace("-", "_")
+    if find_spec(module) is None:
+        raise MissingDependencyError(
+            f"the package {package} is not installed",
+            where=where,
+            accepted=f"the extra `{extra}`",
+            fix=how_to_add(extra),
+        )
