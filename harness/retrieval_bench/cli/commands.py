@@ -144,9 +144,7 @@ def parser() -> argparse.ArgumentParser:
     return whole
 
 
-def _add_all(
-    commands: Any, entries: Mapping[str, tuple[Add, str]], *, shown: bool = True
-) -> None:
+def _add_all(commands: Any, entries: Mapping[str, tuple[Add, str]], *, shown: bool = True) -> None:
     for name, (add, text) in entries.items():
         add(commands, name, description=_sentence(text), **({"help": text} if shown else {}))
 

@@ -298,7 +298,9 @@ class Today:
             return [f"make the baseline anew, with all metrics of the policy: {self.make} --force"]
         if not verdicts & {Verdict.WORSE, Verdict.UNDECIDED}:
             return []
-        told = ["look at the changed queries; if they are as they should be, run it again with --accept"]
+        told = [
+            "look at the changed queries; if they are as they should be, run it again with --accept"
+        ]
         if Verdict.UNDECIDED in verdicts and Verdict.WORSE not in verdicts:
             told.append(
                 "more queries would decide; `undecided` in the policy says what counts then"

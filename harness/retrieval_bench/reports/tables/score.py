@@ -57,7 +57,7 @@ def _answer(card: ScoreCard) -> str:
     evaluation, counts = card.scored.evaluation, card.scored.counts
     are = "is" if counts.missing == 1 else "are"
     missing = f"; {counts.missing:,} {are} missing from the run" if counts.missing else ""
-    if evaluation.means[0].mean is None:
+    if not counts.evaluated:
         return f"No query could be scored{missing}."
     cell = quality(evaluation.means[0].mean, evaluation.means[0].ci95)
     figure = f"{metric_label(evaluation.metrics[0])} is {cell.text} {cell.more}".strip()
