@@ -157,12 +157,9 @@ class TestSubmit:
         ):
             assert text in run.unwrapped
 
-    def test_the_guide_shows_what_the_command_prints(
-        self, project: Path, run: Command, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_the_guide_shows_what_the_command_prints(self, project: Path, run: Command) -> None:
         page = (GUIDE / "science-ko.md").read_text(encoding="utf-8")
         (shown,) = re.findall(r"^```text\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-        monkeypatch.setenv("COLUMNS", "80")
         assert run(*SUBMIT, "--messages", "joined") == 0
         printed = [" ".join(line.split()) for line in run.out.splitlines() if line.strip()]
         assert printed == [" ".join(line.split()) for line in shown.splitlines() if line.strip()]

@@ -83,7 +83,7 @@ class TestHelp:
         assert run(group) == 0
         shown = run.out
         for name, (_, text) in GROUPS[group][2].items():
-            assert re.search(rf"^ +{name} ", shown, re.M)
+            assert re.search(rf"^ +{name}\s", shown, re.M)
             assert text.split()[0] in shown
         assert run(group, "--help") == 0
         assert run.out == shown

@@ -180,14 +180,14 @@ class TestCommands:
         """In the short output, with -v, in JSON, and in summary.txt."""
         (project / "mixed.yaml").write_text(MIXED, encoding="utf-8")
         assert run("bench", "mixed.yaml", *QUICK) == 0
-        assert "Its best leg alone, " in run.unwrapped
+        assert ", its best leg, alone" in run.unwrapped
         assert "next:  retrieval-bench explain @last" in run.out
         assert run("explain", "@last") == 0
         assert "mixed and its legs on data" in run.out
         assert run("bench", "mixed.yaml", *QUICK, "--format", "json") == 0
         assert json.loads(run.out)["best_leg"]["a"] == "mixed"
         assert run("bench", "mixed.yaml", *QUICK, "-v", "--out", "here") == 0
-        assert "Its best leg alone, " in run.unwrapped
+        assert ", its best leg, alone" in run.unwrapped
         assert (project / "here" / "summary.txt").read_text(encoding="utf-8") == run.out
 
     def test_each_run_of_a_comparison_has_its_summary_txt(

@@ -236,7 +236,7 @@ class TestQuality:
         assert "Rankings that changed: 13 of 16 evaluated queries" in run.out
         assert "3 more queries with other figures: --format json has all." in run.out
         assert "the settings of the retriever are not those of the baseline" in run.unwrapped
-        assert "look at the changed queries; where they are as they should be: --accept" in run.out
+        assert "If they are as they should be, run it again with --accept." in run.unwrapped
 
     @pytest.mark.parametrize("gone", ["stdout", "stderr"])
     def test_a_reader_that_goes_away_makes_no_failure_a_success(
@@ -312,7 +312,7 @@ class TestQuality:
         assert regress(run, "--set", "fail_on=apples") == 4
         assert "1.0000 -> 0.0000 (failed)" in run.out
         assert "13 queries failed" in run.out
-        assert "\n  see why queries fail that were answered before" in run.out
+        assert "\n  See why queries fail that were answered before" in run.out
 
     @pytest.mark.slow
     def test_an_interruption_judges_nothing(self, project: Path, run: Command) -> None:
@@ -514,7 +514,7 @@ class TestLatency:
         baseline(run)
         assert regress(run) == 4
         assert "p95: 16 queries, it takes 200" in run.out
-        assert "\n  measure on more queries" in run.out
+        assert "\n  Measure on more queries" in run.out
 
 
 @pytest.mark.slow

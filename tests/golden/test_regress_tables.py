@@ -73,8 +73,8 @@ def test_a_failure_of_both() -> None:
     failed = found(
         of_quality(0.3, 14),
         of_latency(1.09, Verdict.WORSE),
-        "look at the changed queries; where they are as they should be: --accept",
-        "make it faster; or, where that is the price: --accept",
+        "Look at the changed queries. If they are as they should be, run it again with --accept.",
+        "Make it faster, or take it as the price with --accept.",
     )
     assert failed.code == 1
     golden("regress_fail.txt", terminal.plain(regress_tables(failed)))

@@ -32,18 +32,18 @@ SHOWN: Mapping[str, Mapping[str, tuple[Add, str]]] = {
         "compare": (add_compare, "two or more side by side, with verdicts"),
     },
     "understand": {
-        "explain": (add_diff, "where two runs differ, or a hybrid and its legs, query by query"),
-        "tune": (add_tune, "search parameters, and say what they are worth on other queries"),
-        "doctor": (add_doctor, "check the data, a retriever and this machine; what to run next"),
+        "explain": (add_diff, "where two runs differ, or a hybrid and its legs"),
+        "tune": (add_tune, "choose parameters; what they are worth on other queries"),
+        "doctor": (add_doctor, "check data, retriever and machine, and what to run next"),
     },
     "guard": {
         "baseline": (add_baseline, "measure one retriever and keep the figures, for regress"),
         "regress": (add_regress, "did it get worse or slower than its baseline?"),
-        "duet": (add_duet, "is b slower than a? two configs or two revisions, side by side"),
+        "duet": (add_duet, "is b slower than a? two retrievers or two revisions"),
     },
     "judge": {},
     "share": {
-        "report": (add_report, "one HTML file: the answer, tables, pictures, single queries"),
+        "report": (add_report, "one HTML file: answer, tables, pictures, single queries"),
     },
 }
 
@@ -95,8 +95,8 @@ _EXAMPLES = """\
   retrieval-bench explain @last
 """
 _EXIT_CODES = """\
-exit codes: 0 nothing got worse, 1 regression, 2 bad input, 3 can't tell, 4 nothing
-measured, 70 a bug, 130 interrupted
+exit codes: 0 nothing got worse, 1 regression, 2 bad input, 3 can't tell,
+4 nothing measured, 70 a bug, 130 interrupted
 """
 
 

@@ -49,9 +49,9 @@ NO_TIMES: Mapping[str, Any] = {"profile": RANKINGS_ONLY, "rounds": 1, "warm_up_s
 """Where no time can be judged."""
 
 
-ALWAYS_FAILING = "see why queries fail, then make the baseline anew"
+ALWAYS_FAILING = "See why queries fail, then make the baseline anew"
 
-FAILING = "see why queries fail that were answered before; where that is as it should be: --accept"
+FAILING = "See why queries fail that were answered before. If that is as it should be, run it again with --accept."
 
 
 Kind = TypeVar("Kind", QualityBaseline, LatencyBaseline)
@@ -295,15 +295,15 @@ class Today:
         if found.failing:
             return [f"{ALWAYS_FAILING}: {self.make} --force"]
         if Verdict.MISSING in verdicts:
-            return [f"make the baseline anew, with all metrics of the policy: {self.make} --force"]
+            return [f"Make the baseline anew, with all metrics of the policy: {self.make} --force"]
         if not verdicts & {Verdict.WORSE, Verdict.UNDECIDED}:
             return []
         told = [
-            "look at the changed queries; if they are as they should be, run it again with --accept"
+            "Look at the changed queries. If they are as they should be, run it again with --accept."
         ]
         if Verdict.UNDECIDED in verdicts and Verdict.WORSE not in verdicts:
             told.append(
-                "more queries would decide; `undecided` in the policy says what counts then"
+                "More queries would decide; `undecided` in the policy says what counts until then."
             )
         return told
 
@@ -312,22 +312,24 @@ class Today:
     ) -> list[str]:
         told: list[str] = []
         if found.verdict is Verdict.WORSE:
-            told = ["make it faster; or, where that is the price: --accept"]
+            told = ["Make it faster, or take it as the price with --accept."]
         elif found.unanswered:
             told = [FAILING]
         elif found.verdict is Verdict.UNDECIDED:
-            told = ["measure again on an idle machine" if found.duet else "leave out --duet never"]
+            told = [
+                "Measure again on an idle machine." if found.duet else "Leave out --duet never."
+            ]
         elif found.verdict not in (Verdict.MISSING, Verdict.NOT_COMPARABLE):
             told = self._outdated(found)
         elif held.usable is None and when is not When.ALWAYS:
             told = [held.remedy]
         elif found.unsupported and not found.suspicious:
-            told = ["measure on more queries, or take latency out of the policy"]
+            told = ["Measure on more queries, or take latency out of the policy."]
         elif found.duet is not None:
             anew = f"make the baseline anew: {self.make} --force"
-            told = [f"start it again; where only the machine or a package differs, {anew}"]
+            told = [f"Start it again. If only the machine or a package differs, {anew}"]
         elif not found.broken:
-            told = [f"commit first, then make the baseline anew: {self.make} --force"]
+            told = [f"Commit first, then make the baseline anew: {self.make} --force"]
         return told
 
     def _outdated(self, found: LatencyResult) -> list[str]:
@@ -336,7 +338,7 @@ class Today:
         if not outdated:
             return []
         why = f"the stored times of {', '.join(outdated)} are far above those of today"
-        return [f"make the baseline anew, {why}: {self.make} --force"]
+        return [f"Make the baseline anew, {why}: {self.make} --force"]
 
     def _data(self) -> dict[str, Any]:
         data = self.experiment.dataset

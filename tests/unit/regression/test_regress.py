@@ -164,7 +164,7 @@ class TestWhatIsThere:
         assert found.code == 4
         assert "identical (40 evaluated queries, 39 of them failed then and now)" in folded(told)
         assert "nDCG@10: 39 of 40 judged queries failed" in told
-        assert found.advice == ("see why queries fail, then make the baseline anew: MAKE --force",)
+        assert found.advice == ("See why queries fail, then make the baseline anew: MAKE --force",)
 
 
 class TestHowItIsMeasured:
