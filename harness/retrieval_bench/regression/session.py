@@ -51,7 +51,10 @@ NO_TIMES: Mapping[str, Any] = {"profile": RANKINGS_ONLY, "rounds": 1, "warm_up_s
 
 ALWAYS_FAILING = "See why queries fail, then make the baseline anew"
 
-FAILING = "See why queries fail that were answered before. If that is as it should be, run it again with --accept."
+FAILING = (
+    "See why queries fail that were answered before. If that is as it should be, run it again with "
+    "--accept."
+)
 
 
 Kind = TypeVar("Kind", QualityBaseline, LatencyBaseline)
@@ -299,7 +302,10 @@ class Today:
         if not verdicts & {Verdict.WORSE, Verdict.UNDECIDED}:
             return []
         told = [
-            "Look at the changed queries. If they are as they should be, run it again with --accept."
+            (
+                "Look at the changed queries. If they are as they should be, run it again with "
+                "--accept."
+            )
         ]
         if Verdict.UNDECIDED in verdicts and Verdict.WORSE not in verdicts:
             told.append(
