@@ -233,6 +233,6 @@ def test_weights_of_a_search_space_leave_out_no_leg_alone() -> None:
 
 
 def test_a_retriever_need_not_have_a_search_space() -> None:
-    own = construct("dense", {})
+    own = TermOverlap()
     assert own.search_space() == {}
     assert own.named_legs() == {}
