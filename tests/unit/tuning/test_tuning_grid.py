@@ -18,6 +18,7 @@ from retrieval_bench.tuning.grid import (
     ordered,
     parse_grid,
 )
+from tests.builders.reference import TermOverlap
 
 
 @pytest.mark.parametrize(
