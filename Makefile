@@ -134,7 +134,7 @@ $(LIGHT): pyproject.toml constraints.txt
 	@touch $@
 
 $(call ready,$(EXTRAS)): $(VENV)/.ready-%: $(LIGHT) pyproject.toml constraints.txt
-	@echo "Adding $* to $(VENV), once$(if $(filter dense,$*),: some minutes; about 1.5 GB) ..." >&2
+	@echo "Adding $* to $(VENV), once$(if $(filter dense,$*),: some minutes, about 1.1 GB) ..." >&2
 	$(if $(filter dense,$*),@$(PIP) torch $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)))
 	@$(PIP) --editable '.[$*]'
 	@touch $@

@@ -171,8 +171,8 @@ def warnings(
     if max_length is not None and documents.cut_texts > CUT_OFF * documents.texts:
         share = f"{100 * documents.cut_texts / documents.texts:.0f} %"
         text = (
-            f"encoder {name} reads {max_length} tokens: {share} of the documents are cut off, so "
-            "dense rankings may be underrated"
+            f"{name} reads {max_length} tokens: {share} of the documents are cut off, so "
+            "dense rankings may be underrated."
         )
         cut = [Notice(text, Code.CUT_OFF)]
     return [*cut, *_unfit(name, documents, queries, languages, language)]
@@ -193,11 +193,10 @@ def _unfit(
         both = "corpus and the queries" if script in subjects else "corpus"
         subjects[script] = (both, documents)
     if subjects:
-        consequence = "expect dense rankings near chance, and fusion to lose by them"
+        consequence = "Expect dense rankings near chance, and fusion to lose by them."
         return [
             Notice(
-                f"encoder {name} does not fit the {subject}: {_letters(fit, script)}: "
-                f"{consequence}",
+                f"{name} does not fit the {subject}: {_letters(fit, script)}. {consequence}",
                 Code.UNFIT,
             )
             for script, (subject, fit) in subjects.items()
@@ -210,8 +209,8 @@ def _unfit(
         reasons.append(_letters(documents, "Latin"))
     if not reasons:
         return []
-    consequence = "expect weaker rankings than from an encoder made for this language or subject"
-    text = f"encoder {name} may fit the corpus poorly: {'; '.join(reasons)}: {consequence}"
+    consequence = "Expect weaker rankings than from an encoder made for this language or subject."
+    text = f"{name} may fit the corpus poorly: {'; '.join(reasons)}. {consequence}"
     return [Notice(text, Code.UNFIT)]
 
 

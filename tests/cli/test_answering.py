@@ -21,7 +21,7 @@ import re
 
 
 def standalone(messages):
-    """All turns of the user; thanks and greetings need no search."""
+    """All turns of the user; thanks and greetings are unanswerable."""
     last = messages[-1]["content"]
     if "고마워" in last or "안녕" in last:
         return None

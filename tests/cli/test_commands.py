@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
+from pathlib import Path
 
 import pytest
 
-from retrieval_bench.cli.commands import GROUPS, SHOWN, UNLISTED, parsed
+from retrieval_bench.cli.commands import EXAMPLES, GROUPS, SHOWN, UNLISTED, parsed
+from retrieval_bench.cli.dueting import name_sides
 from tests.builders import some
 from tests.cli.project import Command
 
@@ -185,6 +188,62 @@ class TestMisspelt:
         assert "invalid int value: 'many'" in run.err
         assert "usage:" not in run.err
         assert len(run.err.splitlines()) == 2
+
+
+class TestExamples:
+    @pytest.mark.parametrize("words", EVERY, ids=" ".join)
+    def test_three_stand_in_the_help_and_each_is_understood(
+        self, run: Command, words: tuple[str, ...]
+    ) -> None:
+        if words[0] in GROUPS and len(words) == 1:
+            return
+        assert run(*words, "--help") == 0
+        shown = re.findall(r"^  retrieval-bench (.*)$", run.out, re.M)
+        assert len(shown) == len(set(shown)) == 3
+        for example in shown:
+            assert parsed(shlex.split(example)).run is not None
+
+    def test_every_command_has_some(self) -> None:
+        commands = [entry for group in SHOWN.values() for entry in group.values()]
+        commands += [entry for _, _, inner in GROUPS.values() for entry in inner.values()]
+        assert {add for add, _ in commands} == set(EXAMPLES)
+
+
+class TestNamesByTheirPlace:
+    @pytest.mark.parametrize(
+        ("words", "name", "value"),
+        [
+            ("tune bm25", "retriever", "bm25"),
+            ("tune --retriever bm25", "retriever", "bm25"),
+            ("data history bm25", "retriever", "bm25"),
+            ("lab selftest bm25", "retriever", "bm25"),
+            ("score outcomes answers.jsonl", "records", Path("answers.jsonl")),
+            ("score run my.run --qrels q", "run_file", Path("my.run")),
+            ("evaluate --run my.run --qrels q", "run_file", Path("my.run")),
+        ],
+    )
+    def test_what_a_command_is_about(self, words: str, name: str, value: object) -> None:
+        assert getattr(parsed(words.split()), name) == value
+
+    @pytest.mark.parametrize(
+        ("words", "sides"),
+        [
+            ("duet bm25 bm25s", (None, "bm25", "bm25s")),
+            ("duet hybrid --rev-a main", ("hybrid", None, None)),
+            ("duet --a bm25 --b bm25s", (None, "bm25", "bm25s")),
+        ],
+    )
+    def test_the_sides_of_a_duet(self, words: str, sides: tuple[str | None, ...]) -> None:
+        options = parsed(words.split())
+        name_sides(options)
+        assert (options.retriever, options.a, options.b) == sides
+
+    @pytest.mark.parametrize(
+        "words", [("a", "b", "c"), ("a", "--b", "c"), ("a", "--retriever", "c")]
+    )
+    def test_too_many_sides_are_refused(self, run: Command, words: tuple[str, ...]) -> None:
+        assert run("duet", *words) == 2
+        assert "two retrievers, or one and --rev-a or --rev-b" in run.err
 
 
 class TestWhatIsMissing:

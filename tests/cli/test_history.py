@@ -57,7 +57,7 @@ def test_one_subject_is_shown_with_the_command_that_decides(project: Path, run: 
     assert run.err == ""
     assert "bm25 on tiny: 4 runs" in run.out
     assert "bm25 on tiny: 1 duet" in run.out
-    assert "  retrieval-bench duet --retriever bm25 --dataset tiny --rev-a" in run.out
+    assert "  retrieval-bench duet bm25 --dataset tiny --rev-a" in run.out
 
 
 def test_times_beside_another_retriever_stay_apart_when_one_is_asked_for(
@@ -99,7 +99,7 @@ def test_a_dataset_is_found_by_its_folder(project: Path, run: Command, given: st
     assert run("history", "--dataset", given, "--no-pictures") == 0
     assert f"bm25 on tiny: {6 if given == 'tiny' else 2} runs" in run.out
     assert "bm25 on tiny: 1 duet" in run.out
-    assert "duet --retriever bm25 --dataset my/tiny --rev-a" in run.out
+    assert "duet bm25 --dataset my/tiny --rev-a" in run.out
     assert run("history", "--dataset", "my/other", "--no-pictures") == 4
 
 
@@ -194,12 +194,12 @@ def test_nothing_to_show_is_told_with_the_command_that_helps(project: Path, run:
     assert run.out == ""
     assert "no saved run of retriever 'bm52' and dataset 'tiny'" in run.err
     assert "there are: bm25 on tiny, 검색 on 다른" in run.err
-    assert "retrieval-bench bench --retriever bm52 --dataset tiny" in run.err
+    assert "retrieval-bench bench bm52 --dataset tiny" in run.err
     assert f"left out: {Path('results/runs/odd')}" in run.err
     assert run("history", "--retriever", "bm52", "--format", "json") == 4
     assert json.loads(run.out)["subjects"] == []
     assert run("history", "--retriever", "my own", "--dataset", "two words") == 4
-    assert "bench --retriever 'my own' --dataset 'two words'" in run.err
+    assert "bench 'my own' --dataset 'two words'" in run.err
 
 
 @pytest.mark.parametrize("other", [{"p50": None}, {"status": "partial"}])

@@ -89,7 +89,7 @@ def test_open_and_unmeasured() -> None:
     both = found(
         of_quality(0.3, 2),
         unmeasured,
-        "make one here: retrieval-bench baseline --retriever 하이브리드",
+        "make one here: retrieval-bench baseline 하이브리드",
         warnings=("2 queries failed: TimeoutError",),
     )
     assert both.code == 4

@@ -58,7 +58,7 @@ def test_the_name_of_a_slice_may_be_a_whole_answer() -> None:
     (found,) = slicings(_group(2), data, ["answer"])
     means, differences = slice_tables([found])
     assert "0" * 49 + "…" in {row[0] for row in means.rows}
-    assert "hardly any two queries share a value" in differences.notes
+    assert "Hardly any two queries share a value." in differences.notes
 
 
 def test_nothing_asked_for_shows_nothing() -> None:

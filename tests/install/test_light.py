@@ -53,9 +53,7 @@ def test_nothing_heavy_came_along(light: Path, tmp_path: Path) -> None:
 
 
 def test_bm25_runs_on_the_bundled_collection(light: Path, tmp_path: Path) -> None:
-    done = _run(
-        *(light / "retrieval-bench", "bench", "--retriever", "bm25", "--rounds", "1"), cwd=tmp_path
-    )
+    done = _run(light / "retrieval-bench", "bench", "bm25", "--rounds", "1", "-v", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "bm25 on science-mini" in done.stdout
     assert len(list((tmp_path / "results" / "runs").glob("*-bm25-*"))) == 1

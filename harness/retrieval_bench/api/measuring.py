@@ -23,6 +23,8 @@ from retrieval_bench.regression import workflow as regression
 from retrieval_bench.regression.gate import Regression
 from retrieval_bench.reports.tables.duet import duet_tables
 from retrieval_bench.reports.tables.regress import baseline_tables, regress_tables
+from retrieval_bench.runs.find import is_run
+from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.power import MARGIN
 from retrieval_bench.tuning import tune as run_tuning
 
@@ -91,9 +93,9 @@ def compare(
     """Put two or more systems side by side, with paired differences and verdicts.
 
     Args:
-        systems: without ``dataset``: runs, or folders of saved runs; with it: retrievers as in
+        systems: runs, or saved runs by what names them on the command line; or retrievers as in
             :func:`bench`, which are measured together, alternating query by query.
-        dataset: one or several, as in :func:`bench`.
+        dataset: of retrievers, one or several, as in :func:`bench`; None = "science-mini".
         margin: up to this absolute difference of means two systems are as good as equal.
         baseline: compare all others with this system only; None = every pair.
         tests: further tests beside the randomisation test: "t", "wilcoxon".
@@ -102,7 +104,7 @@ def compare(
         HarnessError: everything that is wrong with the input, in one message.
     """
     rules: dict[str, Any] = {"margin": margin, "baseline": baseline, "tests": tests}
-    if dataset is None:
+    if dataset is None and any(map(_is_run, systems)):
         return ComparisonResult(compare_runs([run_of(system) for system in systems], **rules))
     if len(systems) < 2:
         raise ConfigError(
@@ -115,9 +117,10 @@ def compare(
         names = distinct_names([candidate.name for candidate in experiment.candidates])
         check_asked(names, **rules)
 
+    named = "science-mini" if dataset is None else dataset
     experiments = prepare_several(
         systems,
-        [dataset] if isinstance(dataset, str | Path | Dataset) else dataset,
+        [named] if isinstance(named, str | Path | Dataset) else named,
         check,
         split=split,
         k=k,
@@ -127,6 +130,12 @@ def compare(
     )
     runs = [run for runs in run_each(experiments, reporter, save=save) for run in runs]
     return ComparisonResult(compare_runs(runs, **rules))
+
+
+def _is_run(system: Any) -> bool:
+    if isinstance(system, str | Path):
+        return is_run(system)
+    return isinstance(system, Run | BenchResult)
 
 
 def tune(

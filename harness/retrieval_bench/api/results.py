@@ -20,6 +20,7 @@ from retrieval_bench.reports.tables.comparison import comparison_tables
 from retrieval_bench.reports.tables.score import score_tables
 from retrieval_bench.reports.tables.tuning import tuning_tables
 from retrieval_bench.runs.evaluation import Evaluation
+from retrieval_bench.runs.find import find_run
 from retrieval_bench.runs.records import read_run
 from retrieval_bench.runs.run import Run
 from retrieval_bench.scoring.scorecard import ScoreCard
@@ -190,4 +191,4 @@ def run_of(given: Any) -> Run:
     """The run that a result holds, or that lies in a folder."""
     if isinstance(given, BenchResult):
         return given.run
-    return given if isinstance(given, Run) else read_run(Path(given))
+    return given if isinstance(given, Run) else read_run(find_run(given))

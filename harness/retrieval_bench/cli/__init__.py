@@ -95,7 +95,7 @@ def _check_folder() -> None:
 
 def _check_needs(options: argparse.Namespace) -> None:
     """Raises:
-    ConfigError: no retriever is named, where one is needed.
+    ConfigError: what the command is about is not named, where that is needed.
     """
     needs = getattr(options, "needs", None)
     if needs is None or getattr(options, needs) is not None:
@@ -103,10 +103,20 @@ def _check_needs(options: argparse.Namespace) -> None:
     from retrieval_bench.core.config import retriever_names
     from retrieval_bench.core.errors import ConfigError
 
-    accepted, fix = f"{', '.join(retriever_names())}, a YAML file, or module:Class", "hybrid"
-    if needs != "retriever":
-        accepted, fix = "ir_datasets:NAME", "ir_datasets:beir/scifact/test"
-    raise ConfigError(f"no {needs}", accepted=accepted, fix=f"name one, such as {fix}")
+    if needs == "retriever":
+        what, example = "retriever", "hybrid"
+        accepted = f"{', '.join(retriever_names())}, a YAML file, or module:Class"
+    else:
+        what, accepted, example = _NEEDED[needs]
+    raise ConfigError(f"no {what}", accepted=accepted, fix=f"name one, such as {example}")
+
+
+_NEEDED = {
+    "dataset": ("dataset", "ir_datasets:NAME", "ir_datasets:beir/scifact/test"),
+    "run_file": ("run", "a run in TREC text, a BEIR table, JSON, or a run folder", "my.run"),
+    "records": ("file of labelled answers", "JSON lines", "answers.jsonl"),
+}
+"""What is missing, what is accepted, and an example."""
 
 
 def _tell(problem: BaseException, what: str, *, traceback: bool) -> None:

@@ -51,6 +51,7 @@ def _bench(options: argparse.Namespace) -> int:
     from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.experiment.preparation import prepare
     from retrieval_bench.reports.tables import run as tables
+    from retrieval_bench.reports.tables.brief import run_brief
     from retrieval_bench.reports.tables.cold import cold_tables
 
     if options.cold is not None and options.cold < 1:
@@ -85,7 +86,7 @@ def _bench(options: argparse.Namespace) -> int:
             options,
             document if start is None else {**document, "cold": start.as_dict()},
             lambda: [*tables.run_tables(run, leg), *cold],
-            lambda: [tables.run_brief(run, leg), *cold],
+            lambda: [run_brief(run, leg), *cold],
         )
 
     runs = measured([experiment], options, print_runs)

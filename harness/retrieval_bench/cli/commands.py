@@ -88,6 +88,58 @@ UNLISTED: Mapping[str, tuple[Add, str]] = {
 }
 """Names of before; they work and are not in ``--help``."""
 
+EXAMPLES: Mapping[Add, tuple[str, ...]] = {
+    add_bench: (
+        "hybrid",
+        "bm25 --dataset my/folder --k 100",
+        "bm25 --set k1=1.2 --metrics nDCG@10",
+    ),
+    add_compare: (
+        "bm25 dense hybrid",
+        "bm25 my.yaml --dataset my/folder",
+        "bm25@latest hybrid@latest -v",
+    ),
+    add_diff: ("@last", "bm25@latest hybrid@latest", "@last --query q17"),
+    add_tune: ("bm25", "hybrid --dataset my/folder --sample 50", "bm25 --grid 'k1=[0.9,1.2]'"),
+    add_doctor: ("", "hybrid --dataset my/folder", "--selftest"),
+    add_baseline: ("hybrid", "bm25 --dataset my/folder", "hybrid --force"),
+    add_regress: ("hybrid", "hybrid --duet always", "hybrid --junit gates.xml"),
+    add_duet: ("bm25 bm25s", "hybrid --rev-a main", "bm25 --set-b k1=1.2 --limit p50=5%"),
+    add_report: ("@last", "bm25 dense hybrid --dataset my/folder", "bm25@latest hybrid@latest"),
+    add_evaluate: (
+        "my.run --qrels qrels.txt",
+        "my.run --dataset my/folder --per-query",
+        "my.json --qrels qrels.json --metrics nDCG@10 R@100",
+    ),
+    add_audit: (
+        "a.run b.run --qrels qrels.txt",
+        "@last --dataset science-mini",
+        "a.run --qrels qrels.txt --conventions trec scienceqa",
+    ),
+    add_reader: (
+        "--gold dev.json --predictions answers.json",
+        "--gold dev.json --predictions answers.jsonl --per-question",
+        "--gold dev.json --predictions answers.json --denominator retrieved --run my.run",
+    ),
+    add_qa: (
+        "bm25 --dataset my/folder",
+        "bm25 --dataset my/folder --reader my.py:read",
+        "hybrid --dataset my/folder --reader models/reader",
+    ),
+    add_outcomes: ("answers.jsonl", "answers.jsonl --by source", "answers.jsonl --format json"),
+    add_list: ("", "-v", "--format json"),
+    add_fetch: (
+        "ir_datasets:beir/scifact/test",
+        "ir_datasets:beir/scifact/test --download",
+        "ir_datasets:beir/nfcorpus/test --format json",
+    ),
+    add_history: ("", "hybrid --dataset my/folder", "bm25 --last all --out bm25.svg"),
+    add_selftest: ("", "--time 300", "bm25 --dataset my/folder"),
+    add_reproduce: ("", "--paper scifact", "--format markdown"),
+    add_submit: ("bm25", "bm25 --dev ids.txt", "hybrid --out submission.csv"),
+}
+"""What may stand behind each command."""
+
 _DESCRIPTION = "Measure retrievers side by side: ranking quality and latency."
 _EXAMPLES = """\
   retrieval-bench bench hybrid
@@ -104,8 +156,20 @@ class Parser(argparse.ArgumentParser):
     """Knows which command it reads, and answers a misspelt option with the near one."""
 
     def __init__(self, **given: Any) -> None:
+        given.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(**given, allow_abbrev=False)
         self.set_defaults(parser=self)
+
+    def format_help(self) -> str:
+        """As ever, but the usage names only what has to be given."""
+        if self.usage is None:
+            required = [group for group in self._mutually_exclusive_groups if group.required]
+            either = [action for group in required for action in group._group_actions]
+            needed = [a for a in self._actions if a.required or not a.option_strings or a in either]
+            formatter = self._get_formatter()
+            formatter.add_usage(None, needed, required, prefix="")
+            self.usage = f"{formatter.format_help().strip()} [options]"
+        return super().format_help()
 
     def error(self, message: str) -> NoReturn:
         """End with exit code 2 and where to read on, without the usage of all options."""
@@ -146,7 +210,10 @@ def parser() -> argparse.ArgumentParser:
 
 def _add_all(commands: Any, entries: Mapping[str, tuple[Add, str]], *, shown: bool = True) -> None:
     for name, (add, text) in entries.items():
-        add(commands, name, description=_sentence(text), **({"help": text} if shown else {}))
+        texts = {"help": text} if shown else {}
+        given = [f"{commands._prog_prefix} {name} {words}".rstrip() for words in EXAMPLES[add]]
+        texts["description"] = "\n  ".join([f"{_sentence(text)}\n\nexamples:", *given])
+        add(commands, name, **texts)
 
 
 def _sentence(text: str) -> str:

@@ -85,7 +85,8 @@ def _rules(options: argparse.Namespace) -> dict[str, Any]:
 def _compare(options: argparse.Namespace) -> int:
     from retrieval_bench.comparison.analysis import comparison_document
     from retrieval_bench.comparison.slices import slicings_of
-    from retrieval_bench.reports.tables.comparison import comparison_brief, comparison_tables
+    from retrieval_bench.reports.tables.brief import comparison_brief
+    from retrieval_bench.reports.tables.comparison import comparison_tables
     from retrieval_bench.reports.tables.slice import slice_tables
     from retrieval_bench.runs.dataset import datasets_of
 
@@ -99,7 +100,10 @@ def _compare(options: argparse.Namespace) -> int:
             options,
             comparison_document(comparison, slicings),
             lambda: comparison_tables(comparison, slicings, letters=letters),
-            lambda: [*comparison_brief(comparison), *slice_tables(slicings)],
+            lambda: [
+                *comparison_brief(comparison, measured=not options.runs),
+                *slice_tables(slicings),
+            ],
         )
         return comparison
 
@@ -117,10 +121,10 @@ def name_systems(options: argparse.Namespace) -> None:
         ConfigError: some of both, or a run that is not there.
     """
     from retrieval_bench.core.errors import ConfigError
-    from retrieval_bench.runs.find import find_run, is_run
+    from retrieval_bench.runs.find import find_runs, is_run
 
     given = [name for text in options.systems for name in text.split(",") if name]
-    options.runs = [find_run(name) for name in given if is_run(name)]
+    options.runs = [run for name in given if is_run(name) for run in find_runs(name)]
     retrievers = [name for name in given if not is_run(name)]
     if options.runs and (retrievers or options.retrievers):
         raise ConfigError(

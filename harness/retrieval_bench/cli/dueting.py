@@ -36,8 +36,12 @@ def add_duet(commands: Any, name: str, **texts: str) -> None:
     """Two configs, or two revisions: is one slower?"""
     duet = commands.add_parser(name, **texts)
     duet.add_argument(
-        "--retriever", metavar="NAME_OR_YAML", help="of both sides, when revisions are compared"
+        "sides",
+        nargs="*",
+        metavar="RETRIEVER",
+        help="two, a and b, or one for both sides when revisions are compared; also --retriever",
     )
+    duet.add_argument("--retriever", help=argparse.SUPPRESS)
     for side in "ab":
         duet.add_argument(
             f"--{side}", metavar="NAME_OR_YAML", help=f"retriever of side {side}, if not both"
@@ -83,6 +87,7 @@ def _duet(options: argparse.Namespace) -> int:
         suite = f"duet {result.b.get('name')} beside {result.a.get('name')}"
         write_junit(options, suite, [(gate.gate, gate) for gate in result.gates])
 
+    name_sides(options)
     sides = ("retriever", "a", "b", "rev_a", "rev_b", "set_a", "set_b")
     request = Request(
         **{name: getattr(options, name) for name in sides},
@@ -107,6 +112,28 @@ def _duet(options: argparse.Namespace) -> int:
         raise
     print_result(result)
     return exit_code(result)
+
+
+def name_sides(options: argparse.Namespace) -> None:
+    """``a`` and ``b``, or ``retriever``, from the names that have no option.
+
+    Raises:
+        ConfigError: more than two, or some beside those of options.
+    """
+    from retrieval_bench.core.errors import ConfigError
+
+    named: list[str] = options.sides
+    given = [name for name in ("retriever", "a", "b") if getattr(options, name) is not None]
+    if len(named) > 2 or (named and given):
+        raise ConfigError(
+            f"{' '.join(named)}{''.join(f' with --{name}' for name in given)}",
+            accepted="two retrievers, or one and --rev-a or --rev-b",
+            fix="leave the others out",
+        )
+    if len(named) == 2:
+        options.a, options.b = named
+    elif named:
+        (options.retriever,) = named
 
 
 def exit_code(result: DuetResult) -> int:

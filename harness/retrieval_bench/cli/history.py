@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.cli.console import NOT_MEASURED, OK, put, say, show
-from retrieval_bench.cli.options import add_format, add_several, how_many
+from retrieval_bench.cli.options import add_format, add_named, add_several, how_many
 
 if TYPE_CHECKING:
     from retrieval_bench.regression.history.workflow import History
@@ -20,9 +20,8 @@ BENCHMARK = "github-action-benchmark"
 def add_history(commands: Any, name: str, **texts: str) -> None:
     """Saved runs and duets over time and revisions."""
     history = commands.add_parser(name, **texts)
-    history.add_argument(
-        "--retriever", metavar="NAME_OR_YAML", help="its runs, and duets on it (default: all)"
-    )
+    text = "its runs, and duets on it (default: all)"
+    add_named(history, "retriever", "RETRIEVER", text, needed=False)
     history.add_argument("--dataset", metavar="NAME_OR_FOLDER", help="runs on it (default: all)")
     add_several(history, "--metric", "METRIC", "default: the first of the newest run")
     history.add_argument(

@@ -67,7 +67,8 @@ def _complete(
             if svg:
                 add_files(Path(run.folder or ""), svg)
     except MissingDependencyError as problem:
-        say(f"retrieval-bench: no pictures: {problem.given}; to get them: {problem.fix}")
+        if options.verbose:
+            say(f"retrieval-bench: no pictures: {problem.given}; to get them: {problem.fix}")
     except HarnessError as problem:
         say(f"retrieval-bench: no pictures: {problem.render()}")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,13 +74,24 @@ class _Once(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
-def add_named(parser: argparse.ArgumentParser, name: str, metavar: str, text: str) -> None:
-    """What a command is about, by its place or as an option; it needs one of them."""
-    parser.add_argument(
-        name, nargs="?", action=_Once, metavar=metavar, help=f"{text}; also --{name}"
-    )
-    parser.add_argument(f"--{name}", action=_Once, help=argparse.SUPPRESS)
-    parser.set_defaults(needs=name)
+def add_named(
+    parser: argparse.ArgumentParser,
+    name: str,
+    metavar: str,
+    text: str,
+    *,
+    option: str = "",
+    needed: bool = True,
+    kind: Callable[[str], Any] = str,
+) -> None:
+    """What a command is about, by its place or as an option; where it is ``needed``, by one of
+    them."""
+    option = option or f"--{name}"
+    help_text = f"{text}; also {option}"
+    parser.add_argument(name, nargs="?", action=_Once, metavar=metavar, type=kind, help=help_text)
+    parser.add_argument(option, action=_Once, dest=name, type=kind, help=argparse.SUPPRESS)
+    if needed:
+        parser.set_defaults(needs=name)
 
 
 def add_retriever(parser: argparse.ArgumentParser) -> None:

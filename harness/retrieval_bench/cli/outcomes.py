@@ -7,20 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.cli.console import OK, show
-from retrieval_bench.cli.options import add_format
+from retrieval_bench.cli.options import add_format, add_named
 
 
 def add_outcomes(commands: Any, name: str, **texts: str) -> None:
     """Rates of labelled answers."""
     outcomes = commands.add_parser(name, **texts)
-    outcomes.add_argument(
-        "--records",
-        required=True,
-        type=Path,
-        metavar="FILE",
-        help='JSON lines: {"id", "source", "outcomes": {"NAME": "correct"}}; labels: correct, '
-        "hallucinated, rejected",
-    )
+    text = 'JSON lines: {"id", "source", "outcomes": {"NAME": "correct"}}; labels: correct, '
+    add_named(outcomes, "records", "FILE", f"{text}hallucinated, rejected", kind=Path)
     outcomes.add_argument(
         "--by",
         nargs="+",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.cli.console import NOT_MEASURED, OK, say, show
-from retrieval_bench.cli.options import add_format, add_several
+from retrieval_bench.cli.options import add_format, add_named, add_several
 
 if TYPE_CHECKING:
     from retrieval_bench.scoring.scorecard import Truth
@@ -17,14 +17,8 @@ if TYPE_CHECKING:
 def add_evaluate(commands: Any, name: str, **texts: str) -> None:
     """Score one run."""
     evaluate = commands.add_parser(name, **texts)
-    evaluate.add_argument(
-        "--run",
-        required=True,
-        type=Path,
-        metavar="FILE",
-        help="TREC text, BEIR table, JSON, submission lines, or the folder of a run",
-        dest="run_file",
-    )
+    text = "TREC text, BEIR table, JSON, submission lines, or the folder of a run"
+    add_named(evaluate, "run_file", "RUN", text, option="--run", kind=Path)
     _add_truth(evaluate)
     add_several(evaluate, "--metrics", "METRIC", "nDCG@10 R@100")
     evaluate.add_argument(

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from retrieval_bench.cli.console import INTERRUPTED, NOT_MEASURED, OK, UNDECIDED, say, show, working
-from retrieval_bench.cli.options import add_dataset, add_format
+from retrieval_bench.cli.options import add_dataset, add_format, add_named
 
 
 def add_selftest(commands: Any, name: str, **texts: str) -> None:
@@ -15,11 +15,8 @@ def add_selftest(commands: Any, name: str, **texts: str) -> None:
     parser.add_argument(
         "--time", type=float, default=120.0, metavar="S", help="seconds in all (default: 120)"
     )
-    parser.add_argument(
-        "--retriever",
-        metavar="NAME_OR_YAML",
-        help="measure this one (default: a matrix product of about 2 ms)",
-    )
+    text = "measure this one (default: a matrix product of about 2 ms)"
+    add_named(parser, "retriever", "RETRIEVER", text, needed=False)
     add_dataset(parser)
     add_format(parser)
     parser.set_defaults(run=run_selftest)

@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.cli.console import OK, say, show, working
-from retrieval_bench.cli.options import add_format, add_several
+from retrieval_bench.cli.options import add_format, add_named, add_several
 
 
 def add_tune(commands: Any, name: str, **texts: str) -> None:
     """Choose parameters on some queries, and report them on others."""
     tune = commands.add_parser(name, **texts)
-    tune.add_argument(
-        "--retriever", required=True, metavar="NAME_OR_YAML", help="whose parameters to choose"
-    )
+    add_named(tune, "retriever", "RETRIEVER", "whose parameters to choose: a name or a YAML file")
     tune.add_argument(
         "--dataset",
         default="science-mini",

@@ -175,7 +175,11 @@ def compare_runs(
             margin that is none.
     """
     if len(runs) < 2:
-        raise ConfigError(f"{len(runs)} run to compare", accepted="two runs or more")
+        raise ConfigError(
+            f"{len(runs)} run to compare",
+            accepted="two runs or more",
+            fix="measure several together: compare A B",
+        )
     places = by_dataset(runs)
     if len(places) > 1:  # systems stand in the same order on every dataset
         first = {name: at for at, name in reversed(list(enumerate(run.name for run in runs)))}

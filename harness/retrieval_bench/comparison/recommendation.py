@@ -199,6 +199,8 @@ class _View:
         if difference is None:
             return []
         faster = f"{times_text(self._ratio(fastest, taken) or 1.0)} faster"
+        if not self._wins(taken, fastest) and not self._equivalent(taken, fastest):
+            return [f"{fastest} is {faster}."]
         change = f"{abs(difference):.3f} {'lower' if difference < 0 else 'higher'}"
         gap = "the same" if abs(difference) <= ROUNDING else change
         return [f"{fastest} is {faster} and {gap} in {label_of(self.metric)}."]
@@ -218,9 +220,9 @@ class _View:
             text += ", can't tell."
             if delta.queries_needed is not None:
                 total = about(delta.n + delta.queries_needed)
-                shown = f"If the true gap is {gap:.3f}, about {total} queries would show it"
+                shown = f"If the true gap is {gap:.3f}, about {total} queries in all would show it"
                 if delta.needed_for == "equivalence":
-                    shown = f"About {total} queries would show that they are equivalent"
+                    shown = f"About {total} queries in all would show that they are equivalent"
                 text += f" {shown} (80 % power); you have {delta.n:,}."
             lines.append(text)
         if len(open_) > _NAMED:

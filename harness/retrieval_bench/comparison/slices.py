@@ -100,7 +100,7 @@ def _by_source(queries: Sequence[Query], most: int) -> Grouping:
     present = {key for query in queries for key in query.metadata}
     key = next((key for key in SOURCE_KEYS if key in present), None)
     if key is None:
-        return Grouping("source", "source", (), ("no query says where it comes from",))
+        return Grouping("source", "source", (), ("No query says where it comes from.",))
     values = [_labels(query.metadata.get(key)) for query in queries]
     return _by_value("source", f"source (metadata.{key})", values, most)
 
@@ -139,20 +139,22 @@ def _by_value(by: str, what: str, labels: Sequence[Sequence[str]], most: int) ->
         for label in dict.fromkeys(of_query):
             groups.setdefault(label, []).append(at)
     if not groups:
-        return Grouping(by, what, (), (f"no query has a {what}",))
+        return Grouping(by, what, (), (f"No query has a {what}.",))
     order = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
     without = [at for at, of_query in enumerate(labels) if not of_query]
     tail = [(NONE, without)] if without else []
     notes = []
     if sum(map(len, groups.values())) + len(without) > len(labels):
-        notes.append("a query that has several counts in each of them")
+        notes.append("A query that has several counts in each of them.")
     one_by_one = 2 * len(groups) > len(labels) > 3
     if one_by_one:
-        notes.append("hardly any two queries share a value")
+        notes.append("Hardly any two queries share a value.")
     if len(order) + len(tail) > most:
         kept = most - 1 - len(tail)
         rest = sorted({at for _, rows in order[kept:] for at in rows})
-        notes.append(f"the {len(order) - kept:,} smallest of {len(order):,} are one slice together")
+        notes.append(
+            f"The {len(order) - kept:,} smallest of {len(order):,} are one slice together."
+        )
         order = [*order[:kept], (f"({len(order) - kept:,} others)", rest)]
     return Grouping(by, what, (*order, *tail), tuple(notes), one_by_one)
 
@@ -408,14 +410,14 @@ class _Systems:
         reasons = [not_comparable(group.runs[self._base], run) for run in group.runs]
         self._others = [at for at, reason in enumerate(reasons) if at != self._base and not reason]
         self._warnings = [
-            f"{name}: no differences from {group.names[self._base]}, {reason}"
+            f"{name} has no differences from {group.names[self._base]}: {reason}."
             for name, reason in zip(group.names, reasons, strict=True)
             if reason
         ]
         most = max(len(one.query_ids) for one in evaluations)
         if len(found) < most:
             self._warnings.append(
-                f"only the {len(found):,} of {most:,} queries that all systems finished"
+                f"Only the {len(found):,} of {most:,} queries that all systems finished count."
             )
 
     def grouping(self, by: str) -> Grouping:

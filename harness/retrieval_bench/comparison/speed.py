@@ -1,6 +1,6 @@
 """Which of two runs is faster, and is it real: paired ratios of times with verdicts.
 
-Two runs are judged only when they were measured in one session, call beside call: two blocks that
+Two runs are judged only when they were measured in one session, side by side: two blocks that
 were timed apart differ also where the code does not. What was repeated says how far a ratio can be
 trusted: launches, where there are at least five; otherwise rounds, which do not show how far two
 processes differ, so that only a large difference is told. Nothing is read or printed here.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -120,6 +120,15 @@ def config_hash(target: str, params: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
 
+def flat(params: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
+    """``params`` by dotted path, values as texts."""
+    for key, value in params.items():
+        if isinstance(value, dict):
+            yield from flat(value, f"{path}{key}.")
+        else:
+            yield f"{path}{key}", str(value)
+
+
 def _resolved(target: str, params: Mapping[str, Any]) -> dict[str, Any]:
     settings = dict(params)
     if isinstance(settings.get("legs"), list):
@@ -217,7 +226,7 @@ def _find(name_or_path: str, base: Path | None) -> RetrieverConfig:
     raise ConfigError(
         f"unknown retriever {name_or_path!r}",
         accepted=near_names(name_or_path, retriever_names()) + "; or a path ending in .yaml",
-        fix="correct the name; `retrieval-bench list` shows what exists",
+        fix="correct the name; `retrieval-bench data list` shows what exists",
     )
 
 

@@ -36,6 +36,10 @@ SMALL = frozenset({Code.DEEP, Code.DATA, Code.NO_KNOWN_TERM})
 """They change little in how an answer must be read, and are shown after the others."""
 
 
+OF_TIMES = frozenset({Code.LOST_LAUNCH, Code.UNSTEADY, Code.BUSY, Code.THREADS, Code.CLOCK})
+"""They say something of times alone."""
+
+
 class Notice(str):
     """A warning.
 
@@ -64,6 +68,11 @@ class Notice(str):
 def coded(texts: Iterable[str], code: Code) -> list[Notice]:
     """``texts`` as warnings; those that have a code keep it."""
     return [text if isinstance(text, Notice) else Notice(text, code) for text in texts]
+
+
+def about_times(text: str) -> bool:
+    """Whether a warning says something of times alone."""
+    return isinstance(text, Notice) and text.code in OF_TIMES
 
 
 def loudest_first(texts: Iterable[str]) -> list[str]:

@@ -102,7 +102,7 @@ def resolve(kind: Kind, target: str, *, base: Path | None = None) -> Any:
         f"unknown {kind} {target!r}",
         accepted=f"a short name ({near_names(target, names(kind))}), module:attribute, "
         "or file.py:attribute",
-        fix="correct the name; `retrieval-bench list` shows what exists",
+        fix="correct the name; `retrieval-bench data list` shows what exists",
     )
 
 

@@ -1,1 +1,1 @@
-"""Two sides measured call beside call in processes of their own, and whether one got slower."""
+"""Two sides measured side by side in processes of their own, and whether one got slower."""

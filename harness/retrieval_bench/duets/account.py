@@ -150,7 +150,7 @@ def machine_warnings(noise: Sequence[Mapping[str, Any]]) -> list[str]:
     told = []
     if (others := share_of_the_cores(noise, "others") or 0.0) > OTHERS:
         told.append(
-            f"other processes used {others:.0%} of the cores' time: end them to see smaller "
+            f"Other processes used {others:.0%} of the cores' time: end them to see smaller "
             "differences, and to be done sooner"
         )
     if (stolen := share_of_the_cores(noise, "stolen") or 0.0) > STOLEN:

@@ -115,7 +115,7 @@ def duet(
     reporter: Reporter | None = None,
     wrong_code: WrongCode = revisions.wrong_code,
 ) -> DuetResult:
-    """Measure both sides call beside call until it is decided whether ``b`` got slower than ``a``.
+    """Measure both sides, call by call in turn, until it is decided whether ``b`` is slower.
 
     Ctrl-C ends it early, and gives what was found so far as interrupted.
 

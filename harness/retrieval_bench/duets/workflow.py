@@ -101,7 +101,7 @@ def duet(
     out: Path | None = None,
     reporter: Reporter | None = None,
 ) -> DuetResult:
-    """Measure both sides call beside call, and save every time.
+    """Measure both sides, call by call in turn,, and save every time.
 
     Args:
         out: folder of the record; None = a new one under ``results/duets``.

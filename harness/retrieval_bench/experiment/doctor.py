@@ -11,6 +11,7 @@ from typing import Any
 
 from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import counted
+from retrieval_bench.core.notices import Code, Notice, coded
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.experiment.preparation import prepare
@@ -102,8 +103,12 @@ def doctor(
     n_answered = sum(status == OK for status in answers.status)
     hits = sum(len(ranking or ()) for ranking in answers.rankings)
     about_data = set(data.warnings)
-    probe = f"{answers.name} was ready in {seconds:.1f} s and answered {n_answered:,} of "
+    took = f"{seconds:.1f}" if seconds >= 0.1 else "under 0.1"
+    probe = f"{answers.name} was ready in {took} s and answered {n_answered:,} of "
     probe += f"{counted(len(queries), 'query')} with {counted(hits, 'hit')}."
+    nothing = []
+    if n_answered and not hits:
+        nothing = [Notice("It found nothing for any of them: look at its index and its analyzer.")]
     command = ["retrieval-bench", "bench", str(retriever)]
     command += [] if str(dataset) == "science-mini" else ["--dataset", str(dataset)]
     return Diagnosis(
@@ -112,7 +117,7 @@ def doctor(
             Check(
                 "retriever",
                 (probe,),
-                tuple(text for text in answers.warnings if text not in about_data),
+                (*nothing, *(text for text in answers.warnings if text not in about_data)),
             ),
             _machine(),
         ),
@@ -148,5 +153,9 @@ def _machine() -> Check:
     return Check(
         "machine",
         (f"{facts['processor']}, {facts['usable_cores']} cores{ram}, {facts['python']}.",),
-        tuple(disturbances(noise.record, facts)),
+        tuple(
+            coded(
+                disturbances(noise.record, facts, during="in the second it was watched"), Code.BUSY
+            )
+        ),
     )

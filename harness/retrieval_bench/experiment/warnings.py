@@ -25,8 +25,8 @@ def remembered(latency: Mapping[str, Any]) -> list[str]:
     ratio = latency["first_visit"]["ratio"]
     if ratio is None or ratio < REMEMBERED:
         return []
-    told = f"the first call of a query took {ratio:,.0f} times as long as later ones"
-    text = f"{told}: answers may be remembered, and the times are those of repeated queries"
+    told = f"The first call of a query took {ratio:,.0f} times as long as later ones"
+    text = f"{told}: answers may be remembered, and the times are those of repeated queries."
     return [Notice(text, Code.REMEMBERED)]
 
 
@@ -37,9 +37,9 @@ def unsteady(candidate: Candidate, measurement: runner.Measurement) -> list[str]
     n = counted(measurement.warm_up_calls, "warm-up call")
     least = len(measurement.status) + WINDOW * WINDOWS
     if measurement.warm_up_calls < least:
-        text = f"whether times had settled is not known: {n}, it takes {least:,} to tell"
+        text = f"Nobody can tell whether times had settled: {n}, it takes {least:,} to tell."
         return [Notice(text, Code.UNSTEADY)]
-    text = f"times still changed after {n}: the first measured ones may be slower than later ones"
+    text = f"Times had not settled after {n}: repeat before you quote them."
     return [Notice(text, Code.UNSTEADY)]
 
 
@@ -65,7 +65,7 @@ def deep(k: int, data: Dataset) -> list[str]:
     if not 0 < data.n_documents < k:
         return []
     documents = counted(data.n_documents, "document")
-    text = f"k = {k:,} is more than the {documents}: no ranking can be that long"
+    text = f"k = {k:,} is more than the {documents}: no ranking can be that long."
     return [Notice(text, Code.DEEP)]
 
 
@@ -74,7 +74,8 @@ def without_relevant(data: Dataset) -> list[str]:
     n = len(data.without_relevant)
     if not n:
         return []
-    text = f"{counted(n, 'evaluated query')} with no relevant document: 0 whatever is returned"
+    have, they = ("has", "it scores") if n == 1 else ("have", "they score")
+    text = f"{counted(n, 'evaluated query')} {have} no relevant document: {they} 0 in any case."
     return [Notice(text, Code.NOTHING_RELEVANT)]
 
 
@@ -86,8 +87,8 @@ def foreign_ids(doc_ids: Sequence[str], data: Dataset) -> list[str]:
     if judged.isdisjoint(doc_ids):
         example = f"for example {doc_ids[0]!r} beside {min(judged, default='')!r}"
         text = (
-            f"none of the {len(doc_ids):,} returned ids is judged ({example}): the index and the "
-            "judgements seem to use different ids"
+            f"None of the {len(doc_ids):,} returned ids is judged ({example}): the index and the "
+            "judgements seem to use different ids."
         )
         return [Notice(text, Code.FOREIGN_IDS)]
     return []

@@ -36,7 +36,10 @@ _LOAD_PERIOD = 60.0
 
 
 def disturbances(
-    noise: Mapping[str, Any], machine: Mapping[str, Any], threads: int = 1
+    noise: Mapping[str, Any],
+    machine: Mapping[str, Any],
+    threads: int = 1,
+    during: str = "while searches were timed",
 ) -> list[str]:
     """What makes the times less than they should be, one sentence each with what to do.
 
@@ -44,32 +47,33 @@ def disturbances(
         noise: ``record`` of a :class:`NoiseRecorder`.
         machine: facts of :func:`retrieval_bench.measure.environment.machine`.
         threads: that libraries may use in a timed search.
+        during: when the noise was recorded, in words.
 
     Returns:
         Empty on a quiet machine.
     """
     told = [
-        _others(noise) or _overload(noise, machine),
+        _others(noise, during) or _overload(noise, machine),
         _stolen(noise),
         _throttled(noise, machine),
         _few_cores(machine, threads),
         _governor(machine),
-        _slowed(noise),
+        _slowed(noise, during),
         _paging(noise),
         _memory_full(noise),
-        _slept(noise),
+        _slept(noise, during),
     ]
     return [sentence for sentence in told if sentence]
 
 
-def _others(noise: Mapping[str, Any]) -> str | None:
+def _others(noise: Mapping[str, Any], during: str) -> str | None:
     cores = noise.get("cores") or {}
     if cores.get("seconds", 0.0) < SHORTEST or cores["others"] <= OTHERS:
         return None
     switches = (noise.get("context_switches") or {}).get("involuntary")
-    interrupted = f" (this one was interrupted {switches:,} times)" if switches else ""
+    interrupted = f" (this one was interrupted {_times(switches)})" if switches else ""
     return (
-        f"other processes used {_percent(cores['others'])} of the cores while searches were timed"
+        f"Other processes used {_percent(cores['others'])} of the cores {during}"
         f"{interrupted}: close them or wait until they are done, then measure again"
     )
 
@@ -82,11 +86,11 @@ def _overload(noise: Mapping[str, Any], machine: Mapping[str, Any]) -> str | Non
         return None
     # Indexing has just used all cores: take what is left of that out of the average.
     left = math.exp(-seconds / _LOAD_PERIOD)
-    during = (after[0] - left * before[0]) / (1 - left)
-    if during <= cores + LOAD_MARGIN:
+    tasks = (after[0] - left * before[0]) / (1 - left)
+    if tasks <= cores + LOAD_MARGIN:
         return None
     return (
-        f"about {during:.0f} tasks wanted to run or to read a disk at a time, on {cores} cores: "
+        f"About {tasks:.0f} tasks wanted to run or to read a disk at a time, on {cores} cores: "
         "close other programs or wait until they are done, then measure again"
     )
 
@@ -111,7 +115,7 @@ def _throttled(noise: Mapping[str, Any], machine: Mapping[str, Any]) -> str | No
     limit = machine.get("cpu_limit")
     allowed = f" of {limit:g} cores" if limit else ""
     return (
-        f"the CPU limit{allowed} stopped the process {throttled['times']:,} times, for "
+        f"The CPU limit{allowed} stopped the process {_times(throttled['times'])}, for "
         f"{throttled['seconds']:.3g} s in all, and each stop makes a call slow: raise the limit of "
         "the container, or use fewer threads"
     )
@@ -139,25 +143,25 @@ def _governor(machine: Mapping[str, Any]) -> str | None:
         if "power" not in preference.replace("balance_power", "power").split(", "):
             return None
         return (
-            f"the processor is set to save energy (preference {preference}), its clock rate "
+            f"The processor is set to save energy (preference {preference}), its clock rate "
             "follows the load: plug the machine in, or run "
             f"`echo performance | sudo tee {place}/energy_performance_preference`"
         )
     if "powersave" not in governor.split(", "):
         return None
     return (
-        f"the processor runs at its lowest clock rate (governor {governor}): run "
+        f"The processor runs at its lowest clock rate (governor {governor}): run "
         f"`echo performance | sudo tee {place}/scaling_governor`"
     )
 
 
-def _slowed(noise: Mapping[str, Any]) -> str | None:
+def _slowed(noise: Mapping[str, Any], during: str) -> str | None:
     mhz = noise.get("mhz") or {}
     before, after = mhz.get("before"), mhz.get("after")
     if not before or not after or after >= (1 - SLOWER) * before:
         return None
     return (
-        f"the clock rate fell from {before:,.0f} to {after:,.0f} MHz while searches were timed: "
+        f"The clock rate fell from {before:,.0f} to {after:,.0f} MHz {during}: "
         "let the machine cool down, plug it in, then measure again"
     )
 
@@ -187,14 +191,15 @@ def _memory_full(noise: Mapping[str, Any]) -> str | None:
     )
 
 
-def _slept(noise: Mapping[str, Any]) -> str | None:
+def _slept(noise: Mapping[str, Any], during: str) -> str | None:
     seconds = noise.get("suspended_seconds")
     if seconds is None or seconds < SUSPENDED:
         return None
-    return (
-        f"the machine slept for {seconds:,.0f} s while searches were timed: keep it awake and "
-        "measure again"
-    )
+    return f"The machine slept for {seconds:,.0f} s {during}: keep it awake and measure again"
+
+
+def _times(n: int) -> str:
+    return "once" if n == 1 else f"{n:,} times"
 
 
 def _percent(share: float) -> str:

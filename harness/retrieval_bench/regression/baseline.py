@@ -17,6 +17,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from retrieval_bench.core import secrets
+from retrieval_bench.core.config import flat
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.measure.runner import OK
 from retrieval_bench.runs.run import Run
@@ -52,12 +53,14 @@ class _Record(BaseModel):
 
 
 class RetrieverFacts(_Record):
-    """``hash`` is that of target and parameters; ``given`` and ``overrides`` build it again."""
+    """``hash`` is that of target and parameters; ``given`` and ``overrides`` build it again;
+    ``params``, by dotted path, are unknown in baselines of earlier versions."""
 
     name: str
     hash: str | None
     given: str
     overrides: list[str]
+    params: dict[str, str] | None = None
 
 
 class DatasetFacts(_Record):
@@ -222,11 +225,18 @@ def _common(run: Run, given: Given) -> dict[str, Any]:
             hash=run.manifest["retriever"]["hash"],
             given=given.retriever,
             overrides=[str(secrets.redact(one)) for one in given.overrides],
+            params=params_of(run.manifest["retriever"]),
         ),
         "dataset": DatasetFacts(**{name: data[name] for name in DatasetFacts.model_fields}),
         "k": run.summary["k"],
         "revision": None if revision is None else Revision(**revision),
     }
+
+
+def params_of(retriever: Mapping[str, Any]) -> dict[str, str]:
+    """Parameters by dotted path, from what a manifest says of a retriever; without secrets."""
+    given = flat(retriever.get("params") or {})
+    return {name: str(secrets.redact(value)) for name, value in given}
 
 
 def _hash(doc_ids: Sequence[str] | None) -> str:

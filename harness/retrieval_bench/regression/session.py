@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 from retrieval_bench.comparison.comparability import nothing_is_relevant
 from retrieval_bench.core.errors import ConfigError, RecordError
 from retrieval_bench.core.git import why_no_commit
+from retrieval_bench.core.notices import about_times
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
@@ -26,7 +27,9 @@ from retrieval_bench.regression.baseline import (
     Given,
     LatencyBaseline,
     QualityBaseline,
+    RetrieverFacts,
     latency_of,
+    params_of,
     protocol_of,
     quality_of,
 )
@@ -214,16 +217,23 @@ class Today:
             latency_result,
             tuple(dict.fromkeys(filter(None, advice))),
             tuple(notes),
-            () if run is None else tuple(run.summary["warnings"]),
+            () if run is None else tuple(self._warnings(run)),
         )
+
+    def _warnings(self, run: Run) -> Iterator[str]:
+        """Of the measurement; on its times only where they are judged."""
+        for text in run.summary["warnings"]:
+            if self.policy.latency or not about_times(text):
+                yield text
 
     def _differs(
         self, run: Run, of_quality: QualityBaseline | None, of_latency: LatencyBaseline | None
     ) -> Iterator[str]:
         """What else is not as it was: settings and versions, which no revision holds."""
-        hashes = {one.retriever.hash for one in (of_quality, of_latency) if one is not None}
-        if hashes - {run.manifest["retriever"]["hash"]}:
-            yield "the settings of the retriever are not those of the baseline"
+        before = [one.retriever for one in (of_quality, of_latency) if one is not None]
+        now = run.manifest["retriever"]
+        if changed := [one for one in before if one.hash != now["hash"]]:
+            yield f"The settings of the retriever changed: {_changes(changed[0], now)}."
         if of_latency is not None and of_latency.mean is None:
             yield (
                 "the stored times have no mean of all calls, so that pauses now and then start no "
@@ -232,11 +242,11 @@ class Today:
         if of_quality is not None and (unknown := _parsed(of_quality)[1]):
             yield f"metrics of the baseline that are not known here: {', '.join(unknown)}"
         was = {} if of_latency is None else of_latency.packages
-        now = run.manifest["environment"]["packages"]
+        packages = run.manifest["environment"]["packages"]
         other = [
-            f"{name} {now.get(name, 'gone')} (was {version})"
+            f"{name} {packages.get(name, 'gone')} (was {version})"
             for name, version in was.items()
-            if now.get(name) != version
+            if packages.get(name) != version
         ]
         if other:
             yield f"other versions than the baseline's: {', '.join(other)}"
@@ -353,6 +363,19 @@ class Today:
     def _anew(self, problem: RecordError) -> str:
         makeable = isinstance(problem, DamagedBaselineError)
         return f"{problem.fix}: {self.make} --force" if makeable else problem.fix
+
+
+def _changes(before: RetrieverFacts, now: Mapping[str, Any]) -> str:
+    """Each parameter that is not what it was."""
+    if before.params is None:
+        return "the baseline does not say which"
+    params = params_of(now)
+    changed = [
+        f"{name} {before.params.get(name, 'not set')} -> {params.get(name, 'not set')}"
+        for name in {**before.params, **params}
+        if before.params.get(name) != params.get(name)
+    ]
+    return ", ".join(changed) or "its class or its legs"
 
 
 def _parsed(baseline: QualityBaseline) -> tuple[list[Metric], list[str]]:

@@ -68,7 +68,7 @@ class Request:
     @property
     def make(self) -> str:
         """The command that makes the baseline, to be copied."""
-        words = ["retrieval-bench", "baseline", "--retriever", self.retriever]
+        words = ["retrieval-bench", "baseline", self.retriever]
         for option in ("dataset", "split", "k"):
             if (value := getattr(self, option)) != getattr(_USUAL, option):
                 words += [f"--{option}", str(value)]

@@ -6,10 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from retrieval_bench.core.config import retriever_names
 from retrieval_bench.core.errors import ConfigError, RecordError
-from retrieval_bench.runs.records import DEFAULT_ROOT, SUMMARY, read_json
+from retrieval_bench.runs.records import DEFAULT_ROOT, MANIFEST, SUMMARY, read_json
 
 LATEST = ("last", "latest")
+LAST = tuple(f"@{word}" for word in LATEST)
 ACCEPTED = "the folder of a run, @last, NAME@latest, or the beginning of a run's id"
 
 
@@ -20,6 +22,8 @@ def is_run(given: str | Path, root: Path = DEFAULT_ROOT) -> bool:
     if at and which in LATEST:
         return True
     path = Path(text)
+    if text in retriever_names() and not (path / SUMMARY).is_file():
+        return False
     # A folder that holds no run is still meant as one: what reads it says what is missing.
     folder = path.is_dir() or ("/" in text and ":" not in text and not path.suffix)
     return folder or bool(_beginning_with(text, root))
@@ -52,6 +56,25 @@ def find_run(given: str | Path, root: Path = DEFAULT_ROOT) -> Path:
     return found[0] if found else Path(text)
 
 
+def find_runs(given: str | Path, root: Path = DEFAULT_ROOT) -> list[Path]:
+    """The folders of the runs that ``given`` names: ``@last`` is all that was measured together.
+
+    Raises:
+        ConfigError: no saved run is called that, or several begin with it.
+    """
+    newest = find_run(given, root)
+    if str(given) not in LAST:
+        return [newest]
+    session = _session(newest)
+    found = [newest]
+    for folder in _newest_first(root):
+        if folder != newest:
+            if session is None or _session(folder) != session:
+                break
+            found.append(folder)
+    return found[::-1]
+
+
 def _newest_first(root: Path) -> Iterator[Path]:
     """Folders of runs; their names begin with the time."""
     folders = root.iterdir() if root.is_dir() else ()
@@ -64,6 +87,15 @@ def _beginning_with(text: str, root: Path) -> list[Path]:
     if not text or "/" in text or len(text) < 4:
         return []
     return [folder for folder in _newest_first(root) if folder.name.startswith(text)]
+
+
+def _session(folder: Path) -> str | None:
+    """In which measurement it was made, None where that is not known."""
+    try:
+        session = read_json(folder / MANIFEST, ACCEPTED).get("session")
+    except RecordError:
+        return None
+    return None if session is None else str(session)
 
 
 def _retriever(folder: Path) -> str:

@@ -1,4 +1,4 @@
-"""Percentiles that say how well they are known; one that the sample cannot support is not given.
+"""Percentiles that say how well they are known; none that the sample cannot support.
 
 Two kinds of sample, two intervals. Independent values (one for each query) get the interval from
 order statistics. Calls are no independent values: a fixed set of queries comes back in every

@@ -43,7 +43,7 @@ def test_a_query_counts_in_each_of_its_tags_and_one_without_in_none() -> None:
     given = queries(["a", "b"], ["b", "b"], [], ..., "c")
     assert slices("tags", given) == {"b": [0, 1], "a": [0], "c": [4], "(none)": [2, 3]}
     assert (
-        "a query that has several counts in each of them"
+        "A query that has several counts in each of them."
         in grouped("tags", given, {}, most=20).notes
     )
 
@@ -56,7 +56,7 @@ def test_the_largest_slice_is_first_and_equal_ones_stand_by_name() -> None:
 
 def test_without_tags_there_are_no_slices_but_a_sentence() -> None:
     found = grouped("tags", queries(..., []), {}, most=20)
-    assert found == Grouping("tags", "tag", (), ("no query has a tag",))
+    assert found == Grouping("tags", "tag", (), ("No query has a tag.",))
 
 
 def test_the_source_is_the_first_key_that_is_there() -> None:
@@ -93,7 +93,7 @@ def test_many_values_leave_the_smallest_together() -> None:
     label, rows = found.groups[-1]
     assert label == "(11 others)"
     assert len(rows) == sum(range(1, 12))
-    assert "the 11 smallest of 30 are one slice together" in found.notes
+    assert "The 11 smallest of 30 are one slice together." in found.notes
 
 
 def test_no_more_are_shown_where_some_have_none_and_a_query_counts_once_in_the_rest() -> None:

@@ -38,7 +38,7 @@ def values(seed: int, n: int = N) -> NDArray[np.float64]:
 
 
 def dataset(n: int = N, key: str = "tags") -> Dataset:
-    """Every third query has the tag x, every second y; q00 needs no search."""
+    """Every third query has the tag x, every second y; q00 is unanswerable."""
     queries = [
         Query(q, "w " * (i % 7 + 1), metadata={key: ["x"] * (i % 3 == 0) + ["y"] * (i % 2 == 0)})
         for i, q in enumerate(numbered(n))
@@ -165,7 +165,7 @@ def test_what_cannot_be_compared_has_means_but_no_difference() -> None:
     slicing = sliced(mixed)
     assert slicing.whole.differences == {}
     assert slicing.whole.means["b"][0].mean == pytest.approx(values(1)[:, 0].mean())
-    assert slicing.warnings[-1] == "b: no differences from a, k 10 and 5"
+    assert slicing.warnings[-1] == "b has no differences from a: k 10 and 5."
 
 
 def test_slices_are_of_the_queries_that_all_systems_finished() -> None:
@@ -174,8 +174,8 @@ def test_slices_are_of_the_queries_that_all_systems_finished() -> None:
     assert slicing.whole.n == 40
     assert slicing.whole.means["a"][0].mean == pytest.approx(values(0)[:40, 0].mean())
     assert slicing.warnings[-2:] == (
-        "b: no differences from a, different queries were finished",
-        "only the 40 of 60 queries that all systems finished",
+        "b has no differences from a: different queries were finished.",
+        "Only the 40 of 60 queries that all systems finished count.",
     )
 
 

@@ -155,7 +155,7 @@ def test_nothing_is_downloaded_unasked(
     told = str(caught.value)
     assert "not on this machine: 1.2 MB to fetch from " + NOWHERE in told
     assert f"licence: {DUA}" in told
-    assert "retrieval-bench fetch --dataset ir_datasets:rb-own/far --download" in told
+    assert "retrieval-bench data fetch ir_datasets:rb-own/far --download" in told
     # what is in the package's folder already is used
     (tmp_path / "home" / "corpus.tsv").write_bytes((tmp_path / "corpus.tsv").read_bytes())
     assert len(load_dataset("ir_datasets:rb-own/far").documents or ()) == 3

@@ -17,14 +17,14 @@ from retrieval_bench.reports.tables.doctor import doctor_tables
 from tests.builders.files import json_lines, save_all
 from tests.cli.project import Command, make_project
 
-BUSY = "other processes used 80 % of the cores: close them"
+BUSY = "Other processes used 80 % of the cores: close them"
 
 
 @pytest.fixture
 def quiet_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that is watched for no time, and has no other tasks."""
     monkeypatch.setattr(module, "_WATCHED_S", 0.0)
-    monkeypatch.setattr(module, "disturbances", lambda *_: [])
+    monkeypatch.setattr(module, "disturbances", lambda *_, **__: [])
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ class TestData:
         text = qrels.read_text(encoding="utf-8")
         qrels.write_text(text.replace("q2\td2\t1", "q2\td2\t0"), encoding="utf-8")
         warnings = checks(doctor("own.yaml", "data"))["data"].warnings
-        assert any("1 evaluated query with no relevant document" in text for text in warnings)
+        assert any("1 evaluated query has no relevant document" in text for text in warnings)
 
     def test_what_the_data_warn_of_is_told_once(self, project: Path) -> None:
         many(project / "gap", 60, {"q0": "gone"})
@@ -126,7 +126,7 @@ class TestMachine:
     def test_what_disturbs_it_is_a_warning(
         self, project: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(module, "disturbances", lambda *_: [BUSY])
+        monkeypatch.setattr(module, "disturbances", lambda *_, **__: [BUSY])
         diagnosis = doctor("own.yaml", "data")
         assert checks(diagnosis)["machine"].warnings == (BUSY,)
         assert diagnosis.n_warnings == sum(len(check.warnings) for check in diagnosis.checks)

@@ -68,7 +68,7 @@ def test_own_use_of_every_core_is_no_noise() -> None:
     [
         (
             {"cores": {"others": 0.38}},
-            "other processes used 38 % of the cores while searches were timed",
+            "Other processes used 38 % of the cores while searches were timed",
             "(this one was interrupted 300 times): close them or wait",
         ),
         ({"cores": {"stolen": 0.023}}, "2.3 % of the cores' time went to other", "another time"),
@@ -80,7 +80,7 @@ def test_own_use_of_every_core_is_no_noise() -> None:
         ({"suspended_seconds": 90.0}, "slept for 90 s", "keep it awake"),
         (
             {"load_average": {"before": [2.0, 2, 2], "after": [8.0, 2, 2]}},
-            "about 11 tasks wanted to run or to read a disk at a time, on 2 cores",
+            "About 11 tasks wanted to run or to read a disk at a time, on 2 cores",
             "close other programs",
         ),
     ],
@@ -168,4 +168,4 @@ def test_a_governor_that_saves_energy_is_told_with_the_command_that_helps(
 def test_the_limit_that_stopped_the_process_is_named() -> None:
     stopped = noise(throttled={"times": 2, "seconds": 0.12})
     [sentence] = disturbances(stopped, {**MACHINE, "cpu_limit": 1.5})
-    assert "the CPU limit of 1.5 cores stopped the process 2 times, for 0.12 s in all" in sentence
+    assert "The CPU limit of 1.5 cores stopped the process 2 times, for 0.12 s in all" in sentence

@@ -177,7 +177,7 @@ def test_a_dataset_without_corpus_needs_an_external_retriever(tmp_path: Path) ->
     with pytest.raises(DataError, match="has no corpus, and bm25 needs one"):
         bench("bm25", "questions")
     result = bench(lambda _text, _k: ["x1", "x2"], "questions", protocol=ONCE)
-    assert any("none of the 2 returned ids is judged" in w for w in result.summary["warnings"])
+    assert any("None of the 2 returned ids is judged" in w for w in result.summary["warnings"])
 
 
 def test_several_problems_are_told_together() -> None:
@@ -535,6 +535,14 @@ def test_a_report_of_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert result.as_dict()["recommendations"][0]["dataset"] == "tiny"
     with pytest.raises(ConfigError, match=r"metric 'R@3' of a saved run"):
         report([one, other], metrics=["R@3"])
+
+
+def test_without_a_dataset_retrievers_are_compared_on_the_bundled_one() -> None:
+    quick = Protocol(rounds=1, warm_up_s=0.0)
+    compared = retrieval_bench.compare(
+        ["bm25", {"target": "bm25", "params": {"b": 0.2}}], protocol=quick
+    )
+    assert [run.summary["dataset"]["name"] for run in compared.runs] == ["science-mini"] * 2
 
 
 def test_a_dataset_is_compared_on_once_and_rules_are_checked_first(tmp_path: Path) -> None:

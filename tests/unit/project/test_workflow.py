@@ -40,7 +40,7 @@ def test_every_command_exists() -> None:
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
     assert set(made) <= set(targets)
     called = re.findall(r"\.venv/bin/retrieval-bench ([^>|\n]+)", "\n".join(scripts()))
-    assert {line.split()[0] for line in called} == {"regress", "history"}
+    assert {line.split()[0] for line in called} == {"regress", "data"}
     for line in called:
         cli.parser().parse_args(shlex.split(line))
 

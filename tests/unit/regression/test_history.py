@@ -137,7 +137,7 @@ def test_the_largest_step_of_a_time_comes_with_the_duet_that_decides(tmp_path: P
     assert "Largest step of p50: +24.4 % from 2222222 to 3333333 (2.05 to 2.55 ms)." in said
     assert "no verdict: runs of equal code differ by up to 5.0 % here." in folded(said)
     revisions = f"--rev-a {'2' * 12} --rev-b {'3' * 12}"
-    command = f"retrieval-bench duet --retriever bm25 --dataset tiny {revisions}"
+    command = f"retrieval-bench duet bm25 --dataset tiny {revisions}"
     assert f"A duet decides:\n  {command}\n" in said
 
 
@@ -203,7 +203,7 @@ def test_the_duet_asks_for_the_depth_the_threads_and_the_file(tmp_path: Path) ->
     for day, p50 in enumerate((2.0, 3.0)):
         save_run(tmp_path, day, commit=day, p50=p50, k=100, threads=4, source=source)
     (step,) = subject(tmp_path).steps
-    assert step.decides[2:4] == ("--retriever", str(Path("mine") / "own.yaml"))
+    assert step.decides[2] == str(Path("mine") / "own.yaml")
     assert step.decides[-4:] == ("--k", "100", "--threads", "4")
 
 
@@ -222,8 +222,8 @@ def test_the_duet_finds_the_dataset(tmp_path: Path, source: str | None, data: st
     for day, p50 in enumerate((2.0, 3.0)):
         save_run(tmp_path, day, commit=day, p50=p50, data=source)
     (step,) = subject(tmp_path).steps
-    assert step.decides[4] == "--dataset"
-    assert step.decides[5] == data
+    assert step.decides[3] == "--dataset"
+    assert step.decides[4] == data
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_the_duet_of_a_config_that_moved_names_both_files(tmp_path: Path) -> Non
         source = str(Path.cwd() / name / "own.yaml")
         save_run(tmp_path, day, commit=day, p50=2.0 + day, source=source)
     (step,) = subject(tmp_path).steps
-    assert step.decides[2:6] == ("--a", str(Path("old/own.yaml")), "--b", str(Path("new/own.yaml")))
+    assert step.decides[2:4] == (str(Path("old/own.yaml")), str(Path("new/own.yaml")))
 
 
 def test_only_a_config_of_the_folders_in_use_is_called_by_its_name(
@@ -452,13 +452,13 @@ def test_several_subjects_are_a_line_each_and_the_newest_first(tmp_path: Path) -
     assert "Saved runs of 2 retrievers" in said
     rows = [line.split()[:3] for line in said.splitlines() if "2026-" in line]
     assert rows == [["bm25", "tiny", "1"], ["bm25", "other", "1"], ["검색", "tiny", "1"]]
-    assert "retrieval-bench history --retriever bm25" in said
+    assert "retrieval-bench data history bm25" in said
 
 
 def test_a_command_that_is_shown_can_be_pasted(tmp_path: Path) -> None:
     for day in (1, 2):
         save_run(tmp_path, day, retriever="my own", dataset=f"two words {day}")
-    assert "history --retriever 'my own' --dataset 'two words 2'" in text(tmp_path)
+    assert "data history 'my own' --dataset 'two words 2'" in text(tmp_path)
 
 
 # -- for the action ------------------------------------------------------------------------------

@@ -15,9 +15,9 @@ from tests.builders.git_project import GitProject
 
 
 def test_the_command_that_makes_a_baseline_says_what_is_not_as_usual() -> None:
-    assert Request("bm25").make == "retrieval-bench baseline --retriever bm25"
+    assert Request("bm25").make == "retrieval-bench baseline bm25"
     own = Request("my own.yaml", "data", k=3, overrides=["b=1"], baselines=Path("kept"))
-    words = "--retriever 'my own.yaml' --dataset data --k 3 --set b=1 --baselines kept"
+    words = "'my own.yaml' --dataset data --k 3 --set b=1 --baselines kept"
     assert own.make == f"retrieval-bench baseline {words}"
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.runs.find import find_run, is_run
-from retrieval_bench.runs.records import DEFAULT_ROOT, SUMMARY
+from retrieval_bench.runs.find import find_run, find_runs, is_run
+from retrieval_bench.runs.records import DEFAULT_ROOT, MANIFEST, SUMMARY
 from tests.builders.files import save
 
 OLD = "20260101T000000Z-bm25-data-11111111"
@@ -44,6 +44,31 @@ def root(here: Path) -> Path:
 def test_a_run_has_several_names(root: Path, given: str, run: str) -> None:
     assert is_run(given)
     assert find_run(given) == root / run
+
+
+@pytest.mark.parametrize(
+    ("sessions", "found"),
+    [
+        ({MIDDLE: "s", NEW: "s"}, [MIDDLE, NEW]),
+        ({OLD: "s", MIDDLE: "t", NEW: "s"}, [NEW]),
+        ({MIDDLE: "s"}, [NEW]),
+        ({}, [NEW]),
+    ],
+)
+def test_the_last_runs_are_all_that_were_measured_together(
+    root: Path, sessions: dict[str, str], found: list[str]
+) -> None:
+    for name, session in sessions.items():
+        save(root / name / MANIFEST, json.dumps({"schema_version": 1, "session": session}))
+    assert find_runs("@last") == [root / name for name in found]
+    assert find_runs("bm25@latest") == [root / NEW]
+
+
+def test_the_name_of_a_retriever_is_one_whatever_folder_is_called_so(here: Path) -> None:
+    (here / "bm25").mkdir()
+    assert not is_run("bm25")
+    save(here / "bm25" / SUMMARY, "{}")
+    assert is_run("bm25")
 
 
 def test_a_folder_elsewhere_is_taken_as_it_is(root: Path, here: Path) -> None:

@@ -191,7 +191,7 @@ def test_without_being_asked_a_threshold_is_chosen_where_it_can_be() -> None:
     assert made().decision.kind == "auto"
     plain = made(dataset=data(chat=False))
     assert plain.decision.kind == "none"
-    assert plain.decision.reason == "no query is said to need no search"
+    assert plain.decision.reason == "no query is marked as unanswerable"
     assert plain.choices == ()
     assert plain.scores
 
@@ -253,7 +253,7 @@ def test_every_line_is_in_one_of_the_counts() -> None:
     counts = made(
         scripted(script), threshold=4.0, messages=lambda m: None if "14" in m[0]["content"] else "x"
     ).counts
-    # Below 4: 8 and three chats; 5 failed, 6 found nothing, 14 needs no search.
+    # Below 4: 8 and three chats; 5 failed, 6 found nothing, 14 is unanswerable.
     assert (counts.no_search, counts.nothing_found, counts.failed) == (1, 1, 1)
     assert (counts.lines, counts.returned, counts.below_threshold) == (13, 6, 4)
 
@@ -296,10 +296,10 @@ def test_another_word_is_no_threshold(text: str) -> None:
 
 def test_what_cannot_be_chosen_is_told_before_anything_is_searched() -> None:
     retriever = scripted(SCRIPT)
-    with pytest.raises(ConfigError, match="where no query is said to need no search"):
+    with pytest.raises(ConfigError, match="where no query is marked as unanswerable"):
         made(retriever, data(chat=False), threshold="auto")
     with pytest.raises(ConfigError, match="with --threshold none"):
         made(retriever, threshold="none", dev_ids=["1"])
-    with pytest.raises(ConfigError, match="where no query is said"):
+    with pytest.raises(ConfigError, match="where no query is marked"):
         made(retriever, data(chat=False), dev_ids=["1"])
     assert retriever.heard == []

@@ -242,7 +242,7 @@ def _files(given: Any, split: str, *, download: bool) -> Iterator[None]:
             f"{PREFIX}{facts.name} is not on this machine: {size_text(facts)} to fetch from "
             f"{', '.join(facts.missing)}; licence: {licence_text(facts)}",
             where=facts.folder,
-            fix=f"retrieval-bench fetch --dataset {PREFIX}{facts.name} --download",
+            fix=f"retrieval-bench data fetch {PREFIX}{facts.name} --download",
         ) from None
     except HarnessError:
         raise

@@ -339,9 +339,9 @@ def _duet_command(step: Step) -> tuple[str, ...]:
         return ()  # it is in no revision, and may have been another one then
     words = ["retrieval-bench", "duet"]
     if before.source == after.source:
-        words += ["--retriever", after.source]
+        words.append(after.source)
     else:
-        words += ["--a", before.source, "--b", after.source]
+        words += [before.source, after.source]
     words += ["--dataset", after.data]
     words += ["--rev-a", str(before.commit)[:_COMMIT], "--rev-b", str(after.commit)[:_COMMIT]]
     if before.overrides == after.overrides:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.core.config import load_retriever_config
+from retrieval_bench.core.config import flat, load_retriever_config
 from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import ConfigError, RecordError
 from retrieval_bench.core.installation import config_folders
@@ -55,7 +55,7 @@ class SavedRun:
         same_quality, same_latency: what must be equal for two runs to stand on one line.
         machine: in words.
         timed: whether it was to measure times, and not the rankings only.
-        session: runs of one session were measured call beside call.
+        session: runs of one session were measured side by side.
     """
 
     id: str
@@ -274,7 +274,7 @@ def _run(folder: Path) -> SavedRun:
         commit=_text(git.get("commit")),
         dirty=None if git.get("dirty") is None else bool(git["dirty"]),
         config=_text(retriever.get("hash")),
-        params=dict(_flat(retriever.get("params") or {})),
+        params=dict(flat(retriever.get("params") or {})),
         metrics={
             str(metric): Figure(_finite(found["mean"]), _ends(found.get("ci95")))
             for metric, found in summary["metrics"].items()
@@ -385,14 +385,6 @@ def _from_here(path: Path) -> str:
 
 def _machine(facts: Mapping[str, Any]) -> str:
     return f"{facts.get('processor', 'unknown')}, {facts.get('usable_cores', '?')} cores"
-
-
-def _flat(params: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
-    for key, value in params.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{path}{key}.")
-        else:
-            yield f"{path}{key}", str(value)
 
 
 def _time(text: Any) -> datetime:

@@ -77,7 +77,7 @@ class History:
         lines += [
             f"  left out: {one.folder}: {one.reason}" for one in self.records.left_out[:_LEFT_OUT]
         ]
-        command = ["retrieval-bench", "bench", "--retriever", self.retriever or "NAME"]
+        command = ["retrieval-bench", "bench", self.retriever or "NAME"]
         command += ["--dataset", self.dataset] if self.dataset else []
         return [*lines, f"  do: measure one: {shlex.join(command)}"]
 

@@ -3,9 +3,7 @@ the answer. Every format and the page show these tables."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import PurePath
 
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.group import DatasetComparison
@@ -14,16 +12,12 @@ from retrieval_bench.comparison.slices import Slicing
 from retrieval_bench.comparison.speed import timed_differently, timed_together
 from retrieval_bench.comparison.verdicts import Answered, Delta
 from retrieval_bench.core.errors import counted
-from retrieval_bench.core.notices import loudest_first
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
 from retrieval_bench.reports.render.cells import (
     EFFECT,
     MEGABYTES,
     RATE,
-    SHORT_DIFFERENCE,
-    SHORT_MS,
-    SHORT_QUALITY,
     Cell,
     Content,
     count,
@@ -38,7 +32,6 @@ from retrieval_bench.reports.render.table import (
     NoteKind,
     Table,
     kind_of,
-    next_step,
     result,
     warning,
 )
@@ -51,7 +44,6 @@ from retrieval_bench.reports.tables.labels import (
     verdict_label,
 )
 from retrieval_bench.reports.tables.run_facts import (
-    corpus,
     latency_of,
     levels,
     measured_on,
@@ -61,11 +53,8 @@ from retrieval_bench.reports.tables.run_facts import (
 )
 from retrieval_bench.reports.tables.slice import slice_tables
 from retrieval_bench.reports.tables.speed import speed_tables
-from retrieval_bench.runs.run import Run, relative_folder
+from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.resampling import EXACT_ROWS
-
-SYSTEMS_IN_BRIEF, WARNINGS_IN_BRIEF = 8, 4
-"""The others are behind ``-v``."""
 
 PAIRS_SHOWN = 66
 """Of twelve systems all, of more those of the best one; the JSON document has all."""
@@ -92,112 +81,6 @@ def comparison_tables(
         *tables,
         *slice_tables(slicings),
         *(board_tables(comparison) if len(comparison.groups) > 1 else []),
-    ]
-
-
-def comparison_brief(comparison: Comparison) -> list[Table]:
-    """For each dataset the answer, what changes how it must be read, and one table with the pairs
-    against the leader; then systems over datasets."""
-    tables = [
-        _group_brief(comparison, group, answer)
-        for group, answer in zip(comparison.groups, comparison.recommendations, strict=True)
-    ]
-    boards = board_tables(comparison) if len(comparison.groups) > 1 else []
-    folders = [run.folder for run in comparison.runs if run.folder is not None]
-    saved = []
-    if folders:
-        where = str(PurePath(relative_folder(comparison.runs[0])).parent)
-        saved = [next_step(f"saved: {counted(len(folders), 'run')} in {where}")]
-    more = "more:  -v (all metrics, all pairs, latency tests, how it was measured)"
-    *first, last = [*tables, *boards]
-    return [*first, last.with_notes([*saved, next_step(more)])]
-
-
-def _group_brief(comparison: Comparison, group: DatasetComparison, answer: Recommendation) -> Table:
-    metric, runs = group.metrics[0], group.runs
-    leader = comparison.baseline or answer.system or group.ranked(metric)[0][0]
-    depth = [m for m in group.metrics if m.name == "R"]
-    deepest = max(depth, key=lambda m: m.cut or math.inf, default=None)
-    beside = {name: against(group, metric, name, leader) for name in group.names if name != leader}
-    levels_shown = [
-        level
-        for level in ("p50", "p95")
-        if any(latency_of(run).get(level, {}).get("value") is not None for run in runs)
-    ]
-    ranked = group.ranked(metric)
-    shown = sorted(ranked, key=lambda pair: pair[0] != leader)[:SYSTEMS_IN_BRIEF]
-    rows: list[list[Content]] = []
-    for name, run in shown:
-        row: list[Content] = [name, Cell(run.evaluation.mean(metric).mean, SHORT_QUALITY)]
-        row += beside.get(name, ("-", ""))
-        if deepest is not None:
-            row.append(Cell(run.evaluation.mean(deepest).mean, SHORT_QUALITY))
-        times = [latency_of(run).get(level, {}).get("value") for level in levels_shown]
-        rows.append([*row, *(Cell(time, SHORT_MS) for time in times)])
-    columns = ["system", metric_label(metric), f"against {leader}", ""]
-    columns += [metric_label(deepest)] if deepest is not None else []
-    lead: list[str] = [result(" ".join([answer.sentence, *answer.reasons[:1]]))]
-    warnings = _brief_warnings(group)
-    lead += warnings[:WARNINGS_IN_BRIEF]
-    if len(warnings) > WARNINGS_IN_BRIEF:
-        lead.append(warning(f"{len(warnings) - WARNINGS_IN_BRIEF} more warnings: -v shows them."))
-    notes: list[str] = list(map(result, answer.reasons[1:3]))
-    if len(ranked) > len(shown):
-        left_out = f"{counted(len(ranked) - len(shown), 'more system')}: -v shows all."
-        notes.append(Note(left_out, NoteKind.MORE))
-    if beside:
-        notes.append(
-            '"better", "worse": paired randomisation test, p < .05 after Holm; brackets: 95 % '
-            "intervals of the difference."
-        )
-    return Table(
-        _headline(group),
-        [*columns, *(f"{level} ms" for level in levels_shown)],
-        rows,
-        notes=notes,
-        words=(0, 3),
-        lead=lead,
-    )
-
-
-def _headline(group: DatasetComparison) -> str:
-    facts = group.runs[0].summary["dataset"]
-    cuts = sorted({run.summary["k"] for run in group.runs})
-    timed = ""
-    if any(latency_of(run).get("mean") is not None for run in group.runs):
-        together = timed_together(group.runs) and not timed_differently(group.runs)
-        timed = f"; times {'interleaved' if together else 'measured apart'}, 1 client"
-    queries = counted(group.runs[0].evaluation.means[0].n, "query")
-    return f"{group.dataset}: {queries}, {corpus(facts)}, top {' / '.join(map(str, cuts))}{timed}"
-
-
-def against(
-    group: DatasetComparison, metric: Metric, name: str, leader: str
-) -> tuple[Content, Content]:
-    """The difference of ``name`` from ``leader`` with its interval, and the verdict on it."""
-    for delta in group.of(metric):
-        if {delta.a, delta.b} == {name, leader}:
-            break
-    else:
-        return "-", "not compared"
-    sign = 1 if delta.b == name else -1
-    gap = None if delta.difference is None else sign * delta.difference
-    ends = None if delta.ci95 is None else sorted(sign * end for end in delta.ci95)
-    turned = {Verdict.BETTER: Verdict.WORSE, Verdict.WORSE: Verdict.BETTER}
-    verdict = delta.verdict if sign == 1 else turned.get(delta.verdict, delta.verdict)
-    return Cell(gap, SHORT_DIFFERENCE, ends), verdict_label(verdict)
-
-
-def _brief_warnings(group: DatasetComparison) -> list[str]:
-    """What changes how the answer must be read."""
-    pairs = list(zip(group.names, group.runs, strict=True))
-    timed = how_timed(group.runs)
-    return [
-        *map(warning, group.warnings),
-        *([timed] if kind_of(timed) is NoteKind.WARNING else []),
-        *said(
-            lambda run: list(map(warning, loudest_first(run.summary.get("warnings", ())))), pairs
-        ),
     ]
 
 
@@ -232,7 +115,7 @@ def quality_table(
     if letters and any(any(of_metric.values()) for of_metric in beaten.values()):
         notes.append(Note(meaning(len(names)), NoteKind.LEGEND))
     return Table(
-        f"Quality on {group.dataset}: means over {_queries(group)}, with 95 % intervals",
+        f"Quality on {group.dataset}: means over {queries_of(group)}, with 95 % intervals",
         ["system", *map(metric_label, group.metrics), *judged],
         rows,
         notes=notes,
@@ -477,9 +360,12 @@ def said(
 ) -> list[str]:
     """What runs say, each sentence once, behind the names of those that say it, if not all do."""
     speakers: dict[str, list[str]] = {}
-    for name, run in pairs:
-        for sentence in dict.fromkeys(sentences_of(run)):
-            speakers.setdefault(sentence, []).append(name)
+    spoken = [(name, sentence) for name, run in pairs for sentence in sentences_of(run)]
+    whole = {sentence for _, sentence in spoken}
+    for name, sentence in dict.fromkeys(spoken):
+        # What a hybrid says of a leg that stands beside it is said once.
+        of_leg = sentence.partition(": ")[2]
+        speakers.setdefault(of_leg if of_leg in whole else sentence, []).append(name)
     return [
         sentence
         if len(names) == len(pairs)
@@ -488,6 +374,9 @@ def said(
     ]
 
 
-def _queries(group: DatasetComparison) -> str:
+def queries_of(group: DatasetComparison) -> str:
+    """How many queries the means are over, from the fewest to the most."""
     counts = sorted({run.evaluation.means[0].n for run in group.runs})
-    return f"{' to '.join(f'{n:,}' for n in dict.fromkeys((counts[0], counts[-1])))} queries"
+    if len(counts) == 1:
+        return counted(counts[0], "query")
+    return f"{counts[0]:,} to {counts[-1]:,} queries"

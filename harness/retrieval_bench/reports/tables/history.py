@@ -65,7 +65,7 @@ def _overview(subjects: Sequence[Subject], notes: Sequence[str]) -> Table:
             ]
         )
     retrievers = {one.retriever for one in subjects}
-    command = ["retrieval-bench", "history", "--retriever"]
+    command = ["retrieval-bench", "data", "history"]
     command.append(subjects[0].retriever if subjects else "NAME")
     command += ["--dataset", subjects[0].dataset] if len(retrievers) == 1 else []
     return Table(

@@ -122,6 +122,8 @@ def _against(regression: Regression) -> list[str]:
     now = "these files" if revision is None else _revision_text(revision)
     notes = []
     for name, facts in regression.baselines.items():
+        if name == "latency" and regression.latency is None:
+            continue
         day = f" of {facts['date'][:10]}" if "date" in facts else ""
         then = f"{_revision_text(facts['revision'])}{day}, {facts['path']}"
         notes.append(f"{name.capitalize()}: {now} against {then}.")

@@ -8,13 +8,10 @@ from typing import Any
 from retrieval_bench.comparison.verdicts import Delta
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import signed
-from retrieval_bench.core.notices import loudest_first
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.measure.tutorial import TutorialLatency
 from retrieval_bench.reports.render.cells import (
     MEGABYTES,
-    SHORT_MS,
-    SHORT_QUALITY,
     Cell,
     Content,
     count,
@@ -36,65 +33,8 @@ from retrieval_bench.reports.tables.run_facts import (
 from retrieval_bench.reports.tables.stage import stage_tables
 from retrieval_bench.runs.run import Run, relative_folder
 
-WARNINGS_IN_SHORT = 4
-"""The others are behind ``-v``."""
 
-
-def run_brief(run: Run, leg: Delta | None = None) -> Table:
-    """The answer, what changes how it must be read, the figures that the run stands behind, where
-    it was saved, and what to do next.
-
-    Args:
-        leg: of a hybrid, its best leg beside it.
-    """
-    summary, latency = run.summary, latency_of(run)
-    lead = [_beside_leg(run, leg)] if leg is not None else []
-    warnings = [*map(warning, _headlines(run))]
-    lead += warnings[:WARNINGS_IN_SHORT]
-    if len(warnings) > WARNINGS_IN_SHORT:
-        lead.append(warning(f"{len(warnings) - WARNINGS_IN_SHORT} more warnings: -v shows them."))
-    means = list(zip(run.evaluation.metrics, run.evaluation.means, strict=True))
-    rows: list[list[Content]] = [
-        [metric_label(metric), Cell(mean.mean, SHORT_QUALITY, mean.ci95)]
-        for metric, mean in means[1:]
-    ]
-    rows += [["latency", text] for text in [_latency(latency)] if text]
-    rows += [["ready in", text] for text in [_ready(summary)] if text]
-    notes: list[str] = list(_needless(summary))
-    folder = [] if run.folder is None else [next_step(f"saved: {relative_folder(run)}")]
-    explain = [next_step("next:  retrieval-bench explain @last")] if leg and folder else []
-    more = next_step("more:  -v (stages, legs, all percentiles and notes)")
-    return Table(
-        _headline(run),
-        ("", ""),
-        rows,
-        notes=[*notes, *folder, *explain, more],
-        words=(0, 1),
-        lead=lead,
-    )
-
-
-def _headline(run: Run) -> str:
-    metric, mean = run.evaluation.metrics[0], run.evaluation.means[0]
-    cell = Cell(mean.mean, SHORT_QUALITY, mean.ci95)
-    figures = [f"{metric_label(metric)} {cell.text} {cell.more}".strip()]
-    p50 = latency_of(run).get("p50", {}).get("value")
-    figures += [f"p50 {SHORT_MS.text(p50)} ms"] if p50 is not None else []
-    partial = " (PARTIAL RUN)" if run.summary.get("status") == "partial" else ""
-    return f"{run.name} on {run.summary['dataset']['name']}{partial}: {', '.join(figures)}"
-
-
-def _headlines(run: Run) -> list[str]:
-    """What changes how the figures must be read."""
-    summary = run.summary
-    failed = []
-    if summary.get("n_failed"):
-        queries = counted(summary["n_failed"], "query")
-        failed = [f"Search FAILED on {queries}: each evaluated one counts 0 in every mean."]
-    return [*failed, *loudest_first(summary.get("warnings", ()))]
-
-
-def _beside_leg(run: Run, leg: Delta) -> str:
+def beside_leg(run: Run, leg: Delta) -> str:
     """How the best leg of a hybrid, b, does beside it, a."""
     if leg.difference is None or leg.ci95 is None:
         why = leg.reason or "it is not known"
@@ -112,40 +52,6 @@ def _beside_leg(run: Run, leg: Delta) -> str:
     if leg.verdict is Verdict.EQUIVALENT:
         return result(f"Its best leg alone, {leg.b}, is just as good: {gap}; {fusion}.")
     return result(f"These queries can't tell it from {leg.b}, its best leg, alone: {gap}.")
-
-
-def _latency(latency: Mapping[str, Any]) -> str:
-    """The percentiles that the run stands behind."""
-    figures = []
-    for level in levels(latency):
-        entry = latency[level]
-        if entry.get("value") is None or (level == "p99" and entry.get("ci95") is None):
-            continue
-        cell = Cell(entry["value"], SHORT_MS, entry.get("ci95"))
-        figures.append(f"{level} {cell.text} {cell.more}".strip())
-    if not figures:
-        return ""
-    return f"{'   '.join(figures[:2])} ms over {counted(latency['n'], 'call')}, 1 client"
-
-
-def _ready(summary: Mapping[str, Any]) -> str:
-    index, n = summary.get("index", {}), summary["dataset"].get("n_documents", 0)
-    if index.get("seconds") is None:
-        return ""
-    memory = index.get("peak_rss_bytes")
-    peak = f", peak memory {MEGABYTES.text(memory)} MB" if memory else ""
-    return f"{index['seconds']:.1f} s (indexing {counted(n, 'document')}){peak}"
-
-
-def _needless(summary: Mapping[str, Any]) -> list[str]:
-    n, with_hits = unanswerable(summary)
-    if not n:
-        return []
-    which = "All" if with_hits == n else f"{with_hits:,} of"
-    return [f"{which} {counted(n, 'unanswerable query')} returned results (not in the scores)."]
-
-
-# -- in full -------------------------------------------------------------------------------------
 
 
 def run_tables(run: Run, leg: Delta | None = None) -> list[Table]:
@@ -178,7 +84,7 @@ def run_tables(run: Run, leg: Delta | None = None) -> list[Table]:
         [row for section in sections for row in section],
         [len(quality_rows), len(quality_rows) + len(time_rows)],
         words=(0, 2),
-        lead=[] if leg is None else [_beside_leg(run, leg)],
+        lead=[] if leg is None else [beside_leg(run, leg)],
     )
     *first, last = [main, *stage_tables(run.name, run.stages)]
     return [*first, last.with_notes(_notes(run))]
@@ -203,9 +109,22 @@ def _spread(latency: Mapping[str, Any]) -> str:
     return f"sd {sd}, max {longest}"
 
 
+def needless(summary: Mapping[str, Any]) -> list[str]:
+    """Whether unanswerable queries returned results."""
+    n, with_hits = unanswerable(summary)
+    if not n:
+        return []
+    if n == 1:
+        which = f"The unanswerable query returned {'results' if with_hits else 'nothing'}"
+    else:
+        share = f"All {n:,}" if with_hits == n else f"{with_hits or 'None'} of {n:,}"
+        which = f"{share} unanswerable queries returned results"
+    return [f"{which} (not in the scores)."]
+
+
 def _notes(run: Run) -> list[str]:
     summary = run.summary
-    notes = [*measured_on(run), *_needless(summary)]
+    notes = [*measured_on(run), *needless(summary)]
     if summary.get("n_failed"):
         failed = counted(summary["n_failed"], "query")
         notes.append(warning(f"Search FAILED on {failed}: each evaluated one counts 0."))

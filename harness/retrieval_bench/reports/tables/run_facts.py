@@ -114,7 +114,7 @@ def latency_of(run: Run) -> Mapping[str, Any]:
 
 
 def unanswerable(summary: Mapping[str, Any]) -> tuple[int, int]:
-    """Queries that need no search: how many, and how many of them got hits."""
+    """Unanswerable queries: how many, and how many of them got hits."""
     found = summary.get("unanswerable", {})
     return found.get("n", 0), found.get("returned_hits", 0)
 

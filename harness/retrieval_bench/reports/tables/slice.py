@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from retrieval_bench.comparison.slices import FEW, FEWEST, Slice, Slicing
 from retrieval_bench.reports.render.cells import Cell, Content, count, difference, quality
-from retrieval_bench.reports.render.table import Table, warning
+from retrieval_bench.reports.render.table import Table
 from retrieval_bench.reports.tables.labels import metric_label
 from retrieval_bench.runs.evaluation import Mean
 
@@ -58,7 +58,7 @@ def _table(
 
 def _notes(slicing: Slicing) -> list[str]:
     every = (slicing.whole, *slicing.slices)
-    notes: list[str] = list(map(warning, slicing.warnings))
+    notes: list[str] = list(slicing.warnings)
     if not slicing.slices:
         return notes
     if any(one.n < FEW for one in every):

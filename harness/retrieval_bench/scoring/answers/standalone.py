@@ -37,7 +37,7 @@ class Standalone:
 
     Attributes:
         queries: those with something to search for, in the order given; only ``text`` is changed.
-        silent: ids of those that a function said need no search.
+        silent: ids of those that a function called unanswerable.
         warnings: in plain words.
     """
 

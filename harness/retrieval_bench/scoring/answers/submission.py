@@ -410,7 +410,7 @@ def _check(truth: Truth, threshold: str | float | None, dev_ids: Collection[str]
 def _lacking(truth: Truth) -> str | None:
     if not any(truth.judgements.qrels.values()):
         return "no query has a judged document"
-    return None if truth.no_answer else "no query is said to need no search"
+    return None if truth.no_answer else "no query is marked as unanswerable"
 
 
 def _under(ranking: Ranking, threshold: float | None) -> Ranking:
