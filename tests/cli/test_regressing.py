@@ -236,7 +236,7 @@ class TestQuality:
         assert "Rankings that changed: 13 of 16 evaluated queries" in run.out
         assert "3 more queries with other figures: --format json has all." in run.out
         assert "The settings of the retriever changed: " in run.unwrapped
-        assert "If they are as they should be, run it again with --accept." in run.unwrapped
+        assert "If the change is wanted, --accept replaces the baseline." in run.unwrapped
 
     @pytest.mark.parametrize("gone", ["stdout", "stderr"])
     def test_a_reader_that_goes_away_makes_no_failure_a_success(

@@ -12,6 +12,7 @@ from retrieval_bench.regression.gate import Regression
 from retrieval_bench.regression.latency import LatencyResult, When, judge_latency, not_measured
 from retrieval_bench.regression.policy import Policy
 from retrieval_bench.regression.quality import QualityResult, judge_quality
+from retrieval_bench.regression.session import WANTED
 from retrieval_bench.reports.render import markdown, terminal
 from retrieval_bench.reports.tables.regress import baseline_tables, regress_tables
 from tests.builders.baselines import COMMIT, DATASET, MACHINE, duet_result, latency, quality
@@ -73,7 +74,7 @@ def test_a_failure_of_both() -> None:
     failed = found(
         of_quality(0.3, 14),
         of_latency(1.09, Verdict.WORSE),
-        "Look at the changed queries. If they are as they should be, run it again with --accept.",
+        WANTED,
         "Make it faster, or take it as the price with --accept.",
     )
     assert failed.code == 1

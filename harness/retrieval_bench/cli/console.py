@@ -5,9 +5,13 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import re
+import shlex
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -52,7 +56,22 @@ def show(
     terminal.to_console(
         laid_out, Console(file=drawn, width=width, force_terminal=terminal_ or None)
     )
-    put(drawn.getvalue())
+    put(callable_here(drawn.getvalue()))
+
+
+_COMMAND = re.compile(r"(?<![\w./@\"-])retrieval-bench(?= [a-z@])")
+
+
+def callable_here(text: str) -> str:
+    """``text`` with its commands as they can be copied: by name where that finds this program, else
+    by the path that it was started by."""
+    started = sys.argv[0]
+    if "retrieval-bench " not in text or Path(started).name != "retrieval-bench":
+        return text
+    found = shutil.which("retrieval-bench")
+    if found is not None and Path(found).samefile(started):
+        return text
+    return _COMMAND.sub(lambda _: shlex.quote(started), text)
 
 
 def write_junit(options: argparse.Namespace, suite: str, gates: Sequence[tuple[str, Any]]) -> None:
@@ -112,7 +131,7 @@ def say(text: str) -> None:
     if sys.stderr is None:  # closed by the caller
         return
     try:
-        sys.stderr.write(visible(text, keep="\n\t") + "\n")
+        sys.stderr.write(callable_here(visible(text, keep="\n\t")) + "\n")
         sys.stderr.flush()
     except OSError:  # nobody reads it; what is not written yet goes nowhere
         with suppress(OSError, ValueError):

@@ -67,7 +67,10 @@ def _add_subject(parser: argparse.ArgumentParser) -> None:
     add_retriever(parser)
     add_dataset(parser)
     parser.add_argument(
-        "--policy", type=Path, metavar="FILE", help="limits (default: configs/policy.yaml)"
+        "--policy",
+        type=Path,
+        metavar="FILE",
+        help="limits (default: configs/policy.yaml), or the word quality: none on latency",
     )
     parser.add_argument(
         "--baselines",

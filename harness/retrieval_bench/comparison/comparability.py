@@ -66,6 +66,28 @@ def not_comparable(a: Run, b: Run) -> str:
     return ""
 
 
+def other_settings(names: Sequence[str], runs: Sequence[Run]) -> tuple[str, ...]:
+    """A sentence for each kind of retriever that stands here with several settings."""
+    kinds: dict[str, list[tuple[str, Run]]] = {}
+    for name, run in zip(names, runs, strict=True):
+        if (target := run.manifest.get("retriever", {}).get("target")) is not None:
+            kinds.setdefault(target, []).append((name, run))
+    return tuple(filter(None, (_what_differs(alike) for alike in kinds.values())))
+
+
+def _what_differs(alike: Sequence[tuple[str, Run]]) -> str:
+    settings = [run.settings for _, run in alike]
+    names = dict.fromkeys(name for one in settings for name in one)
+    differing = [name for name in names if len({one.get(name) for one in settings}) > 1]
+    if not differing:
+        return ""
+    each = [
+        f"{name} with {', '.join(f'{key} {one[key]}' for key in differing if key in one) or 'none'}"
+        for (name, _), one in zip(alike, settings, strict=True)
+    ]
+    return f"Given settings that differ: {'; '.join(each)}."
+
+
 def judged_gap(names: Sequence[str], runs: Sequence[Run]) -> tuple[str, ...]:
     """A warning where one system's hits are judged far less than another's."""
     if len({run.summary["dataset"].get("fingerprint") for run in runs}) > 1:

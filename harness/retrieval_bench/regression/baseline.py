@@ -17,7 +17,6 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from retrieval_bench.core import secrets
-from retrieval_bench.core.config import flat
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.measure.runner import OK
 from retrieval_bench.runs.run import Run
@@ -225,18 +224,12 @@ def _common(run: Run, given: Given) -> dict[str, Any]:
             hash=run.manifest["retriever"]["hash"],
             given=given.retriever,
             overrides=[str(secrets.redact(one)) for one in given.overrides],
-            params=params_of(run.manifest["retriever"]),
+            params=run.settings,
         ),
         "dataset": DatasetFacts(**{name: data[name] for name in DatasetFacts.model_fields}),
         "k": run.summary["k"],
         "revision": None if revision is None else Revision(**revision),
     }
-
-
-def params_of(retriever: Mapping[str, Any]) -> dict[str, str]:
-    """Parameters by dotted path, from what a manifest says of a retriever; without secrets."""
-    given = flat(retriever.get("params") or {})
-    return {name: str(secrets.redact(value)) for name, value in given}
 
 
 def _hash(doc_ids: Sequence[str] | None) -> str:

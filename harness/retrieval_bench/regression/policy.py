@@ -93,21 +93,27 @@ class _File(BaseModel):
         return word
 
 
-def find_policy() -> Path:
-    """The user's ``configs/policy.yaml``, or the one that came with this project."""
-    return next(file for folder in config_folders("") if (file := folder / FILE).is_file())
+def find_policy(name: str | None = None) -> Path | None:
+    """``configs/policy.yaml``, or ``configs/policy-NAME.yaml``: the user's, or the one that came
+    with this project; None where there is none."""
+    file = FILE if name is None else f"policy-{name}.yaml"
+    folders = (folder / file for folder in config_folders(""))
+    return next((path for path in folders if path.is_file()), None)
 
 
 def load_policy(path: Path | None = None, *, k: int) -> Policy:
     """The policy in ``path``, or the one that :func:`find_policy` gives.
 
     Args:
+        path: a file, or the NAME of a ``configs/policy-NAME.yaml``.
         k: hits per query; a metric that looks deeper cannot be judged.
 
     Raises:
         ConfigError: unreadable, or all that is wrong in it.
     """
-    path = find_policy() if path is None else path.expanduser()
+    named = path is None or (len(path.parts) == 1 and not path.suffix and not path.exists())
+    found = find_policy(None if path is None else path.name) if named else None
+    path = found or (path or Path(FILE)).expanduser()
     read = validate(_File, read_yaml(path), where=str(path))
     quality = {
         parse_metric(name): -float(limit)

@@ -29,7 +29,6 @@ from retrieval_bench.regression.baseline import (
     QualityBaseline,
     RetrieverFacts,
     latency_of,
-    params_of,
     protocol_of,
     quality_of,
 )
@@ -51,6 +50,10 @@ SECONDS, MOST_CALLS = 3.0, 50_000
 NO_TIMES: Mapping[str, Any] = {"profile": RANKINGS_ONLY, "rounds": 1, "warm_up_s": 0.0}
 """Where no time can be judged."""
 
+
+WANTED = (
+    "Look at the queries that changed. If the change is wanted, --accept replaces the baseline."
+)
 
 ALWAYS_FAILING = "See why queries fail, then make the baseline anew"
 
@@ -121,7 +124,10 @@ class Today:
                 f"no baseline of this machine ({self.places.machine}), only of "
                 f"{', '.join(others)}: times of another machine say nothing here"
             )
-            remedy = f"make one here: {self.make}; or measure both revisions here: --duet always"
+            remedy = (
+                f"make one here: {self.make}; or measure both revisions here: --duet always; or "
+                "judge quality alone: --policy quality"
+            )
             return Held(None, why, remedy)
         except RecordError as problem:
             return Held(None, _sentence(problem), self._anew(problem))
@@ -233,7 +239,7 @@ class Today:
         before = [one.retriever for one in (of_quality, of_latency) if one is not None]
         now = run.manifest["retriever"]
         if changed := [one for one in before if one.hash != now["hash"]]:
-            yield f"The settings of the retriever changed: {_changes(changed[0], now)}."
+            yield f"The settings of the retriever changed: {_changes(changed[0], run)}."
         if of_latency is not None and of_latency.mean is None:
             yield (
                 "the stored times have no mean of all calls, so that pauses now and then start no "
@@ -311,12 +317,7 @@ class Today:
             return [f"Make the baseline anew, with all metrics of the policy: {self.make} --force"]
         if not verdicts & {Verdict.WORSE, Verdict.UNDECIDED}:
             return []
-        told = [
-            (
-                "Look at the changed queries. If they are as they should be, run it again with "
-                "--accept."
-            )
-        ]
+        told = [WANTED]
         if Verdict.UNDECIDED in verdicts and Verdict.WORSE not in verdicts:
             told.append(
                 "More queries would decide; `undecided` in the policy says what counts until then."
@@ -365,17 +366,17 @@ class Today:
         return f"{problem.fix}: {self.make} --force" if makeable else problem.fix
 
 
-def _changes(before: RetrieverFacts, now: Mapping[str, Any]) -> str:
+def _changes(before: RetrieverFacts, run: Run) -> str:
     """Each parameter that is not what it was."""
     if before.params is None:
         return "the baseline does not say which"
-    params = params_of(now)
+    was, now = before.params, run.settings
     changed = [
-        f"{name} {before.params.get(name, 'not set')} -> {params.get(name, 'not set')}"
-        for name in {**before.params, **params}
-        if before.params.get(name) != params.get(name)
+        f"{name} {was.get(name, 'not set')} -> {now.get(name, 'not set')}"
+        for name in {**was, **now}
+        if was.get(name) != now.get(name)
     ]
-    return ", ".join(changed) or "its class or its legs"
+    return ", ".join(changed) or "its class"
 
 
 def _parsed(baseline: QualityBaseline) -> tuple[list[Metric], list[str]]:

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.core import secrets
+from retrieval_bench.core.config import flat
 from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench.core.types import Ranking
 from retrieval_bench.measure.runner import OK, Timings
@@ -85,6 +87,12 @@ class Run:
     def name(self) -> str:
         """Name of the retriever."""
         return str(self.summary["retriever"])
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Parameters of the retriever by dotted path, without secrets."""
+        given = flat(self.manifest.get("retriever", {}).get("params") or {})
+        return {name: str(secrets.redact(value)) for name, value in given}
 
     @property
     def partial(self) -> bool:

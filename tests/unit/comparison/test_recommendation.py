@@ -63,7 +63,7 @@ def test_the_highest_mean_alone_is_no_proof_and_the_rivals_are_named() -> None:
         f"{best} and {rival} lead in nDCG@10; these queries can't separate them."
     )
     (line,) = [line for line in found.reasons if f"{rival} against {best}" in line]
-    assert re.search(r"can't tell\. .*bout [\d,]+ queries would show .*\(80 % power\)", line)
+    assert re.search(r"can't tell\. .*bout [\d,]+ queries in all would show .*\(80 % power\)", line)
     assert line.endswith("; you have 500.")
 
 

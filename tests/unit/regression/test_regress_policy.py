@@ -30,6 +30,17 @@ def test_the_shipped_policy_is_one() -> None:
     assert policy.undecided is Undecided.INCONCLUSIVE
 
 
+def test_a_policy_can_be_named(here: Path) -> None:
+    shipped = load_policy(Path("quality"), k=10)
+    assert (shipped.latency, list(map(str, shipped.quality))) == ({}, ["nDCG@10"])
+    (here / "configs").mkdir()
+    own = here / "configs" / "policy-quality.yaml"
+    own.write_text("limits: {nDCG@10: -0.02}\n")
+    assert load_policy(Path("quality"), k=10).source == str(own)
+    with pytest.raises(ConfigError, match="cannot read"):
+        load_policy(Path("qualitty"), k=10)
+
+
 def test_the_users_own_policy_comes_first(here: Path) -> None:
     assert find_policy() == packaged_configs() / "policy.yaml"
     (here / "configs").mkdir()

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
+from retrieval_bench.comparison.comparability import other_settings
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.recommendation import Recommendation
@@ -185,6 +186,7 @@ def _group_brief(comparison: Comparison, group: DatasetComparison, answer: Recom
     if len(warnings) > WARNINGS_SHOWN:
         lead.append(warning(f"{len(warnings) - WARNINGS_SHOWN} more warnings: -v shows them."))
     notes: list[str] = list(map(result, answer.reasons[1:3]))
+    notes += other_settings(group.names, runs)
     if len(ranked) > len(shown):
         left_out = f"{counted(len(ranked) - len(shown), 'more system')}: -v shows all."
         notes.append(Note(left_out, NoteKind.MORE))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from retrieval_bench.comparison.comparability import other_settings
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.recommendation import Recommendation
@@ -336,6 +337,7 @@ def how_measured(group: DatasetComparison) -> list[str]:
         return [warning(f"These runs cannot be compared: they are on {where}.")]
     return [
         *said(measured_on, pairs),
+        *other_settings(group.names, runs),
         how_timed(runs),
         *said(lambda run: unsupported(run.summary), pairs),
         *said(lambda run: run.summary.get("health", ()), pairs),

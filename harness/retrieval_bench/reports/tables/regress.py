@@ -125,8 +125,10 @@ def _against(regression: Regression) -> list[str]:
         if name == "latency" and regression.latency is None:
             continue
         day = f" of {facts['date'][:10]}" if "date" in facts else ""
-        then = f"{_revision_text(facts['revision'])}{day}, {facts['path']}"
-        notes.append(f"{name.capitalize()}: {now} against {then}.")
+        before = _revision_text(facts["revision"])
+        same = f"{now}, the same commit as that of the baseline"
+        compared = same if revision and before == now else f"{now} against {before}"
+        notes.append(f"{name.capitalize()}: {compared}{day}, {facts['path']}.")
     return notes
 
 

@@ -1,0 +1,52 @@
+"""What two runs have in common, and what they have not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from retrieval_bench.comparison.comparability import other_settings
+from tests.builders.runs import run
+
+
+def told(*retrievers: tuple[str, dict[str, Any]]) -> tuple[str, ...]:
+    names = [f"r{at}" for at in range(len(retrievers))]
+    return other_settings(
+        names,
+        [
+            replace(run(name, [1.0]), manifest={"retriever": {"target": target, "params": params}})
+            for name, (target, params) in zip(names, retrievers, strict=True)
+        ],
+    )
+
+
+def test_the_settings_that_differ_are_named() -> None:
+    a = ("bm25", {"k1": 1.2, "b": 0.4})
+    b = ("bm25", {"k1": 0.9, "b": 0.4, "tokenizer": {"name": "kiwi"}})
+    other = ("dense", {"k1": 7})
+    assert told(a, other, b) == (
+        "Given settings that differ: r0 with k1 1.2; r2 with k1 0.9, tokenizer.name kiwi.",
+    )
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param([("bm25", {"k1": 1}), ("bm25", {"k1": 1})], id="alike"),
+        pytest.param([("bm25", {"k1": 1}), ("dense", {"k1": 2})], id="of other kinds"),
+    ],
+)
+def test_nothing_is_told_where_nothing_differs(given: Any) -> None:
+    assert told(*given) == ()
+
+
+def test_what_is_not_set_is_told() -> None:
+    assert told(("x", {}), ("x", {"n": 2})) == (
+        "Given settings that differ: r0 with none; r1 with n 2.",
+    )
+
+
+def test_a_run_without_a_record_of_its_retriever_says_nothing() -> None:
+    assert other_settings(["a", "b"], [run("a", [1.0]), run("b", [1.0])]) == ()
