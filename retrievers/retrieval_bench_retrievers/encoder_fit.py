@@ -172,7 +172,7 @@ def warnings(
         share = f"{100 * documents.cut_texts / documents.texts:.0f} %"
         text = (
             f"{name} reads {max_length} tokens: {share} of the documents are cut off, so "
-            "dense rankings may be underrated."
+            "dense rankings may be underrated. Split them, or use an encoder that reads more."
         )
         cut = [Notice(text, Code.CUT_OFF)]
     return [*cut, *_unfit(name, documents, queries, languages, language)]

@@ -108,6 +108,7 @@ def test_a_new_baseline() -> None:
             {"figure": "p50", "unit": "ms", "before": None, "now": 13.94},
         ],
         "run": "results/runs/20261122T064851Z-하이브리드-tiny-0a6b31b7",
+        "next": "retrieval-bench regress 하이브리드",
         "notes": ["files differ from the last commit"],
         "warnings": [],
     }

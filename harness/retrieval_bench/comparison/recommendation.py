@@ -149,13 +149,20 @@ class _View:
                 f"Use {taken}: it has the highest {metric} ({value}); {_named(unbeaten)} "
                 f"{_is_are(unbeaten)} equivalent within {self.margin:g}."
             )
-        leaders = [taken, *sorted(unbeaten, key=lambda name: -self.group.mean(name, self.metric))]
-        return f"{_named(leaders)} lead in {metric}; these queries can't separate them."
+        return self._open(taken, unbeaten)
+
+    def _open(self, taken: str, unbeaten: Sequence[str]) -> str:
+        """Of several that may each be the best."""
+        order = sorted(unbeaten, key=lambda name: -self.group.mean(name, self.metric))
+        leaders, metric = _named([taken, *order]), label_of(self.metric)
+        if len(self.group.names) == 2:
+            return f"These queries can't tell which is better in {metric}, {leaders}."
+        return f"{leaders} lead in {metric}; these queries can't separate them."
 
     def _instead(self, taken: str, best: str) -> str:
         """Why not the highest mean."""
         metric, value = label_of(self.metric), self._value(taken)
-        faster = f"{times_text(self._ratio(taken, best) or 1.0)} faster"
+        faster = _faster(self._ratio(taken, best))
         there = f"{best}, {self._value(best)}"
         if abs(self._difference(best, taken) or 0.0) <= ROUNDING:
             return f"it has the highest {metric} ({value}), as {best} does, and is {faster}"
@@ -198,7 +205,7 @@ class _View:
         difference = self._difference(taken, fastest)
         if difference is None:
             return []
-        faster = f"{times_text(self._ratio(fastest, taken) or 1.0)} faster"
+        faster = _faster(self._ratio(fastest, taken))
         if not self._wins(taken, fastest) and not self._equivalent(taken, fastest):
             return [f"{fastest} is {faster}."]
         change = f"{abs(difference):.3f} {'lower' if difference < 0 else 'higher'}"
@@ -217,6 +224,8 @@ class _View:
             if delta.ci95 is not None:
                 low, high = delta.ci95 if delta.b == name else (-delta.ci95[1], -delta.ci95[0])
                 text += f" [{low:+.3f}, {high:+.3f}]"
+            if delta.p_adjusted is not None:
+                text += f", p {p_text(delta.p_adjusted)}"
             text += ", can't tell."
             if delta.queries_needed is not None:
                 total = about(delta.n + delta.queries_needed)
@@ -311,6 +320,12 @@ def _named(names: Sequence[str]) -> str:
     if len(names) > _NAMED:
         return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} more"
     return " and ".join([", ".join(names[:-1]), names[-1]] if names[:-1] else names)
+
+
+def _faster(times: float | None) -> str:
+    """With the two digits that hold from one session to the next."""
+    many = times is not None and times >= 10
+    return f"{f'{about(round(times))}x' if many and times else times_text(times or 1.0)} faster"
 
 
 def _is_are(names: Sequence[str]) -> str:

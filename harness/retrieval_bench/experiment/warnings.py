@@ -39,7 +39,10 @@ def unsteady(candidate: Candidate, measurement: runner.Measurement) -> list[str]
     if measurement.warm_up_calls < least:
         text = f"Nobody can tell whether times had settled: {n}, it takes {least:,} to tell."
         return [Notice(text, Code.UNSTEADY)]
-    text = f"Times had not settled after {n}: repeat before you quote them."
+    text = (
+        f"Times had not settled after {n}: large ratios hold, a few per cent do not. Repeat before "
+        "you quote them."
+    )
     return [Notice(text, Code.UNSTEADY)]
 
 

@@ -262,7 +262,11 @@ class Today:
         told = []
         revision = self.given.revision
         if revision is None:
-            told.append(f"{why_no_commit()}: a duet against this baseline is impossible")
+            why = why_no_commit()
+            told.append(
+                f"{why[:1].upper()}{why[1:]}: regress can judge quality with this baseline, but "
+                "cannot time the code of today and of then side by side."
+            )
         elif revision["dirty"]:
             told.append(
                 "files are new or differ from the last commit, so that no duet against this "

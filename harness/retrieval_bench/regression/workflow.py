@@ -68,7 +68,11 @@ class Request:
     @property
     def make(self) -> str:
         """The command that makes the baseline, to be copied."""
-        words = ["retrieval-bench", "baseline", self.retriever]
+        return self.command("baseline")
+
+    def command(self, name: str) -> str:
+        """``baseline`` or ``regress`` on this, to be copied."""
+        words = ["retrieval-bench", name, self.retriever]
         for option in ("dataset", "split", "k"):
             if (value := getattr(self, option)) != getattr(_USUAL, option):
                 words += [f"--{option}", str(value)]
@@ -147,6 +151,7 @@ class BaselineResult:
         subject: retriever, dataset and k; what was measured.
         stored: the files, and what they change.
         run: folder in which the measurement is saved; None where it could not be.
+        next: the command that judges by this baseline.
         notes: what to know of this baseline.
         warnings: of the measurement.
         not_kept: why the run is not in the history.
@@ -155,6 +160,7 @@ class BaselineResult:
     subject: Mapping[str, Any]
     stored: Stored
     run: str | None
+    next: str
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
     not_kept: tuple[str, ...]
@@ -166,6 +172,7 @@ class BaselineResult:
             **self.subject,
             **self.stored.as_dict(),
             "run": self.run,
+            "next": self.next,
             "notes": list(self.notes),
             "warnings": list(self.warnings),
         }
@@ -219,6 +226,7 @@ def make_baseline(
         today.subject,
         stored,
         _kept(run, not_kept),
+        request.command("regress"),
         tuple(today.notes(latency)),
         warnings,
         tuple(not_kept),

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from retrieval_bench import cli
+from retrieval_bench.regression.policy import load_policy
 from tests.builders.processes import completed
 
 ROOT = Path(__file__).parents[3]
@@ -103,3 +104,20 @@ def test_each_exit_code_is_what_the_guide_says(
     bash(script, GITHUB_STEP_SUMMARY=str(summary))
     assert f"exit code {code}" in summary.read_text(encoding="utf-8")
     assert f"\n**{code}**\n" in summary.read_text(encoding="utf-8")
+
+
+def test_the_small_gate_of_the_guide_works() -> None:
+    page = (ROOT / "harness" / "docs" / "ci.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```yaml ci\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    (job,) = yaml.safe_load(block)["jobs"].values()
+    (command,) = [s["run"] for s in job["steps"] if "regress" in s.get("run", "")]
+    options = cli.parser().parse_args(shlex.split(command)[1:])
+    assert load_policy(options.policy, k=10).latency == {}
+
+
+def test_the_limits_of_the_small_gate_are_some(tmp_path: Path) -> None:
+    page = (ROOT / "harness" / "docs" / "ci.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```yaml limits\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    file = tmp_path / "policy-quality.yaml"
+    file.write_text(block, encoding="utf-8")
+    assert set(map(str, load_policy(file, k=10).quality)) == {"nDCG@10", "R@10"}

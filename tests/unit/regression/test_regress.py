@@ -386,11 +386,11 @@ class TestWhoseRevisionTheDuetMeasures:
 def test_a_baseline_that_git_refuses_to_name_a_commit_of_shows_its_words(here: Path) -> None:
     held = today(here, revision=None)
     (told,) = held.notes(latency([1]))
-    assert told.startswith("outside of a git repository: a duet against this")
+    assert told.startswith("Outside of a git repository: regress can judge")
     GitProject(here).commit({"a.py": ""})
     (here / ".git" / "config").write_text("[", encoding="utf-8")
     (told,) = held.notes(latency([1]))
-    assert told.startswith("git refuses to read the repository (")
+    assert told.startswith("Git refuses to read the repository (")
     assert "bad config" in told
 
 

@@ -75,7 +75,8 @@ def run_brief(run: Run, leg: Delta | None = None) -> Table:
     notes: list[str] = list(needless(summary))
     folder = [] if run.folder is None else [next_step(f"saved: {relative_folder(run)}")]
     explain = [next_step("next:  retrieval-bench explain @last")] if leg and folder else []
-    more = next_step("more:  -v (stages, legs, all percentiles and notes)")
+    there = "summary.txt there" if folder else "-v"
+    more = next_step(f"more:  {there} (stages, legs, all percentiles and notes)")
     return Table(
         _title(run),
         ("", ""),
@@ -90,8 +91,10 @@ def _title(run: Run) -> str:
     metric, mean = run.evaluation.metrics[0], run.evaluation.means[0]
     cell = Cell(mean.mean, SHORT_QUALITY, mean.ci95)
     figures = [f"{metric_label(metric)} {cell.text} {cell.more}".strip()]
-    p50 = latency_of(run).get("p50", {}).get("value")
-    figures += [f"p50 {SHORT_MS.text(p50)} ms"] if p50 is not None else []
+    p50 = latency_of(run).get("p50", {})
+    if p50.get("value") is not None:
+        time = Cell(p50["value"], SHORT_MS, p50.get("ci95"))
+        figures.append(f"{f'p50 {time.text} {time.more}'.strip()} ms")
     partial = " (PARTIAL RUN)" if run.summary.get("status") == "partial" else ""
     return f"{run.name} on {run.summary['dataset']['name']}{partial}: {', '.join(figures)}"
 
@@ -152,7 +155,8 @@ def comparison_brief(comparison: Comparison, *, measured: bool = True) -> list[T
             next_step("share: retrieval-bench report @last"),
             next_step(f"saved: {counted(len(folders), 'run')} in {where}"),
         ]
-    more = "more:  -v (all metrics, all pairs, latency tests, how it was measured)"
+    again = "retrieval-bench compare @last -v" if folders and measured else "-v"
+    more = f"more:  {again} (all metrics, all pairs, latency tests, how it was measured)"
     *first, last = [*tables, *boards]
     return [*first, last.with_notes([*saved, next_step(more)])]
 
@@ -191,8 +195,9 @@ def _group_brief(comparison: Comparison, group: DatasetComparison, answer: Recom
         left_out = f"{counted(len(ranked) - len(shown), 'more system')}: -v shows all."
         notes.append(Note(left_out, NoteKind.MORE))
     if any(word != "not compared" for _, word in beside.values()):
+        corrected = " after Holm's correction" if len(group.of(metric)) > 1 else ""
         notes.append(
-            '"better", "worse": paired randomisation test, p < .05 after Holm; brackets: 95 % '
+            f'"better", "worse": paired randomisation test, p < .05{corrected}; brackets: 95 % '
             "intervals of the difference."
         )
     return Table(

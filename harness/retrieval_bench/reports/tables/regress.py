@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 from retrieval_bench.core.errors import counted
@@ -63,14 +64,19 @@ def regress_tables(regression: Regression) -> list[Table]:
 
 def baseline_tables(document: Mapping[str, Any]) -> list[Table]:
     """What is kept now, beside what was kept before; from the document of ``baseline``."""
-    revision = document["revision"]
+    revision, changes = document["revision"], document["changes"]
+    again = any(change["before"] is not None for change in changes)
+    machine = document["machine"]
     return [
         Table(
             f"Baseline of {_subject(document)}",
-            ("", "before", "now"),
-            [_kept_row(change) for change in document["changes"]],
+            ("", *(["before"] if again else []), "now"),
+            [_kept_row(change, again) for change in changes],
             notes=[
-                *(result(f"written: {path}") for path in document["written"]),
+                *(
+                    result(f"written: {path} ({_use(path, machine)})")
+                    for path in document["written"]
+                ),
                 *(
                     result(f"kept, since the rankings are the same as before: {path}")
                     for path in document["kept"]
@@ -79,16 +85,22 @@ def baseline_tables(document: Mapping[str, Any]) -> list[Table]:
                 *document["notes"],
                 *map(warning, document["warnings"]),
                 *_saved(document["run"]),
+                next_step(f"next:  commit what was written; at each change: {document['next']}"),
             ],
         )
     ]
 
 
-def _kept_row(change: Mapping[str, Any]) -> list[Content]:
+def _use(path: str, machine: str) -> str:
+    """What a file of a baseline is good for."""
+    return "latency, on this machine" if PurePath(path).parent.name == machine else "quality"
+
+
+def _kept_row(change: Mapping[str, Any], again: bool) -> list[Content]:
     unit = change["unit"]
     form = milliseconds if unit else quality
     name = f"{change['figure']} {unit}" if unit else metric_label(change["figure"])
-    return [name, form(change["before"]), form(change["now"])]
+    return [name, *([form(change["before"])] if again else []), form(change["now"])]
 
 
 def _saved(folder: str | None) -> list[str]:
@@ -117,18 +129,21 @@ def _latency_row(gate: LatencyGate) -> list[Content]:
 
 
 def _against(regression: Regression) -> list[str]:
-    """What today was held against."""
+    """What today was compared with."""
     revision = regression.subject["revision"]
-    now = "these files" if revision is None else _revision_text(revision)
+    now = None if revision is None else _revision_text(revision)
     notes = []
     for name, facts in regression.baselines.items():
         if name == "latency" and regression.latency is None:
             continue
         day = f" of {facts['date'][:10]}" if "date" in facts else ""
-        before = _revision_text(facts["revision"])
-        same = f"{now}, the same commit as that of the baseline"
-        compared = same if revision and before == now else f"{now} against {before}"
-        notes.append(f"{name.capitalize()}: {compared}{day}, {facts['path']}.")
+        before = facts["revision"] and _revision_text(facts["revision"])
+        commits = ""
+        if before == now:
+            commits = f", both at {now}" if now else ""
+        else:
+            commits = f", {before or 'no revision'}; now {now or 'no revision'}"
+        notes.append(f"{name.capitalize()}: compared with {facts['path']}{day}{commits}.")
     return notes
 
 
@@ -179,9 +194,10 @@ def _latency_reasons(latency: LatencyResult) -> list[str]:
 
 
 def _changed_table(quality: QualityResult) -> Table:
-    """Queries with another ranking, those first whose figures changed."""
+    """Queries with another ranking, those first that lost most in what is judged."""
     metrics = [gate.metric for gate in quality.gates if gate.before is not None]
     moved = [query for query in quality.changed if any(a != b for a, b in query.values.values())]
+    moved.sort(key=lambda query: min(_gains(query, metrics), default=0.0))
     shown = moved[:MOST_QUERIES]
     judged = sum(bool(query.values) for query in quality.changed)
     notes = []
@@ -200,6 +216,10 @@ def _changed_table(quality: QualityResult) -> Table:
         [(query.query_id, *_values(query, metrics)) for query in shown],
         notes=notes,
     )
+
+
+def _gains(query: ChangedQuery, metrics: Sequence[str]) -> list[float]:
+    return [query.values[name][1] - query.values[name][0] for name in metrics]
 
 
 def _values(query: ChangedQuery, metrics: Sequence[str]) -> list[str]:
