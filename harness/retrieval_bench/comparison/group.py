@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from retrieval_bench.comparison.speed import LatencyDelta
 from retrieval_bench.comparison.verdicts import Delta
@@ -11,6 +12,13 @@ from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.resampling import RESAMPLES
+
+
+class SpeedUp(NamedTuple):
+    """How many times as fast one system is as another, with the 98 % interval; above 1 = faster."""
+
+    times: float
+    ci98: tuple[float, float] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +60,29 @@ class DatasetComparison:
     def mean(self, name: str, metric: Metric) -> float:
         """Of one system."""
         return self.runs[self.names.index(name)].evaluation.mean(metric).mean
+
+    def speed_up(self, name: str, than: str) -> SpeedUp | None:
+        """How many times as fast ``name`` is, over its typical calls; None = not known."""
+        delta = self._typical(name, than)
+        if delta is None or not delta.ratio:
+            return None
+        ends = delta.ci98
+        if delta.a == name:
+            return SpeedUp(delta.ratio, ends)
+        return SpeedUp(1 / delta.ratio, None if ends is None else (1 / ends[1], 1 / ends[0]))
+
+    def is_faster(self, name: str, than: str) -> bool:
+        """Whether ``name`` was shown to be faster."""
+        delta = self._typical(name, than)
+        if delta is None:
+            return False
+        return delta.verdict is (Verdict.BETTER if delta.b == name else Verdict.WORSE)
+
+    def _typical(self, one: str, other: str) -> LatencyDelta | None:
+        for delta in self.latency:
+            if {delta.a, delta.b} == {one, other} and delta.what == "typical":
+                return delta if delta.ratio is not None else None
+        return None
 
     def ranked(self, metric: Metric) -> list[tuple[str, Run]]:
         """The systems, the best by ``metric`` first; those without a mean last."""

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from retrieval_bench.comparison.group import DatasetComparison
-from retrieval_bench.comparison.speed import LatencyDelta
+from retrieval_bench.comparison.group import DatasetComparison, SpeedUp
 from retrieval_bench.comparison.verdicts import Delta
 from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import counted
@@ -37,12 +36,14 @@ class Recommendation:
         system: which one to take; None when nothing can be said.
         sentence: the answer in one sentence.
         reasons: what it rests on, and what speaks against it.
+        leaders: all that may be the best, ``system`` first; empty where nothing can be said.
     """
 
     dataset: str
     system: str | None
     sentence: str
     reasons: tuple[str, ...] = ()
+    leaders: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -76,12 +77,13 @@ def recommended(group: DatasetComparison, margin: float) -> Recommendation:
         *view.hybrids(),
     ]
     tied = [name for name in view.tied(best) if name != best] if taken == best else []
-    told_apart = all(view.faster(best, name) for name in tied)
+    told_apart = all(group.is_faster(best, name) for name in tied)
     return Recommendation(
         group.dataset,
         taken if told_apart else None,
         view.sentence(taken, best, tied),
         tuple(reasons),
+        (taken, *(view.unbeaten(taken, best) if told_apart else tied)),
     )
 
 
@@ -94,9 +96,6 @@ class _View:
         for delta in group.of(metric):
             if delta.difference is not None:
                 self.pairs[delta.a, delta.b] = delta
-        self._times: dict[tuple[str, str], LatencyDelta] = {
-            (d.a, d.b): d for d in group.latency if d.what == "typical" and d.ratio is not None
-        }
 
     def best(self) -> str:
         """The highest mean of those that are compared with something."""
@@ -111,9 +110,9 @@ class _View:
             for name in self.group.names
             if name != best
             and (self._equivalent(best, name) or name in self.tied(best))
-            and self.faster(name, best)
+            and self.group.is_faster(name, best)
         ]
-        return min(equals, key=lambda name: self._ratio(best, name) or 1.0, default=best)
+        return max(equals, key=lambda name: self._times(name, best), default=best)
 
     def tied(self, best: str) -> list[str]:
         """All systems with the mean of ``best``, if there are several."""
@@ -128,7 +127,7 @@ class _View:
 
     def sentence(self, taken: str, best: str, tied: Sequence[str]) -> str:
         metric, value = label_of(self.metric), self._value(taken)
-        if tied and all(self.faster(best, name) for name in tied):
+        if tied and all(self.group.is_faster(best, name) for name in tied):
             also = f"{_named(tied)} {'does' if len(tied) == 1 else 'do'}"
             return (
                 f"Use {taken}: it has the highest {metric} ({value}), as {also}, and is the "
@@ -143,18 +142,32 @@ class _View:
             others = _named(beaten)
             if len(beaten) > 1 and len(beaten) == len(self.group.names) - 1:
                 others = "both others" if len(beaten) == 2 else f"all {len(beaten)} others"
-            return f"Use {taken}: its {metric} of {value} is significantly better than {others}."
-        if all(self._equivalent(taken, name) for name in unbeaten):
+            if len(beaten) == 1:
+                others = f"{others}'s {self._value(beaten[0])}"
+            found = [delta.p_adjusted for name in beaten if (delta := self._delta(taken, name))]
+            known = [p for p in found if p is not None]
+            p = p_text(max(known, default=1.0))
+            p += " or less" if len(known) > 1 and not p.startswith("<") else ""
+            won = f"Use {taken}: its {metric} of {value} is significantly better than {others}"
+            return f"{won} (p {p})." if known else f"{won}."
+        if not self.unbeaten(taken, best):
             return (
                 f"Use {taken}: it has the highest {metric} ({value}); {_named(unbeaten)} "
                 f"{_is_are(unbeaten)} equivalent within {self.margin:g}."
             )
-        return self._open(taken, unbeaten)
+        return self._open([taken, *unbeaten])
 
-    def _open(self, taken: str, unbeaten: Sequence[str]) -> str:
+    def unbeaten(self, taken: str, best: str) -> list[str]:
+        """Those that may be as good as ``taken``, the highest mean first; none where it is one of
+        several equivalent ones."""
+        _, unbeaten = self._beaten(taken)
+        if taken != best or all(self._equivalent(taken, name) for name in unbeaten):
+            return []
+        return unbeaten
+
+    def _open(self, names: Sequence[str]) -> str:
         """Of several that may each be the best."""
-        order = sorted(unbeaten, key=lambda name: -self.group.mean(name, self.metric))
-        leaders, metric = _named([taken, *order]), label_of(self.metric)
+        leaders, metric = _named(names), label_of(self.metric)
         if len(self.group.names) == 2:
             return f"These queries can't tell which is better in {metric}, {leaders}."
         return f"{leaders} lead in {metric}; these queries can't separate them."
@@ -162,7 +175,7 @@ class _View:
     def _instead(self, taken: str, best: str) -> str:
         """Why not the highest mean."""
         metric, value = label_of(self.metric), self._value(taken)
-        faster = _faster(self._ratio(taken, best))
+        faster = faster_text(self.group.speed_up(taken, best))
         there = f"{best}, {self._value(best)}"
         if abs(self._difference(best, taken) or 0.0) <= ROUNDING:
             return f"it has the highest {metric} ({value}), as {best} does, and is {faster}"
@@ -198,14 +211,16 @@ class _View:
 
     def cost(self, taken: str, best: str) -> list[str]:
         """What the choice costs in time beside the fastest other one."""
-        rivals = [n for n in self.group.names if n not in (taken, best) and self.faster(n, taken)]
+        rivals = [
+            n for n in self.group.names if n not in (taken, best) and self.group.is_faster(n, taken)
+        ]
         if not rivals:
             return []
-        fastest = max(rivals, key=lambda name: self._ratio(name, taken) or 0.0)
+        fastest = max(rivals, key=lambda name: self._times(name, taken))
         difference = self._difference(taken, fastest)
         if difference is None:
             return []
-        faster = _faster(self._ratio(fastest, taken))
+        faster = faster_text(self.group.speed_up(fastest, taken))
         if not self._wins(taken, fastest) and not self._equivalent(taken, fastest):
             return [f"{fastest} is {faster}."]
         change = f"{abs(difference):.3f} {'lower' if difference < 0 else 'higher'}"
@@ -275,7 +290,8 @@ class _View:
     def _beaten(self, name: str) -> tuple[list[str], list[str]]:
         others = [other for other in self.group.names if self._delta(name, other) is not None]
         beaten = [other for other in others if self._wins(name, other)]
-        return beaten, [other for other in others if other not in beaten]
+        unbeaten = [other for other in others if other not in beaten]
+        return beaten, sorted(unbeaten, key=lambda other: -self.group.mean(other, self.metric))
 
     def _delta(self, one: str, other: str) -> Delta | None:
         return self.pairs.get((one, other)) or self.pairs.get((other, one))
@@ -296,20 +312,9 @@ class _View:
         delta = self._delta(one, other)
         return delta is not None and (delta.verdict is Verdict.EQUIVALENT or delta.within_margin)
 
-    def faster(self, name: str, than: str) -> bool:
-        """Whether ``name`` was shown to be faster."""
-        delta = self._times.get((than, name)) or self._times.get((name, than))
-        if delta is None:
-            return False
-        return delta.verdict is (Verdict.BETTER if delta.b == name else Verdict.WORSE)
-
-    def _ratio(self, a: str, b: str) -> float | None:
-        """Time of b over time of a."""
-        delta = self._times.get((a, b))
-        if delta is not None:
-            return delta.ratio
-        delta = self._times.get((b, a))
-        return None if delta is None or not delta.ratio else 1 / delta.ratio
+    def _times(self, name: str, than: str) -> float:
+        found = self.group.speed_up(name, than)
+        return 1.0 if found is None else found.times
 
     def _value(self, name: str) -> str:
         mean = self.group.mean(name, self.metric)
@@ -322,10 +327,16 @@ def _named(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if names[:-1] else names)
 
 
-def _faster(times: float | None) -> str:
-    """With the two digits that hold from one session to the next."""
-    many = times is not None and times >= 10
-    return f"{f'{about(round(times))}x' if many and times else times_text(times or 1.0)} faster"
+def faster_text(found: SpeedUp | None) -> str:
+    """How much faster, with the two digits that hold from one session to the next."""
+    if found is None:
+        return "faster"
+    ends = "" if found.ci98 is None else f" ({' to '.join(map(_few_digits, found.ci98))})"
+    return f"{_few_digits(found.times)} faster{ends}"
+
+
+def _few_digits(times: float) -> str:
+    return f"{about(round(times))}x" if times >= 10 else times_text(times)
 
 
 def _is_are(names: Sequence[str]) -> str:

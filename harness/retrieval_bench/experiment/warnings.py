@@ -37,7 +37,10 @@ def unsteady(candidate: Candidate, measurement: runner.Measurement) -> list[str]
     n = counted(measurement.warm_up_calls, "warm-up call")
     least = len(measurement.status) + WINDOW * WINDOWS
     if measurement.warm_up_calls < least:
-        text = f"Nobody can tell whether times had settled: {n}, it takes {least:,} to tell."
+        text = (
+            f"The warm-up was too short to tell whether times had settled ({n}, it takes "
+            f"{least:,}): raise --warm-up, or repeat before you quote them."
+        )
         return [Notice(text, Code.UNSTEADY)]
     text = (
         f"Times had not settled after {n}: large ratios hold, a few per cent do not. Repeat before "

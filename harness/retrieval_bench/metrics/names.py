@@ -88,35 +88,105 @@ class Definition:
         params: parameter name -> the values it may take, ``int`` for any whole number from 1, or
             ``float`` for any number between 0 and 1.
         mean: how values of queries become one; a geometric mean needs values above 0.
+        meaning: a sentence on what a value says, for somebody who does not know it; ``{hits}``
+            stands for the hits that count.
     """
 
     compute: Callable[..., NDArray[np.float64]]
     cut: Literal["required", "optional", "refused"]
     params: Mapping[str, tuple[str, ...] | type[int] | type[float]] = field(default_factory=dict)
     mean: Literal["arithmetic", "geometric"] = "arithmetic"
+    meaning: str = ""
 
 
 _REL: Mapping[str, type[int]] = {"rel": int}
 
 DEFINITIONS: Mapping[str, Definition] = {
     "nDCG": Definition(
-        ranking.ndcg, "optional", {"gain": ("linear", "exp"), "ideal": ("judged", "returned")}
+        ranking.ndcg,
+        "optional",
+        {"gain": ("linear", "exp"), "ideal": ("judged", "returned")},
+        meaning="how good the order of {hits} is: 1 is the best possible, 0 means that nothing "
+        "relevant is there",
     ),
-    "AP": Definition(ranking.average_precision, "optional", {**_REL, "norm": ("relevant", "hits")}),
-    "RR": Definition(ranking.reciprocal_rank, "optional", _REL),
-    "P": Definition(ranking.precision, "required", _REL),
-    "R": Definition(ranking.recall, "optional", _REL),
-    "F1": Definition(ranking.f1, "required", _REL),
-    "Success": Definition(ranking.success, "optional", _REL),
-    "Rprec": Definition(ranking.r_precision, "refused", _REL),
-    "Bpref": Definition(ranking.bpref, "refused", _REL),
-    "RBP": Definition(ranking.rank_biased_precision, "optional", {**_REL, "p": float}),
-    "ERR": Definition(ranking.expected_reciprocal_rank, "optional", {"highest": int}),
-    "Judged": Definition(ranking.judged, "required"),
-    "GMAP": Definition(ranking.geometric_ap, "refused", _REL, mean="geometric"),
-    "set_P": Definition(ranking.set_precision, "refused", _REL),
-    "set_R": Definition(ranking.set_recall, "refused", _REL),
-    "set_F": Definition(ranking.set_f, "refused", _REL),
+    "AP": Definition(
+        ranking.average_precision,
+        "optional",
+        {**_REL, "norm": ("relevant", "hits")},
+        meaning="how early all relevant documents stand in {hits}: 1 means before all others, 0 "
+        "that none is there",
+    ),
+    "RR": Definition(
+        ranking.reciprocal_rank,
+        "optional",
+        _REL,
+        meaning="how early the first relevant document stands in {hits}: 1 at the top, 0.5 in the "
+        "second place, 0 where there is none",
+    ),
+    "P": Definition(
+        ranking.precision, "required", _REL, meaning="the share of relevant documents in {hits}"
+    ),
+    "R": Definition(
+        ranking.recall,
+        "optional",
+        _REL,
+        meaning="the share of all relevant documents that are found in {hits}",
+    ),
+    "F1": Definition(
+        ranking.f1, "required", _REL, meaning="the harmonic mean of precision and recall in {hits}"
+    ),
+    "Success": Definition(
+        ranking.success,
+        "optional",
+        _REL,
+        meaning="the share of the queries with a relevant document in {hits}",
+    ),
+    "Rprec": Definition(
+        ranking.r_precision,
+        "refused",
+        _REL,
+        meaning="the share of relevant documents in as many hits as there are such documents",
+    ),
+    "Bpref": Definition(
+        ranking.bpref,
+        "refused",
+        _REL,
+        meaning="how seldom a document that was judged not relevant stands before a relevant one",
+    ),
+    "RBP": Definition(
+        ranking.rank_biased_precision,
+        "optional",
+        {**_REL, "p": float},
+        meaning="how much a reader finds who goes on from hit to hit with a fixed probability",
+    ),
+    "ERR": Definition(
+        ranking.expected_reciprocal_rank,
+        "optional",
+        {"highest": int},
+        meaning="how early a reader who stops at a good hit is expected to stop: 1 at the top",
+    ),
+    "Judged": Definition(
+        ranking.judged, "required", meaning="the share of documents with a judgement in {hits}"
+    ),
+    "GMAP": Definition(
+        ranking.geometric_ap,
+        "refused",
+        _REL,
+        mean="geometric",
+        meaning="how early relevant documents stand, where the worst queries weigh most",
+    ),
+    "set_P": Definition(
+        ranking.set_precision, "refused", _REL, meaning="the share of all hits that are relevant"
+    ),
+    "set_R": Definition(
+        ranking.set_recall,
+        "refused",
+        _REL,
+        meaning="the share of the relevant documents that are among all hits",
+    ),
+    "set_F": Definition(
+        ranking.set_f, "refused", _REL, meaning="the mean of precision and recall over all hits"
+    ),
 }
 
 
@@ -152,6 +222,13 @@ class Metric:
 
         with folder_kept(), foreign_code(failed):
             return definition.compute(run, *cut, **dict(self.params))
+
+    @property
+    def meaning(self) -> str:
+        """What a value says, as the end of a sentence; empty where nothing is known of it."""
+        hits = "the hits" if self.cut is None else f"the first {self.cut:,} hits"
+        hits = "the first hit" if self.cut == 1 else hits
+        return _definition(self.name).meaning.format(hits=hits)
 
     @property
     def geometric(self) -> bool:

@@ -50,7 +50,8 @@ def test_a_system_that_is_better_than_every_other_is_taken() -> None:
     found = answer(run("a", LOWER), run("b", BASE), run("c", LOWER - 0.1))
     assert found.system == "b"
     assert found.sentence == (
-        f"Use b: its nDCG@10 of {BASE.mean():.3f} is significantly better than both others."
+        f"Use b: its nDCG@10 of {BASE.mean():.3f} is significantly better than both others "
+        "(p < .001)."
     )
 
 
@@ -60,7 +61,7 @@ def test_the_highest_mean_alone_is_no_proof_and_the_rivals_are_named() -> None:
     best, rival = ("b", "a") if NOISY.mean() > BASE.mean() else ("a", "b")
     assert found.system == best
     assert found.sentence == (
-        f"{best} and {rival} lead in nDCG@10; these queries can't separate them."
+        f"These queries can't tell which is better in nDCG@10, {best} and {rival}."
     )
     (line,) = [line for line in found.reasons if f"{rival} against {best}" in line]
     assert re.search(r"can't tell\. .*bout [\d,]+ queries in all would show .*\(80 % power\)", line)
@@ -149,7 +150,9 @@ def test_a_loss_that_is_real_and_small_is_not_called_equivalent() -> None:
 def test_what_was_not_compared_is_not_claimed_to_be_beaten() -> None:
     runs = [run("a", LOWER), run("b", BASE), run("c", LOWER - 0.1)]
     (found,) = compare_runs(runs, baseline="a").recommendations
-    assert found.sentence.endswith("is significantly better than a.")
+    assert found.sentence.endswith(
+        f"is significantly better than a's {LOWER.mean():.3f} (p < .001)."
+    )
     assert found.reasons[0] == "b was not compared with c."
 
 

@@ -49,6 +49,8 @@ from retrieval_bench.runs.run import Run, relative_folder
 SYSTEMS_SHOWN, WARNINGS_SHOWN = 8, 4
 """The others are behind ``-v``."""
 
+NOT_COMPARED = "not compared"
+
 # -- a run ---------------------------------------------------------------------------------------
 
 
@@ -75,8 +77,8 @@ def run_brief(run: Run, leg: Delta | None = None) -> Table:
     notes: list[str] = list(needless(summary))
     folder = [] if run.folder is None else [next_step(f"saved: {relative_folder(run)}")]
     explain = [next_step("next:  retrieval-bench explain @last")] if leg and folder else []
-    there = "summary.txt there" if folder else "-v"
-    more = next_step(f"more:  {there} (stages, legs, all percentiles and notes)")
+    where = "summary.txt in that folder" if folder else "-v"
+    more = next_step(f"more:  {where} (stages, legs, all percentiles and notes)")
     return Table(
         _title(run),
         ("", ""),
@@ -162,39 +164,20 @@ def comparison_brief(comparison: Comparison, *, measured: bool = True) -> list[T
 
 
 def _group_brief(comparison: Comparison, group: DatasetComparison, answer: Recommendation) -> Table:
-    metric, runs = group.metrics[0], group.runs
+    metric, n = group.metrics[0], len(group.names)
     leader = comparison.baseline or answer.system or group.ranked(metric)[0][0]
-    depth = [m for m in group.metrics if m.name == "R"]
-    deepest = max(depth, key=lambda m: m.cut or math.inf, default=None)
-    beside = {name: against(group, metric, name, leader) for name in group.names if name != leader}
-    levels_shown = [
-        level
-        for level in ("p50", "p95")
-        if any(latency_of(run).get(level, {}).get("value") is not None for run in runs)
-    ]
-    ranked = group.ranked(metric)
-    shown = sorted(ranked, key=lambda pair: pair[0] != leader)[:SYSTEMS_SHOWN]
-    rows: list[list[Content]] = []
-    for name, run in shown:
-        row: list[Content] = [name, Cell(run.evaluation.mean(metric).mean, SHORT_QUALITY)]
-        row += beside.get(name, ("-", ""))
-        if deepest is not None:
-            row.append(Cell(run.evaluation.mean(deepest).mean, SHORT_QUALITY))
-        times = [latency_of(run).get(level, {}).get("value") for level in levels_shown]
-        rows.append([*row, *(Cell(time, SHORT_MS) for time in times)])
-    columns = ["system", metric_label(metric), f"against {leader}", ""]
-    columns += [metric_label(deepest)] if deepest is not None else []
+    columns, rows = beside_leader(group, metric, leader)
     lead: list[str] = [result(" ".join([answer.sentence, *answer.reasons[:1]]))]
-    warnings = _warnings_of(group)
+    warnings = warnings_of(group)
     lead += warnings[:WARNINGS_SHOWN]
     if len(warnings) > WARNINGS_SHOWN:
         lead.append(warning(f"{len(warnings) - WARNINGS_SHOWN} more warnings: -v shows them."))
     notes: list[str] = list(map(result, answer.reasons[1:3]))
-    notes += other_settings(group.names, runs)
-    if len(ranked) > len(shown):
-        left_out = f"{counted(len(ranked) - len(shown), 'more system')}: -v shows all."
+    notes += other_settings(group.names, group.runs)
+    if n > len(rows):
+        left_out = f"{counted(n - len(rows), 'more system')}: -v shows all."
         notes.append(Note(left_out, NoteKind.MORE))
-    if any(word != "not compared" for _, word in beside.values()):
+    if any(row[3] not in ("", NOT_COMPARED) for row in rows):
         corrected = " after Holm's correction" if len(group.of(metric)) > 1 else ""
         notes.append(
             f'"better", "worse": paired randomisation test, p < .05{corrected}; brackets: 95 % '
@@ -202,12 +185,37 @@ def _group_brief(comparison: Comparison, group: DatasetComparison, answer: Recom
         )
     return Table(
         _title_of(group),
-        [*columns, *(f"{level} ms" for level in levels_shown)],
+        columns,
         rows,
         notes=notes,
         words=(0, 3),
         lead=lead,
     )
+
+
+def beside_leader(
+    group: DatasetComparison, metric: Metric, leader: str, most: int = SYSTEMS_SHOWN
+) -> tuple[list[str], list[list[Content]]]:
+    """Columns and rows: at most ``most`` systems, the leader first, each with its mean, its
+    difference from the leader, recall at the largest depth, and its times."""
+    deep = [m for m in group.metrics if m.name == "R" and m != metric]
+    deepest = max(deep, key=lambda m: m.cut or math.inf, default=None)
+    times = [
+        level
+        for level in ("p50", "p95")
+        if any(latency_of(run).get(level, {}).get("value") is not None for run in group.runs)
+    ]
+    rows: list[list[Content]] = []
+    for name, run in sorted(group.ranked(metric), key=lambda pair: pair[0] != leader)[:most]:
+        row: list[Content] = [name, Cell(run.evaluation.mean(metric).mean, SHORT_QUALITY)]
+        row += ("-", "") if name == leader else against(group, metric, name, leader)
+        if deepest is not None:
+            row.append(Cell(run.evaluation.mean(deepest).mean, SHORT_QUALITY))
+        values = [latency_of(run).get(level, {}).get("value") for level in times]
+        rows.append([*row, *(Cell(value, SHORT_MS) for value in values)])
+    columns = ["system", metric_label(metric), f"against {leader}", ""]
+    columns += [metric_label(deepest)] if deepest is not None else []
+    return [*columns, *(f"{level} ms" for level in times)], rows
 
 
 def _title_of(group: DatasetComparison) -> str:
@@ -229,7 +237,7 @@ def against(
         if {delta.a, delta.b} == {name, leader}:
             break
     else:
-        return "-", "not compared"
+        return "-", NOT_COMPARED
     sign = 1 if delta.b == name else -1
     gap = None if delta.difference is None else sign * delta.difference
     ends = None if delta.ci95 is None else sorted(sign * end for end in delta.ci95)
@@ -238,8 +246,8 @@ def against(
     return Cell(gap, SHORT_DIFFERENCE, ends), verdict_label(verdict)
 
 
-def _warnings_of(group: DatasetComparison) -> list[str]:
-    """What changes how the answer must be read."""
+def warnings_of(group: DatasetComparison) -> list[str]:
+    """What changes how the answer must be read, equal warnings of several systems together."""
     pairs = list(zip(group.names, group.runs, strict=True))
     timed = how_timed(group.runs)
     return [

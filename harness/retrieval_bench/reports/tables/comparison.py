@@ -354,7 +354,10 @@ def how_timed(runs: Sequence[Run]) -> str:
         return warning(
             "Times were measured apart: a difference may be the machine's, not the system's."
         )
-    return "Times were measured together, alternating query by query."
+    return (
+        "Times were measured together, alternating query by query. Beside slow systems a fast one "
+        "takes longer than alone."
+    )
 
 
 def said(

@@ -85,7 +85,10 @@ def baseline_tables(document: Mapping[str, Any]) -> list[Table]:
                 *document["notes"],
                 *map(warning, document["warnings"]),
                 *_saved(document["run"]),
-                next_step(f"next:  commit what was written; at each change: {document['next']}"),
+                next_step(
+                    f"next:  commit what was written, then at each change: {document['next']}"
+                ),
+                next_step("       on machines that change, such as a hosted CI: --policy quality"),
             ],
         )
     ]
