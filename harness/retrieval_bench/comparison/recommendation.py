@@ -169,7 +169,7 @@ class _View:
         """Of several that may each be the best."""
         leaders, metric = _named(names), label_of(self.metric)
         if len(self.group.names) == 2:
-            return f"These queries can't tell which is better in {metric}, {leaders}."
+            return f"{leaders}: these queries can't tell which is better in {metric}."
         return f"{leaders} lead in {metric}; these queries can't separate them."
 
     def _instead(self, taken: str, best: str) -> str:

@@ -74,7 +74,8 @@ def _others(noise: Mapping[str, Any], during: str) -> str | None:
     interrupted = f" (this one was interrupted {_times(switches)})" if switches else ""
     return (
         f"Other processes used {_percent(cores['others'])} of the cores {during}"
-        f"{interrupted}: close them or wait until they are done, then measure again"
+        f"{interrupted}, so that times are too long. Close them, or measure again when they are "
+        "done."
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from retrieval_bench.reports.render.cells import Content, cell_of
 from retrieval_bench.reports.render.markup import Markup, el, joined
@@ -42,7 +42,7 @@ def whole(table: Table, *, sortable: bool = True) -> Markup:
         el("caption", el("span", one_line(table.title), dir="auto")),
         *([el("thead", el("tr", *heads))] if table.headed else []),
         *bodies,
-        class_="sortable" if sortable and len(bodies) == 1 and len(table.rows) > 1 else None,
+        class_=" ".join(_kinds(table, sortable and len(bodies) == 1)) or None,
     )
     box = el(
         "div",
@@ -53,6 +53,15 @@ def whole(table: Table, *, sortable: bool = True) -> Markup:
         aria_label=one_line(table.title),
     )
     return joined([notes_html(table.lead), box, notes_html(table.notes)])
+
+
+def _kinds(table: Table, sortable: bool) -> Iterator[str]:
+    """Classes: whether a reader can sort it, and whether its last column is a verdict, which stays
+    in view."""
+    if sortable and len(table.rows) > 1:
+        yield "sortable"
+    if table.columns[-1] == "verdict":
+        yield "judged"
 
 
 def notes_html(notes: Sequence[str]) -> Markup:

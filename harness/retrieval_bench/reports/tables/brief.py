@@ -173,7 +173,7 @@ def _group_brief(comparison: Comparison, group: DatasetComparison, answer: Recom
     if len(warnings) > WARNINGS_SHOWN:
         lead.append(warning(f"{len(warnings) - WARNINGS_SHOWN} more warnings: -v shows them."))
     notes: list[str] = list(map(result, answer.reasons[1:3]))
-    notes += other_settings(group.names, group.runs)
+    notes += [*_files(group), *other_settings(group.names, group.runs)]
     if n > len(rows):
         left_out = f"{counted(n - len(rows), 'more system')}: -v shows all."
         notes.append(Note(left_out, NoteKind.MORE))
@@ -181,7 +181,7 @@ def _group_brief(comparison: Comparison, group: DatasetComparison, answer: Recom
         corrected = " after Holm's correction" if len(group.of(metric)) > 1 else ""
         notes.append(
             f'"better", "worse": paired randomisation test, p < .05{corrected}; brackets: 95 % '
-            "intervals of the difference."
+            'intervals of the difference. "Faster": median over paired calls.'
         )
     return Table(
         _title_of(group),
@@ -191,6 +191,16 @@ def _group_brief(comparison: Comparison, group: DatasetComparison, answer: Recom
         words=(0, 3),
         lead=lead,
     )
+
+
+def _files(group: DatasetComparison) -> list[str]:
+    """Which system is which of the user's files, where the name does not say it."""
+    found = []
+    for name, run in zip(group.names, group.runs, strict=True):
+        source = PurePath(run.manifest.get("retriever", {}).get("source") or "")
+        if source.suffix in (".yaml", ".yml") and source.stem != run.name:
+            found.append(f"{name} is {source.name}.")
+    return found
 
 
 def beside_leader(

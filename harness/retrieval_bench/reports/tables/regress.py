@@ -85,13 +85,19 @@ def baseline_tables(document: Mapping[str, Any]) -> list[Table]:
                 *document["notes"],
                 *map(warning, document["warnings"]),
                 *_saved(document["run"]),
-                next_step(
-                    f"next:  commit what was written, then at each change: {document['next']}"
-                ),
-                next_step("       on machines that change, such as a hosted CI: --policy quality"),
+                *map(next_step, _next(document["next"])),
             ],
         )
     ]
+
+
+def _next(command: str) -> list[str]:
+    """What to do with a baseline; a machine that is another one each day can judge no latency."""
+    commit = "next:  commit what was written; at each change: "
+    if "--policy" in command:
+        return [f"{commit}{command}"]
+    same = "       on a machine that stays the same leave out --policy: it judges latency, too"
+    return [f"{commit}{command} --policy quality", same]
 
 
 def _use(path: str, machine: str) -> str:
