@@ -16,7 +16,7 @@ from retrieval_bench.cli.comparing import (
     name_systems,
     runs_asked_for,
 )
-from retrieval_bench.cli.console import OK, show
+from retrieval_bench.cli.console import NOT_MEASURED, OK, REGRESSION, show
 
 if TYPE_CHECKING:
     from retrieval_bench.runs.run import Run
@@ -41,6 +41,17 @@ def add_report(commands: Any, name: str, **texts: str) -> None:
         dest="with_text",
         help="leave out the texts of queries and documents",
     )
+    report.add_argument(
+        "--methods",
+        action="store_true",
+        help="also write how it was made as a paragraph, a table (.tex) and sources (.bib)",
+    )
+    report.add_argument(
+        "--verify",
+        type=Path,
+        metavar="FILE",
+        help="work out every figure of a report again from the runs that it names",
+    )
     add_deciding(report)
     add_systems(report)
     only_when_measuring = dict(report.get_default("only_when_measuring"))
@@ -49,6 +60,8 @@ def add_report(commands: Any, name: str, **texts: str) -> None:
 
 
 def _report(options: argparse.Namespace) -> int:
+    if options.verify is not None:
+        return _verify(options)
     from retrieval_bench.reports.page.file import check_place
     from retrieval_bench.reports.page.report import write_report
     from retrieval_bench.runs.run import only_metrics
@@ -69,7 +82,23 @@ def _report(options: argparse.Namespace) -> int:
         runs = only_metrics(runs, options.metrics)
     comparison = decided(options, runs)
     report = write_report(
-        comparison, options.out, moved(options), title=options.title, with_text=options.with_text
+        comparison,
+        options.out,
+        moved(options),
+        metrics=options.metrics or () if options.runs else (),
+        title=options.title,
+        with_text=options.with_text,
+        methods=options.methods,
     )
     show(options, report.as_dict(), report.tables)
     return code_of(options, runs, comparison)
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from retrieval_bench.reports.page.verify import verify
+    from retrieval_bench.runs.find import find_runs
+
+    runs = [folder for given in options.systems for folder in find_runs(given)]
+    found = verify(options.verify, runs, options.dataset or [])
+    show(options, found.as_dict(), found.tables)
+    return OK if found.holds else NOT_MEASURED if found.problems else REGRESSION

@@ -63,7 +63,7 @@ class GroupAnalysis:
     Attributes:
         without_dataset: why there is no dataset, and so neither slices nor single queries; empty
             where there is one.
-        slicings: by the first metric.
+        slicings: of all metrics.
         queries: None without a dataset, or where no two systems can be compared.
     """
 
@@ -102,8 +102,7 @@ def _group(
 ) -> GroupAnalysis:
     if isinstance(source, str):
         return GroupAnalysis(group, recommendation, source)
-    first = replace(group, metrics=group.metrics[:1])
-    slicings = all_slicings(first, source, baseline=recommendation.system)
+    slicings = all_slicings(group, source, baseline=recommendation.system)
     queries = query_values(group, source, recommendation.system)
     return GroupAnalysis(group, recommendation, "", tuple(slicings), queries)
 

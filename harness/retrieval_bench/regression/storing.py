@@ -36,7 +36,7 @@ class Change:
 def quality_changes(before: QualityBaseline | None, now: QualityBaseline) -> list[Change]:
     """Metric by metric."""
     old = {} if before is None else before.metrics
-    names = sorted({*old, *now.metrics})
+    names = dict.fromkeys([*now.metrics, *old])
     return [Change(name, "", old.get(name), now.metrics.get(name)) for name in names]
 
 

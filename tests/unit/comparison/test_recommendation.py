@@ -61,7 +61,7 @@ def test_the_highest_mean_alone_is_no_proof_and_the_rivals_are_named() -> None:
     best, rival = ("b", "a") if NOISY.mean() > BASE.mean() else ("a", "b")
     assert found.system == best
     assert found.sentence == (
-        f"These queries can't tell which is better in nDCG@10, {best} and {rival}."
+        f"{best} and {rival}: these queries can't tell which is better in nDCG@10."
     )
     (line,) = [line for line in found.reasons if f"{rival} against {best}" in line]
     assert re.search(r"can't tell\. .*bout [\d,]+ queries in all would show .*\(80 % power\)", line)
@@ -186,4 +186,4 @@ def test_every_dataset_has_its_own_answer() -> None:
     first, second = compare_runs([run("a", BASE), run("b", LOWER), *there]).recommendations
     assert (first.system, second.system) == ("a", "b")
     assert second.dataset == "other"
-    assert set(first.as_dict()) == {"dataset", "system", "sentence", "reasons"}
+    assert set(first.as_dict()) == {"dataset", "system", "sentence", "reasons", "leaders"}

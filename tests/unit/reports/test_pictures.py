@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from retrieval_bench.core.errors import MissingDependencyError
 from retrieval_bench.core.installation import how_to_add
 from retrieval_bench.reports.pictures import Calls, StageTimes, ecdf, per_query, rounds, stages
-from retrieval_bench.reports.pictures.canvas import Scale, scale_for
+from retrieval_bench.reports.pictures.canvas import Frame, Scale, scale_for
 from retrieval_bench.reports.pictures.latency import _steps
 from retrieval_bench.reports.pictures.palette import DARK, STYLES
 from retrieval_bench.reports.pictures.queries import _by_median, _offsets, _visible
@@ -108,7 +108,7 @@ def test_a_picture_says_in_words_what_it_shows(at: int) -> None:
 
 @pytest.mark.parametrize("at", range(4), ids=PICTURES)
 def test_axes_are_labelled_with_their_unit(at: int) -> None:
-    unit = "median of the round" if PICTURES[at] == "rounds" else "milliseconds per call"
+    unit = "Median of the round" if PICTURES[at] == "rounds" else "Milliseconds per call"
     assert any(text.startswith(unit) for text in words(fold("bm25", 1)[at]))
 
 
@@ -292,7 +292,7 @@ def test_percentiles_are_written_with_their_interval() -> None:
 def test_a_percentile_without_a_value_is_explained_and_not_marked() -> None:
     calls = Calls("bm25", sample(1), percentiles=[Percentile(99.0, None, None, "5 more")])
     svg = ecdf([calls])
-    assert "bm25: 5 more" in words(svg)
+    assert "bm25: 5 more." in words(svg)
     assert "–" in words(svg)
     assert not markers(svg, STYLES[0].color)
 
@@ -304,6 +304,9 @@ def test_failed_calls_and_the_number_of_calls_stand_in_the_legend() -> None:
     assert "1,200" in words(ecdf([Calls("a", sample(1))]))
 
 
+AXES = Frame(64, 58, 600, 290)
+
+
 @pytest.mark.parametrize("n", [1, 2, 150, 151, 5_000])
 @pytest.mark.parametrize("log", [False, True])
 def test_a_thinned_curve_looks_like_the_whole_one(n: int, log: bool) -> None:
@@ -312,7 +315,7 @@ def test_a_thinned_curve_looks_like_the_whole_one(n: int, log: bool) -> None:
     ms = np.sort(np.where(rng.random(n) < 0.3, 2.0, rng.lognormal(3, 0.5, n)))
     ms[-1] *= 5
     scale = Scale(1.0, 2 * float(ms[-1]), log)
-    x, y = _steps(ms, scale)
+    x, y = _steps(ms, scale, AXES)
     assert (np.diff(x) >= 0).all()
     assert (np.diff(y) >= 0).all()
     assert len(x) < 1_500
@@ -329,7 +332,7 @@ def test_a_thinned_curve_looks_like_the_whole_one(n: int, log: bool) -> None:
 
 def test_a_step_that_can_be_seen_stays_a_step() -> None:
     ms = np.concatenate([np.linspace(1, 2, 5_000), np.linspace(8, 9, 5_000)])
-    x, y = _steps(ms, Scale(0.0, 10.0, False))
+    x, y = _steps(ms, Scale(0.0, 10.0, False), AXES)
     np.testing.assert_array_equal(np.interp([2.1, 5.0, 7.99], x, y), 0.5)
 
 
@@ -337,7 +340,7 @@ def test_the_axis_is_logarithmic_where_times_differ_by_much() -> None:
     assert not scale_for([np.array([1.0, 19.0])]).log
     assert scale_for([np.array([1.0]), np.array([20.0])]).log
     assert scale_for([np.array([0.0, 1.0, 20.0])]) == scale_for([np.array([1.0, 20.0])])
-    assert "milliseconds per call, logarithmic" in words(ecdf([system("a", np.geomspace(1, 99))]))
+    assert "Milliseconds per call, logarithmic" in words(ecdf([system("a", np.geomspace(1, 99))]))
 
 
 @pytest.mark.parametrize("scale", [Scale(0.5, 20.0, False), Scale(0.5, 20.0, True)])
@@ -346,11 +349,12 @@ def test_place_and_value_are_inverse(scale: Scale) -> None:
     np.testing.assert_allclose(scale.value(scale.place(values)), values)
 
 
-def test_calls_of_no_time_on_a_logarithmic_axis_are_told() -> None:
+def test_a_note_says_where_calls_of_no_time_are_on_a_logarithmic_axis() -> None:
     ms = np.array([0.0, 0.0, 1.0, 50.0])
-    assert "2 calls of 0 ms: at the left end of the axis" in words(ecdf([Calls("a", ms)]))
+    assert "The left end of the axis also holds 2 calls of 0 ms." in words(ecdf([Calls("a", ms)]))
     each = np.arange(4, dtype=np.int32)
-    assert "2 calls of 0 ms: at the lower end of the axis" in words(per_query(ms, each, ["q"] * 4))
+    shown = words(per_query(ms, each, ["q"] * 4))
+    assert "The lower end of the axis also holds 2 calls of 0 ms." in shown
 
 
 # --- queries ---------------------------------------------------------------------------------
@@ -370,9 +374,9 @@ def test_the_slowest_queries_are_named_with_their_median_the_slowest_first() -> 
 def test_few_queries_are_numbered_as_on_the_axis() -> None:
     ms = np.array([3.0, 1.0, 2.0])
     shown = words(per_query(ms, np.arange(3, dtype=np.int32), ["slow", "fast", "middle"]))
-    at = shown.index("no.")
+    at = shown.index("No.")
     assert shown[at : at + 12] == [
-        "no.", "median", "slowest queries",
+        "No.", "Median", "Slowest queries",
         "3", "3.00", "slow", "2", "2.00", "middle", "1", "1.00", "fast",
     ]  # fmt: skip
 
@@ -396,12 +400,15 @@ def test_medians_are_those_of_numpy() -> None:
     np.testing.assert_array_equal(ours.queries[ours.rank], query)
 
 
+DOTS = Frame(64, 58, 420, 310)
+
+
 def test_of_many_calls_those_that_stand_alone_are_drawn() -> None:
     n = 60_000
     ms = sample(2, n)
     ms[[100, 5_000]] = [400.0, 0.001]
     data = _by_median(ms, np.arange(n, dtype=np.int32) % 3_000, np.arange(n) == 77)
-    drawn = _visible((data.rank + 1).astype(np.float64), data, scale_for([ms]))
+    drawn = _visible((data.rank + 1).astype(np.float64), data, scale_for([ms]), DOTS)
     assert len(drawn) <= 7_000
     assert {77, 100, 5_000} <= set(drawn.tolist())
 
@@ -409,7 +416,7 @@ def test_of_many_calls_those_that_stand_alone_are_drawn() -> None:
 def test_a_failed_call_is_not_hidden_by_another_of_the_same_time() -> None:
     query = np.repeat(np.arange(400, dtype=np.int32), 3)
     data = _by_median(np.full(1_200, 2.0), query, np.arange(1_200) == 601)
-    drawn = _visible((data.rank + 1).astype(np.float64), data, scale_for([data.ms]))
+    drawn = _visible((data.rank + 1).astype(np.float64), data, scale_for([data.ms]), DOTS)
     assert 601 in drawn
     assert len(drawn) < 1_200
 
@@ -426,8 +433,8 @@ def test_every_call_is_a_dot_at_its_place_and_failed_ones_are_crosses() -> None:
     scale = scale_for([ms])
     expected = np.column_stack([64 + 420 * (x - 0.5) / 2, 58 + 310 * (1 - scale.place(ms))])
     np.testing.assert_allclose(np.array(places, float), expected[~failed], atol=0.011)
-    assert "dot: a call, n = 5; line: median of the query" in words(svg)
-    assert "cross: a failed call, n = 1" in words(svg)
+    assert "Dots are all 5 calls. The line is the median of each query." in words(svg)
+    assert "Crosses are failed calls: 1." in words(svg)
 
 
 def test_calls_of_a_query_stand_side_by_side_in_the_order_made() -> None:
@@ -555,7 +562,7 @@ def test_a_hundred_thousand_calls_fit_into_a_small_file() -> None:
     ms = rng.lognormal(1, 0.6, n) * np.exp(rng.normal(0, 0.5, 5_000))[query]
     calls = Calls("big", ms, rng.random(n) < 0.002, query, query // 50, known(ms))
     scatter = per_query(ms, query, TEXTS * 625, failed=calls.failed)
-    assert re.search(r"dot: a call; [\d,]+ of 100,000 drawn", " ".join(words(scatter)))
+    assert re.search(r"Dots are [\d,]+ of 100,000 calls", " ".join(words(scatter)))
     for svg in (ecdf([calls] * 8), rounds([calls]), scatter):
         assert len(svg.encode()) < LARGEST
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from retrieval_bench.reports.pictures import Spot, gains, pareto, quality
 from retrieval_bench.reports.pictures.canvas import WIDTH
 from retrieval_bench.reports.pictures.gains import _thinned
-from retrieval_bench.reports.pictures.labels import Box, placed
+from retrieval_bench.reports.pictures.labels import Box, Label, placed
 from retrieval_bench.reports.pictures.palette import DARK, STYLES
 from retrieval_bench.reports.pictures.pareto import front
 from retrieval_bench.reports.pictures.quality import Estimate
@@ -159,9 +159,9 @@ def test_those_on_the_front_are_bold_and_said_to_be() -> None:
 
 def test_systems_without_a_time_or_a_mean_are_named_below() -> None:
     svg = pareto([spot("a", 0.7, 1.0), spot("b", 0.7, None), spot("c", NAN, 1.0)], metric="m")
-    assert "not shown, for there is no p95 or no mean: b, c" in words(svg)
+    assert "Systems without a mean or a p95 are not shown: b, c." in words(svg)
     assert len(dots(svg)) == 1
-    assert "there is no system with a mean and a p95 to show" in words(pareto([], metric="m"))
+    assert "No system has both a mean and a p95." in words(pareto([], metric="m"))
 
 
 @pytest.mark.slow
@@ -183,24 +183,34 @@ def test_few_systems_have_names_and_of_many_the_others_have_numbers() -> None:
 def test_labels_leave_dots_and_each_other_free_where_there_is_room() -> None:
     area = Box(0, 0, 600, 300)
     rng = np.random.default_rng(2)
-    spots = [(float(x), float(y), "system name") for x, y in rng.uniform(20, 280, (9, 2))]
-    spots = [(2 * x, y, text) for x, y, text in spots]
-    boxes = placed(spots, area)
-    around = [Box(x - 4, y - 4, x + 4, y + 4) for x, y, _ in spots]
+    spots = rng.uniform(20, 280, (9, 2)).tolist()
+    labels = [Label(2 * x, y, ("system name",)) for x, y in spots]
+    boxes = placed(labels, area)
     assert not any(one.covers(other) for one, other in combinations(boxes, 2))
-    assert not any(box.covers(dot) for box in boxes for dot in around)
+    assert not any(box.covers(label.dot) for box in boxes for label in labels)
     assert all(area.covers(box) == pytest.approx(12 * (box.right - box.left)) for box in boxes)
 
 
 def test_labels_of_one_place_stand_apart() -> None:
-    boxes = placed([(100.0, 100.0, "one")] * 6, Box(0, 0, 300, 300))
+    labels = [Label(100.0, 100.0, ("one", "more"), bold=True)] * 20
+    boxes = placed(labels, Box(0, 0, 300, 300))
     assert not any(one.covers(other) for one, other in combinations(boxes, 2))
+    assert not any(box.covers(labels[0].dot) for box in boxes)
 
 
 def test_a_label_at_the_edge_stays_inside() -> None:
-    [box] = placed([(595.0, 3.0, "long name of a system")], Box(0, 0, 600, 300))
+    [box] = placed([Label(595.0, 3.0, ("long name of a system",))], Box(0, 0, 600, 300))
     assert box.right <= 600
     assert box.top >= 0
+
+
+def test_a_label_goes_round_lines_and_stays_nearer_to_its_dot_than_to_another() -> None:
+    area, name = Box(0, 0, 400, 300), ("name",)
+    line = Box(100, 97, 400, 103)
+    [box] = placed([Label(200.0, 100.0, name)], area, [line])
+    assert box.covers(line) == 0
+    [left, _] = placed([Label(200.0, 100.0, name), Label(212.0, 100.0, name)], area)
+    assert left.right < 200, "on the right it would be read as the name of the other dot"
 
 
 # -- metric by metric ----------------------------------------------------------------------------
@@ -248,8 +258,8 @@ def test_differences_are_counted_and_both_ends_named() -> None:
     differences = np.array([0.5, -0.2, 0.0, 0.1, -0.4])
     svg = gains(differences, list("vwxyz"), a="old", b="new", metric="RR")
     shown = words(svg)
-    assert "new above old on 2 queries, below on 2, equal on 1" in shown
-    assert "dashed line: mean difference 0.0000" in shown
+    assert "new is above old on 2 queries, below it on 2 and equal to it on 1." in shown
+    assert "Dashed line: the mean difference is 0.0000." in shown
     assert [text for text in shown if "(" in text] == [
         "z (-0.400)", "w (-0.200)", "v (+0.500)", "y (+0.100)",
     ]  # fmt: skip
@@ -260,7 +270,7 @@ def test_differences_are_counted_and_both_ends_named() -> None:
 @pytest.mark.parametrize("n", [0, 1, 640, 641, 20_000])
 def test_any_number_of_queries_can_be_drawn(n: int) -> None:
     values = np.sort(np.random.default_rng(n).normal(0, 0.1, n))
-    edges, heights = _thinned(values)
+    edges, heights = _thinned(values, 640)
     assert len(edges) == len(heights) + 1
     assert len(heights) <= 640
     if n:
@@ -279,5 +289,5 @@ def _places(found: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[
 
 def test_equal_systems_have_no_bars() -> None:
     svg = gains(np.zeros(5), list("abcde"), a="a", b="b", metric="m")
-    assert "b above a on 0 queries, below on 0, equal on 5" in words(svg)
+    assert "b is above a on 0 queries, below it on 0 and equal to it on 5." in words(svg)
     assert not [text for text in words(svg) if "(" in text]

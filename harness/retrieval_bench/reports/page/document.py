@@ -1,8 +1,7 @@
 """The whole page: one HTML file that loads nothing, and opens with the answer.
 
 The parts of each dataset stand in one order: quality against time, the systems, their differences,
-times and costs, metrics, slices, single queries. What could not be made is said where it would
-have been.
+times and costs, slices, single queries. What could not be made is said where it would have been.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from typing import Any
 
 from retrieval_bench.comparison.analysis import Analysis
 from retrieval_bench.comparison.comparison import Comparison
-from retrieval_bench.comparison.recommendation import Recommendation
 from retrieval_bench.core import secrets
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.version import VERSION
-from retrieval_bench.reports.page.provenance import rules_table, runs_table
+from retrieval_bench.reports.page.answer import answers_html, headline
+from retrieval_bench.reports.page.provenance import Source, rules_table, runs_table
 from retrieval_bench.reports.page.sections import GroupPage, Part
 from retrieval_bench.reports.render.html import notes_html, whole
 from retrieval_bench.reports.render.markup import Markup, el, joined, own_direction
@@ -44,13 +43,17 @@ _LEAST = 60_000
 _WITHOUT_TEXTS = "warnings left out with --no-text, for they may quote one; summary.json has them"
 
 
-def report_page(analysis: Analysis, *, title: str = "", with_text: bool = True) -> str:
+def report_page(
+    analysis: Analysis, *, title: str = "", with_text: bool = True, source: Source | None = None
+) -> str:
     """The page of ``analysis``. Equal input gives equal text: no time is read, no file.
 
     Args:
         title: instead of the names of the datasets.
         with_text: False = no text of a query and no title or text of a document anywhere, nor
             what may quote one.
+        source: the saved runs behind it, so that the page can be checked and made again; None
+            where they were not saved.
     """
     analysis = _with_runs(analysis, _placeless if with_text else _silent)
     comparison, answers = analysis.comparison, analysis.recommendations
@@ -60,48 +63,21 @@ def report_page(analysis: Analysis, *, title: str = "", with_text: bool = True) 
     ]
     name = title or _title(comparison)
     several = len(groups) > 1
-    parts = [Part("answer", "The answer", _answers(comparison, answers))]
+    heading = "The answer" if several else headline(answers[0])
+    parts = [Part("answer", heading, answers_html(comparison, answers))]
     if several and (boards := board_tables(comparison)):
         parts.append(Part("datasets", "All datasets", joined(map(whole, boards))))
     for page in groups:
         parts += page.parts(several=several)
     parts.append(Part("rules", "What the figures rest on", _rules(comparison)))
     parts.append(Part("runs", "Runs and manifests", _runs(comparison)))
-    page_text = _page(name, comparison, parts)
+    page_text = _page(name, comparison, parts, source)
     explorers = [page for page in groups if page.explorer is not None]
     for at, page in enumerate(explorers):
         # What an earlier one did not need is there for the others.
         room = (LARGEST - len(page_text.encode())) // (len(explorers) - at)
         page_text = page_text.replace(page.place, page.explorer_html(max(_LEAST, room)))
     return page_text
-
-
-def _answers(comparison: Comparison, answers: Sequence[Recommendation]) -> Markup:
-    blocks = []
-    for at, answer in enumerate(answers, start=1):
-        links = [
-            el("a", text, href=f"#d{at}-{name}")
-            for name, text in (
-                ("front", "quality against time"),
-                ("differences", "differences"),
-                ("times", "times and costs"),
-            )
-        ]
-        blocks += [
-            el("p", answer.sentence, class_="answer", dir="auto"),
-            el("ul", *(el("li", reason, dir="auto") for reason in answer.reasons))
-            if answer.reasons
-            else "",
-            el("p", "Evidence: ", joined(links, ", "), ".", class_="aside"),
-        ]
-    warnings = [f"Warning: {text}" for text in comparison.warnings]
-    partial = [
-        f"{name} was interrupted: what it finished is here, and no more."
-        for group in comparison.groups
-        for name, run in zip(group.names, group.runs, strict=True)
-        if run.summary.get("status") == "partial"
-    ]
-    return joined([*blocks, *(el("p", text, class_="warning") for text in [*partial, *warnings])])
 
 
 def _rules(comparison: Comparison) -> Markup:
@@ -191,12 +167,12 @@ def _title(comparison: Comparison) -> str:
     return f"{counted(len(comparison.names), 'system')} on {shown}"
 
 
-def _page(name: str, comparison: Comparison, parts: Sequence[Part]) -> str:
+def _page(name: str, comparison: Comparison, parts: Sequence[Part], source: Source | None) -> str:
     style, script = (_file(file) for file in ("style.css", "script.js"))
     sections = [
         el(
             "section",
-            el("h2", part.whole_heading, id=f"{part.id}-h"),
+            el("h2", part.whole_heading, id=f"{part.id}-h", dir="auto"),
             part.content,
             id=part.id,
             aria_labelledby=f"{part.id}-h",
@@ -214,18 +190,50 @@ def _page(name: str, comparison: Comparison, parts: Sequence[Part]) -> str:
         el("title", name),
         Markup(f"<style>{style}</style>"),
     )
+    contents = _contents(parts)
     body = el(
         "body",
         el("a", "Skip to the answer", href="#answer", class_="skip"),
-        el("header", el("h1", name, dir="auto"), el("p", *_about(comparison)), _contents(parts)),
-        el("main", *sections),
+        el("header", el("h1", name, dir="auto"), el("p", *_about(comparison))),
+        el("nav", contents, aria_label="Contents", class_="side"),
         el(
-            "footer",
-            el("p", f"Made by retrieval-bench {VERSION}. This file loads nothing."),
+            "details",
+            el("summary", "Contents"),
+            el("nav", contents, aria_label="Contents"),
+            class_="menu",
         ),
+        el("main", *sections),
+        el("footer", *_foot(comparison, source)),
+        "" if source is None else el("script", Markup(source.to_html()), **source.ATTRIBUTES),
         Markup(f"<script>{script}</script>"),
     )
     return f'<!doctype html>\n<html lang="en">{head}{body}</html>\n'
+
+
+def _foot(comparison: Comparison, source: Source | None) -> list[Markup]:
+    """When and where it was measured, and how to make and check the page."""
+    machines = dict.fromkeys(filter(None, map(_machine, comparison.runs)))
+    lines = [
+        f"Measured{_days(comparison)} on {'; '.join(machines) or 'some machine'}, one client.",
+        f"Made by retrieval-bench {VERSION}. This file loads nothing.",
+    ]
+    blocks = [el("p", line) for line in lines]
+    if source is not None:
+        again = el("code", source.command, dir="ltr")
+        blocks.append(el("p", "Make it again: ", again))
+        check = el("code", "retrieval-bench report --verify FILE", dir="ltr")
+        blocks.append(el("p", "Check every figure against the runs: ", check))
+    return blocks
+
+
+def _machine(run: Run) -> str:
+    machine = run.manifest.get("environment", {}).get("machine", {})
+    facts = [
+        machine.get("processor"),
+        f"{machine['usable_cores']} cores" if "usable_cores" in machine else None,
+        machine.get("python"),
+    ]
+    return ", ".join(filter(None, facts))
 
 
 def _contents(parts: Sequence[Part]) -> Markup:
@@ -237,19 +245,24 @@ def _contents(parts: Sequence[Part]) -> Markup:
             items.append(el("li", el("bdi", dataset), ": ", joined(links, " ")))
         else:
             items += [el("li", link) for link in links]
-    return el("nav", el("ol", *items), aria_label="Contents")
+    return el("ol", *items)
 
 
 def _about(comparison: Comparison) -> list[str]:
+    datasets = [
+        f"{group.dataset}: {counted(group.runs[0].evaluation.means[0].n, 'query')}"
+        for group in comparison.groups
+    ]
+    runs = counted(len(comparison.runs), "run")
+    return [f"{runs} on ", "; ".join(datasets), ", measured" * bool(_days(comparison)),
+            _days(comparison), "."]  # fmt: skip
+
+
+def _days(comparison: Comparison) -> str:
     made = sorted(str(run.manifest["created"])[:10] for run in comparison.runs
                   if "created" in run.manifest)  # fmt: skip
     days = list(dict.fromkeys([made[0], made[-1]])) if made else []
-    datasets = [
-        f"{group.dataset}: {group.runs[0].evaluation.means[0].n:,} queries" for group in
-        comparison.groups
-    ]  # fmt: skip
-    measured = f"; measured {' to '.join(days)}" if days else ""
-    return [f"{counted(len(comparison.runs), 'run')} on ", "; ".join(datasets), measured, "."]
+    return f" {' to '.join(days)}" if days else ""
 
 
 def _policy(script: str) -> str:

@@ -26,8 +26,8 @@ from retrieval_bench.runs.run import Run
 STATIC = 20
 """Queries that are there without the script."""
 
-STATIC_HITS = 10
-"""Hits of each of their rankings; the script shows all."""
+HITS_SHOWN = 10
+"""Hits of a ranking that are seen at once."""
 
 _TEXT_CELLS = 400
 _TITLE_CELLS = 110
@@ -181,22 +181,30 @@ class Explorer:
         )
 
     def _ranking(self, query: dict[str, Any], system: int, chosen: Chosen) -> Markup:
-        hits = query["r"][system][:STATIC_HITS]
-        items = [self._hit(query, system, doc, chosen) for doc in hits]
-        missed = [doc for doc, grade in query["j"].items() if grade >= 1 and doc not in hits]
+        hits = query["r"][system]
+        items = [self._hit(query, system, doc, chosen) for doc in hits[:HITS_SHOWN]]
+        relevant = [doc for doc, grade in query["j"].items() if grade >= 1]
         parts = [
             el("h3", el("bdi", self.data.names[system]), f" {query['v'][system]:.4f}"),
-            el("ol", *items) if items else el("p", "no hits"),
+            el("ol", *items) if items else el("p", "This system returned nothing."),
         ]
+        below = [(hits.index(doc) + 1, doc) for doc in relevant if doc in hits[HITS_SHOWN:]]
+        missed = [doc for doc in relevant if doc not in hits]
+        if below:
+            found = (self._hit(query, system, doc, chosen, rank) for rank, doc in sorted(below))
+            parts += [el("p", "Relevant documents further below:"), el("ul", *found)]
         if missed:
+            found = (self._hit(query, system, doc, chosen) for doc in missed)
             parts += [
-                el("p", f"Relevant, not among the first {min(self.k, STATIC_HITS)}:"),
-                el("ul", *(self._hit(query, system, doc, chosen) for doc in missed)),
+                el("p", f"Relevant documents that are not among its {self.k}:"),
+                el("ul", *found),
             ]
-        return el("section", *parts)
+        return el("div", *parts)
 
-    def _hit(self, query: dict[str, Any], system: int, doc: int, chosen: Chosen) -> Markup:
-        facts: list[str] = []
+    def _hit(
+        self, query: dict[str, Any], system: int, doc: int, chosen: Chosen, rank: int = 0
+    ) -> Markup:
+        facts = [f"rank\u00a0{rank}"] if rank else []
         grade = query["j"].get(doc)
         if grade is not None:
             facts.append(f"grade\u00a0{grade}")

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from retrieval_bench.comparison.analysis import QueryValues
 from retrieval_bench.comparison.group import DatasetComparison
+from retrieval_bench.comparison.recommendation import Recommendation
 from retrieval_bench.reports.pictures import Spot, gains, pareto, quality
+from retrieval_bench.reports.pictures.canvas import NARROW, WIDTH
 from retrieval_bench.reports.pictures.of_runs import drift, side_by_side, slow_queries, stage_bars
 from retrieval_bench.reports.render.markup import Markup, el
 from retrieval_bench.reports.tables.labels import metric_label
@@ -20,9 +22,13 @@ MOST_METRICS = 6
 _MANY = 8
 
 
+Drawing = tuple[str, str]
+"""One picture for a desk and for a phone, as SVG; empty where there is nothing to draw."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pictures:
-    """SVG texts, empty where there is nothing to draw.
+    """What is drawn of one dataset.
 
     Attributes:
         front: quality against time.
@@ -31,13 +37,15 @@ class Pictures:
         times: name -> distribution, drift, stages, slow queries.
     """
 
-    front: str = ""
-    quality: str = ""
-    differences: str = ""
-    times: tuple[tuple[str, str], ...] = ()
+    front: Drawing = ("", "")
+    quality: Drawing = ("", "")
+    differences: Drawing = ("", "")
+    times: tuple[tuple[str, Drawing], ...] = ()
 
 
-def drawn(group: DatasetComparison, queries: QueryValues | None, best: str | None) -> Pictures:
+def drawn(
+    group: DatasetComparison, queries: QueryValues | None, answer: Recommendation
+) -> Pictures:
     """The pictures of one dataset.
 
     Raises:
@@ -45,28 +53,39 @@ def drawn(group: DatasetComparison, queries: QueryValues | None, best: str | Non
     """
     about = f"{group.dataset}, {_cuts(group)}"
     names, runs = list(group.names), list(group.runs)
-    shown: list[tuple[str, Callable[[], str]]] = [
-        ("Distribution of call times", lambda: side_by_side(names, runs)),
-        ("Stages of a call", lambda: stage_bars(names, runs, about=about)),
-        ("Drift from round to round", lambda: drift(names, runs, about=about)),
+
+    def both(draw: Callable[[int], str]) -> Drawing:
+        return draw(WIDTH), draw(NARROW)
+
+    shown: list[tuple[str, Callable[[int], str]]] = [
+        ("Distribution of call times", lambda w: side_by_side(names, runs, width=w)),
+        ("Stages of a call", lambda w: stage_bars(names, runs, about=about, width=w)),
+        ("Drift from round to round", lambda w: drift(names, runs, about=about, width=w)),
     ]
-    if best is not None:
-        run = runs[names.index(best)]
-        shown.append((f"Queries of {best}", lambda: slow_queries(best, run, about=about)))
+    if answer.system is not None:
+        best, run = answer.system, runs[names.index(answer.system)]
+        name = f"Queries of {best}"
+        shown.append((name, lambda w: slow_queries(best, run, about=about, width=w)))
+    times = ((name, both(draw)) for name, draw in shown)
     return Pictures(
-        _front(group, about),
-        _quality(group, about),
-        _differences(queries, about),
-        tuple((name, svg) for name, draw in shown if (svg := draw())),
+        both(lambda w: _front(group, answer.leaders, about, w)),
+        both(lambda w: _quality(group, about, w)),
+        both(lambda w: _differences(queries, about, w)),
+        tuple((name, drawing) for name, drawing in times if drawing[0]),
     )
 
 
-def figure(svg: str, label: str) -> Markup:
-    """A picture in a box that scrolls sideways on a small screen; nothing where there is none."""
-    if not svg:
+def figure(drawing: Drawing, label: str) -> Markup:
+    """A picture, of which the page shows the drawing that fits; nothing where there is none."""
+    wide, narrow = drawing
+    if not wide:
         return Markup()
-    box = el("div", Markup(svg), class_="scroll", role="region", tabindex="0", aria_label=label)
-    return el("figure", box)
+    return el(
+        "figure",
+        el("div", Markup(wide), class_="wide"),
+        el("div", Markup(narrow), class_="narrow"),
+        aria_label=label,
+    )
 
 
 def time_level(group: DatasetComparison) -> str:
@@ -81,7 +100,7 @@ def _levels(runs: tuple[Run, ...]) -> Iterator[str]:
     return (level for run in runs for level in levels(latency_of(run)))
 
 
-def _front(group: DatasetComparison, about: str) -> str:
+def _front(group: DatasetComparison, leaders: tuple[str, ...], about: str, width: int) -> str:
     level, metric = time_level(group), group.metrics[0]
     if not level:
         return ""
@@ -98,10 +117,17 @@ def _front(group: DatasetComparison, about: str) -> str:
                 None if ends is None else (ends[0], ends[1]),
             )
         )
-    return pareto(spots, metric=metric_label(metric), level=level, about=about)
+    return pareto(
+        spots,
+        metric=metric_label(metric),
+        level=level,
+        about=about,
+        recommended=leaders,
+        width=width,
+    )
 
 
-def _quality(group: DatasetComparison, about: str) -> str:
+def _quality(group: DatasetComparison, about: str, width: int) -> str:
     metrics = group.metrics[: MOST_METRICS if len(group.names) > _MANY else None]
     estimates: dict[str, list[tuple[float, tuple[float, float] | None]]] = {
         metric_label(metric): [
@@ -110,10 +136,10 @@ def _quality(group: DatasetComparison, about: str) -> str:
         ]
         for metric in metrics
     }
-    return quality(list(group.names), estimates, about=about)
+    return quality(list(group.names), estimates, about=about, width=width)
 
 
-def _differences(queries: QueryValues | None, about: str) -> str:
+def _differences(queries: QueryValues | None, about: str, width: int) -> str:
     if queries is None:
         return ""
     a, b = queries.pair
@@ -124,6 +150,7 @@ def _differences(queries: QueryValues | None, about: str) -> str:
         b=queries.names[b],
         metric=metric_label(queries.metric),
         about=about,
+        width=width,
     )
 
 

@@ -1,17 +1,106 @@
-"""The tables that only the page has: what the figures rest on, and the runs."""
+"""Where the page comes from: what the figures rest on, the runs, and how to find them again."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import hashlib
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, ClassVar
 
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.holm import QUALITY_ALPHA
 from retrieval_bench.metrics.conventions import CONVENTIONS
+from retrieval_bench.reports.page.explorer import json_in_html
 from retrieval_bench.reports.render.table import Table
 from retrieval_bench.reports.tables.comparison import patterns
+from retrieval_bench.reports.tables.run_facts import without_folders
+from retrieval_bench.runs.records import MANIFEST, PER_QUERY, RANKINGS, SUMMARY, TIMINGS
 from retrieval_bench.runs.run import relative_folder
+from retrieval_bench.stats.power import MARGIN
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A saved run: where it lay, seen from where the page was made, and a hash of its files."""
+
+    folder: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a page was made from, and how; it stands in the page as JSON.
+
+    Attributes:
+        runs: in the order in which they were given.
+        metrics: those that were chosen among the ones of the runs; empty = all.
+    """
+
+    ATTRIBUTES: ClassVar[Mapping[str, str]] = {"type": "application/json", "id": "source"}
+
+    runs: tuple[Saved, ...]
+    metrics: tuple[str, ...] = ()
+    baseline: str | None = None
+    margin: float = MARGIN
+    title: str = ""
+    with_text: bool = True
+
+    @property
+    def command(self) -> str:
+        """The command that makes the page again."""
+        words = ["retrieval-bench", "report", *(run.folder for run in self.runs)]
+        words += ["--metrics", *self.metrics] if self.metrics else []
+        words += ["--baseline", self.baseline] if self.baseline is not None else []
+        words += ["--margin", f"{self.margin:g}"] if self.margin != MARGIN else []
+        words += ["--title", self.title] if self.title else []
+        return shlex.join(words + ([] if self.with_text else ["--no-text"]))
+
+    def to_html(self) -> str:
+        """As JSON that can stand in HTML."""
+        return json_in_html(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Source:
+        """Raises:
+        ValueError, TypeError, LookupError: it is none.
+        """
+        found = json.loads(text)
+        runs = tuple(Saved(str(run["folder"]), str(run["sha256"])) for run in found.pop("runs"))
+        return cls(runs, tuple(found.pop("metrics")), **found)
+
+
+def source_of(comparison: Comparison, **options: Any) -> Source | None:
+    """That of a page on ``comparison``; None where a run was not saved.
+
+    Args:
+        options: the other fields of :class:`Source`.
+    """
+    folders = [run.folder for run in comparison.runs]
+    if any(folder is None for folder in folders):
+        return None
+    runs = [
+        Saved(str(without_folders(relative_folder(run))), hash_of(run.folder))
+        for run in comparison.runs
+        if run.folder is not None
+    ]
+    baseline, margin = comparison.baseline, comparison.margin
+    return Source(tuple(runs), baseline=baseline, margin=margin, **options)
+
+
+def hash_of(folder: Path) -> str:
+    """SHA-256 over the files of a saved run that figures are made from.
+
+    Raises:
+        OSError: one of them cannot be read.
+    """
+    digest = hashlib.sha256()
+    for name in (SUMMARY, MANIFEST, RANKINGS, PER_QUERY, TIMINGS):
+        digest.update(hashlib.sha256((folder / name).read_bytes()).digest())
+    return digest.hexdigest()
 
 
 def rules_table(comparison: Comparison) -> Table:

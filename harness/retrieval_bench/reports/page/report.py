@@ -11,9 +11,11 @@ from retrieval_bench.comparison.analysis import analyse
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.recommendation import Recommendation
 from retrieval_bench.core.types import Dataset
+from retrieval_bench.reports.methods import methods as methods_of
 from retrieval_bench.reports.page.document import report_page
 from retrieval_bench.reports.page.file import check_place, write_page
-from retrieval_bench.reports.render.table import Table, result
+from retrieval_bench.reports.page.provenance import source_of
+from retrieval_bench.reports.render.table import Table, next_step, result
 from retrieval_bench.runs.dataset import datasets_of
 
 
@@ -25,23 +27,27 @@ class Report:
         path: of the file.
         n_bytes: its size.
         recommendations: the answer on each dataset.
+        others: files beside it, such as those of ``--methods``.
     """
 
     path: Path
     n_bytes: int
     recommendations: tuple[Recommendation, ...]
+    others: tuple[Path, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """The document of ``report --format json``."""
         return {
             "report": str(self.path),
             "bytes": self.n_bytes,
+            "others": [str(path) for path in self.others],
             "recommendations": [answer.as_dict() for answer in self.recommendations],
         }
 
     def tables(self) -> list[Table]:
         """Where it is, and the answers."""
         sentences = [result(answer.sentence) for answer in self.recommendations]
+        sentences += [next_step(f"also: {path}") for path in self.others]
         return [Table(f"{self.path}, {self.n_bytes / 1e6:.2f} MB", (), (), notes=sentences)]
 
 
@@ -50,15 +56,19 @@ def write_report(
     path: Path,
     datasets: Sequence[str | Path | Dataset] = (),
     *,
+    metrics: Sequence[str] = (),
     title: str = "",
     with_text: bool = True,
+    methods: bool = False,
 ) -> Report:
     """Everything about ``comparison`` as one HTML file, which replaces an earlier one.
 
     Args:
         datasets: where those of the runs are, unless the runs say it; without one the page has no
             slices and no single queries.
+        metrics: those that were chosen among the ones of the runs, for the page to say it.
         with_text: False leaves out the texts of queries and documents.
+        methods: also write how it was made, for an article, beside it: ``.tex`` and ``.bib``.
 
     Raises:
         HarnessError: it cannot be written, or ``datasets`` are not those of the runs.
@@ -66,6 +76,12 @@ def write_report(
     check_place(path)
     sources = datasets_of([group.runs for group in comparison.groups], datasets)
     analysis = analyse(comparison, sources)
-    page = report_page(analysis, title=title, with_text=with_text)
+    source = source_of(comparison, metrics=tuple(metrics), title=title, with_text=with_text)
+    page = report_page(analysis, title=title, with_text=with_text, source=source)
     write_page(path, page)
-    return Report(path, len(page.encode()), analysis.recommendations)
+    others = []
+    if methods:
+        for suffix, text in zip((".tex", ".bib"), methods_of(comparison), strict=True):
+            others.append(path.with_suffix(suffix))
+            write_page(others[-1], text, "text on methods")
+    return Report(path, len(page.encode()), analysis.recommendations, tuple(others))

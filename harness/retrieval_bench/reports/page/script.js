@@ -50,8 +50,32 @@
     }
   }
 
+  // ---- metric and slice: one of the tables that are there ----
+  const field = (label, options, chosen) => {
+    const select = make("select", { "aria-label": label }, ...options.map(([value, text]) => make("option", { value, text })));
+    select.value = chosen;
+    return [make("label", {}, label, select), select];
+  };
+  for (const box of document.querySelectorAll(".choices")) {
+    const tables = [...box.children];
+    const values = (name) => [...new Set(tables.map((table) => table.dataset[name]))];
+    if (tables.length < 2) continue;
+    const [labelMetric, metric] = field("metric", values("metric").map((one) => [one, one]), tables[0].dataset.metric);
+    const [labelSlice, slice] = field("queries", values("slice").map((one) => [one, one]), tables[0].dataset.slice);
+    const show = () => {
+      for (const one of tables) {
+        one.hidden = one.dataset.metric !== metric.value || one.dataset.slice !== slice.value;
+      }
+    };
+    for (const one of [metric, slice]) one.addEventListener("change", show);
+    const controls = make("form", { class: "controls" }, labelMetric, ...(values("slice").length > 1 ? [labelSlice] : []));
+    controls.addEventListener("submit", (event) => event.preventDefault());
+    box.before(controls);
+  }
+
   // ---- the explorer ----
   const PAGE = 20;
+  const HITS = 10;
   const signed = (value) => (value < 0 ? "" : "+") + value.toFixed(4);
   const bdi = (text) => make("bdi", { text });
 
@@ -61,19 +85,14 @@
     let [a, b] = data.pair;
     let most = PAGE;
 
-    const select = (label, options, chosen) => {
-      const field = make("select", { "aria-label": label }, ...options.map(([value, text]) => make("option", { value, text })));
-      field.value = chosen;
-      return [make("label", {}, label, field), field];
-    };
     const all = systems.map((name, at) => [String(at), name]);
     const search = make("input", { type: "search", autocomplete: "off" });
-    const [labelB, fieldB] = select("system", all, String(b));
-    const [labelA, fieldA] = select("minus", all, String(a));
-    const [labelSort, sort] = select("sort by", [
+    const [labelB, fieldB] = field("system", all, String(b));
+    const [labelA, fieldA] = field("minus", all, String(a));
+    const [labelSort, sort] = field("sort by", [
       ["size", "size of the difference"], ["gain", "largest gain"], ["loss", "largest loss"],
       ["low", "lowest value"], ["high", "highest value"], ["id", "id"]], "size");
-    const [labelGroup, group] = select("only", [["", "all queries"]], "");
+    const [labelGroup, group] = field("only", [["", "all queries"]], "");
     const find = make("label", { class: "wide" }, "search ids and texts", search);
     const controls = make("form", { class: "controls", role: "search" },
       find, labelB, labelA, labelSort, labelGroup);
@@ -108,9 +127,9 @@
       low: (q) => q.v[b], high: (q) => -q.v[b], id: () => 0,
     };
 
-    const hit = (query, system, doc) => {
+    const hit = (query, system, doc, rank) => {
       const [id, title] = docs[doc];
-      const facts = [];
+      const facts = rank ? [`rank\u00a0${rank}`] : [];
       const grade = query.j[doc];
       if (grade !== undefined) facts.push(`grade\u00a0${grade}`);
       const found = (query.l[system] || {})[doc];
@@ -127,13 +146,24 @@
     };
     const ranking = (query, system) => {
       const hits = query.r[system];
-      const part = make("section", {}, make("h3", {}, bdi(systems[system]), ` ${query.v[system].toFixed(4)}`));
-      part.append(hits.length ? make("ol", {}, ...hits.map((doc) => hit(query, system, doc)))
-        : make("p", { text: "no hits" }));
-      const missed = Object.keys(query.j).map(Number).filter((doc) => query.j[doc] >= 1 && !hits.includes(doc));
-      if (missed.length) {
-        part.append(make("p", { text: `Relevant, not among the first ${data.k}:` }),
-          make("ul", {}, ...missed.map((doc) => hit(query, system, doc))));
+      const part = make("div", {}, make("h3", {}, bdi(systems[system]), ` ${query.v[system].toFixed(4)}`));
+      const ranks = make("ol", {}, ...hits.slice(0, HITS).map((doc) => hit(query, system, doc)));
+      part.append(hits.length ? ranks : make("p", { text: "This system returned nothing." }));
+      const relevant = Object.keys(query.j).map(Number).filter((doc) => query.j[doc] >= 1);
+      const below = relevant.filter((doc) => hits.indexOf(doc) >= HITS)
+        .sort((one, other) => hits.indexOf(one) - hits.indexOf(other));
+      const missed = relevant.filter((doc) => !hits.includes(doc));
+      const listed = (text, found) => found.length && part.append(make("p", { text }), make("ul", {},
+        ...found.map((doc) => hit(query, system, doc, hits.indexOf(doc) + 1))));
+      listed("Relevant documents further below:", below);
+      listed(`Relevant documents that are not among its ${data.k}:`, missed);
+      if (hits.length > HITS) {
+        const rest = make("button", { type: "button", class: "more", text: `Show all ${hits.length} hits` });
+        rest.addEventListener("click", () => {
+          ranks.append(...hits.slice(HITS).map((doc) => hit(query, system, doc)));
+          rest.remove();
+        });
+        ranks.after(rest);
       }
       return part;
     };

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from retrieval_bench.comparison.analysis import GroupAnalysis
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.core.errors import MissingDependencyError, counted
+from retrieval_bench.reports.page.choices import choices_html
 from retrieval_bench.reports.page.explorer import STATIC, Chosen, Explorer, shown_of
-from retrieval_bench.reports.page.pictures import Pictures, drawn, figure, time_level
+from retrieval_bench.reports.page.pictures import Pictures, drawn, figure
 from retrieval_bench.reports.render.html import notes_html, whole
 from retrieval_bench.reports.render.markup import Markup, el, joined, own_direction
 from retrieval_bench.reports.render.table import NoteKind, kind_of
@@ -57,24 +58,21 @@ class GroupPage:
         self.place = f"<!--explorer of {id_}-->"
         self._no_pictures = ""
         try:
-            self._pictures = drawn(self._group, queries, analysis.recommendation.system)
+            self._pictures = drawn(self._group, queries, analysis.recommendation)
         except MissingDependencyError as problem:
             self._pictures, self._no_pictures = Pictures(), f"No pictures: {problem.given}."
 
     def parts(self, *, several: bool) -> Iterator[Part]:
         """The sections, headed by the dataset where there is more than one."""
         dataset = self._group.dataset if several else ""
-        level = time_level(self._group) or "time"
-        metric = self._group.metrics[0]
         for name, heading, content in (
-            ("front", f"{metric_label(metric)} against {level}", self._front()),
-            ("systems", "Systems side by side", self._systems()),
+            ("front", "Quality and time", self._front()),
+            ("systems", "The systems beside each other", self._systems()),
             ("differences", "Is the difference real?", self._differences()),
-            ("times", "Time and cost", self._times()),
-            ("metrics", "Metric by metric", self._metrics()),
-            ("legs", "Legs and fusion", self._legs()),
-            ("slices", "Slices", self._slices()),
-            ("queries", "Query by query", self._queries()),
+            ("times", "Speed, memory, disk", self._times()),
+            ("legs", "Hybrids and their legs", self._legs()),
+            ("slices", "Kinds of queries", self._slices()),
+            ("queries", "Single queries", self._queries()),
         ):
             if content:
                 yield Part(f"{self._id}-{name}", heading, content, dataset)
@@ -119,7 +117,7 @@ class GroupPage:
     def _front(self) -> Markup:
         if self._no_pictures:
             return el("p", self._no_pictures)
-        if not self._pictures.front:
+        if not self._pictures.front[0]:
             return el("p", self._untimed())
         return joined(
             [
@@ -143,11 +141,16 @@ class GroupPage:
 
     def _systems(self) -> Markup:
         notes = how_measured(self._group)
-        loud = [note for note in notes if kind_of(note) is NoteKind.WARNING]
-        quiet = [note for note in notes if note not in loud]
+        quiet = [note for note in notes if kind_of(note) is not NoteKind.WARNING]
         how = el("details", el("summary", "How this was measured"), notes_html(quiet))
-        table = whole(quality_table(self._comparison, self._group))
-        return joined([table, notes_html(loud), *([how] if quiet else [])])
+        return joined(
+            [
+                choices_html(self._analysis),
+                whole(quality_table(self._comparison, self._group)),
+                *([how] if quiet else []),
+                figure(self._pictures.quality, "Quality, metric by metric"),
+            ]
+        )
 
     def _differences(self) -> Markup:
         group = self._group
@@ -177,12 +180,6 @@ class GroupPage:
         ]
         return joined([*tables, *shown])
 
-    def _metrics(self) -> Markup:
-        if self._no_pictures:
-            return el("p", self._no_pictures)
-        shown = figure(self._pictures.quality, "Quality, metric by metric")
-        return joined([shown])
-
     def _legs(self) -> Markup:
         """What each hybrid makes of its legs, and how far a perfect one would get."""
         queries, blocks = self._analysis.queries, []
@@ -204,7 +201,7 @@ class GroupPage:
             means, *differences = map(whole, tables_of(slicing))
             blocks.append(means)
             if differences:
-                summary = el("summary", f"Differences from {slicing.baseline}")
+                summary = el("summary", f"Differences from {slicing.baseline} by {slicing.what}")
                 blocks.append(el("details", summary, *differences))
         return joined(blocks)
 

@@ -8,10 +8,11 @@ own do not change a report.
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,17 +21,24 @@ from retrieval_bench.core.errors import MissingDependencyError
 from retrieval_bench.core.installation import how_to_add
 from retrieval_bench.reports.pictures.palette import GRID, INK, PAPER, SOFT, Style
 from retrieval_bench.reports.pictures.svg import finish
-from retrieval_bench.reports.pictures.text import clean, tick
+from retrieval_bench.reports.pictures.text import clean, fitted, tick, width_of, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-WIDTH = 720
-"""Of every picture, in px."""
+WIDTH, NARROW = 720, 358
+"""Of a picture for a desk and of one for a phone, in px: a screen of 390 px shows the latter at its
+natural size, between margins of 16 px."""
 
 SMALL, NORMAL, LARGE = 11, 12, 14
+
+_WIDE_FROM = 560
+"""Px from which a sheet has room for figures and labels beside its axes."""
+
+_HEAD_LINE, _LINE, _BETWEEN = 18, 15, 3
+"""Px of a line of the heading and of a note, and px between two notes."""
 
 _LOG_FROM = 20.0
 """Largest to smallest value from which an axis is logarithmic."""
@@ -89,13 +97,68 @@ def scale_for(values: Iterable[NDArray[np.float64]]) -> Scale:
     return Scale(low - margin, high + margin, False)
 
 
-class Canvas:
-    """One picture that is being drawn; all lengths in px."""
+def is_wide(width: int) -> bool:
+    """Whether a sheet has room for figures and labels beside its axes."""
+    return width >= _WIDE_FROM
 
-    def __init__(self, figure: Figure, height: int) -> None:
+
+def margin(width: int) -> int:
+    """Px that stay free at either side of a sheet."""
+    return 16 if is_wide(width) else 8
+
+
+class Frame(NamedTuple):
+    """Where a pair of axes lies on the sheet, in px from its upper left corner."""
+
+    left: float
+    top: float
+    width: float
+    height: float
+
+    @property
+    def right(self) -> float:
+        """The end of the axis across."""
+        return self.left + self.width
+
+    @property
+    def bottom(self) -> float:
+        """Where the axis across lies."""
+        return self.top + self.height
+
+    @property
+    def middle(self) -> float:
+        """Half the way from left to right."""
+        return self.left + self.width / 2
+
+
+def frame_for(width: int, height: float, *, labels: float = 0, right: float = 16) -> Frame:
+    """Axes that take the width of the sheet but for ``right`` px and, on the left, what labels of
+    so many px need; the label of a narrow sheet's upward axis stands above it."""
+    left, top = (max(64, labels + 28), 58) if is_wide(width) else (max(48, labels + 16), 78)
+    return Frame(left, top, width - left - right, height)
+
+
+class Canvas:
+    """One picture that is being drawn; all lengths in px.
+
+    Attributes:
+        width: of the sheet.
+        margin: what stays free at either side.
+    """
+
+    def __init__(self, figure: Figure, width: int, height: int, lower: int) -> None:
+        self.width = width
+        self.margin = margin(width)
         self._figure = figure
         self._height = height
+        self._lower = lower
         self._texts: dict[str, str] = {}
+
+    def _across(self, x: float) -> float:
+        return x / self.width
+
+    def _up(self, y: float) -> float:
+        return 1 - (y + self._lower) / self._height
 
     def panel(
         self,
@@ -104,12 +167,16 @@ class Canvas:
         width: float,
         height: float,
         *,
-        grid: Literal["both", "x", "y"] = "both",
+        grid: Literal["both", "x", "y"] | None = "both",
     ) -> Axes:
         """A pair of axes without upper and right border, with grid lines behind the data."""
-        across, down = WIDTH, self._height
         axes = self._figure.add_axes(
-            (left / across, 1 - (top + height) / down, width / across, height / down)
+            (
+                self._across(left),
+                self._up(top + height),
+                self._across(width),
+                height / self._height,
+            )
         )
         axes.patch.set_visible(False)
         axes.set_axisbelow(True)
@@ -121,8 +188,22 @@ class Canvas:
             which="both", color=SOFT, labelcolor=INK, labelsize=SMALL, width=0.8, pad=4
         )
         axes.tick_params(which="minor", length=2)
-        axes.grid(visible=True, axis=grid, color=GRID, linewidth=0.7, clip_on=False)
+        if grid is not None:
+            axes.grid(visible=True, axis=grid, color=GRID, linewidth=0.7, clip_on=False)
         return axes
+
+    def label(self, frame: Frame, *, across: str, upwards: str, below: float = 34) -> None:
+        """What the axes show: ``across`` so many px ``below`` them, ``upwards`` beside them, or
+        above them on a narrow sheet."""
+        if is_wide(self.width):
+            self.write(frame.middle, frame.bottom + below, across, anchor="center")
+            middle = frame.top + frame.height / 2
+            self.write(13, middle, fitted(upwards, frame.height), anchor="center", upwards=True)
+        else:
+            room = self.width - 2 * self.margin
+            text = fitted(across, room)
+            self.write(self.width / 2, frame.bottom + below, text, anchor="center")
+            self.write(self.margin, frame.top - 12, fitted(upwards, room))
 
     def write(
         self,
@@ -140,8 +221,8 @@ class Canvas:
         token = f"~{len(self._texts)}~"
         self._texts[token] = clean(text)
         self._figure.text(
-            x / WIDTH,
-            1 - y / self._height,
+            self._across(x),
+            self._up(y),
             token,
             size=size,
             color=color,
@@ -152,11 +233,21 @@ class Canvas:
             rotation_mode="anchor",
         )
 
-    def head(self, title: str, about: str = "") -> None:
-        """The heading at the top of the picture; leaves off at 46 px."""
-        self.write(16, 24, title, size=LARGE, bold=True)
-        if about:
-            self.write(16, 41, about, color=SOFT)
+    def lines(
+        self,
+        y: float,
+        lines: Sequence[str],
+        step: float = _LINE,
+        *,
+        x: float | None = None,
+        size: float = SMALL,
+        color: str = INK,
+        bold: bool = False,
+    ) -> None:
+        """Text that is broken to lines already, from the left margin or ``x`` on."""
+        for at, line in enumerate(lines):
+            left = self.margin if x is None else x
+            self.write(left, y + step * at, line, size=size, color=color, bold=bold)
 
     def line(
         self,
@@ -172,8 +263,8 @@ class Canvas:
 
         self._figure.add_artist(
             Line2D(
-                [at / WIDTH for at in x],
-                [1 - at / self._height for at in y],
+                [self._across(at) for at in x],
+                [self._up(at) for at in y],
                 color=color,
                 linewidth=width,
                 linestyle=dashed(dash),
@@ -186,7 +277,7 @@ class Canvas:
 
         if line:
             self.line((x - 16, x + 16), (y, y), color=style.color, width=1.6, dash=style.dash)
-        place = ([x / WIDTH], [1 - y / self._height])
+        place = ([self._across(x)], [self._up(y)])
         self._figure.add_artist(Line2D(*place, **marked(style)))
 
     def box(
@@ -195,11 +286,10 @@ class Canvas:
         """A rectangle on the sheet from its upper left corner, outside all axes."""
         from matplotlib.patches import Rectangle
 
-        low = 1 - (y + height) / self._height
         self._figure.add_artist(
             Rectangle(
-                (x / WIDTH, low),
-                width / WIDTH,
+                (self._across(x), self._up(y + height)),
+                self._across(width),
                 height / self._height,
                 facecolor=fill,
                 edgecolor=edge,
@@ -218,13 +308,26 @@ class Canvas:
             title=clean(title),
             description=clean(description),
             texts=self._texts,
-            size=(WIDTH, self._height),
+            size=(self.width, self._height),
         )
 
 
 @contextmanager
-def canvas(height: int) -> Iterator[Canvas]:
-    """A blank sheet, :data:`WIDTH` wide.
+def canvas(
+    height: float,
+    width: int = WIDTH,
+    *,
+    title: str = "",
+    about: str = "",
+    notes: Sequence[str] = (),
+) -> Iterator[Canvas]:
+    """A sheet with a heading at its top and notes at its foot, both broken to its width.
+
+    Args:
+        height: of the picture between them, where the heading is a line each; the sheet is as
+            much higher as texts of several lines and notes take, and what is drawn lies lower.
+        title, about: the heading, which leaves off at 46 px.
+        notes: each begins a line of its own.
 
     Raises:
         MissingDependencyError: matplotlib is not installed.
@@ -241,13 +344,28 @@ def canvas(height: int) -> Iterator[Canvas]:
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
+    room = width - 2 * margin(width)
+    head = wrapped(title, room, size=LARGE, bold=True, most=3)
+    small = wrapped(about, room, most=3)
+    foot = [wrapped(note, room) for note in notes]
+    lower = _HEAD_LINE * max(len(head) - 1, 0) + _LINE * max(len(small) - 1, 0)
+    below = sum(_LINE * len(note) + _BETWEEN for note in foot)
+    down = round(height) + lower + below
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(_SETTINGS)
         # The SVG backend counts 72 dots to the inch: with as many here, a point is a px.
-        figure = Figure(figsize=(WIDTH / 72, height / 72), dpi=72, facecolor=PAPER)
+        figure = Figure(figsize=(width / 72, down / 72), dpi=72, facecolor=PAPER)
         FigureCanvasSVG(figure)
-        yield Canvas(figure, height)
+        sheet = Canvas(figure, width, down, lower)
+        # The heading stands where it would if it took a line each; only what follows lies lower.
+        sheet.lines(24 - lower, head, _HEAD_LINE, size=LARGE, bold=True)
+        sheet.lines(41 - _LINE * max(len(small) - 1, 0), small, color=SOFT)
+        y = height
+        for note in foot:
+            sheet.lines(y, note, color=SOFT)
+            y += _LINE * len(note) + _BETWEEN
+        yield sheet
 
 
 def marked(style: Style) -> dict[str, Any]:
@@ -283,6 +401,16 @@ def set_scale(axis: Axis, scale: Scale, *, ticks: int = 7) -> None:
         axis.set_major_locator(MaxNLocator(ticks, steps=[1, 2, 2.5, 5, 10]))
     axis.set_major_formatter(FuncFormatter(lambda value, _: tick(value)))
     set_limits(scale.low, scale.high)
+
+
+def width_of_ticks(scale: Scale, *, ticks: int) -> float:
+    """Px that the labels of an axis take, rather too many, as :func:`set_scale` writes them."""
+    ends = {scale.low: scale.low, scale.high: scale.high}
+    if not scale.log:
+        finest = (scale.high - scale.low) / (10 * ticks)
+        ends = dict.fromkeys(ends, finest)
+    decimals = {end: max(0, -math.floor(math.log10(finest))) for end, finest in ends.items()}
+    return max(width_of(f"{end:,.{places}f}") for end, places in decimals.items())
 
 
 def _log_ticks(scale: Scale, most: int) -> tuple[list[float], list[float]]:

@@ -122,8 +122,7 @@ def history(title: str, timelines: Sequence[Timeline], *, about: str = "",
         MissingDependencyError: matplotlib is not installed.
     """
     height = 46 + sum(one.height for one in timelines) + 16 * len(notes) + 10
-    with canvas(height) as sheet:
-        sheet.head(title, about)
+    with canvas(height, title=title, about=about) as sheet:
         top = 46.0
         for timeline in timelines:
             _timeline(sheet, timeline, top)

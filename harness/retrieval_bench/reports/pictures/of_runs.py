@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from retrieval_bench.reports.pictures import Calls, StageTimes, ecdf, per_query, rounds, stages
+from retrieval_bench.reports.pictures.canvas import WIDTH
 from retrieval_bench.runs.run import Run
 from retrieval_bench.runs.stages import StageReport, Times
 from retrieval_bench.stats.percentiles import Percentile
@@ -36,32 +37,36 @@ def run_pictures(run: Run) -> dict[str, str]:
     return pictures
 
 
-def side_by_side(names: Sequence[str], runs: Sequence[Run]) -> str:
+def side_by_side(names: Sequence[str], runs: Sequence[Run], *, width: int = WIDTH) -> str:
     """The distributions of call times of several runs in one picture, as SVG text; nothing where
     no run has times."""
     timed = _timed(names, runs)
-    return ecdf(timed, about=str(runs[0].summary["dataset"]["name"])) if timed else ""
+    if not timed:
+        return ""
+    return ecdf(timed, about=str(runs[0].summary["dataset"]["name"]), width=width)
 
 
-def drift(names: Sequence[str], runs: Sequence[Run], *, about: str = "") -> str:
+def drift(names: Sequence[str], runs: Sequence[Run], *, about: str = "", width: int = WIDTH) -> str:
     """Several runs from round to round, as SVG text; nothing where none has two rounds."""
     timed = [
         calls
         for calls in _timed(names, runs)
         if calls.round is not None and calls.round.max(initial=0) > 0
     ]
-    return rounds(timed, about=about) if timed else ""
+    return rounds(timed, about=about, width=width) if timed else ""
 
 
-def stage_bars(names: Sequence[str], runs: Sequence[Run], *, about: str = "") -> str:
+def stage_bars(
+    names: Sequence[str], runs: Sequence[Run], *, about: str = "", width: int = WIDTH
+) -> str:
     """The stages of those runs that report any, as SVG text; nothing where none does."""
     reports = [(name, run.stages) for name, run in zip(names, runs, strict=True) if _has_times(run)]
     found = [_stage_times(name, report) for name, report in reports if report.stages]
-    return stages(found, about=about) if found else ""
+    return stages(found, about=about, width=width) if found else ""
 
 
-def slow_queries(name: str, run: Run, *, about: str = "") -> str:
-    """The calls of one run by query, as SVG text; nothing for a run without times."""
+def slow_queries(name: str, run: Run, *, about: str = "", width: int = WIDTH) -> str:
+    """The calls of one run per query, as SVG text; nothing for a run without times."""
     timings = run.timings
     if not _has_times(run):
         return ""
@@ -72,6 +77,7 @@ def slow_queries(name: str, run: Run, *, about: str = "") -> str:
         failed=timings.failed,
         name=name,
         about=about,
+        width=width,
     )
 
 

@@ -2,42 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import hypot
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import counted, distinct_names
 from retrieval_bench.reports.pictures.canvas import (
     WIDTH,
     Canvas,
+    Frame,
     Scale,
     canvas,
     dashed,
+    frame_for,
+    is_wide,
+    margin,
     marked,
     scale_for,
     set_scale,
+    width_of_ticks,
 )
-from retrieval_bench.reports.pictures.labels import Box, placed
-from retrieval_bench.reports.pictures.palette import DOT, FILL, INK, SOFT, STYLES, Style
-from retrieval_bench.reports.pictures.text import cut, in_words, interval, number
+from retrieval_bench.reports.pictures.labels import LINE, Box, Label, placed
+from retrieval_bench.reports.pictures.palette import DOT, FILL, INK, PAPER, SOFT, STYLES, Style
+from retrieval_bench.reports.pictures.text import fitted, in_words, interval, number, width_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LEFT, _TOP, _PLOT_WIDTH, _PLOT_HEIGHT = 64, 58, 640, 330
 _ROW = 16
-_NAME_CELLS = 26
+_NAMED_WIDE, _NAMED_NARROW = 12, 8
+"""Systems that all stand beside their dots by name. Of more, which are named the recommended and,
+where there is room, those on the front; the others have a number that a list below explains."""
 
-_NAMED = 12
-"""Systems that stand beside their dots by name; of more only those on the front, and the others
-by a number that a list below explains."""
+_KEY = 26
+"""Px of a number in that list."""
 
-_KEYS = 3
-"""Columns of that list."""
+_RING, _DOT = 9.0, 5.0
+"""Radius of the ring around a recommended system and of the room that a dot takes."""
+
+_LEADER_FROM = 10.0
+"""Px between a dot and its label from which a line joins them."""
+
+_FREE = 4.0
+"""Px on either side of a line that a name should leave free."""
 
 _LOG_FROM = 4.0
 """Largest to smallest time from which the axis of times is logarithmic."""
@@ -71,6 +82,11 @@ class _Drawn(NamedTuple):
     quality_ci: tuple[float, float]
     ms_ci: tuple[float, float]
     front: bool
+    recommended: bool
+
+    @property
+    def stands_out(self) -> bool:
+        return self.front or self.recommended
 
 
 def front(quality: Sequence[float], ms: Sequence[float]) -> list[bool]:
@@ -82,7 +98,15 @@ def front(quality: Sequence[float], ms: Sequence[float]) -> list[bool]:
     return [bool(best) for best in np.atleast_1d(unbeaten)]
 
 
-def pareto(systems: Sequence[Spot], *, metric: str, level: str = "p95", about: str = "") -> str:
+def pareto(
+    systems: Sequence[Spot],
+    *,
+    metric: str,
+    level: str = "p95",
+    about: str = "",
+    recommended: Collection[str] = (),
+    width: int = WIDTH,
+) -> str:
     """Every system as a dot at its time and quality in the box of its two intervals; a step line
     joins those that no other one beats in both, as SVG.
 
@@ -90,51 +114,73 @@ def pareto(systems: Sequence[Spot], *, metric: str, level: str = "p95", about: s
         metric: name of the quality.
         level: what the times are, such as "p95".
         about: a line under the heading, such as dataset and machine.
+        recommended: names of the systems to mark by a ring and the word.
+        width: of the sheet, in px.
 
     Raises:
         MissingDependencyError: matplotlib is not installed.
     """
     names = distinct_names([spot.name for spot in systems])
-    drawn = _drawn(names, systems)
+    drawn = _drawn(names, systems, recommended)
     missing = [n for n, s in zip(names, systems, strict=True) if not _has_place(s)]
-    times = _times(drawn)
-    quality = _qualities(drawn)
-    keys = [d for d in drawn if not d.front] if len(drawn) > _NAMED else []
-    rows = -(-len(keys) // _KEYS)
+    times, quality = _times(drawn), _qualities(drawn)
+    wide = is_wide(width)
+    labels = width_of_ticks(quality, ticks=6)
+    frame = frame_for(width, 330 if wide else 300, labels=labels, right=16 if wide else 20)
+    keys = [one for one in drawn if not _is_named(one, len(drawn), wide)]
+    columns = _columns(keys, width)
+    rows = -(-len(keys) // columns)
+    below = frame.bottom + 58
     notes = _notes(drawn, missing, level)
-    below = _TOP + _PLOT_HEIGHT + 58
-    height = below + _ROW * rows + 18 * len(notes) + (8 if rows else 0)
-    with canvas(height) as sheet:
-        sheet.head(f"{metric} against {level}", about)
-        axes = sheet.panel(_LEFT, _TOP, _PLOT_WIDTH, _PLOT_HEIGHT)
-        set_scale(axes.xaxis, times)
+    title = f"{metric} against {level}"
+    height = below + _ROW * rows + (8 if rows else 0)
+    with canvas(height, width, title=title, about=about, notes=notes) as sheet:
+        axes = sheet.panel(*frame)
+        set_scale(axes.xaxis, times, ticks=7 if wide else 4)
         set_scale(axes.yaxis, quality, ticks=6)
         _draw(axes, drawn)
-        _name(sheet, drawn, times, quality)
-        unit = f"{level} of all calls, milliseconds" + (", logarithmic" if times.log else "")
-        sheet.write(
-            _LEFT + _PLOT_WIDTH / 2, _TOP + _PLOT_HEIGHT + 34, f"{unit} (faster: left)",
-            anchor="center",
-        )  # fmt: skip
-        sheet.write(
-            16, _TOP + _PLOT_HEIGHT / 2, f"mean {metric}", anchor="center", upwards=True
-        )  # fmt: skip
-        for at, one in enumerate(keys):
-            column, row = divmod(at, rows)
-            x = 16 + (WIDTH - 32) / _KEYS * column
-            sheet.write(x + 20, below + _ROW * row, str(one.number), color=SOFT, anchor="right")
-            sheet.write(x + 26, below + _ROW * row, cut(one.name, 30))
-        for at, note in enumerate(notes):
-            y = below + _ROW * rows + (8 if rows else 0) + 18 * at
-            sheet.write(16, y, cut(note, 110), color=SOFT)
-        return sheet.svg(title=f"{metric} against {level}", description=_described(drawn, notes))
+        _name(sheet, drawn, _Place(frame, times, quality))
+        unit = f"{level} of all calls in ms" + (", logarithmic" if times.log else "")
+        sheet.label(frame, across=f"{unit} (faster: left)", upwards=f"Mean {metric}")
+        _list(sheet, keys, columns, below)
+        return sheet.svg(title=title, description=_described(drawn, notes))
+
+
+def _is_named(one: _Drawn, n: int, wide: bool) -> bool:
+    """Whether a system stands beside its dot by its name."""
+    if n <= (_NAMED_WIDE if wide else _NAMED_NARROW):
+        return True
+    return one.recommended or (wide and one.front)
+
+
+def _columns(keys: Sequence[_Drawn], width: int) -> int:
+    """Columns of the list of names; on a narrow sheet one, if that saves a name of few from being
+    cut."""
+    if is_wide(width):
+        return 3
+    room = width / 2 - margin(width) - _KEY
+    return 1 if len(keys) <= _NAMED_WIDE and any(width_of(k.name) > room for k in keys) else 2
+
+
+def _list(sheet: Canvas, keys: Sequence[_Drawn], columns: int, top: float) -> None:
+    """The names that the numbers stand for, column by column."""
+    across = (sheet.width - 2 * sheet.margin) / columns
+    rows = -(-len(keys) // columns)
+    for at, one in enumerate(keys):
+        column, row = divmod(at, rows)
+        x, y = sheet.margin + across * column, top + _ROW * row
+        sheet.write(x + _KEY - 6, y, str(one.number), color=SOFT, anchor="right", bold=one.front)
+        name = fitted(one.name, across - _KEY - 4, bold=one.front)
+        sheet.write(x + _KEY, y, name, bold=one.front)
 
 
 def _has_place(spot: Spot) -> bool:
     return spot.ms is not None and bool(np.isfinite([spot.ms, spot.quality]).all()) and spot.ms > 0
 
 
-def _drawn(names: Sequence[str], systems: Sequence[Spot]) -> list[_Drawn]:
+def _drawn(
+    names: Sequence[str], systems: Sequence[Spot], recommended: Collection[str]
+) -> list[_Drawn]:
     known = [
         (at, name, spot, spot.ms)
         for at, (name, spot) in enumerate(zip(names, systems, strict=True), start=1)
@@ -150,6 +196,7 @@ def _drawn(names: Sequence[str], systems: Sequence[Spot]) -> list[_Drawn]:
             spot.quality_ci or (spot.quality, spot.quality),
             spot.ms_ci or (ms, ms),
             best,
+            spot.name in recommended,
         )
         for (at, name, spot, ms), best in zip(known, on_front, strict=True)
     ]
@@ -174,93 +221,121 @@ def _style(one: _Drawn, n: int) -> Style:
     """Each its own while they can be told apart; of many, only the front stands out."""
     if n <= len(STYLES):
         return STYLES[(one.number - 1) % len(STYLES)]
-    return STYLES[0]._replace(color=INK) if one.front else STYLES[0]._replace(color=DOT)
+    return STYLES[0]._replace(color=INK) if one.stands_out else STYLES[0]._replace(color=DOT)
 
 
 def _draw(axes: Axes, drawn: Sequence[_Drawn]) -> None:
-    from matplotlib.patches import Rectangle
-
+    """The front at the back, then the boxes, which cover it, and the dots on top."""
+    dash = dashed((5, 3))
+    axes.plot(*_steps(drawn), color=SOFT, linewidth=1.2, linestyle=dash, clip_on=False, zorder=1.1)
     low = axes.get_xlim()[0]
     for one in drawn:
         style = _style(one, len(drawn))
-        left, right = (max(end, low) for end in one.ms_ci)
-        bottom, top = one.quality_ci
-        axes.add_patch(
-            Rectangle(
-                (left, bottom),
-                right - left,
-                top - bottom,
-                facecolor=FILL if len(drawn) > len(STYLES) else style.color,
-                fill=True,
-                alpha=0.12,
-                linewidth=0,
-                clip_on=False,
-            )
-        )
-        axes.plot(
-            (left, right, right, left, left), (bottom, bottom, top, top, bottom),
-            color=style.color, linewidth=0.7, clip_on=False,
-        )  # fmt: skip
-    x, y = _steps([one for one in drawn if one.front])
-    axes.plot(x, y, color=INK, linewidth=1.4, linestyle=dashed((5, 2.5)), clip_on=False)
-    for one in sorted(drawn, key=lambda d: d.front):
+        tint = FILL if len(drawn) > len(STYLES) else style.color
+        ms, y = _outline(one)
+        x = np.maximum(ms, low)
+        axes.fill(x, y, color=PAPER, alpha=0.7, linewidth=0, clip_on=False, zorder=1.2)
+        axes.fill(x, y, color=tint, alpha=0.12, linewidth=0, clip_on=False, zorder=1.3)
+        axes.plot(x, y, color=style.color, linewidth=0.7, clip_on=False, zorder=1.4)
+    for one in sorted(drawn, key=lambda d: d.stands_out):
         axes.plot([one.ms], [one.quality], **marked(_style(one, len(drawn))))
+        if one.recommended:
+            axes.plot(
+                [one.ms], [one.quality], "o", markersize=2 * _RING - 2, markerfacecolor="none",
+                markeredgecolor=INK, markeredgewidth=1.6, clip_on=False,
+            )  # fmt: skip
 
 
-def _steps(best: Sequence[_Drawn]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+_Line = tuple[Sequence[float], Sequence[float]]
+"""Times and qualities of its points."""
+
+
+def _steps(drawn: Sequence[_Drawn]) -> _Line:
     """The front from the fastest to the best: what quality a given time buys."""
-    order = sorted(best, key=lambda one: (one.ms, one.quality))
-    x = np.repeat([one.ms for one in order], 2)[1:]
-    y = np.repeat([one.quality for one in order], 2)[:-1]
-    return x, y
+    order = sorted((one.ms, one.quality) for one in drawn if one.front)
+    x = np.repeat([ms for ms, _ in order], 2)[1:]
+    y = np.repeat([quality for _, quality in order], 2)[:-1]
+    return x.tolist(), y.tolist()
 
 
-def _name(sheet: Canvas, drawn: Sequence[_Drawn], times: Scale, quality: Scale) -> None:
-    """Names beside the dots, those of the front first, for they get the better places."""
-    x = _LEFT + _PLOT_WIDTH * times.place(np.array([one.ms for one in drawn]))
-    y = _TOP + _PLOT_HEIGHT * (1 - quality.place(np.array([one.quality for one in drawn])))
-    order = sorted(range(len(drawn)), key=lambda i: (not drawn[i].front, i))
-    all_named = len(drawn) <= _NAMED
-    texts = [
-        cut(drawn[i].name, _NAME_CELLS) if all_named or drawn[i].front else str(drawn[i].number)
-        for i in order
-    ]
-    spots = [(float(x[i]), float(y[i]), text) for i, text in zip(order, texts, strict=True)]
-    corners = sorted((float(x[i]), -float(y[i])) for i in order if drawn[i].front)
-    line = [
-        box
-        for (left, low), (right, high) in pairwise(corners)
-        for box in (
-            Box(left, -low - 3, right, -low + 3),
-            Box(right - 3, -high, right + 3, -low),
-        )
-    ]
-    area = Box(_LEFT + 2, _TOP, WIDTH - 4, _TOP + _PLOT_HEIGHT - 2)
-    for i, text, box in zip(order, texts, placed(spots, area, line), strict=True):
-        sheet.write(
-            box.left, box.bottom - 2, text,
-            bold=drawn[i].front, color=INK if drawn[i].front else SOFT,
-        )  # fmt: skip
+def _outline(one: _Drawn) -> _Line:
+    """The box of both intervals, once around."""
+    (left, right), (bottom, top) = one.ms_ci, one.quality_ci
+    return (left, right, right, left, left), (bottom, bottom, top, top, bottom)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where on the sheet a time and a quality are."""
+
+    frame: Frame
+    times: Scale
+    quality: Scale
+
+    def points(self, ms: Sequence[float], quality: Sequence[float]) -> list[tuple[float, float]]:
+        x = self.frame.left + self.frame.width * self.times.place(np.array(ms))
+        y = self.frame.bottom - self.frame.height * self.quality.place(np.array(quality))
+        return list(zip(x.tolist(), y.tolist(), strict=True))
+
+
+def _name(sheet: Canvas, drawn: Sequence[_Drawn], place: _Place) -> None:
+    """Names beside the dots, the recommended first, then the front: they get the better places."""
+    wide, frame = is_wide(sheet.width), place.frame
+    labels = []
+    for one in sorted(drawn, key=lambda d: (not d.recommended, not d.front)):
+        [dot] = place.points([one.ms], [one.quality])
+        lines = [str(one.number)]
+        if _is_named(one, len(drawn), wide):
+            lines = [fitted(one.name, 166 if wide else 130, bold=one.stands_out)]
+        lines += ["recommended"] if one.recommended else []
+        radius = _RING if one.recommended else _DOT
+        labels.append(Label(*dot, tuple(lines), one.stands_out, radius))
+    paths = [place.points(*_steps(drawn)), *(place.points(*_outline(one)) for one in drawn)]
+    strips = [_strip(*ends) for path in paths for ends in pairwise(path)]
+    area = Box(frame.left + 2, frame.top, sheet.width - 4, frame.bottom - 2)
+    for label, box in zip(labels, placed(labels, area, strips), strict=True):
+        _lead(sheet, label, box)
+        color = INK if label.bold else SOFT
+        x, anchor = (box.right, "right") if box.right <= label.x else (box.left, "left")
+        for row, text in enumerate(label.lines):
+            y = box.top + 10 + LINE * row
+            sheet.write(x, y, text, anchor=anchor, bold=label.bold, color=color)
+
+
+def _strip(start: tuple[float, float], end: tuple[float, float]) -> Box:
+    """A line across or down with some room around it."""
+    (left, right), (top, bottom) = (sorted(pair) for pair in zip(start, end, strict=True))
+    return Box(left - _FREE, top - _FREE, right + _FREE, bottom + _FREE)
+
+
+def _lead(sheet: Canvas, label: Label, box: Box) -> None:
+    """A line from a dot to its label, where that lies apart."""
+    x, y = box.nearest(label.x, label.y)
+    away = hypot(x - label.x, y - label.y)
+    if away > label.radius + _LEADER_FROM:
+        part = np.array([label.radius / away, 1 - 2 / away])
+        across, down = label.x + part * (x - label.x), label.y + part * (y - label.y)
+        sheet.line(across.tolist(), down.tolist(), color=SOFT, width=0.7)
 
 
 def _notes(drawn: Sequence[_Drawn], missing: Sequence[str], level: str) -> list[str]:
     if not drawn:
-        return [f"there is no system with a mean and a {level} to show"]
-    notes = ["dashed line, bold: no other system is as good and as fast; box: 95 % intervals"]
+        return [f"No system has both a mean and a {level}."]
+    notes = ["Dashed line: no other system is both as good and as fast. Boxes: 95 % intervals."]
     if missing:
         shown = ", ".join(missing[:4]) + (f" and {len(missing) - 4} more" * (len(missing) > 4))
-        notes.append(f"not shown, for there is no {level} or no mean: {shown}")
+        notes.append(f"Systems without a mean or a {level} are not shown: {shown}.")
     return notes
 
 
 def _described(drawn: Sequence[_Drawn], notes: Sequence[str]) -> str:
-    order = sorted(drawn, key=lambda one: (not one.front, -one.quality))
+    order = sorted(drawn, key=lambda one: (not one.recommended, not one.front, -one.quality))
     best = sum(one.front for one in drawn)
     said = [f"{counted(best, 'system')} on the front."] if drawn else []
     said += [
-        f"{one.name}{', on the front' if one.front else ''}: quality {one.quality:.4f} "
-        f"[{one.quality_ci[0]:.4f}, {one.quality_ci[1]:.4f}], {number(one.ms)} ms "
-        f"{interval(one.ms_ci)}."
+        f"{one.name}{', recommended' * one.recommended}{', on the front' * one.front}: "
+        f"quality {one.quality:.4f} [{one.quality_ci[0]:.4f}, {one.quality_ci[1]:.4f}], "
+        f"{number(one.ms)} ms {interval(one.ms_ci)}."
         for one in order
     ]
-    return in_words([*said, *(f"{note}." for note in notes)])
+    return in_words([*said, *notes])

@@ -8,9 +8,18 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from retrieval_bench.core.errors import distinct_names
-from retrieval_bench.reports.pictures.canvas import WIDTH, Canvas, Scale, canvas, marked, set_scale
-from retrieval_bench.reports.pictures.palette import DOT, INK, SOFT, STYLES, Style
-from retrieval_bench.reports.pictures.text import cut, in_words
+from retrieval_bench.reports.pictures.canvas import (
+    WIDTH,
+    Canvas,
+    Frame,
+    Scale,
+    canvas,
+    is_wide,
+    marked,
+    set_scale,
+)
+from retrieval_bench.reports.pictures.palette import DOT, INK, STYLES, Style
+from retrieval_bench.reports.pictures.text import fitted, in_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,12 +28,11 @@ Estimate = tuple[float, tuple[float, float] | None]
 """A mean and its 95 % interval; NaN = not known."""
 
 _TOP, _ROW = 46, 17
-_HALF = (WIDTH - 16) // 2
-_NAME, _FIGURE = 118, 48
-"""Px for the name on the left and the figure on the right of a panel."""
+_NAME, _NAME_ALONE, _FIGURE = 118, 140, 48
+"""Px for the name on the left of a panel, also of one that has the sheet for itself, and for the
+figure on the right."""
 
 _HEAD, _FOOT = 26, 30
-_NAME_CELLS = 18
 _DESCRIBED = 4
 """Systems of each metric that are read aloud."""
 
@@ -37,34 +45,46 @@ class _Row(NamedTuple):
 
 
 def quality(
-    names: Sequence[str], metrics: Mapping[str, Sequence[Estimate]], *, about: str = ""
+    names: Sequence[str],
+    metrics: Mapping[str, Sequence[Estimate]],
+    *,
+    about: str = "",
+    width: int = WIDTH,
 ) -> str:
-    """A panel for each metric, two beside each other; in each the systems from best to worst, as
-    SVG. Panels have axes of their own: lengths compare within one, not between two.
+    """A panel for each metric, two beside each other where there is room; in each the systems from
+    best to worst, as SVG. Panels have axes of their own: lengths compare within one, not between
+    two.
 
     Args:
         names: of the systems, shown as they are; equal ones are told apart by a number.
         metrics: name -> one estimate for each system.
         about: a line under the heading.
+        width: of the sheet, in px.
 
     Raises:
         MissingDependencyError: matplotlib is not installed.
     """
     shown = distinct_names(names)
     panels = {name: _sorted(shown, estimates) for name, estimates in metrics.items()}
+    columns = 2 if is_wide(width) else 1
+    across = width // columns - 8 * (columns - 1)
     down = _HEAD + _ROW * max(len(shown), 1) + _FOOT
-    height = _TOP + down * -(-len(panels) // 2) + 26
-    with canvas(height) as sheet:
-        sheet.head("Quality, metric by metric", about)
+    height = _TOP + down * -(-len(panels) // columns) + 14
+    title = "Quality, metric by metric"
+    with canvas(height, width, title=title, about=about, notes=[_NOTE]) as sheet:
         for at, (name, rows) in enumerate(panels.items()):
-            below, beside = divmod(at, 2)
-            _panel(sheet, name, rows, 8 + (_HALF + 8) * beside, _TOP + down * below)
-        sheet.write(16, height - 12, "dot: mean; line: 95 % interval; each metric sorted and on an "
-                    "axis of its own", color=SOFT)  # fmt: skip
+            below, beside = divmod(at, columns)
+            left = sheet.margin - 8 + (across + 8) * beside
+            _panel(sheet, name, rows, Frame(left, _TOP + down * below, across, down))
         return sheet.svg(
             title="Quality of the systems, metric by metric",
             description=in_words([_described(name, rows) for name, rows in panels.items()]),
         )
+
+
+_NOTE = (
+    "A dot is a mean, its line the 95 % interval. Each metric is sorted and has an axis of its own."
+)
 
 
 def _sorted(names: Sequence[str], estimates: Sequence[Estimate]) -> list[_Row]:
@@ -80,19 +100,21 @@ def _style(at: int, n: int) -> Style:
     return STYLES[at] if n <= len(STYLES) else STYLES[0]._replace(color=INK)
 
 
-def _panel(sheet: Canvas, metric: str, rows: Sequence[_Row], left: float, top: float) -> None:
-    width = _HALF - _NAME - _FIGURE - 16
+def _panel(sheet: Canvas, metric: str, rows: Sequence[_Row], place: Frame) -> None:
     scale = _scale(rows)
-    sheet.write(left + 8, top + 18, cut(metric, 40), bold=True)
-    axes = sheet.panel(left + _NAME, top + _HEAD, width, _ROW * max(len(rows), 1), grid="x")
+    head = fitted(metric, place.width - 16, bold=True)
+    sheet.write(place.left + 8, place.top + 18, head, bold=True)
+    name = _NAME if is_wide(sheet.width) else _NAME_ALONE
+    left, top, plot = place.left + name, place.top + _HEAD, place.width - name - _FIGURE - 16
+    axes = sheet.panel(left, top, plot, _ROW * max(len(rows), 1), grid="x")
     set_scale(axes.xaxis, scale, ticks=4)
     axes.set_ylim(max(len(rows), 1) - 0.5, -0.5)
     axes.set_yticks([])
     for at, row in enumerate(rows):
-        y = top + _HEAD + _ROW * (at + 0.5) + 4
+        y = top + _ROW * (at + 0.5) + 4
         known = bool(np.isfinite(row.mean))
-        sheet.write(left + _NAME - 8, y, cut(row.name, _NAME_CELLS), anchor="right")
-        sheet.write(left + _HALF - 10, y, f"{row.mean:.4f}" if known else "–", anchor="right")
+        sheet.write(left - 8, y, fitted(row.name, name - 16), anchor="right")
+        sheet.write(place.right - 10, y, f"{row.mean:.4f}" if known else "–", anchor="right")
         if known:
             _dot(axes, row, at)
 

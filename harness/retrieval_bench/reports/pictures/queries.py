@@ -10,17 +10,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import counted
-from retrieval_bench.reports.pictures.canvas import Canvas, Scale, canvas, scale_for, set_scale
+from retrieval_bench.reports.pictures.canvas import (
+    WIDTH,
+    Canvas,
+    Frame,
+    Scale,
+    canvas,
+    frame_for,
+    is_wide,
+    scale_for,
+    set_scale,
+    width_of_ticks,
+)
 from retrieval_bench.reports.pictures.palette import DOT, INK, SOFT
-from retrieval_bench.reports.pictures.text import clean, cut, number
+from retrieval_bench.reports.pictures.text import clean, cut, fitted, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LEFT, _TOP, _PLOT_WIDTH, _PLOT_HEIGHT = 64, 58, 420, 310
-_LABELS = 6
-_LABEL_CELLS = 24
-_MOST_DOTS = 7_000
+_LABELS, _LABEL = 6, 18
+"""Queries that are named, and px of a line for each."""
+
+_PX_PER_DOT = 18.6
+"""Square px of the axes for each dot, at most: 7,000 dots on a wide sheet."""
+
 _WIDE_SLOT = 6.0
 """Pixels of a query from which its calls stand side by side in the order made."""
 
@@ -30,7 +43,7 @@ _NUMBERED_SLOT = 12.0
 
 @dataclass(frozen=True, slots=True)
 class _Sorted:
-    """Calls by query, the queries from the fastest to the slowest median.
+    """Calls per query, the queries from the fastest to the slowest median.
 
     Attributes:
         ms, rank, failed: one for each call, in the order made; ``rank`` counts queries from 0.
@@ -53,6 +66,7 @@ def per_query(
     failed: NDArray[np.bool_] | None = None,
     name: str = "",
     about: str = "",
+    width: int = WIDTH,
 ) -> str:
     """Every call as a dot over its query, the medians as a line, the slowest queries by name, SVG.
 
@@ -66,6 +80,7 @@ def per_query(
         failed: one for each call; None = none failed.
         name: of the system.
         about: a line under the heading.
+        width: of the sheet, in px.
 
     Raises:
         MissingDependencyError: matplotlib is not installed.
@@ -73,62 +88,61 @@ def per_query(
     data = _by_median(ms, query, failed)
     scale = scale_for([data.ms])
     n = len(data.medians)
-    x = data.rank + 1 + _offsets(data, _PLOT_WIDTH / max(n, 1))
-    drawn = _visible(x, data, scale)
+    wide = is_wide(width)
+    ticks = width_of_ticks(scale, ticks=6)
+    frame = frame_for(width, 310 if wide else 260, labels=ticks, right=236 if wide else 20)
+    x = data.rank + 1 + _offsets(data, frame.width / max(n, 1))
+    drawn = _visible(x, data, scale, frame)
     notes = _notes(data, len(drawn), scale, len(ms))
-    height = _TOP + _PLOT_HEIGHT + 50 + 18 * len(notes)
-    with canvas(height) as sheet:
-        sheet.head("Every call, by query" + (f": {cut(name, 50)}" if name else ""), about)
-        axes = sheet.panel(_LEFT, _TOP, _PLOT_WIDTH, _PLOT_HEIGHT, grid="y")
+    height = frame.bottom + 56 + (0 if wide or not n else 34 + _LABEL * len(_slowest(n)))
+    of = f": {clean(name)}" if name else ""
+    title = f"Every call, per query{of}"
+    with canvas(height, width, title=title, about=about, notes=notes) as sheet:
+        axes = sheet.panel(*frame, grid="y")
         axes.set_xlim(0.5, max(n, 1) + 0.5)
         set_scale(axes.yaxis, scale, ticks=6)
-        _query_ticks(axes, n)
-        _draw(axes, x[drawn], data, drawn, scale)
-        sheet.write(
-            16,
-            _TOP + _PLOT_HEIGHT / 2,
-            "milliseconds per call" + (", logarithmic" if scale.log else ""),
-            anchor="center",
-            upwards=True,
+        _query_ticks(axes, n, 8 if wide else 5)
+        _draw(axes, x[drawn], data, drawn, scale, steps=int(frame.width / 1.5))
+        sheet.label(
+            frame,
+            across=f"{counted(n, 'query')}, from the fastest to the slowest median",
+            upwards="Milliseconds per call" + (", logarithmic" if scale.log else ""),
         )
-        sheet.write(
-            _LEFT + _PLOT_WIDTH / 2,
-            _TOP + _PLOT_HEIGHT + 34,
-            f"{counted(n, 'query')}, from the fastest to the slowest median",
-            anchor="center",
-        )
-        _name_slowest(sheet, data, labels, scale)
-        for i, note in enumerate(notes):
-            sheet.write(16, _TOP + _PLOT_HEIGHT + 56 + 18 * i, note, color=SOFT)
+        if n:
+            _name_slowest(sheet, data, labels, scale, frame)
         return sheet.svg(
-            title="Latency of every call, by query" + (f": {clean(name)}" if name else ""),
+            title=f"Latency of every call, per query{of}",
             description=_described(data, labels, notes),
         )
 
 
-def _name_slowest(sheet: Canvas, data: _Sorted, labels: Sequence[str], scale: Scale) -> None:
-    """The slowest queries beside the panel, each with its median and where it stands."""
+def _name_slowest(
+    sheet: Canvas, data: _Sorted, labels: Sequence[str], scale: Scale, frame: Frame
+) -> None:
+    """The slowest queries beside or below the axes, each with its median and where it stands."""
     n = len(data.medians)
-    if not n:
-        return
     slowest = _slowest(n)
-    numbered = _PLOT_WIDTH / n >= _NUMBERED_SLOT
-    right = _LEFT + _PLOT_WIDTH
-    heights = _label_heights([float(data.medians[i]) for i in slowest], scale)
+    wide = is_wide(sheet.width)
+    numbered = not wide or frame.width / n >= _NUMBERED_SLOT
+    left = frame.right + 38 if wide else sheet.margin + 38
     if numbered:
-        heights = [_TOP + 14 + 18.0 * i for i in range(len(slowest))]
-        sheet.write(right + 38, heights[0] - 20, "no.", color=SOFT, anchor="right")
-    sheet.write(right + 82, heights[0] - 20, "median", color=SOFT, anchor="right")
-    sheet.write(right + 90, heights[0] - 20, "slowest queries", color=SOFT)
+        first = frame.top + 14 if wide else frame.bottom + 80
+        heights = [first + float(_LABEL * i) for i in range(len(slowest))]
+        sheet.write(left, heights[0] - 20, "No.", color=SOFT, anchor="right")
+    else:
+        heights = _label_heights([float(data.medians[i]) for i in slowest], scale, frame)
+    sheet.write(left + 44, heights[0] - 20, "Median", color=SOFT, anchor="right")
+    sheet.write(left + 52, heights[0] - 20, "Slowest queries", color=SOFT)
     for rank, y in zip(slowest, heights, strict=True):
         if numbered:
-            sheet.write(right + 38, y, str(rank + 1), anchor="right")
+            sheet.write(left, y, f"{rank + 1:,}", anchor="right")
         else:
-            at = _LEFT + _PLOT_WIDTH * (rank + 0.5) / n
-            there = _TOP + _PLOT_HEIGHT * (1 - _place(scale, data.medians[rank]))
-            sheet.line((at, right + 14, right + 34), (there, y - 4, y - 4), color=SOFT, width=0.6)
-        sheet.write(right + 82, y, number(data.medians[rank]), anchor="right")
-        sheet.write(right + 90, y, cut(labels[data.queries[rank]], _LABEL_CELLS))
+            at = frame.left + frame.width * (rank + 0.5) / n
+            there = _height(frame, scale, data.medians[rank])
+            sheet.line((at, left - 24, left - 4), (there, y - 4, y - 4), color=SOFT, width=0.6)
+        sheet.write(left + 44, y, number(data.medians[rank]), anchor="right")
+        room = sheet.width - 8 - left - 52
+        sheet.write(left + 52, y, fitted(labels[data.queries[rank]], room))
 
 
 def _slowest(n: int) -> range:
@@ -172,26 +186,35 @@ def _offsets(data: _Sorted, slot: float) -> NDArray[np.float64]:
     return np.asarray(0.7 * ((visit + 0.5) / data.calls[data.rank] - 0.5))
 
 
-def _visible(x: NDArray[np.float64], data: _Sorted, scale: Scale) -> NDArray[np.int64]:
+def _visible(
+    x: NDArray[np.float64], data: _Sorted, scale: Scale, frame: Frame
+) -> NDArray[np.int64]:
     """Calls to draw: one for each cell of a grid that some call lies in, failed ones apart.
 
     The cells are as small as the number of dots allows, so that a dot that stands alone is never
     left out.
     """
-    across = _PLOT_WIDTH * x / max(len(data.medians), 1)
-    up = _PLOT_HEIGHT * scale.place(data.ms)
+    across = frame.width * x / max(len(data.medians), 1)
+    up = frame.height * scale.place(data.ms)
+    most = frame.width * frame.height / _PX_PER_DOT
     size = 1.0
     while True:
         columns, rows = (across / size).astype(np.int64), (up / size).astype(np.int64)
-        cells = (columns * (2 * _PLOT_HEIGHT) + rows) * 2 + data.failed
+        cells = (columns * int(2 * frame.height) + rows) * 2 + data.failed
         first = np.unique(cells, return_index=True)[1]
-        if len(first) <= _MOST_DOTS:
+        if len(first) <= most:
             return np.asarray(np.sort(first))
-        size *= max(1.02, (len(first) / _MOST_DOTS) ** 0.4)
+        size *= max(1.02, (len(first) / most) ** 0.4)
 
 
 def _draw(
-    axes: Axes, x: NDArray[np.float64], data: _Sorted, drawn: NDArray[np.int64], scale: Scale
+    axes: Axes,
+    x: NDArray[np.float64],
+    data: _Sorted,
+    drawn: NDArray[np.int64],
+    scale: Scale,
+    *,
+    steps: int,
 ) -> None:
     y, failed = np.maximum(data.ms[drawn], scale.low), data.failed[drawn]
     # All dots are one path of lines without length, drawn with a round pen: a tenth of the bytes.
@@ -216,59 +239,65 @@ def _draw(
     )
     n = len(data.medians)
     if n:
-        at = np.unique(np.linspace(0, n - 1, 2 * _PLOT_WIDTH // 3).round().astype(np.int64))
+        at = np.unique(np.linspace(0, n - 1, steps).round().astype(np.int64))
         edges = np.append(at + 0.5, n + 0.5)
-        steps = np.maximum(data.medians[at], scale.low)
-        axes.stairs(steps, edges, baseline=None, color=INK, linewidth=1.5, clip_on=False)
+        heights = np.maximum(data.medians[at], scale.low)
+        axes.stairs(heights, edges, baseline=None, color=INK, linewidth=1.5, clip_on=False)
 
 
-def _query_ticks(axes: Axes, n: int) -> None:
+def _query_ticks(axes: Axes, n: int, most: int) -> None:
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-    axes.xaxis.set_major_locator(MaxNLocator(8, integer=True, min_n_ticks=1, steps=[1, 2, 5, 10]))
+    axes.xaxis.set_major_locator(
+        MaxNLocator(most, integer=True, min_n_ticks=1, steps=[1, 2, 5, 10])
+    )
     axes.xaxis.set_major_formatter(
         FuncFormatter(lambda v, _: f"{v:,.0f}" if 1 <= v <= max(n, 1) else "")
     )
 
 
-def _label_heights(medians: Sequence[float], scale: Scale) -> list[float]:
+def _label_heights(medians: Sequence[float], scale: Scale, frame: Frame) -> list[float]:
     """Base lines of the labels, the slowest first: at its median, 18 px apart, in the panel."""
     heights: list[float] = []
-    lowest = _TOP + _PLOT_HEIGHT - 18.0 * (len(medians) - 1)
+    lowest = frame.bottom - _LABEL * (len(medians) - 1.0)
     for i, median in enumerate(medians):
-        wanted = _TOP + _PLOT_HEIGHT * (1 - _place(scale, median)) + 4
-        wanted = min(max(wanted, _TOP + 26), lowest + 18 * i)
-        heights.append(max(wanted, heights[-1] + 18) if heights else wanted)
+        wanted = _height(frame, scale, median) + 4
+        wanted = min(max(wanted, frame.top + 26), lowest + _LABEL * i)
+        heights.append(max(wanted, heights[-1] + _LABEL) if heights else wanted)
     return heights
 
 
-def _place(scale: Scale, value: float) -> float:
-    return float(scale.place(np.array([value]))[0])
+def _height(frame: Frame, scale: Scale, ms: float) -> float:
+    """Where on the sheet a time is."""
+    return frame.bottom - frame.height * float(scale.place(np.array([ms]))[0])
 
 
 def _notes(data: _Sorted, drawn: int, scale: Scale, given: int) -> list[str]:
-    dots = f"dot: a call; {drawn:,} of {len(data.ms):,} drawn, the others lie under or beside these"
+    all_ = counted(len(data.ms), "call")
+    dots = f"Dots are {drawn:,} of {all_}; the others lie under or beside these."
     if drawn == len(data.ms):
-        dots = f"dot: a call, n = {len(data.ms):,}"
-    notes = [f"{dots}; line: median of the query" if drawn else "there are no calls to show"]
+        dots = f"Dots are all {all_}."
+    notes = [f"{dots} The line is the median of each query."]
+    if not drawn:
+        notes = ["There are no calls to show."]
     if data.failed.any():
-        notes.append(f"cross: a failed call, n = {int(data.failed.sum()):,}")
+        notes.append(f"Crosses are failed calls: {int(data.failed.sum()):,}.")
     zeros = int((data.ms < scale.low).sum())
     if scale.log and zeros:
-        notes.append(f"{counted(zeros, 'call')} of 0 ms: at the lower end of the axis")
+        notes.append(f"The lower end of the axis also holds {counted(zeros, 'call')} of 0 ms.")
     if lost := given - len(data.ms):
-        notes.append(f"{counted(lost, 'call')} without a time left out")
+        notes.append(f"The picture leaves out {counted(lost, 'call')} without a time.")
     return notes
 
 
 def _described(data: _Sorted, labels: Sequence[str], notes: Sequence[str]) -> str:
     n = len(data.medians)
     if not n:
-        return ". ".join(notes) + "."
+        return " ".join(notes)
     slowest = "; ".join(
         f"{cut(labels[data.queries[i]], 60)} ({number(data.medians[i])} ms)" for i in _slowest(n)
     )
     return (
         f"Medians of {counted(n, 'query')} lie between {number(data.medians[0])} and "
-        f"{number(data.medians[-1])} ms. Slowest: {slowest}. " + ". ".join(notes) + "."
+        f"{number(data.medians[-1])} ms. Slowest: {slowest}. " + " ".join(notes)
     )

@@ -11,17 +11,27 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import counted, distinct_names
 from retrieval_bench.core.figures import signed
-from retrieval_bench.reports.pictures.canvas import WIDTH, Canvas, canvas, dashed, marked
+from retrieval_bench.reports.pictures.canvas import (
+    WIDTH,
+    Canvas,
+    canvas,
+    dashed,
+    frame_for,
+    is_wide,
+    marked,
+)
 from retrieval_bench.reports.pictures.latency import Calls
 from retrieval_bench.reports.pictures.palette import FILL, INK, SOFT, STYLES
-from retrieval_bench.reports.pictures.text import cut, in_words, number
+from retrieval_bench.reports.pictures.text import fitted, in_words, number, width_of
 from retrieval_bench.stats.percentiles import medians, percentile
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LEFT, _TOP, _PLOT_WIDTH, _PLOT_HEIGHT = 64, 58, 640, 260
-_ROW = 18
+_ROW, _SYSTEM = 18, 40
+"""Px of a system in the legend, also where it takes two lines."""
+
+_INDENT = 44
 _MARKED_ROUNDS = 60
 
 
@@ -33,24 +43,33 @@ class _Drift:
     """
 
     name: str
-    told: str
+    course: str
+    median: str
     round: NDArray[np.int64]
     low: NDArray[np.float64]
     middle: NDArray[np.float64]
     high: NDArray[np.float64]
 
     @property
+    def summary(self) -> str:
+        return f"{self.course}{'; median of all calls ' if self.median else ''}{self.median}"
+
+    @property
     def spread(self) -> float:
         return float(np.ptp(self.middle)) if len(self.middle) else 0.0
 
 
-def rounds(systems: Sequence[Calls], *, about: str = "") -> str:
+def rounds(systems: Sequence[Calls], *, about: str = "", width: int = WIDTH) -> str:
     """How far the calls of each round lie from what is usual, as SVG: a quiet machine is a level.
 
     The usual time of a call is the median of its query over all rounds (where the queries are not
-    given: of all calls), so that what a round asks does not matter. A round is the median of its
+    known: of all calls), so that what a round asks does not matter. A round is the median of its
     calls in percent of that; one system has a band, the 95 % interval. Of more than eight systems
     those that moved most are told apart.
+
+    Args:
+        about: a line under the heading, such as dataset and machine.
+        width: of the sheet, in px.
 
     Raises:
         MissingDependencyError: matplotlib is not installed.
@@ -60,11 +79,20 @@ def rounds(systems: Sequence[Calls], *, about: str = "") -> str:
     order = sorted(range(len(drifts)), key=lambda i: (-drifts[i].spread, i))
     foremost = [drifts[i] for i in sorted(order[: len(STYLES)])]
     rest = [drifts[i] for i in sorted(order[len(STYLES) :])]
-    top = _TOP + _PLOT_HEIGHT + 60
-    height = top + _ROW * (len(foremost) + bool(rest))
-    with canvas(height) as sheet:
-        sheet.head("Drift: the calls of each round against the whole run", about)
-        axes = sheet.panel(_LEFT, _TOP, _PLOT_WIDTH, _PLOT_HEIGHT)
+    notes = []
+    if len(drifts) == 1:
+        notes.append("The band is the 95 % interval of the median of each round.")
+    if rest:
+        notes.append(f"Thin lines are {counted(len(rest), 'other system')}, which moved less.")
+    wide = is_wide(width)
+    low, high = _range(drifts)
+    widest = max(width_of(_change(end)) for end in (low, high))
+    frame = frame_for(width, 260 if wide else 230, labels=widest)
+    top = frame.bottom + 60
+    height = top + (_ROW if wide else _SYSTEM) * len(foremost) + 6 * bool(notes)
+    title = "Drift: the calls of each round against the whole run"
+    with canvas(height, width, title=title, about=about, notes=notes) as sheet:
+        axes = sheet.panel(*frame)
         for drift in rest:
             axes.plot(drift.round, drift.middle, color=SOFT, linewidth=0.5, clip_on=False)
         if len(drifts) == 1:
@@ -77,19 +105,28 @@ def rounds(systems: Sequence[Calls], *, about: str = "") -> str:
             if len(drift.round) > _MARKED_ROUNDS:
                 look["marker"] = "None"
             axes.plot(drift.round, drift.middle, **look)
-        _axes(sheet, axes, drifts)
-        for i, (drift, style) in enumerate(zip(foremost, STYLES, strict=False)):
-            y = top + _ROW * i
-            sheet.sample(34, y - 4, style)
-            sheet.write(60, y, cut(drift.name, 40))
-            sheet.write(WIDTH - 16, y, drift.told, anchor="right")
-        if rest:
-            told = f"thin lines: {counted(len(rest), 'other system')}, which moved less"
-            sheet.write(60, top + _ROW * len(foremost), told, color=SOFT)
+        axes.set_ylim(low, high)
+        _axes(axes, drifts)
+        sheet.label(frame, across="Round", upwards="Median of the round")
+        _legend(sheet, foremost, top)
         return sheet.svg(
             title="Drift of latency from round to round",
-            description=in_words([f"{drift.name}: {drift.told}." for drift in drifts]),
+            description=in_words([f"{drift.name}: {drift.summary}." for drift in drifts]),
         )
+
+
+def _legend(sheet: Canvas, drifts: Sequence[_Drift], top: float) -> None:
+    """How each system is drawn, its name, and behind it, on a narrow sheet below it, its course."""
+    wide = is_wide(sheet.width)
+    left, end = sheet.margin + _INDENT, sheet.width - sheet.margin
+    for at, (drift, style) in enumerate(zip(drifts, STYLES, strict=False)):
+        y = top + (_ROW if wide else _SYSTEM) * at
+        behind = drift.summary if wide else f"median {drift.median}" if drift.median else ""
+        sheet.sample(left - 26, y - 4, style)
+        sheet.write(left, y, fitted(drift.name, end - left - width_of(behind) - 12))
+        sheet.write(end, y, behind, anchor="right", color=INK if wide else SOFT)
+        if not wide:
+            sheet.write(left, y + 16, fitted(drift.course, end - left), color=SOFT)
 
 
 def _drift(name: str, calls: Calls) -> _Drift:
@@ -105,12 +142,11 @@ def _drift(name: str, calls: Calls) -> _Drift:
         of_round = percent[each == number_]
         middle[i] = np.median(of_round)
         low[i], high[i] = percentile(of_round, 50.0).ci95 or (np.nan, np.nan)
-    told = counted(len(numbers), "round")
+    course = counted(len(numbers), "round")
     if len(numbers) > 1:
-        told += f" from {_change(middle.min(), 1)} to {_change(middle.max(), 1)}"
-    if len(ms):
-        told += f"; median of all calls {number(float(np.median(ms)))} ms"
-    return _Drift(name, told, numbers.astype(np.int64) + 1, low, middle, high)
+        course += f" from {_change(middle.min(), 1)} to {_change(middle.max(), 1)}"
+    median = f"{number(float(np.median(ms)))} ms" if len(ms) else ""
+    return _Drift(name, course, median, numbers.astype(np.int64) + 1, low, middle, high)
 
 
 def _usual(ms: NDArray[np.float64], query: NDArray[np.int32] | None) -> NDArray[np.float64]:
@@ -120,15 +156,18 @@ def _usual(ms: NDArray[np.float64], query: NDArray[np.int32] | None) -> NDArray[
     return np.asarray(medians(ms, query)[np.unique(query, return_inverse=True)[1]])
 
 
-def _axes(sheet: Canvas, axes: Axes, drifts: Sequence[_Drift]) -> None:
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
-
+def _range(drifts: Sequence[_Drift]) -> tuple[float, float]:
+    """Of all that is drawn, and at least 5 % to each side: a quiet run is to look quiet."""
     banded = len(drifts) == 1
     shown = [a for d in drifts for a in ((d.low, d.middle, d.high) if banded else (d.middle,))]
     values = np.concatenate([np.zeros(1), *shown])
     values = values[np.isfinite(values)]
-    # At least 5 % to each side: a quiet run is to look quiet.
-    axes.set_ylim(min(-5.0, 1.1 * float(values.min())), max(5.0, 1.1 * float(values.max())))
+    return min(-5.0, 1.1 * float(values.min())), max(5.0, 1.1 * float(values.max()))
+
+
+def _axes(axes: Axes, drifts: Sequence[_Drift]) -> None:
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
     last = max((int(d.round.max()) for d in drifts if len(d.round)), default=1)
     axes.set_xlim(0.5, last + 0.5)
     axes.xaxis.set_major_locator(MaxNLocator(10, integer=True, min_n_ticks=1))
@@ -136,10 +175,6 @@ def _axes(sheet: Canvas, axes: Axes, drifts: Sequence[_Drift]) -> None:
     axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: _change(v)))
     axes.axhline(0, color=INK, linewidth=0.8, clip_on=False)
-    middle = _TOP + _PLOT_HEIGHT / 2
-    sheet.write(14, middle, "median of the round", anchor="center", upwards=True)
-    label = "round" + (" (band: 95 % interval of its median)" if banded else "")
-    sheet.write(_LEFT + _PLOT_WIDTH / 2, _TOP + _PLOT_HEIGHT + 34, label, anchor="center")
 
 
 def _change(percent: float, decimals: int = 0) -> str:

@@ -19,14 +19,14 @@ def render(tables: Iterable[Table]) -> str:
 
 
 def _table(table: Table) -> str:
-    notes = [rf"\par\noindent {_escaped(note)}" for note in (*table.lead, *table.notes)]
+    notes = [rf"\par\noindent {escaped(note)}" for note in (*table.lead, *table.notes)]
     if not table.rows:
-        return "\n".join([rf"\noindent\textbf{{{_escaped(table.title)}}}", *notes, r"\par", ""])
+        return "\n".join([rf"\noindent\textbf{{{escaped(table.title)}}}", *notes, r"\par", ""])
     sides = "".join("l" if i in table.words else "r" for i in range(len(table.columns)))
     lines = [
         r"\begin{table}",
         r"  \centering",
-        rf"  \caption{{{_escaped(table.title)}}}",
+        rf"  \caption{{{escaped(table.title)}}}",
         rf"  \begin{{tabular}}{{{sides}}}",
         r"    \toprule",
         *([_row(table.columns), r"    \midrule"] if table.headed else []),
@@ -51,7 +51,7 @@ def _cell(content: Content) -> str:
     shown = _figure(cell.text)
     shown = rf"\textbf{{{shown}}}" if cell.strong else shown
     if cell.marks:
-        shown += rf"\textsuperscript{{{_escaped(cell.marks)}}}"
+        shown += rf"\textsuperscript{{{escaped(cell.marks)}}}"
     if cell.more:
         shown = rf"{shown} {{\footnotesize {_figure(cell.more)}}}"
     # The end of the row before, or a rule, would take it for its own argument.
@@ -59,10 +59,11 @@ def _cell(content: Content) -> str:
 
 
 def _figure(text: str) -> str:
-    return _escaped(_MINUS.sub("\N{MINUS SIGN}", text))
+    return escaped(_MINUS.sub("\N{MINUS SIGN}", text))
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
+    """``text`` of any origin as LaTeX."""
     return _SPECIAL.sub(lambda sign: _INSTEAD[sign[0]], one_line(text))
 
 

@@ -93,11 +93,13 @@ def baseline_tables(document: Mapping[str, Any]) -> list[Table]:
 
 def _next(command: str) -> list[str]:
     """What to do with a baseline; a machine that is another one each day can judge no latency."""
-    commit = "next:  commit what was written; at each change: "
     if "--policy" in command:
-        return [f"{commit}{command}"]
-    same = "       on a machine that stays the same leave out --policy: it judges latency, too"
-    return [f"{commit}{command} --policy quality", same]
+        return [f"next:  commit what was written; at each change: {command}"]
+    same = "on a machine that stays the same commit both files and leave --policy out"
+    return [
+        f"next:  commit the file on quality; at each change: {command} --policy quality",
+        f"       ({same}: latency is judged, too)",
+    ]
 
 
 def _use(path: str, machine: str) -> str:

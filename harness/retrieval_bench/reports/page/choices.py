@@ -1,0 +1,87 @@
+"""One table for each metric and each slice, of which a reader chooses what to look at.
+
+All of them are made here, from what the comparison says: the script only shows one and hides the
+others. Without it the first one is there, and the tables below have the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from retrieval_bench.comparison.analysis import GroupAnalysis
+from retrieval_bench.comparison.slices import Slice, Slicing
+from retrieval_bench.metrics import Metric
+from retrieval_bench.reports.render.cells import SHORT_DIFFERENCE, SHORT_QUALITY, Cell, Content
+from retrieval_bench.reports.render.html import whole
+from retrieval_bench.reports.render.markup import Markup, el
+from retrieval_bench.reports.render.table import Table
+from retrieval_bench.reports.tables.brief import beside_leader
+from retrieval_bench.reports.tables.labels import metric_label
+from retrieval_bench.reports.tables.slice import LABEL_SHOWN
+
+ALL = "all queries"
+
+MOST_SYSTEMS = 12
+"""Rows of a table; the full ones below have all."""
+
+MOST_TABLES = 150
+"""Slices beyond so many tables are left to the tables below."""
+
+
+def choices_html(analysis: GroupAnalysis) -> Markup:
+    """The tables, each under the metric and the slice that it is about; only the first is seen."""
+    group = analysis.group
+    leader = analysis.recommendation.system or group.ranked(group.metrics[0])[0][0]
+    found: list[tuple[str, str, Table]] = []
+    for metric in group.metrics:
+        columns, rows = beside_leader(group, metric, leader, MOST_SYSTEMS)
+        # The verdict stands last, where a small screen holds it in view.
+        columns, rows = (
+            [*columns[:3], *columns[4:], "verdict"],
+            [[*row[:3], *row[4:], row[3]] for row in rows],
+        )
+        n = group.runs[0].evaluation.means[0].n
+        title = f"{metric_label(metric)} over all {n:,} queries"
+        table = Table(title, columns, rows, words=(0, len(columns) - 1))
+        found.append((metric_label(metric), ALL, table))
+    room = MOST_TABLES - len(found)
+    slices = [(label, metric, table) for label, metric, table in _slices(analysis)][: max(room, 0)]
+    found += [(metric, label, table) for label, metric, table in slices]
+    return el(
+        "div",
+        *(
+            el("div", whole(table), data_metric=metric, data_slice=label, hidden=at > 0)
+            for at, (metric, label, table) in enumerate(found)
+        ),
+        class_="choices",
+    )
+
+
+def _slices(analysis: GroupAnalysis) -> Iterator[tuple[str, str, Table]]:
+    for slicing in analysis.slicings:
+        for one in slicing.slices:
+            label = one.label if len(one.label) <= LABEL_SHOWN else f"{one.label[:LABEL_SHOWN]}…"
+            shown = f"{slicing.what}: {label} ({one.n:,})"
+            for at, metric in enumerate(slicing.metrics):
+                yield shown, metric_label(metric), _table(slicing, one, at, metric)
+
+
+def _table(slicing: Slicing, one: Slice, at: int, metric: Metric) -> Table:
+    order = sorted(slicing.systems, key=lambda name: -one.means[name][at].mean)
+    rows: list[list[Content]] = []
+    for name in order[:MOST_SYSTEMS]:
+        mean = one.means[name][at]
+        gap = one.differences[name][at] if name in one.differences else None
+        rows.append(
+            [
+                name,
+                Cell(mean.mean, SHORT_QUALITY, mean.ci95),
+                "-" if gap is None else Cell(gap.mean, SHORT_DIFFERENCE, gap.ci95),
+            ]
+        )
+    return Table(
+        f"{metric_label(metric)} over {one.n:,} queries, {slicing.what}: {one.label}",
+        ["system", metric_label(metric), f"against {slicing.baseline}"],
+        rows,
+        notes=["Slices are for looking: intervals, but no verdicts."],
+    )

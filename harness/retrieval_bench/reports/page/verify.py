@@ -1,0 +1,267 @@
+"""``report --verify``: every figure of a page, worked out once more from the runs that it names.
+
+The runs are found by their folders and known by the hash of their files. Their own figures are
+worked out again from the rankings and the times of the calls; then the page is made again, and what
+it says is compared with what the file says, section by section.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from html.parser import HTMLParser
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from retrieval_bench.comparison.analysis import analyse
+from retrieval_bench.comparison.comparison import compare_runs
+from retrieval_bench.core.document import document
+from retrieval_bench.core.errors import RecordError, counted
+from retrieval_bench.core.types import Dataset
+from retrieval_bench.reports.page.document import report_page
+from retrieval_bench.reports.page.provenance import Saved, Source, hash_of
+from retrieval_bench.reports.render.table import Table, next_step, result, warning
+from retrieval_bench.runs.dataset import datasets_of
+from retrieval_bench.runs.evaluation import evaluate
+from retrieval_bench.runs.latency import latency_report
+from retrieval_bench.runs.records import DEFAULT_ROOT, read_run
+from retrieval_bench.runs.run import Run, only_metrics
+
+_SHOWN = 20
+_SAME = 1e-9
+_FIGURE = re.compile(r"\d")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One place where the page, or a run, says something else than what comes out now."""
+
+    where: str
+    says: str
+    recomputed: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What came of it.
+
+    Attributes:
+        page: the file.
+        n_figures: pieces of the page with a figure that were compared.
+        differences: of them, and of the runs from their own rankings and times.
+        problems: runs that are not there, or are not those that the page was made from.
+        unchecked: what could not be worked out again, and why.
+    """
+
+    page: str
+    n_figures: int
+    differences: tuple[Difference, ...]
+    problems: tuple[str, ...]
+    unchecked: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether the page says what its runs give, and all of its runs are there."""
+        return not self.differences and not self.problems
+
+    def as_dict(self) -> dict[str, Any]:
+        """The document of ``report --verify --format json``."""
+        return {"holds": self.holds, **document(self)}
+
+    def tables(self) -> list[Table]:
+        """The answer, and each difference."""
+        if self.holds:
+            title = f"{self.page}: all {self.n_figures:,} figures are those of its runs."
+        elif self.problems:
+            title = f"{self.page}: the figures could not be checked against its runs."
+        else:
+            n = counted(len(self.differences), "figure")
+            title = f"{self.page}: {n} {'is' if n[:2] == '1 ' else 'are'} not what its runs give."
+        shown = self.differences[:_SHOWN]
+        notes = [warning(text) for text in self.problems]
+        notes += [result(f"Not checked: {text}") for text in self.unchecked]
+        if len(self.differences) > len(shown):
+            more = f"{len(self.differences) - len(shown):,} more: --format json has all."
+            notes.append(next_step(more))
+        rows = [[one.where, one.says, one.recomputed] for one in shown]
+        return [Table(title, ["where", "says", "recomputed"], rows, notes=notes, words=(0, 1, 2))]
+
+
+def verify(
+    page: Path, runs: Sequence[Path] = (), datasets: Sequence[str | Path | Dataset] = ()
+) -> Verification:
+    """Work out all figures of ``page`` once more.
+
+    Args:
+        runs: where its runs are now, unless they lie where they lay, or in ``results/runs``.
+        datasets: where their datasets are now.
+
+    Raises:
+        RecordError: it is no report, or one of an earlier version.
+    """
+    text, source = _read(page)
+    found, problems = _found(source, [*runs])
+    if problems:
+        return Verification(str(page), 0, (), tuple(problems), ())
+    # They stand in the page under the folders in which they lay when it was made.
+    given = [
+        replace(read_run(folder), folder=Path(saved.folder))
+        for folder, saved in zip(found, source.runs, strict=True)
+    ]
+    loaded = given if not source.metrics else only_metrics(given, source.metrics)
+    comparison = compare_runs(loaded, baseline=source.baseline, margin=source.margin)
+    sources = datasets_of([group.runs for group in comparison.groups], datasets)
+    analysis = analyse(comparison, sources)
+    again = report_page(analysis, title=source.title, with_text=source.with_text, source=source)
+    missing = [one for one in sources if isinstance(one, str)]
+    differences = [
+        *(one for run in given for one in _of_run(run, sources)),
+        *_between(_parts(text), _parts(again), without_dataset=bool(missing)),
+    ]
+    figures = sum(bool(_FIGURE.search(piece)) for _, piece in _parts(again))
+    return Verification(str(page), figures, tuple(differences), (), tuple(missing))
+
+
+def _read(page: Path) -> tuple[str, Source]:
+    try:
+        text = page.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise RecordError(
+            f"cannot read the report: {problem}",
+            where=str(page),
+            accepted="an HTML file that `retrieval-bench report` wrote",
+            fix="name the file",
+        ) from None
+    attributes = " ".join(f'{name}="{value}"' for name, value in Source.ATTRIBUTES.items())
+    start = text.find(f"<script {attributes}>")
+    body = text[start:].partition(">")[2].partition("</script>")[0]
+    try:
+        return text, Source.from_json(body)
+    except (ValueError, TypeError, LookupError, AttributeError):
+        raise RecordError(
+            "this page does not name the runs that it was made from",
+            where=str(page),
+            accepted="a report on saved runs, of this version or a later one",
+            fix="make it again from its runs: retrieval-bench report RUN RUN",
+        ) from None
+
+
+def _found(source: Source, given: Sequence[Path]) -> tuple[list[Path], list[str]]:
+    """The folder of each run of the page, and which are not there or not the same."""
+    folders, problems = [], []
+    for run in source.runs:
+        places = [*_places(run, given)]
+        hashes = [hash_of(place) for place in places]
+        if run.sha256 in hashes:
+            folders.append(places[hashes.index(run.sha256)])
+        elif places:
+            problems.append(f"{places[0]} is not the run that the page was made from: it changed.")
+        else:
+            problems.append(f"{run.folder} is not there: say where it is, behind the file.")
+    return folders, problems
+
+
+def _places(run: Saved, given: Sequence[Path]) -> Iterator[Path]:
+    name = Path(run.folder).name
+    for place in (*given, Path(run.folder), DEFAULT_ROOT / name):
+        if place.name == name and (place / "summary.json").is_file():
+            yield place
+
+
+def _of_run(run: Run, sources: Sequence[Dataset | str]) -> Iterator[Difference]:
+    """What a run says of itself and its own rankings and times do not."""
+    where = str(run.folder)
+    latency = run.summary["latency_ms"]
+    if latency.get("mean") is not None:
+        timings = run.timings
+        report = latency_report(
+            timings.wall_ns,
+            query=timings.query,
+            round_=timings.round,
+            position=timings.position,
+            failed=timings.failed,
+            launch=timings.launch,
+            first_ns=timings.first_ns,
+        ).as_dict()
+        for level in ("p50", "p95", "p99", "mean"):
+            said, now = (_value(one.get(level)) for one in (latency, report))
+            if said is not None and not _equal(said, now):
+                yield Difference(f"{where}: {level}", f"{said}", f"{now}")
+    fingerprint = run.summary["dataset"]["fingerprint"]
+    for data in sources:
+        if isinstance(data, Dataset) and data.fingerprint == fingerprint:
+            yield from _of_rankings(run, data, where)
+
+
+def _of_rankings(run: Run, data: Dataset, where: str) -> Iterator[Difference]:
+    ids, metrics = run.evaluation.query_ids, run.evaluation.metrics
+    place = {query_id: at for at, query_id in enumerate(run.rankings.query_ids)}
+    rows = run.rankings.ranking[[place[query_id] for query_id in ids]]
+    again = evaluate(rows, run.rankings.doc_ids, ids, data.qrels, metrics)
+    for metric in metrics:
+        said, now = run.evaluation.values(metric), again.values(metric)
+        for at in np.flatnonzero(np.abs(said - now) > _SAME).tolist():
+            yield Difference(f"{where}: {metric} of {ids[at]}", f"{said[at]}", f"{now[at]}")
+
+
+def _value(entry: Any) -> Any:
+    return entry.get("value") if isinstance(entry, dict) else entry
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return b is not None and bool(abs(a - b) <= _SAME * max(abs(a), abs(b)))
+
+
+def _between(
+    said: list[tuple[str, str]], now: list[tuple[str, str]], *, without_dataset: bool
+) -> Iterator[Difference]:
+    """Section by section; those that take a dataset only where there is one."""
+    for section in dict.fromkeys(name for name, _ in [*said, *now]):
+        if without_dataset and section.rpartition("-")[2] in _OF_DATASET:
+            continue
+        a, b = ([text for name, text in parts if name == section] for parts in (said, now))
+        matcher = SequenceMatcher(None, a, b, autojunk=False)
+        for kind, i, j, k, m in matcher.get_opcodes() if a != b else ():
+            if kind != "equal":
+                for old, new in zip_longest(a[i:j], b[k:m], fillvalue=""):
+                    yield Difference(f"section {section}", old, new)
+
+
+_OF_DATASET = ("systems", "differences", "legs", "slices", "queries")
+"""Sections with something that a run alone does not know."""
+
+
+def _parts(page: str) -> list[tuple[str, str]]:
+    parser = _Texts()
+    parser.feed(page)
+    return parser.found
+
+
+class _Texts(HTMLParser):
+    """Texts of a page, each behind the id of its section, without what draws; the data of single
+    queries are one text."""
+
+    _SKIPPED = ("style", "svg")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, str]] = []
+        self._section = ""
+        self._inside = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "section" and (name := dict(attrs).get("id")):
+            self._section = name
+        self._inside += tag in self._SKIPPED
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside -= tag in self._SKIPPED
+
+    def handle_data(self, data: str) -> None:
+        if text := " ".join(data.split()) * (not self._inside):
+            self.found.append((self._section, text))
