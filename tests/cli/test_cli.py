@@ -794,3 +794,14 @@ def test_a_partial_or_failing_run_says_so_when_it_is_scored(project: Path, run: 
     texts = [warning["text"] for warning in document["warnings"]]
     assert any("failed, taken as not in the run" in text for text in texts)
     assert document["counts"]["missing"] >= 1
+
+
+def test_with_json_an_error_is_a_document_too(project: Path, run: Command) -> None:
+    assert run("bench", "bm52", "--format", "json") == 2
+    found = json.loads(run.out)
+    assert found["code"] == 2
+    assert found["error"]["what"] == "unknown retriever 'bm52'"
+    assert "bm25" in found["error"]["accepted"]
+    assert "unknown retriever 'bm52'" in run.err
+    assert run("bench", "bm52") == 2
+    assert run.out == ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import shutil
 from pathlib import Path
@@ -150,9 +152,14 @@ class TestTwice:
         self, project: Path, run: Command
     ) -> None:
         assert run("compare", *BOTH, "--dataset", "data", *QUICK, "--format", "csv") == 0
-        rows = [line for line in run.out.splitlines() if line.startswith("bm25 - own,")]
-        assert len(rows) == 1
-        assert rows[0].count(",") == 10
+        rows = list(csv.DictReader(io.StringIO(run.out)))
+        pairs = [row for row in rows if row["against"]]
+        assert {(row["system"], row["against"]) for row in pairs} == {("bm25", "own")}
+        assert len({row["metric"] for row in pairs}) == len(pairs) == 5
+        means = {row["system"]: float(row["mean"]) for row in rows if row["metric"] == "nDCG@10"
+                 and not row["against"]}  # fmt: skip
+        (gap,) = [float(row["mean"]) for row in pairs if row["metric"] == "nDCG@10"]
+        assert gap == pytest.approx(means["bm25"] - means["own"])
 
 
 class TestSlices:

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from retrieval_bench.comparison.analysis import comparison_document
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.recommendation import Recommendation
 from retrieval_bench.comparison.verdicts import Delta
+from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Dataset
+from retrieval_bench.reports import frames
+from retrieval_bench.reports.page.file import write_page
+from retrieval_bench.reports.page.pictures import drawn
 from retrieval_bench.reports.page.report import write_report
+from retrieval_bench.reports.pictures.of_runs import run_pictures
 from retrieval_bench.reports.render import html, terminal
-from retrieval_bench.reports.render.table import Table
+from retrieval_bench.reports.render.table import Note, NoteKind, Table, kind_of
 from retrieval_bench.reports.tables import run as run_tables
+from retrieval_bench.reports.tables.brief import comparison_brief, run_brief
 from retrieval_bench.reports.tables.comparison import comparison_tables
 from retrieval_bench.reports.tables.score import score_tables
 from retrieval_bench.reports.tables.tuning import tuning_tables
@@ -28,22 +34,89 @@ from retrieval_bench.tuning import Tuning
 
 
 class _Shown:
-    """Shows itself as a table: HTML in a notebook, text with ``print``."""
+    """Shows itself as tables: HTML in a notebook, text with ``print``; in one line as ``repr``.
+
+    What is shown is what the command of the same name prints; ``details`` shows what it prints
+    with ``-v``.
+    """
 
     def _tables(self) -> list[Table]:
+        """All there is."""
         raise NotImplementedError
 
+    def _brief(self) -> list[Table]:
+        return self._tables()
+
+    def _line(self) -> str:
+        return self._brief()[0].title
+
+    @property
+    def details(self) -> Shown:
+        """The same with all tables and notes."""
+        return Shown(self._line(), tuple(self._tables()))
+
     def __str__(self) -> str:
-        return terminal.plain(self._tables())
+        return terminal.plain(self._brief())
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self._line()}>"
 
     def _repr_html_(self) -> str:
-        return html.render(self._tables())
+        return html.render(self._brief())
 
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Shown(_Shown):
+    """Tables to be shown.
+
+    Attributes:
+        line: what they are about.
+        tables: in their order.
+    """
+
+    line: str
+    tables: tuple[Table, ...]
+
+    def _tables(self) -> list[Table]:
+        return list(self.tables)
+
+    def _line(self) -> str:
+        return self.line
+
+
+@dataclass(frozen=True, repr=False)
+class Picture:
+    """A picture that a notebook shows.
+
+    Attributes:
+        svg: its text.
+    """
+
+    svg: str
+
+    def save(self, path: str | Path) -> Path:
+        """Write it to ``path``, which is replaced; gives the path.
+
+        Raises:
+            RecordError: it cannot be written.
+        """
+        write_page(Path(path), self.svg, "picture")
+        return Path(path)
+
+    def __repr__(self) -> str:
+        return f"<Picture of {len(self.svg):,} characters of SVG>"
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 Value = TypeVar("Value")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result(_Shown, Generic[Value]):
     """What came of a function, shown as tables.
 
@@ -60,9 +133,16 @@ class Result(_Shown, Generic[Value]):
         return self._make_tables()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BenchResult(_Shown):
-    """What :func:`bench` gives: the run, shown as a table."""
+    """What :func:`bench` gives: one run.
+
+    Attributes:
+        run: rankings, times and values as they were measured.
+        summary: the content of ``summary.json``.
+        evaluation: values per query and means.
+        folder: where it was saved.
+    """
 
     run: Run
 
@@ -81,13 +161,51 @@ class BenchResult(_Shown):
         """Where the run was saved, None when it was not."""
         return self.run.folder
 
+    def to_frame(self, what: str = "means") -> DataFrame:
+        """What was measured as a pandas DataFrame, figures unrounded.
+
+        Args:
+            what: "means" (metrics and percentiles with intervals), "queries" (one value a query
+                and metric, with text and tags where the dataset is found), "calls" (every measured
+                call in ms) or "hits".
+
+        Raises:
+            ConfigError: ``what`` is something else.
+            MissingDependencyError: pandas is not installed.
+        """
+        return frames.frame(frames.rows_of(what, frames.kinds_of([(self.run.name, self.run)])))
+
+    def plot(self, what: str = "latency") -> Picture:
+        """A picture of the times.
+
+        Args:
+            what: "latency" (share of calls done within a time), "queries" (from fast to slow),
+                "rounds" (drift) or "stages".
+
+        Raises:
+            ConfigError: ``what`` is something else, or nothing can be drawn.
+            MissingDependencyError: matplotlib is not installed.
+        """
+        drawn = {name.partition(".")[0]: svg for name, svg in run_pictures(self.run).items()}
+        return _picture(what, drawn)
+
     def _tables(self) -> list[Table]:
         return run_tables.run_tables(self.run)
 
+    def _brief(self) -> list[Table]:
+        return _for_python([run_brief(self.run)])
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class ComparisonResult(_Shown):
-    """What :func:`compare` gives: runs side by side with verdicts, shown as tables."""
+    """What :func:`compare` gives: runs side by side with verdicts.
+
+    Attributes:
+        comparison: all figures, dataset by dataset.
+        runs: the compared runs.
+        deltas: every pair on every metric.
+        recommendations: which system to take on each dataset, and why.
+    """
 
     comparison: Comparison
 
@@ -130,11 +248,58 @@ class ComparisonResult(_Shown):
         """The document of ``compare --format json``."""
         return comparison_document(self.comparison)
 
+    def to_frame(self, what: str = "means") -> DataFrame:
+        """What was measured as a pandas DataFrame, figures unrounded.
+
+        Args:
+            what: "means" (metrics and percentiles with intervals), "pairs" (differences with p and
+                verdict), "queries" (one value a system, query and metric, with text and tags where
+                the dataset is found), "calls" (every measured call in ms) or "hits".
+
+        Raises:
+            ConfigError: ``what`` is something else.
+            MissingDependencyError: pandas is not installed.
+        """
+        groups = self.comparison.groups
+        named = [pair for group in groups for pair in zip(group.names, group.runs, strict=True)]
+        kinds = frames.kinds_of(named)
+        kinds["pairs"] = lambda: map(frames.pair, self.deltas)
+        return frames.frame(frames.rows_of(what, kinds))
+
+    def plot(self, what: str = "pareto") -> Picture:
+        """A picture of the systems.
+
+        Args:
+            what: "pareto" (quality against time), "quality" (metric by metric) or "latency"; of
+                several datasets the first.
+
+        Raises:
+            ConfigError: ``what`` is something else, or nothing can be drawn.
+            MissingDependencyError: matplotlib is not installed.
+        """
+        group, answer = self.comparison.groups[0], self.recommendations[0]
+        pictures = drawn(group, None, answer)
+        times = dict(pictures.times)
+        return _picture(
+            what,
+            {
+                "pareto": pictures.front[0],
+                "quality": pictures.quality[0],
+                "latency": times.get("Distribution of call times", ("", ""))[0],
+            },
+        )
+
     def _tables(self) -> list[Table]:
         return comparison_tables(self.comparison)
 
+    def _brief(self) -> list[Table]:
+        return _for_python(comparison_brief(self.comparison))
 
-@dataclass(frozen=True, eq=False)
+    def _line(self) -> str:
+        return " ".join(answer.sentence for answer in self.recommendations)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class TuneResult(_Shown):
     """What :func:`tune` gives: which parameters, and what they are worth on other queries."""
 
@@ -159,7 +324,7 @@ class TuneResult(_Shown):
         return tuning_tables(self.tuning)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ScoreResult(_Shown):
     """What :func:`evaluate` gives: the means of one run, shown as tables."""
 
@@ -185,6 +350,25 @@ class ScoreResult(_Shown):
 
     def _tables(self) -> list[Table]:
         return score_tables(self.card)
+
+
+def _for_python(tables: Sequence[Table]) -> list[Table]:
+    """``tables`` without the commands that they name, and with what stands for ``-v``."""
+    *first, last = [
+        replace(table, notes=[n for n in table.notes if kind_of(n) is not NoteKind.NEXT])
+        for table in tables
+    ]
+    return [*first, last.with_notes([Note(".details shows all there is.", NoteKind.MORE)])]
+
+
+def _picture(what: str, drawn: Mapping[str, str]) -> Picture:
+    if not drawn.get(what):
+        raise ConfigError(
+            f"no picture of {what!r}",
+            accepted=", ".join(name for name, svg in drawn.items() if svg) or "none: no times",
+            fix="name one of them",
+        )
+    return Picture(drawn[what])
 
 
 def run_of(given: Any) -> Run:

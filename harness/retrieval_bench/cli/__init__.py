@@ -15,10 +15,14 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from retrieval_bench.cli.commands import parsed
 from retrieval_bench.cli.commands import parser as parser
 from retrieval_bench.cli.console import BAD_INPUT, BUG, INTERRUPTED, NOT_MEASURED, say
+
+if TYPE_CHECKING:
+    from retrieval_bench.core.errors import HarnessError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -58,6 +62,8 @@ def run(options: argparse.Namespace) -> int:
         code: int = options.run(options)
     except HarnessError as problem:
         _tell(problem, "error", traceback=options.debug)
+        if getattr(options, "format", None) == "json":
+            _put_error(problem)
         return BAD_INPUT
     except KeyboardInterrupt as stopped:
         known = isinstance(stopped, Interrupted)
@@ -117,6 +123,18 @@ _NEEDED = {
     "records": ("file of labelled answers", "JSON lines", "answers.jsonl"),
 }
 """What is missing, what is accepted, and an example."""
+
+
+def _put_error(problem: HarnessError) -> None:
+    """The message as a document, for whoever reads stdout."""
+    from retrieval_bench.cli.console import put
+    from retrieval_bench.core import secrets
+    from retrieval_bench.runs.records import to_json
+
+    parts = {"what": "given", "where": "where", "accepted": "accepted", "do": "fix"}
+    error = {name: secrets.redact(getattr(problem, part)) for name, part in parts.items()}
+    error["faults"] = [secrets.redact(fault) for fault in getattr(problem, "faults", ())]
+    put(to_json({"error": error, "code": BAD_INPUT}) + "\n")
 
 
 def _tell(problem: BaseException, what: str, *, traceback: bool) -> None:

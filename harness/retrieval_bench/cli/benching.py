@@ -50,6 +50,7 @@ def _bench(options: argparse.Namespace) -> int:
     from retrieval_bench.comparison.legs import best_leg
     from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.experiment.preparation import prepare
+    from retrieval_bench.reports import frames
     from retrieval_bench.reports.tables import run as tables
     from retrieval_bench.reports.tables.brief import run_brief
     from retrieval_bench.reports.tables.cold import cold_tables
@@ -87,6 +88,7 @@ def _bench(options: argparse.Namespace) -> int:
             document if start is None else {**document, "cold": start.as_dict()},
             lambda: [*tables.run_tables(run, leg), *cold],
             lambda: [run_brief(run, leg), *cold],
+            (lambda: list(frames.means([(run.name, run)]))) if start is None else None,
         )
 
     runs = measured([experiment], options, print_runs)

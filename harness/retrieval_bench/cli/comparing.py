@@ -85,6 +85,7 @@ def _rules(options: argparse.Namespace) -> dict[str, Any]:
 def _compare(options: argparse.Namespace) -> int:
     from retrieval_bench.comparison.analysis import comparison_document
     from retrieval_bench.comparison.slices import slicings_of
+    from retrieval_bench.reports.frames import compared
     from retrieval_bench.reports.tables.brief import comparison_brief
     from retrieval_bench.reports.tables.comparison import comparison_tables
     from retrieval_bench.reports.tables.slice import slice_tables
@@ -104,6 +105,7 @@ def _compare(options: argparse.Namespace) -> int:
                 *comparison_brief(comparison, measured=not options.runs),
                 *slice_tables(slicings),
             ],
+            lambda: compared(comparison.groups, slicings),
         )
         return comparison
 

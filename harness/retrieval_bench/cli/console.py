@@ -9,7 +9,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,12 +26,14 @@ def show(
     document: Any,
     tables: Callable[[], Sequence[Table]],
     brief: Callable[[], Sequence[Table]] | None = None,
+    rows: Callable[[], Sequence[Mapping[str, Any]]] | None = None,
 ) -> None:
     """Print a result: ``document`` as JSON, or tables.
 
     Args:
-        tables: all there is; for CSV and LaTeX, and with ``--verbose``.
+        tables: all there is; for LaTeX, and with ``--verbose``.
         brief: the answer and little more, where the command has such a thing.
+        rows: tidy ones for CSV, where the command has such a thing; else its tables.
     """
     from retrieval_bench.core.notices import to_document
     from retrieval_bench.reports.render import csv, latex, markdown, terminal
@@ -40,6 +42,11 @@ def show(
 
     if options.format == "json":
         put(to_json(to_document(document)) + "\n")
+        return
+    if options.format == "csv" and rows is not None:
+        from retrieval_bench.reports.frames import MEANS
+
+        put(csv.tidy(rows(), MEANS))
         return
     short = brief if options.format in ("table", "markdown") and not options.verbose else None
     laid_out = (short or tables)()

@@ -68,12 +68,77 @@ pytestmark = pytest.mark.usefixtures("here")
 
 def test_a_result_shows_itself_as_text_and_as_html() -> None:
     result = bench("bm25", data(), protocol=ONCE)
-    assert "bm25 on tiny (test), k = 10" in str(result)
+    assert "bm25 on tiny: nDCG@10 1.000" in str(result)
+    assert "retrieval-bench" not in str(result), "a notebook has no command line"
     shown = result._repr_html_()
     assert shown.startswith('<div class="rb"><style>')
-    assert "bm25 on tiny (test), k = 10</span></caption>" in shown
-    assert ">nDCG@10</th>" in shown
+    assert "bm25 on tiny: nDCG@10 1.000 [1.000, 1.000]</span></caption>" in shown
+    assert ">recall@10</th>" in shown
     assert result.evaluation.query_ids == ("q1", "q2")
+    assert "bm25 on tiny (test), k = 10" in str(result.details)
+    assert ">nDCG@10</th>" in result.details._repr_html_()
+
+
+def test_a_result_is_one_line_as_repr() -> None:
+    result = bench("bm25", data(), protocol=ONCE)
+    assert repr(result) == "<BenchResult: bm25 on tiny: nDCG@10 1.000 [1.000, 1.000]>"
+    both = compare([result, result.run])
+    assert repr(both).startswith("<ComparisonResult: ")
+    assert "\n" not in repr(both)
+
+
+def test_what_was_measured_comes_as_frames() -> None:
+    result = bench("bm25", data(), protocol=ONCE)
+    means = result.to_frame()
+    assert list(means.columns) == ["dataset", "system", "metric", "mean", "low", "high", "n"]
+    assert means.set_index("metric").loc["nDCG@10", "mean"] == 1.0
+    queries = result.to_frame("queries")
+    assert set(queries["query"]) == {"q1", "q2"}
+    assert len(queries) == 2 * 5
+    calls = result.to_frame("calls")
+    assert len(calls) == 4
+    assert (calls["ms"] > 0).all()
+    hits = result.to_frame("hits")
+    assert list(hits.columns) == ["system", "query", "rank", "document", "score"]
+    assert hits[hits["query"] == "q1"].iloc[0]["document"] == "b1"
+    with pytest.raises(ConfigError, match="no frame of 'query'"):
+        result.to_frame("query")
+
+
+def test_pairs_come_as_a_frame_with_p_and_verdict() -> None:
+    result = compare(["bm25", "bm25"], data(), protocol=ONCE)
+    pairs = result.to_frame("pairs")
+    assert set(pairs["system"]) == {"bm25#2"}
+    assert set(pairs["against"]) == {"bm25"}
+    assert {"p", "verdict", "mean", "low", "high"} <= set(pairs.columns)
+    assert set(result.to_frame("queries")["system"]) == {"bm25", "bm25#2"}
+
+
+@pytest.mark.slow
+def test_queries_have_text_and_tags_where_the_dataset_is_found() -> None:
+    result = bench("bm25", "science-mini", protocol=ONCE)
+    queries = result.to_frame("queries")
+    worst = queries[queries["metric"] == "nDCG@10"].nsmallest(3, "value")
+    assert worst["text"].str.len().min() > 0
+    by_tag = queries.explode("tags").groupby(["tags", "metric"])["value"].mean()
+    assert len(by_tag) > 5
+
+
+@pytest.mark.slow
+def test_pictures_come_from_the_result(tmp_path: Path) -> None:
+    result = bench("bm25", data(), protocol=Protocol(rounds=40, warm_up_s=0))
+    picture = result.plot()
+    assert picture._repr_svg_().startswith("<svg")
+    assert picture.save(tmp_path / "a.svg").read_text("utf-8") == picture.svg
+    both = compare(["bm25", "bm25"], data(), protocol=Protocol(rounds=40, warm_up_s=0))
+    assert both.plot()._repr_svg_().startswith("<svg")
+    assert both.plot("quality").svg != both.plot("latency").svg
+    with pytest.raises(ConfigError, match="no picture of 'pie'"):
+        both.plot("pie")
+
+
+def test_the_package_shows_its_functions_alone() -> None:
+    assert set(dir(retrieval_bench)) == {*retrieval_bench.__all__, "__version__"}
 
 
 def test_names_from_data_are_escaped_in_html() -> None:

@@ -209,7 +209,7 @@ def test_a_label_goes_round_lines_and_stays_nearer_to_its_dot_than_to_another() 
     line = Box(100, 97, 400, 103)
     [box] = placed([Label(200.0, 100.0, name)], area, [line])
     assert box.covers(line) == 0
-    [left, _] = placed([Label(200.0, 100.0, name), Label(212.0, 100.0, name)], area)
+    [left, _] = placed([Label(200.0, 100.0, name), Label(212.0, 112.0, name)], area)
     assert left.right < 200, "on the right it would be read as the name of the other dot"
 
 

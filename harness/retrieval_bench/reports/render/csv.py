@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from retrieval_bench.reports.render.cells import Cell, cell_of, code_of
 from retrieval_bench.reports.render.table import Table, one_line, signed_note
@@ -21,6 +22,27 @@ def render(tables: Iterable[Table]) -> str:
     apostrophe in front.
     """
     return "\n".join(map(_table, tables))
+
+
+def tidy(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
+    """One header and one row for each of ``rows``, with nothing else: figures as they were
+    computed, and nothing where there is none.
+
+    Args:
+        columns: those that are there in any case; others of the rows follow.
+    """
+    names = list(dict.fromkeys([*columns, *(name for row in rows for name in row)]))
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows([_plain(row.get(name)) for name in names] for row in rows)
+    return text.getvalue()
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, str):
+        return _safe(value)
+    return "" if value is None or value != value else str(value)  # noqa: PLR0124 - NaN
 
 
 def _table(table: Table) -> str:

@@ -70,7 +70,7 @@ def baseline_tables(document: Mapping[str, Any]) -> list[Table]:
     return [
         Table(
             f"Baseline of {_subject(document)}",
-            ("", *(["before"] if again else []), "now"),
+            ("", *(["before", "now"] if again else ["kept"])),
             [_kept_row(change, again) for change in changes],
             notes=[
                 *(

@@ -1,0 +1,182 @@
+"""What was measured as tidy columns: one row for each mean, query, call, hit or pair.
+
+CSV is written from them, and a notebook gets them as a pandas DataFrame. Figures are as they were
+computed, unrounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from retrieval_bench.comparison.group import DatasetComparison
+from retrieval_bench.comparison.slices import Slicing
+from retrieval_bench.comparison.verdicts import Delta
+from retrieval_bench.core.errors import (
+    ConfigError,
+    HarnessError,
+    MissingDependencyError,
+    near_names,
+)
+from retrieval_bench.core.installation import how_to_add
+from retrieval_bench.metrics.judged import NONE
+from retrieval_bench.reports.tables.run_facts import latency_of, levels
+from retrieval_bench.runs.dataset import dataset_of
+from retrieval_bench.runs.run import Run
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+Row = dict[str, Any]
+Named = Sequence[tuple[str, Run]]
+"""Runs, each behind the name that it is to have."""
+
+MEANS = ("dataset", "system", "metric", "mean", "low", "high", "n")
+"""Columns of CSV; ``against``, ``p``, ``verdict`` and ``queries`` follow where there is more than
+means of all queries."""
+
+
+def means(runs: Named) -> Iterator[Row]:
+    """A row for each metric and each percentile of a run, with its 95 % interval; ``n`` counts
+    queries, or calls."""
+    for name, run in runs:
+        data = run.summary["dataset"].get("name")
+        for metric, mean in zip(run.evaluation.metrics, run.evaluation.means, strict=True):
+            yield _mean((data, name, str(metric)), mean.mean, mean.ci95, mean.n)
+        latency = latency_of(run)
+        for level in levels(latency):
+            entry = latency[level]
+            if entry.get("value") is not None:
+                figures = entry["value"], entry.get("ci95"), latency.get("n")
+                yield _mean((data, name, f"{level} ms"), *figures)
+
+
+def compared(groups: Sequence[DatasetComparison], slicings: Sequence[Slicing] = ()) -> list[Row]:
+    """Means of all runs, differences of all pairs with p and verdict, and slices."""
+    rows = []
+    for group in groups:
+        named = list(zip(group.names, group.runs, strict=True))
+        rows += [row | {"dataset": group.dataset} for row in means(named)]
+        rows += [pair(delta) for delta in group.deltas]
+    rows += [row for slicing in slicings for row in _slices(slicing)]
+    columns = dict.fromkeys(name for row in rows for name in row)
+    return [{name: row.get(name) for name in columns} for row in rows]
+
+
+def pair(delta: Delta) -> Row:
+    """The difference of one pair: of ``system`` minus ``against``."""
+    of = (delta.dataset, delta.b, delta.metric)
+    row = _mean(of, delta.difference, delta.ci95, delta.n)
+    return row | {
+        "against": delta.a,
+        "p": delta.p_adjusted,
+        "verdict": delta.verdict.value,
+    }
+
+
+def _slices(slicing: Slicing) -> Iterator[Row]:
+    for one in slicing.slices:
+        for name, values in one.means.items():
+            for metric, mean in zip(slicing.metrics, values, strict=True):
+                row = _mean((slicing.dataset, name, str(metric)), mean.mean, mean.ci95, one.n)
+                yield row | {"queries": f"{slicing.by}: {one.label}"}
+
+
+def _mean(of: Sequence[Any], mean: Any, ci95: Any, n: Any) -> Row:
+    low, high = (None, None) if ci95 is None else ci95
+    return dict(zip(MEANS, (*of, mean, low, high, n), strict=True))
+
+
+def queries(runs: Named) -> Iterator[Row]:
+    """A row for each evaluated query and metric, with the text and the tags of the query where the
+    dataset is there."""
+    found: dict[str, Mapping[str, Row]] = {}
+    for name, run in runs:
+        fingerprint = str(run.summary["dataset"].get("fingerprint"))
+        if fingerprint not in found:
+            found[fingerprint] = _known(run)
+        known = found[fingerprint]
+        for metric in run.evaluation.metrics:
+            for query, value in zip(
+                run.evaluation.query_ids, run.evaluation.values(metric).tolist(), strict=True
+            ):
+                row = {"system": name, "query": query, "metric": str(metric), "value": value}
+                yield row | known.get(query, {})
+
+
+def _known(run: Run) -> Mapping[str, Row]:
+    """Texts and tags by query; nothing where the dataset is not found again."""
+    try:
+        dataset = dataset_of([run])
+    except HarnessError:
+        return {}
+    return {one.id: {"text": one.text, "tags": list(one.tags)} for one in dataset.queries}
+
+
+def calls(runs: Named) -> Iterator[Row]:
+    """A row for each measured call."""
+    for name, run in runs:
+        timings, ids = run.timings, run.rankings.query_ids
+        columns = (timings.query, timings.launch, timings.round, timings.wall_ns, timings.failed)
+        of_calls = zip(*(one.tolist() for one in columns), strict=True)
+        for query, launch, round_, wall, failed in of_calls:
+            call = {"launch": launch, "round": round_, "ms": wall / 1e6, "failed": failed}
+            yield {"system": name, "query": ids[query], **call}
+
+
+def hits(runs: Named) -> Iterator[Row]:
+    """A row for each hit of each query."""
+    for name, run in runs:
+        rankings = run.rankings
+        for query, row, scores in zip(
+            rankings.query_ids, rankings.ranking.tolist(), rankings.scores.tolist(), strict=True
+        ):
+            for rank, (document, score) in enumerate(zip(row, scores, strict=True), start=1):
+                if document != NONE:
+                    yield {
+                        "system": name,
+                        "query": query,
+                        "rank": rank,
+                        "document": rankings.doc_ids[document],
+                        "score": score,
+                    }
+
+
+def kinds_of(runs: Named) -> dict[str, Callable[[], Iterable[Row]]]:
+    """What a frame on ``runs`` can be asked for."""
+    kinds = {"means": means, "queries": queries, "calls": calls, "hits": hits}
+    return {name: partial(rows, runs) for name, rows in kinds.items()}
+
+
+def frame(rows: Sequence[Row]) -> DataFrame:
+    """``rows`` as a DataFrame.
+
+    Raises:
+        MissingDependencyError: pandas is not installed.
+    """
+    try:
+        import pandas as pd
+    except ImportError:
+        raise MissingDependencyError(
+            "the package pandas is not installed",
+            where="to_frame()",
+            accepted="the extra `notebook`",
+            fix=how_to_add("notebook"),
+        ) from None
+    return pd.DataFrame(rows)
+
+
+def rows_of(what: str, kinds: Mapping[str, Callable[[], Iterable[Row]]]) -> list[Row]:
+    """Those that ``what`` names among ``kinds``.
+
+    Raises:
+        ConfigError: none is called that.
+    """
+    if what not in kinds:
+        raise ConfigError(
+            f"no frame of {what!r}",
+            accepted=near_names(what, list(kinds)),
+            fix=f"name one of them, such as to_frame({next(iter(kinds))!r})",
+        )
+    return list(kinds[what]())
