@@ -28,7 +28,7 @@ PIP := $(BIN)/python -m pip install -qq --no-compile --disable-pip-version-check
 # The set-up is in layers, each with a stamp: light is the package alone, the others are its extras.
 ready = $(1:%=$(VENV)/.ready-%)
 LIGHT := $(call ready,light)
-EXTRAS := dense-light dense bm25s plots notebook korean parquet ir-datasets dev tools
+EXTRAS := dense-light dense bm25s plots notebook korean parquet ir-datasets docs dev tools
 # For `make setup`, and what a contributor has.
 LAYERS ?= dense-light dense bm25s plots korean dev
 # Tests run side by side; the files of one module stay together.
@@ -44,7 +44,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup check test test-all tools bench compare report tune duet baseline regress selftest history reproduce perf list format clean needed
+.PHONY: help setup check test test-all tools bench compare report tune duet baseline regress selftest history reproduce perf list docs format clean needed
 
 help: ## show this help
 	@echo "Targets:"
@@ -109,6 +109,9 @@ reproduce: $(call ready,dense bm25s) ## published numbers beside what the data a
 perf: setup ## speed and memory against other libraries, side by side in one run
 	@$(BIN)/python -m tests.benchmarks
 
+docs: $(call ready,docs) ## build the guide as a site with search, .site/index.html
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --config-file harness/mkdocs.yml
+
 format: $(call ready,dev) ## rewrite the code in the project's format
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
@@ -134,7 +137,7 @@ $(LIGHT): pyproject.toml constraints.txt
 	@touch $@
 
 $(call ready,$(EXTRAS)): $(VENV)/.ready-%: $(LIGHT) pyproject.toml constraints.txt
-	@echo "Adding $* to $(VENV), once$(if $(filter dense,$*),: some minutes, about 1.1 GB) ..." >&2
+	@echo "Adding $* to $(VENV), once$(if $(filter dense,$*),: some minutes and 1.1 GB) ..." >&2
 	$(if $(filter dense,$*),@$(PIP) torch $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)))
 	@$(PIP) --editable '.[$*]'
 	@touch $@

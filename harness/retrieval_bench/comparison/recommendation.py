@@ -328,11 +328,13 @@ def _named(names: Sequence[str]) -> str:
 
 
 def faster_text(found: SpeedUp | None) -> str:
-    """How much faster, with the two digits that hold from one session to the next."""
+    """How much faster, with the two digits that hold from one session to the next, and the interval
+    where these show one."""
     if found is None:
         return "faster"
-    ends = "" if found.ci98 is None else f" ({' to '.join(map(_few_digits, found.ci98))})"
-    return f"{_few_digits(found.times)} faster{ends}"
+    value = _few_digits(found.times)
+    ends = [] if found.ci98 is None else list(map(_few_digits, found.ci98))
+    return f"{value} faster" + (f" ({' to '.join(ends)})" if ends and value not in ends else "")
 
 
 def _few_digits(times: float) -> str:
