@@ -104,16 +104,7 @@ def latency(
 
     A replayed run yields no latency: reading a saved ranking says nothing of who made it.
     """
-    report = latency_report(
-        timings.wall_ns,
-        query=timings.query,
-        round_=timings.round,
-        position=timings.position,
-        failed=timings.failed,
-        launch=timings.launch,
-        first_ns=timings.first_ns,
-        levels=levels,
-    )
+    report = latency_report(timings, levels)
     if replayed:
         report = report.withheld("the rankings were read from a saved run")
     return report.as_dict() | {

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.document import document
+from retrieval_bench.measure.runner import Timings
 from retrieval_bench.stats.percentiles import (
     FEWEST_LAUNCHES,
     CallSample,
@@ -124,37 +125,19 @@ def _entries(percentiles: Sequence[Percentile]) -> dict[str, Any]:
     return report
 
 
-def latency_report(
-    wall_ns: NDArray[np.int64],
-    *,
-    query: NDArray[np.int32],
-    round_: NDArray[np.int32],
-    position: NDArray[np.int32],
-    failed: NDArray[np.bool_],
-    launch: NDArray[np.int32] | None = None,
-    first_ns: NDArray[np.int64] | None = None,
-    levels: Sequence[float] = LEVELS,
-) -> LatencyReport:
+def latency_report(timings: Timings, levels: Sequence[float] = LEVELS) -> LatencyReport:
     """All figures of one retriever's calls. The order of the calls does not matter.
 
     Args:
-        wall_ns: nanoseconds of each call; the other arrays have its length.
-        query: which query, from 0.
-        round_: which round of the launch, from 0.
-        position: which place in the round, from 0.
-        failed: the call raised or took longer than the time-out.
-        launch: which process; without it there was one.
-        first_ns: (launches, queries), nanoseconds of the very first call of each query, made while
-            warming up; -1 = none. Without it the first measured call counts as the first.
         levels: percentiles to report, above 0 and below 100.
 
     Raises:
         ConfigError: a level that is no percentile.
     """
-    launch = np.zeros(len(wall_ns), dtype=np.int32) if launch is None else launch
+    wall_ns, query, launch = timings.wall_ns, timings.query, timings.launch
     n, n_launches = len(wall_ns), len(np.unique(launch))
     ms = wall_ns / _NS_PER_MS
-    groups = clusters(round_, position, launch)
+    groups = clusters(timings.round, timings.position, launch)
     sample = CallSample(ms, query, groups)
     ordered = sample.ordered  # sums in one order, so that the order of the calls cannot show
     mean = float(ordered.mean()) if n else None
@@ -162,16 +145,16 @@ def latency_report(
     return LatencyReport(
         n=n,
         n_queries=len(typical),
-        rounds=int(round_.max(initial=-1)) + 1,
+        rounds=int(timings.round.max(initial=-1)) + 1,
         launches=n_launches,
-        failed=int(failed.sum()),
+        failed=int(timings.failed.sum()),
         mean=mean,
         min=float(ordered[0]) if n else None,
         max=float(ordered[-1]) if n else None,
         sd=float(ordered.std(ddof=1)) if n > 1 else None,
         throughput=1_000 / mean if mean else None,
         stalls=stalls(wall_ns, query),
-        first_visit=first_visit(wall_ns, query, round_, launch, first_ns),
+        first_visit=first_visit(wall_ns, query, timings.round, launch, timings.first_ns),
         call=tuple(sample.percentile(level) for level in levels),
         mix=tuple(percentile(typical, level, "query") for level in levels),
         intervals=_intervals(groups, n_launches),

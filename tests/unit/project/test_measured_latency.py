@@ -25,16 +25,7 @@ def measured(
     retriever = Timed(cost)
     protocol = Protocol(rounds=rounds)
     (found,) = measure([System("s", retriever)], QUERIES, 1, protocol, clock=retriever.clock)
-    timings = found.timings
-    report = latency_report(
-        timings.wall_ns,
-        query=timings.query,
-        round_=timings.round,
-        position=timings.position,
-        failed=timings.failed,
-        launch=timings.launch,
-        first_ns=timings.first_ns,
-    )
+    report = latency_report(found.timings)
     return found, report
 
 

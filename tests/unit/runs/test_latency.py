@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.runs.latency import LatencyReport, first_visit, latency_report, stalls
+from retrieval_bench.measure.runner import Timings
+from retrieval_bench.runs.latency import LEVELS, LatencyReport, first_visit, latency_report, stalls
 from tests.builders import some
 
 MS = 1_000_000
@@ -28,8 +30,23 @@ class Calls:
     failed: NDArray[np.bool_]
     launch: NDArray[np.int32]
 
-    def report(self, **options: Any) -> LatencyReport:
-        return latency_report(**{**vars(self), **options})
+    def report(self, levels: Sequence[float] = LEVELS, **changed: Any) -> LatencyReport:
+        """Of these calls, with some arrays changed."""
+        one = {**vars(self), **changed}
+        first, launch = one.get("first_ns"), one["launch"]
+        return latency_report(
+            Timings(
+                one["wall_ns"],
+                one["round_"],
+                one["position"],
+                one["query"],
+                one["failed"],
+                {},
+                np.zeros(0, np.int32) if launch is None else launch,
+                np.zeros((0, 0), np.int64) if first is None else first,
+            ),
+            levels,
+        )
 
     def take(self, order: NDArray[np.integer] | NDArray[np.bool_]) -> Calls:
         return Calls(**{name: array[order] for name, array in vars(self).items()})

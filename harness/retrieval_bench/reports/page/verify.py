@@ -178,16 +178,7 @@ def _of_run(run: Run, sources: Sequence[Dataset | str]) -> Iterator[Difference]:
     where = str(run.folder)
     latency = run.summary["latency_ms"]
     if latency.get("mean") is not None:
-        timings = run.timings
-        report = latency_report(
-            timings.wall_ns,
-            query=timings.query,
-            round_=timings.round,
-            position=timings.position,
-            failed=timings.failed,
-            launch=timings.launch,
-            first_ns=timings.first_ns,
-        ).as_dict()
+        report = latency_report(run.timings).as_dict()
         for level in ("p50", "p95", "p99", "mean"):
             said, now = (_value(one.get(level)) for one in (latency, report))
             if said is not None and not _equal(said, now):
