@@ -131,7 +131,7 @@ def test_the_answer_has_its_figures_and_says_what_they_mean() -> None:
     page = usual()
     box = page[page.index('<section id="answer"') : page.index("</section>")]
     tiles = re.findall(r"<dt[^>]*>(.*?)</dt><dd[^>]*>(.*?)</dd>", box)
-    assert [name for name, _ in tiles] == ["nDCG@10 of both", "p50 of both", "The others"]
+    assert [name for name, _ in tiles] == ["nDCG@10 of both", "p50 of both", "Speed of the others"]
     (group,) = compare_runs(make_runs(DATA)).groups
     assert tiles[0][1] == f"{group.mean('both', group.metrics[0]):.3f}"
     assert tiles[1][1].endswith(" ms")
@@ -145,6 +145,14 @@ def test_what_warns_of_the_answer_stands_in_its_box() -> None:
     box = page[page.index('<section id="answer"') : page.index("</section>")]
     assert '<li dir="auto" class="warning">one: something was wrong</li>' in box
     assert page.count("one: something was wrong") == 1
+
+
+def test_a_warning_of_the_comparison_is_there_once() -> None:
+    first, *others = make_runs(DATA)
+    judged = dict.fromkeys(first.evaluation.judged, 0.9)
+    more = replace(first, evaluation=replace(first.evaluation, judged=judged))
+    page = Page(report_page(analyse(compare_runs([more, *others]), [DATA])))
+    assert page.text.count("hits without a judgement count as not relevant") == 1
 
 
 def test_every_metric_and_slice_has_a_table_of_which_the_first_is_seen() -> None:

@@ -37,8 +37,7 @@ def answers_html(comparison: Comparison, answers: tuple[Recommendation, ...]) ->
             name = el("h3", own_direction(group.dataset), ": ", headline(answer), class_="headline")
             blocks.append(name)
         blocks.append(_answer(group, answer, f"d{at}"))
-    warnings = [warning(text) for text in comparison.warnings]
-    return joined([*blocks, notes_html(warnings)])
+    return joined(blocks)
 
 
 def _answer(group: DatasetComparison, answer: Recommendation, id_: str) -> Markup:
@@ -96,7 +95,7 @@ def _tiles(group: DatasetComparison, name: str) -> Markup:
         tiles.append(_tile(f"p50{of}", time, " ms"))
     if beside := _beside(group, name):
         lines = [el("span", line, dir="auto") for line in beside]
-        tiles.append(el("div", el("dt", "The others"), el("dd", *lines, class_="lines")))
+        tiles.append(el("div", el("dt", "Speed of the others"), el("dd", *lines, class_="lines")))
     return el("dl", *tiles, class_="tiles")
 
 
@@ -112,7 +111,7 @@ def _beside(group: DatasetComparison, name: str) -> list[str]:
     lines = [
         f"{other}: {_faster(times)}"
         if group.is_faster(other, name) or group.is_faster(name, other)
-        else f"{other}: no difference in speed shown"
+        else f"{other}: no difference shown"
         for times, other in found[:_NAMED]
     ]
     if len(found) > _NAMED:

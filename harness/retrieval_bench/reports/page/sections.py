@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from retrieval_bench.comparison.analysis import GroupAnalysis
 from retrieval_bench.comparison.comparison import Comparison
@@ -143,10 +143,13 @@ class GroupPage:
         notes = how_measured(self._group)
         quiet = [note for note in notes if kind_of(note) is not NoteKind.WARNING]
         how = el("details", el("summary", "How this was measured"), notes_html(quiet))
+        table = quality_table(self._comparison, self._group)
+        # Warnings stand with the answer.
+        legends = [note for note in table.notes if kind_of(note) is not NoteKind.WARNING]
         return joined(
             [
                 choices_html(self._analysis),
-                whole(quality_table(self._comparison, self._group)),
+                whole(replace(table, notes=legends)),
                 *([how] if quiet else []),
                 figure(self._pictures.quality, "Quality, metric by metric"),
             ]
