@@ -137,7 +137,7 @@ def test_the_keys_of_what_measuring_commands_print(
         main([*MEASURING["baseline"]])
         capsys.readouterr()
     main([*MEASURING[name], "--format", "json"])
-    found = dict(sorted(_paths(json.loads(capsys.readouterr().out))))
+    found = dict(sorted(paths_of(json.loads(capsys.readouterr().out))))
     path = HERE / "keys" / f"{name}.txt"
     if UPDATE:
         path.parent.mkdir(exist_ok=True)
@@ -156,12 +156,12 @@ _MAPS = ("metrics", "queries", "packages", "memory_limits", "values", "parameter
 NULL = "null"
 
 
-def _paths(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+def paths_of(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
     """Every key of a document with the type of its value, however deep."""
     if isinstance(value, dict):
-        inner = path.rpartition(".")[2].removesuffix("[]")
+        inner = path.rpartition(".")[2]  # of a list of records the keys are ours
         for key, item in value.items():
-            yield from _paths(item, f"{path}.{'*' if inner in _MAPS else key}".lstrip("."))
+            yield from paths_of(item, f"{path}.{'*' if inner in _MAPS else key}".lstrip("."))
     elif isinstance(value, list):
         yield path, "list"
         if path.rpartition(".")[2] == "warnings":  # there may be none the next time
@@ -169,7 +169,7 @@ def _paths(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
             return
         for item in value:  # of one of plain values it may be empty the next time
             if isinstance(item, dict | list):
-                yield from _paths(item, f"{path}[]")
+                yield from paths_of(item, f"{path}[]")
     elif value is None:
         yield path, NULL
     else:

@@ -71,7 +71,7 @@ def _others(noise: Mapping[str, Any], during: str) -> str | None:
     if cores.get("seconds", 0.0) < SHORTEST or cores["others"] <= OTHERS:
         return None
     switches = (noise.get("context_switches") or {}).get("involuntary")
-    interrupted = f" (this one was interrupted {_times(switches)})" if switches else ""
+    interrupted = f" (the measuring process was interrupted {_times(switches)})" if switches else ""
     return (
         f"Other processes used {_percent(cores['others'])} of the cores {during}"
         f"{interrupted}, so that times are too long. Close them, or measure again when they are "

@@ -101,7 +101,7 @@ def test_a_reason_of_some_pairs_names_them() -> None:
         ALONE, b="trec", ratio=None, ci98=None, p=None, verdict=Verdict.MISSING, reason="no times"
     )
     table = speed([ALONE, other])
-    assert [row[3] for row in table.rows] == ["slower", "no times"]
+    assert [cell_of(row[3]).text for row in table.rows] == ["slower", "no times"]
     assert table.notes[-1] == "trec / bm25: no times"
 
 

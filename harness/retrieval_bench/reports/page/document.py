@@ -86,10 +86,10 @@ def _rules(comparison: Comparison) -> Markup:
             whole(rules_table(comparison), sortable=False),
             notes_html(
                 [
-                    "better, worse: p after Holm is below the level",
-                    "equivalent: two one-sided tests show a difference within the margin",
-                    "undecided: neither is shown; it does not mean equal",
-                    "the answer reads these verdicts, of the first metric, and tests nothing",
+                    "Better, worse: p after Holm's correction is below the level.",
+                    "Equivalent: two one-sided tests show a difference within the margin.",
+                    "Can't tell: neither is shown; it does not mean equal.",
+                    "The recommendation follows from the verdicts on the first metric.",
                 ]
             ),
         ]
@@ -164,7 +164,8 @@ def _with_runs(analysis: Analysis, changed: Callable[[Run], Run]) -> Analysis:
 def _title(comparison: Comparison) -> str:
     datasets = [group.dataset for group in comparison.groups]
     shown = ", ".join(datasets[:3]) + (f" and {len(datasets) - 3} more" * (len(datasets) > 3))
-    return f"{counted(len(comparison.names), 'system')} on {shown}"
+    of = "dataset" if len(datasets) == 1 else f"{len(datasets)} datasets:"
+    return f"{counted(len(comparison.names), 'system')} on {of} {shown}"
 
 
 def _page(name: str, comparison: Comparison, parts: Sequence[Part], source: Source | None) -> str:
@@ -254,7 +255,7 @@ def _about(comparison: Comparison) -> list[str]:
         for group in comparison.groups
     ]
     runs = counted(len(comparison.runs), "run")
-    return [f"{runs} on ", "; ".join(datasets), ", measured" * bool(_days(comparison)),
+    return [f"{runs}; ", "; ".join(datasets), ", measured" * bool(_days(comparison)),
             _days(comparison), "."]  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from retrieval_bench.reports.tables.comparison import (
     cost_table,
     differences_table,
     how_measured,
+    kinds_tables,
     quality_table,
 )
 from retrieval_bench.reports.tables.diff import diff_tables
@@ -150,6 +151,7 @@ class GroupPage:
             [
                 choices_html(self._analysis),
                 whole(replace(table, notes=legends)),
+                *map(whole, kinds_tables(self._group)),
                 *([how] if quiet else []),
                 figure(self._pictures.quality, "Quality, metric by metric"),
             ]

@@ -133,11 +133,17 @@ class _Shown:
         known = {p.level: p for p in self.calls.percentiles}
         return [known.get(level) for level in levels]
 
-    def notes(self) -> list[str]:
+    @property
+    def reasons(self) -> str:
+        """Why percentiles are missing."""
+        return "; ".join(p.reason for p in self.calls.percentiles if p.reason)
+
+    def lost(self) -> list[str]:
+        """A note on calls without a time."""
         lost = len(self.calls.ms) - len(self.ms)
-        name = fitted(self.name, 240)
-        reasons = [f"{name}: {p.reason}." for p in self.calls.percentiles if p.reason]
-        return reasons + ([f"{name} has {counted(lost, 'call')} without a time."] if lost else [])
+        return [f"{fitted(self.name, 240)} has {counted(lost, 'call')} without a time."] * bool(
+            lost
+        )
 
 
 def _curves(systems: Sequence[_Shown], about: str, width: int) -> str:
@@ -353,7 +359,15 @@ def _row(axes: Axes, system: _Shown, y: float, levels: Sequence[float], scale: S
 
 def _notes(systems: Sequence[_Shown], scale: Scale) -> list[str]:
     """What the picture does not show; of many systems the first few notes."""
-    notes = [note for s in systems for note in s.notes()]
+    missing: dict[str, list[str]] = {}
+    for system in systems:
+        if system.reasons:
+            missing.setdefault(system.reasons, []).append(fitted(system.name, 120))
+    notes = [
+        f"{reason}." if len(names) == len(systems) else f"{', '.join(names)}: {reason}."
+        for reason, names in missing.items()
+    ]
+    notes += [note for s in systems for note in s.lost()]
     zeros = sum(int((s.ms < scale.low).sum()) for s in systems)
     if scale.log and zeros:
         notes.insert(0, f"The left end of the axis also holds {counted(zeros, 'call')} of 0 ms.")

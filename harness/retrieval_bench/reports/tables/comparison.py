@@ -77,6 +77,7 @@ def comparison_tables(
             cost_table(group).with_notes(how_measured(group)),
             *([differences_table(comparison, group, group.metrics[0])] if group.deltas else []),
             *speed_tables(group),
+            *kinds_tables(group),
         ]
     return [
         *tables,
@@ -121,6 +122,23 @@ def quality_table(
         rows,
         notes=notes,
     )
+
+
+def kinds_tables(group: DatasetComparison) -> list[Table]:
+    """What each system is: the retriever that its config names, and the settings given to it; none
+    where no run says it."""
+    rows: list[list[Content]] = [
+        [
+            name,
+            str(made["target"]),
+            ", ".join(f"{key} {value}" for key, value in run.settings.items()) or "-",
+        ]
+        for name, run in group.ranked(group.metrics[0])
+        if "target" in (made := run.manifest.get("retriever", {}))
+    ]
+    title = f"What the systems on {group.dataset} are"
+    columns = ["system", "retriever", "settings"]
+    return [Table(title, columns, rows, words=(0, 1, 2))] if rows else []
 
 
 def cost_table(group: DatasetComparison) -> Table:

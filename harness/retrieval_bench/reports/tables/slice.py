@@ -28,7 +28,9 @@ def tables_of(slicing: Slicing) -> list[Table]:
     """The means, then the differences where there is a baseline; the last one has the notes."""
     metric = metric_label(slicing.metrics[0])
     by = f"by {slicing.what} on {slicing.dataset}"
-    tables = [_table(f"{metric} {by}", slicing, slicing.systems, quality, lambda one: one.means)]
+    # The one that the others are compared with stands first, where a small screen shows it.
+    order = sorted(slicing.systems, key=lambda name: name != slicing.baseline)
+    tables = [_table(f"{metric} {by}", slicing, order, quality, lambda one: one.means)]
     others = [name for name in slicing.systems if name in slicing.whole.differences]
     if others and slicing.slices:
         title = f"Difference in {metric} from {slicing.baseline}, {by}"

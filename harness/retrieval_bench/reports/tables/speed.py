@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.speed import LIMIT, TAIL, TYPICAL, LatencyDelta
 from retrieval_bench.core.figures import times_text
+from retrieval_bench.core.types import Verdict
 from retrieval_bench.reports.render.cells import Cell, Content, Form
 from retrieval_bench.reports.render.table import Note, NoteKind, Table
 from retrieval_bench.reports.tables.labels import speed_label
@@ -40,7 +41,7 @@ def speed_tables(group: DatasetComparison) -> list[Table]:
     typical = [delta for delta in shown if delta.what == TYPICAL]
     tails = [delta for delta in shown if delta.what == TAIL and delta.ratio is not None]
     rows: list[list[Content]] = [
-        [f"{delta.b} / {delta.a}", delta.what, ratio_cell(delta), speed_label(delta.verdict)]
+        [f"{delta.b} / {delta.a}", delta.what, ratio_cell(delta), _verdict(delta)]
         for delta in (*typical, *tails)
     ]
     more = (len(group.latency) - len(shown)) // 2
@@ -55,6 +56,14 @@ def speed_tables(group: DatasetComparison) -> list[Table]:
             words=(0, 1, 3),
         )
     ]
+
+
+def _verdict(delta: LatencyDelta) -> Cell:
+    """With how large a difference one process can show, where that is why nothing is shown."""
+    few = delta.launches < FEWEST_LAUNCHES and delta.beyond is not None
+    hidden = delta.verdict is Verdict.UNDECIDED and few
+    remark = f"(below {100 * (delta.beyond or 0):.0f} %)" if hidden else ""
+    return Cell(speed_label(delta.verdict), remark=remark)
 
 
 def _shown(group: DatasetComparison) -> Sequence[LatencyDelta]:
