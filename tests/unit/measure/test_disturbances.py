@@ -69,7 +69,7 @@ def test_own_use_of_every_core_is_no_noise() -> None:
         (
             {"cores": {"others": 0.38}},
             "Other processes used 38 % of the cores while searches were timed",
-            "(the measuring process was interrupted 300 times), so that times are too long. Close them",
+            "(the measuring process was interrupted 300 times), so that times are too long.",
         ),
         ({"cores": {"stolen": 0.023}}, "2.3 % of the cores' time went to other", "another time"),
         ({"throttled": {"times": 12, "seconds": 0.6}}, "stopped the process 12 times", "raise the"),
