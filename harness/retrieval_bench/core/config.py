@@ -125,6 +125,8 @@ def flat(params: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]
     for key, value in params.items():
         if isinstance(value, dict):
             yield from flat(value, f"{path}{key}.")
+        elif isinstance(value, list) and not any(isinstance(one, dict | list) for one in value):
+            yield f"{path}{key}", "/".join(map(str, value))
         else:
             yield f"{path}{key}", str(value)
 
