@@ -121,8 +121,8 @@ def test_metrics_of_saved_runs_are_chosen_among_those_they_have(
 ) -> None:
     assert run("report", *runs, "--metrics", "RR@10", "R@10") == 0
     page = (project / "results" / "report.html").read_text("utf-8")
-    assert "RR@10 against" in page
-    assert "AP@10</th>" not in page
+    assert "MRR@10 over all" in page
+    assert "MAP@10" not in page
     assert run("report", *runs, "--metrics", "nDCG@3") == 2
     assert "'nDCG@3' of a saved run that does not have it" in run.err
     assert "all: AP@10, R@10, RR@10, Success@1, nDCG@10" in run.err

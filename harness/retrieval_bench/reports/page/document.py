@@ -27,7 +27,7 @@ from retrieval_bench.reports.page.sections import GroupPage, Part
 from retrieval_bench.reports.render.html import notes_html, whole
 from retrieval_bench.reports.render.markup import Markup, el, joined, own_direction
 from retrieval_bench.reports.tables.board import board_tables
-from retrieval_bench.reports.tables.run_facts import without_folders
+from retrieval_bench.reports.tables.run_facts import corpus, without_folders
 from retrieval_bench.runs.records import to_json
 from retrieval_bench.runs.run import Run, relative_folder
 
@@ -251,7 +251,8 @@ def _contents(parts: Sequence[Part]) -> Markup:
 
 def _about(comparison: Comparison) -> list[str]:
     datasets = [
-        f"{group.dataset}: {counted(group.runs[0].evaluation.means[0].n, 'query')}"
+        f"{group.dataset}: {counted(group.runs[0].evaluation.means[0].n, 'query')}, "
+        f"{corpus(group.runs[0].summary['dataset'])}"
         for group in comparison.groups
     ]
     runs = counted(len(comparison.runs), "run")

@@ -203,8 +203,11 @@ class GroupPage:
             return el("p", "The queries have no tags, source or lengths that tell them apart.")
         blocks = []
         for slicing in self._analysis.slicings:
-            means, *differences = map(whole, tables_of(slicing))
-            blocks.append(means)
+            means, *others = tables_of(slicing)
+            # Their notes explain the table that is seen.
+            notes = [*means.notes, *(note for table in others for note in table.notes)]
+            differences = [whole(replace(table, notes=())) for table in others]
+            blocks.append(whole(replace(means, notes=notes)))
             if differences:
                 summary = el("summary", f"Differences from {slicing.baseline} by {slicing.what}")
                 blocks.append(el("details", summary, *differences))
