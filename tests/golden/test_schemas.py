@@ -14,7 +14,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.golden.test_frozen import HERE, MEASURING, READING, paths_of
+from tests.builders.frozen import HERE, MEASURING, READING, paths_of
 
 FOLDER = Path(__file__).parents[2] / "harness" / "docs" / "schemas"
 
