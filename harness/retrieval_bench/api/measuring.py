@@ -21,6 +21,7 @@ from retrieval_bench.experiment.several import prepare_several, run_each
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.regression import workflow as regression
 from retrieval_bench.regression.gate import Regression
+from retrieval_bench.reports.progress import in_notebook
 from retrieval_bench.reports.tables.duet import duet_tables
 from retrieval_bench.reports.tables.regress import baseline_tables, regress_tables
 from retrieval_bench.runs.find import is_run
@@ -55,6 +56,7 @@ def bench(
         protocol: how often to call; None = warm-up, then 1,000 calls.
         out: folder to save the run in; implies ``save``.
         save: write the run to a new folder under ``results/runs``.
+        reporter: is told how far it is; None = in a notebook a line for each phase, else nothing.
 
     Returns:
         The run; in a notebook it shows itself as a table, and ``print`` shows the same as text.
@@ -73,7 +75,7 @@ def bench(
         out=Path(out) if out is not None else None,
         save=save or out is not None,
     )
-    return BenchResult(experiment.run(reporter, save=save or out is not None)[0])
+    return BenchResult(experiment.run(in_notebook(reporter), save=save or out is not None)[0])
 
 
 def compare(
@@ -128,7 +130,7 @@ def compare(
         protocol=protocol,
         save=save,
     )
-    runs = [run for runs in run_each(experiments, reporter, save=save) for run in runs]
+    runs = [run for runs in run_each(experiments, in_notebook(reporter), save=save) for run in runs]
     return ComparisonResult(compare_runs(runs, **rules))
 
 
@@ -152,7 +154,8 @@ def tune(
     Raises:
         HarnessError: everything that is wrong with the input, in one message.
     """
-    return TuneResult(run_tuning(retriever, dataset, **options))
+    reporter = in_notebook(options.pop("reporter", None))
+    return TuneResult(run_tuning(retriever, dataset, reporter=reporter, **options))
 
 
 def baseline(
@@ -195,7 +198,7 @@ def baseline(
         protocol=protocol,
         force=force,
         as_before=as_before,
-        reporter=reporter,
+        reporter=in_notebook(reporter),
     )
     return Result(value, value.as_dict, lambda: baseline_tables(value.as_dict()))
 
@@ -232,7 +235,7 @@ def regress(
     request = regression.Request(
         str(retriever), str(dataset), split, k, overrides, _path(policy), _path(baselines)
     )
-    value = regression.regress(request, duet=duet, setup=setup, reporter=reporter)
+    value = regression.regress(request, duet=duet, setup=setup, reporter=in_notebook(reporter))
     return Result(value, value.as_dict, lambda: regress_tables(value))
 
 
@@ -269,7 +272,13 @@ def duet(
     """
     request = duets.Request(retriever, a, b, rev_a, rev_b, set_a, set_b, overrides, setup)
     value = duets.duet(
-        request, dataset, split=split, k=k, protocol=protocol, out=_path(out), reporter=reporter
+        request,
+        dataset,
+        split=split,
+        k=k,
+        protocol=protocol,
+        out=_path(out),
+        reporter=in_notebook(reporter),
     )
     return Result(value, value.whole_document, lambda: duet_tables(value))
 

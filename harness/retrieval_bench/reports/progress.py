@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -18,7 +19,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from retrieval_bench.core.progress import Phase, Task
+from retrieval_bench.core.progress import Phase, Reporter, Task
 
 _SECONDS_BETWEEN = 0.1
 
@@ -82,3 +83,11 @@ class Lines:
         """Nothing is printed between the calls of a phase."""
         self._say(f"retrieval-bench: {phase.text} ...")
         return nullcontext(lambda done, total: None)
+
+
+def in_notebook(reporter: Reporter | None) -> Reporter | None:
+    """``reporter``; without one, in Jupyter, a line for each phase on stderr, as commands have it
+    where there is no terminal. Scripts stay silent."""
+    if reporter is not None or "ipykernel" not in sys.modules:
+        return reporter
+    return Lines(lambda text: print(text, file=sys.stderr))  # noqa: T201 - below the cell

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from retrieval_bench.core.progress import TEXTS, Phase, Step
-from retrieval_bench.reports.progress import Lines
+import sys
+from types import ModuleType
+
+import pytest
+
+from retrieval_bench.core.progress import TEXTS, Phase, Silent, Step
+from retrieval_bench.reports.progress import Lines, in_notebook
 
 
 def test_a_phase_is_one_line_however_many_calls_it_has() -> None:
@@ -41,3 +46,18 @@ def test_what_fails_in_a_phase_is_not_swallowed() -> None:
     except RuntimeError:
         failed = True
     assert failed
+
+
+def test_a_notebook_gets_a_line_a_phase_and_a_script_none(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
+    assert in_notebook(None) is None
+    monkeypatch.setitem(sys.modules, "ipykernel", ModuleType("ipykernel"))
+    own = Silent()
+    assert in_notebook(own) is own
+    found = in_notebook(None)
+    assert found is not None
+    with found.phase(Phase(Step.INDEXING, "bm25")):
+        pass
+    assert capsys.readouterr().err == "retrieval-bench: indexing bm25 ...\n"
