@@ -72,7 +72,7 @@ def test_saved_runs_are_scored_and_compared(light: Path, tmp_path: Path) -> None
         cwd=project,
     )
     assert again.returncode == 0, again.stderr
-    compared = _run(light / "retrieval-bench", "compare", "first", "again", cwd=project)
+    compared = _run(light / "retrieval-bench", "compare", "first", "again", "-v", cwd=project)
     assert compared.returncode == 0, compared.stderr
     assert "trec_run - own" in compared.stdout
 

@@ -115,7 +115,6 @@ def _means(
         notes.append(
             "gained: how much of the way from the best leg up to the perfect one fusion goes."
         )
-    notes.append("Difference: {} minus {}.".format(*explanation.subtracted))
     names = [system.name for system in systems[:n_runs]]
     what = f"{names[0]} and its legs" if n_runs == 1 else " / ".join(names)
     width = 3 if hybrid else 2
@@ -170,6 +169,7 @@ def _groups(explanation: Explanation, partition: Partition) -> Table:
         ("", "queries", "", *partition.columns, *([] if legs_only else ["difference"])),
         [*map(row, labels, groups), row("all", partition.whole(metric))],
         [len(groups)],
+        [] if legs_only else ["Difference: {} minus {}.".format(*explanation.subtracted)],
     )
 
 
