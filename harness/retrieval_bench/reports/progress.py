@@ -76,7 +76,7 @@ class Bars:
 class Lines:
     """A reporter where there is no terminal: one line for each phase, when it begins."""
 
-    def __init__(self, say: Callable[[str], None]) -> None:
+    def __init__(self, say: Callable[[str], object]) -> None:
         self._say = say
 
     def phase(self, phase: Phase) -> AbstractContextManager[Task]:
@@ -90,4 +90,4 @@ def in_notebook(reporter: Reporter | None) -> Reporter | None:
     where there is no terminal. Scripts stay silent."""
     if reporter is not None or "ipykernel" not in sys.modules:
         return reporter
-    return Lines(lambda text: print(text, file=sys.stderr))  # noqa: T201 - below the cell
+    return Lines(lambda text: sys.stderr.write(f"{text}\n"))
