@@ -11,13 +11,18 @@ from retrieval_bench.comparison.analysis import comparison_document
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.recommendation import Recommendation
 from retrieval_bench.comparison.verdicts import Delta
-from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.reports import frames
 from retrieval_bench.reports.page.file import write_page
-from retrieval_bench.reports.page.pictures import drawn
+from retrieval_bench.reports.page.pictures import front, metrics
 from retrieval_bench.reports.page.report import write_report
-from retrieval_bench.reports.pictures.of_runs import run_pictures
+from retrieval_bench.reports.pictures.of_runs import (
+    drift,
+    side_by_side,
+    slow_queries,
+    stage_bars,
+)
 from retrieval_bench.reports.render import html, terminal
 from retrieval_bench.reports.render.table import Note, NoteKind, Table, kind_of
 from retrieval_bench.reports.tables import run as run_tables
@@ -186,8 +191,17 @@ class BenchResult(_Shown):
             ConfigError: ``what`` is something else, or nothing can be drawn.
             MissingDependencyError: matplotlib is not installed.
         """
-        drawn = {name.partition(".")[0]: svg for name, svg in run_pictures(self.run).items()}
-        return _picture(what, drawn)
+        one = ([self.run.name], [self.run])
+        about = f"{self.summary['dataset']['name']}, k = {self.summary['k']}"
+        return _picture(
+            what,
+            {
+                "latency": lambda: side_by_side(*one),
+                "queries": lambda: slow_queries(self.run.name, self.run, about=about),
+                "rounds": lambda: drift(*one, about=about),
+                "stages": lambda: stage_bars(*one, about=about),
+            },
+        )
 
     def _tables(self) -> list[Table]:
         return run_tables.run_tables(self.run)
@@ -278,14 +292,12 @@ class ComparisonResult(_Shown):
             MissingDependencyError: matplotlib is not installed.
         """
         group, answer = self.comparison.groups[0], self.recommendations[0]
-        pictures = drawn(group, None, answer)
-        times = dict(pictures.times)
         return _picture(
             what,
             {
-                "pareto": pictures.front[0],
-                "quality": pictures.quality[0],
-                "latency": times.get("Distribution of call times", ("", ""))[0],
+                "pareto": lambda: front(group, answer.leaders),
+                "quality": lambda: metrics(group),
+                "latency": lambda: side_by_side(group.names, group.runs),
             },
         )
 
@@ -361,14 +373,16 @@ def _for_python(tables: Sequence[Table]) -> list[Table]:
     return [*first, last.with_notes([Note(".details shows all there is.", NoteKind.MORE)])]
 
 
-def _picture(what: str, drawn: Mapping[str, str]) -> Picture:
-    if not drawn.get(what):
+def _picture(what: str, pictures: Mapping[str, Callable[[], str]]) -> Picture:
+    """The one of ``pictures`` that ``what`` names; no other is drawn."""
+    svg = pictures[what]() if what in pictures else ""
+    if not svg:
         raise ConfigError(
             f"no picture of {what!r}",
-            accepted=", ".join(name for name, svg in drawn.items() if svg) or "none: no times",
-            fix="name one of them",
+            accepted=near_names(what, list(pictures)),
+            fix="name one of them; pictures of times take measured calls",
         )
-    return Picture(drawn[what])
+    return Picture(svg)
 
 
 def run_of(given: Any) -> Run:

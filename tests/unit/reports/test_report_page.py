@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from retrieval_bench.comparison.analysis import analyse, query_values
 from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.metrics import Metric
-from retrieval_bench.reports.page import document, report_page
+from retrieval_bench.reports.page import choices, document, report_page
 from retrieval_bench.reports.page.explorer import json_in_html
 from retrieval_bench.reports.render.cells import Cell, Content, count
 from retrieval_bench.reports.render.html import whole
@@ -164,6 +165,25 @@ def test_every_metric_and_slice_has_a_table_of_which_the_first_is_seen() -> None
     assert len({name for _, name, _ in found}) == len(slices) + 1
     assert len(found) == len(group.group.metrics) * (len(slices) + 1)
     assert [bool(hidden) for *_, hidden in found] == [False] + [True] * (len(found) - 1)
+
+
+def test_each_choice_of_metric_and_slice_finds_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where not all of them have room, a slice is left out for every metric."""
+    analysis = analyse(compare_runs(make_runs(DATA)), [DATA])
+    (group,) = analysis.groups
+    monkeypatch.setattr(choices, "MOST_TABLES", 2 * len(group.group.metrics) + 3)
+    page = choices.choices_html(group, None)
+    found = re.findall(r'data-metric="([^"]+)" data-slice="([^"]+)"', page)
+    both = ({name for name, _ in found}, {name for _, name in found})
+    assert sorted(found) == sorted(product(*both))
+    assert len(both[1]) == 2
+
+
+def test_with_a_baseline_the_first_table_holds_the_others_against_it() -> None:
+    analysis = analyse(compare_runs(make_runs(DATA), baseline="one"), [DATA])
+    page = choices.choices_html(analysis.groups[0], "one")
+    assert "against one" in page
+    assert "not compared" not in page
 
 
 def test_links_of_the_contents_lead_to_parts() -> None:

@@ -7,6 +7,7 @@ others. Without it the first one is there, and the tables below have the rest.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from retrieval_bench.comparison.analysis import GroupAnalysis
 from retrieval_bench.comparison.slices import Slice, Slicing
@@ -28,10 +29,14 @@ MOST_TABLES = 150
 """Slices beyond so many tables are left to the tables below."""
 
 
-def choices_html(analysis: GroupAnalysis) -> Markup:
-    """The tables, each under the metric and the slice that it is about; only the first is seen."""
+def choices_html(analysis: GroupAnalysis, baseline: str | None) -> Markup:
+    """The tables, each under the metric and the slice that it is about; only the first is seen.
+
+    Args:
+        baseline: the system that alone the others were compared with, if there was one.
+    """
     group = analysis.group
-    leader = analysis.recommendation.system or group.ranked(group.metrics[0])[0][0]
+    leader = baseline or analysis.recommendation.system or group.ranked(group.metrics[0])[0][0]
     found: list[tuple[str, str, Table]] = []
     for metric in group.metrics:
         columns, rows = beside_leader(group, metric, leader, MOST_SYSTEMS)
@@ -44,9 +49,9 @@ def choices_html(analysis: GroupAnalysis) -> Markup:
         title = f"{metric_label(metric)} over all {n:,} queries"
         table = Table(title, columns, rows, words=(0, len(columns) - 1))
         found.append((metric_label(metric), ALL, table))
-    room = MOST_TABLES - len(found)
-    slices = [(label, metric, table) for label, metric, table in _slices(analysis)][: max(room, 0)]
-    found += [(metric, label, table) for label, metric, table in slices]
+    # A slice is there for every metric or for none: each choice of the two finds a table.
+    whole_slices = max(MOST_TABLES - len(found), 0) // len(group.metrics)
+    found += islice(_slices(analysis), whole_slices * len(group.metrics))
     return el(
         "div",
         *(
@@ -58,12 +63,13 @@ def choices_html(analysis: GroupAnalysis) -> Markup:
 
 
 def _slices(analysis: GroupAnalysis) -> Iterator[tuple[str, str, Table]]:
+    """Slice by slice the table of each metric."""
     for slicing in analysis.slicings:
         for one in slicing.slices:
             label = one.label if len(one.label) <= LABEL_SHOWN else f"{one.label[:LABEL_SHOWN]}…"
             shown = f"{slicing.what}: {label} ({one.n:,})"
             for at, metric in enumerate(slicing.metrics):
-                yield shown, metric_label(metric), _table(slicing, one, at, metric)
+                yield metric_label(metric), shown, _table(slicing, one, at, metric)
 
 
 def _table(slicing: Slicing, one: Slice, at: int, metric: Metric) -> Table:

@@ -51,7 +51,7 @@ def drawn(
     Raises:
         MissingDependencyError: matplotlib is not installed.
     """
-    about = f"{group.dataset}, {_cuts(group)}"
+    about = _about(group)
     names, runs = list(group.names), list(group.runs)
 
     def both(draw: Callable[[int], str]) -> Drawing:
@@ -68,8 +68,8 @@ def drawn(
         shown.append((name, lambda w: slow_queries(best, run, about=about, width=w)))
     times = ((name, both(draw)) for name, draw in shown)
     return Pictures(
-        both(lambda w: _front(group, answer.leaders, about, w)),
-        both(lambda w: _quality(group, about, w)),
+        both(lambda w: front(group, answer.leaders, w)),
+        both(lambda w: metrics(group, w)),
         both(lambda w: _differences(queries, about, w)),
         tuple((name, drawing) for name, drawing in times if drawing[0]),
     )
@@ -100,7 +100,8 @@ def _levels(runs: tuple[Run, ...]) -> Iterator[str]:
     return (level for run in runs for level in levels(latency_of(run)))
 
 
-def _front(group: DatasetComparison, leaders: tuple[str, ...], about: str, width: int) -> str:
+def front(group: DatasetComparison, leaders: tuple[str, ...], width: int = WIDTH) -> str:
+    """Quality against time, as SVG, with ``leaders`` marked; empty where no system has a time."""
     level, metric = time_level(group), group.metrics[0]
     if not level:
         return ""
@@ -121,22 +122,23 @@ def _front(group: DatasetComparison, leaders: tuple[str, ...], about: str, width
         spots,
         metric=metric_label(metric),
         level=level,
-        about=about,
+        about=_about(group),
         recommended=leaders,
         width=width,
     )
 
 
-def _quality(group: DatasetComparison, about: str, width: int) -> str:
-    metrics = group.metrics[: MOST_METRICS if len(group.names) > _MANY else None]
+def metrics(group: DatasetComparison, width: int = WIDTH) -> str:
+    """Quality metric by metric, as SVG."""
+    shown = group.metrics[: MOST_METRICS if len(group.names) > _MANY else None]
     estimates: dict[str, list[tuple[float, tuple[float, float] | None]]] = {
         metric_label(metric): [
             (run.evaluation.mean(metric).mean, run.evaluation.mean(metric).ci95)
             for run in group.runs
         ]
-        for metric in metrics
+        for metric in shown
     }
-    return quality(list(group.names), estimates, about=about, width=width)
+    return quality(list(group.names), estimates, about=_about(group), width=width)
 
 
 def _differences(queries: QueryValues | None, about: str, width: int) -> str:
@@ -154,6 +156,6 @@ def _differences(queries: QueryValues | None, about: str, width: int) -> str:
     )
 
 
-def _cuts(group: DatasetComparison) -> str:
+def _about(group: DatasetComparison) -> str:
     cuts = sorted({int(run.summary["k"]) for run in group.runs})
-    return f"k = {' / '.join(map(str, cuts))}"
+    return f"{group.dataset}, k = {' / '.join(map(str, cuts))}"

@@ -149,7 +149,7 @@ class GroupPage:
         legends = [note for note in table.notes if kind_of(note) is not NoteKind.WARNING]
         return joined(
             [
-                choices_html(self._analysis),
+                choices_html(self._analysis, self._comparison.baseline),
                 whole(replace(table, notes=legends)),
                 *map(whole, kinds_tables(self._group)),
                 *([how] if quiet else []),

@@ -119,11 +119,12 @@ def verify(
     analysis = analyse(comparison, sources)
     again = report_page(analysis, title=source.title, with_text=source.with_text, source=source)
     missing = [one for one in sources if isinstance(one, str)]
+    said, now = (_parts(one, without_dataset=bool(missing)) for one in (text, again))
     differences = [
         *(one for run in given for one in _of_run(run, sources)),
-        *_between(_parts(text), _parts(again), without_dataset=bool(missing)),
+        *_between(said, now),
     ]
-    figures = sum(bool(_FIGURE.search(piece)) for _, piece in _parts(again))
+    figures = sum(bool(_FIGURE.search(piece)) for _, piece in now)
     return Verification(str(page), figures, tuple(differences), (), tuple(missing))
 
 
@@ -208,13 +209,9 @@ def _equal(a: Any, b: Any) -> bool:
     return b is not None and bool(abs(a - b) <= _SAME * max(abs(a), abs(b)))
 
 
-def _between(
-    said: list[tuple[str, str]], now: list[tuple[str, str]], *, without_dataset: bool
-) -> Iterator[Difference]:
-    """Section by section; those that take a dataset only where there is one."""
+def _between(said: list[tuple[str, str]], now: list[tuple[str, str]]) -> Iterator[Difference]:
+    """Section by section."""
     for section in dict.fromkeys(name for name, _ in [*said, *now]):
-        if without_dataset and section.rpartition("-")[2] in _OF_DATASET:
-            continue
         a, b = ([text for name, text in parts if name == section] for parts in (said, now))
         matcher = SequenceMatcher(None, a, b, autojunk=False)
         for kind, i, j, k, m in matcher.get_opcodes() if a != b else ():
@@ -227,10 +224,13 @@ _OF_DATASET = ("systems", "differences", "legs", "slices", "queries")
 """Sections with something that a run alone does not know."""
 
 
-def _parts(page: str) -> list[tuple[str, str]]:
+def _parts(page: str, *, without_dataset: bool) -> list[tuple[str, str]]:
+    """What the page shows, each text behind its section; without a dataset not of those that take
+    one."""
     parser = _Texts()
     parser.feed(page)
-    return parser.found
+    left_out = _OF_DATASET if without_dataset else ()
+    return [(name, text) for name, text in parser.found if name.partition("-")[2] not in left_out]
 
 
 class _Texts(HTMLParser):
