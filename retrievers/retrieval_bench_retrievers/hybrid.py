@@ -171,11 +171,13 @@ class Hybrid(Retriever):
 
     @property
     def capabilities(self) -> Capabilities:
-        """External or exact only if every leg is; the tolerance is that of the widest leg."""
+        """External or exact only if every leg is, a replay if any leg is; the tolerance is that of
+        the widest leg."""
         of_legs = [leg.retriever.capabilities for leg in self._legs]
         return Capabilities(
             external=all(leg.external for leg in of_legs),
             exact=all(leg.exact for leg in of_legs),
+            replays=any(leg.replays for leg in of_legs),
             score_tolerance=max(leg.score_tolerance for leg in of_legs),
         )
 
@@ -288,10 +290,12 @@ class Hybrid(Retriever):
         ]
 
     def search_space(self) -> Mapping[str, Sequence[Any]]:
-        """The fusion's parameters, and the depth of all legs."""
+        """The fusion's parameters, and the depth of all legs, unless their lists are saved ones."""
+        space = {f"fusion.{name}": values for name, values in self._fusion.search_space().items()}
+        if self.capabilities.replays:
+            return space
         depths = [leg.depth for leg in self._legs]
         own = depths[0] if len(set(depths)) == 1 else depths
-        space = {f"fusion.{name}": values for name, values in self._fusion.search_space().items()}
         return {**space, "depth": [own, *(depth for depth in _DEPTHS if depth != own)]}
 
     def named_legs(self) -> Mapping[str, Retriever]:

@@ -13,6 +13,8 @@ from retrieval_bench.core.ranking import order_hits
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_k
 from retrieval_bench.core.types import Query, Ranking
 from retrieval_bench.data.formats.trec_runs import read_run
+from retrieval_bench.runs import records
+from retrieval_bench.runs.records import RANKINGS, TREC_RUN
 
 
 class TrecRun(Retriever):
@@ -22,30 +24,37 @@ class TrecRun(Retriever):
     follow the harness's rule (id ascending). Runs written by the harness have no ties.
 
     Args:
-        path: a run file (``.gz`` too), or a run folder, whose ``run.trec`` is taken.
+        path: a run file (``.gz`` too), or the folder of a saved run: its exact scores and all of
+            its queries, or its ``run.trec`` where that is all there is.
 
     Raises:
         DataError: the file cannot be read, or has faults; see :func:`.read_run`.
+        RecordError: the folder of the run is damaged.
     """
 
     def __init__(self, path: str | Path) -> None:
         given = plugins.beside_config(path)
-        self.path = given / "run.trec" if given.is_dir() else given
-        saved = read_run(self.path)
-        self._sha256 = hashlib.sha256(self.path.read_bytes()).hexdigest()
-        self._rankings: dict[str, Ranking] = {}
+        self.path = given
+        if given.is_dir():
+            exact = given / RANKINGS
+            self.path = exact if exact.exists() else given / TREC_RUN
+        self._rankings = _saved(given) if self.path.name == RANKINGS else {}
         self._reordered: set[str] = set()
-        for query_id, hits in saved.items():
+        for query_id, hits in {} if self._rankings else read_run(self.path).items():
             ordered = order_hits(hits)
             ids = [hit.doc_id for hit in ordered]
             self._rankings[query_id] = Ranking(ids, [hit.score for hit in ordered])
             if any(after.score > before.score for before, after in pairwise(hits)):
                 self._reordered.add(query_id)
+        self._has_scores = all(
+            ranking.scores is not None for ranking in self._rankings.values() if len(ranking)
+        )
+        self._sha256 = hashlib.sha256(self.path.read_bytes()).hexdigest()
 
     @property
     def capabilities(self) -> Capabilities:
         """External: the system that made the run held the corpus."""
-        return Capabilities(external=True, replays=True)
+        return Capabilities(external=True, has_scores=self._has_scores, replays=True)
 
     def search(self, query: Query, k: int) -> Ranking:
         """The first ``k`` hits that the run has for ``query.id``; its text is not looked at."""
@@ -74,3 +83,8 @@ class TrecRun(Retriever):
                 "follow the scores; the scores decide, as in trec_eval"
             )
         return warnings
+
+
+def _saved(folder: Path) -> dict[str, Ranking]:
+    rankings = records.read_run(folder).rankings
+    return {query_id: rankings.row(at) for at, query_id in enumerate(rankings.query_ids)}

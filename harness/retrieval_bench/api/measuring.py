@@ -28,6 +28,7 @@ from retrieval_bench.runs.find import is_run
 from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.power import MARGIN
 from retrieval_bench.tuning import tune as run_tuning
+from retrieval_bench.tuning.fusing import with_fusions
 
 
 def bench(
@@ -91,6 +92,7 @@ def compare(
     margin: float = MARGIN,
     baseline: str | None = None,
     tests: Sequence[str] = (),
+    fuse: Sequence[str] = (),
 ) -> ComparisonResult:
     """Put two or more systems side by side, with paired differences and verdicts.
 
@@ -101,13 +103,24 @@ def compare(
         margin: up to this absolute difference of means two systems are as good as equal.
         baseline: compare all others with this system only; None = every pair.
         tests: further tests beside the randomisation test: "t", "wilcoxon".
+        fuse: of saved runs: also their fusions, each saved as a run: "rrf", "convex", "tuned-rrf",
+            "tuned-convex". A tuned one answers each query by the parameters that are best on other
+            queries.
 
     Raises:
         HarnessError: everything that is wrong with the input, in one message.
     """
+    fuse = [fuse] if isinstance(fuse, str) else fuse
     rules: dict[str, Any] = {"margin": margin, "baseline": baseline, "tests": tests}
     if dataset is None and any(map(_is_run, systems)):
-        return ComparisonResult(compare_runs([run_of(system) for system in systems], **rules))
+        runs = with_fusions([run_of(system) for system in systems], fuse, (), in_notebook(reporter))
+        return ComparisonResult(compare_runs(runs, **rules))
+    if fuse:
+        raise ConfigError(
+            f"retrievers to measure, with fuse={list(fuse)}",
+            accepted="saved runs to fuse: compare([bench(..., save=True), ...], fuse=['rrf'])",
+            fix="measure them first",
+        )
     if len(systems) < 2:
         raise ConfigError(
             f"{len(systems)} retriever to compare",

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from retrieval_bench.cli.console import NOT_MEASURED, OK, output_kept_clean, say, show
+from retrieval_bench.cli.console import NOT_MEASURED, OK, output_kept_clean, say, show, working
 from retrieval_bench.cli.measuring import dry_run, exit_code, measured
 from retrieval_bench.cli.options import add_measuring, add_several, protocol_of
 
@@ -28,6 +28,13 @@ def add_compare(commands: Any, name: str, **texts: str) -> None:
         nargs="*",
         metavar="BY",
         help="means by groups of queries: tags source length relevant, or a metadata key",
+    )
+    compare.add_argument(
+        "--fuse",
+        nargs="*",
+        metavar="HOW",
+        help="also fuse the saved runs and save that as a run: rrf (default), convex, tuned-rrf, "
+        "tuned-convex; tuned: each query by the parameters that are best on other queries",
     )
     add_systems(compare)
     compare.set_defaults(run=_compare, command="compare")
@@ -90,6 +97,7 @@ def _compare(options: argparse.Namespace) -> int:
     from retrieval_bench.reports.tables.comparison import comparison_tables
     from retrieval_bench.reports.tables.slice import slice_tables
     from retrieval_bench.runs.dataset import datasets_of
+    from retrieval_bench.tuning.fusing import with_fusions
 
     def print_runs(runs: Sequence[Run]) -> Comparison:
         comparison, slicings = decided(options, runs), []
@@ -110,9 +118,14 @@ def _compare(options: argparse.Namespace) -> int:
         return comparison
 
     name_systems(options)
-    if options.runs and options.dataset and options.slices is None:
+    if options.runs and options.dataset and options.slices is None and options.fuse is None:
         raise _settled("dataset")
+    if options.fuse is not None and not options.runs:
+        raise _nothing_to_fuse()
     runs = runs_asked_for(options, print_runs)
+    if runs is not None and options.fuse is not None:
+        with working(options) as bars:
+            runs = with_fusions(runs, options.fuse or ["rrf"], moved(options), bars)
     return OK if runs is None else code_of(options, runs, print_runs(runs))
 
 
@@ -208,6 +221,16 @@ def _prepared(options: argparse.Namespace) -> list[Experiment]:
             protocol=protocol_of(options),
             save=not options.dry_run,
         )
+
+
+def _nothing_to_fuse() -> Exception:
+    from retrieval_bench.core.errors import ConfigError
+
+    return ConfigError(
+        "--fuse without saved runs",
+        accepted="two saved runs or more, such as bm25@latest dense@latest",
+        fix="measure the systems first, and then compare their runs with --fuse",
+    )
 
 
 def _settled(name: str) -> Exception:

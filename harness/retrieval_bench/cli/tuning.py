@@ -15,12 +15,17 @@ def add_tune(commands: Any, name: str, **texts: str) -> None:
     tune = commands.add_parser(name, **texts)
     add_named(tune, "retriever", "RETRIEVER", "whose parameters to choose: a name or a YAML file")
     tune.add_argument(
-        "--dataset",
-        default="science-mini",
-        metavar="NAME_OR_PATH",
-        help="name or folder (default: science-mini)",
+        "runs",
+        nargs="*",
+        metavar="RUN",
+        help="behind a saved run further ones on the same dataset: their fusion is tuned",
     )
-    tune.add_argument("--split", default="test", help="split that is reported on (default: test)")
+    tune.add_argument(
+        "--dataset",
+        metavar="NAME_OR_PATH",
+        help="name or folder (default: science-mini; of saved runs: where they found it)",
+    )
+    tune.add_argument("--split", help="split that is reported on (default: test)")
     tune.add_argument("--k", type=int, default=10, help="hits per query (default: 10)")
     tune.add_argument("--metric", help="what to have most of (default: nDCG@10)")
     add_several(tune, "--set", "KEY=VALUE", "parameters that are the same in every setting")
@@ -72,12 +77,13 @@ def _tune(options: argparse.Namespace) -> int:
     names = ("k", "metric", "folds", "repeats", "seed", "sample", "margin")
     given = {name: getattr(options, name) for name in names}
     chosen = Options(**{name: value for name, value in given.items() if value is not None})
+    subject, dataset = _subject(options)
     with working(options) as bars:
         result = tuned(
-            options.retriever,
-            options.dataset,
+            subject,
+            dataset,
             chosen,
-            split=options.split,
+            split=options.split or "test",
             dev=options.dev_split,
             grid=options.grid,
             overrides=options.set,
@@ -91,3 +97,32 @@ def _tune(options: argparse.Namespace) -> int:
         doubt = "" if result.delta.verdict is Verdict.BETTER else "; no gain from it is shown"
         say(f"retrieval-bench: {what} is in {options.out}{doubt}")
     return OK
+
+
+def _subject(options: argparse.Namespace) -> tuple[Any, Any]:
+    """What is tuned, and on which dataset: a retriever as it is named, or the fusion of saved runs
+    on theirs."""
+    from retrieval_bench.core.errors import ConfigError, counted
+    from retrieval_bench.runs.dataset import dataset_of
+    from retrieval_bench.runs.find import find_runs, is_run
+    from retrieval_bench.runs.records import read_runs
+    from retrieval_bench.tuning.fusing import fusion_config
+
+    given = [options.retriever, *options.runs]
+    others = [name for name in given if not is_run(name)]
+    if others == given[:1] and not options.runs:
+        return options.retriever, options.dataset or "science-mini"
+    if others:
+        raise ConfigError(
+            f"{others[0]!r} and {counted(len(given) - 1, 'other name')} to tune",
+            accepted="one retriever, or saved runs to fuse: tune bm25@latest dense@latest",
+            fix="leave one kind out",
+        )
+    if options.split is not None:
+        raise ConfigError(
+            "--split of saved runs",
+            accepted="the split that they were measured on",
+            fix="leave it out",
+        )
+    runs = read_runs([folder for name in given for folder in find_runs(name)])
+    return fusion_config(runs), dataset_of(runs, options.dataset)

@@ -174,7 +174,10 @@ def _candidate(given: Any, overrides: Sequence[str]) -> Candidate:
             accepted="overrides for a retriever that is given by name or file",
         )
     if isinstance(given, Retriever):
-        return Candidate(type(given).__name__, given, {"target": path_of(type(given))})
+        called_itself = getattr(given, "name", None)
+        name = called_itself if isinstance(called_itself, str) else ""
+        kind = type(given)
+        return Candidate(name or kind.__name__, given, {"target": path_of(kind)})
     if hasattr(given, "invoke") or hasattr(given, "ainvoke"):
         wrapped = plugins.resolve("retriever", "langchain")(factory=given)
         return Candidate(type(given).__name__, wrapped, {"target": path_of(type(given))})

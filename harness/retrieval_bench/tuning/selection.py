@@ -58,6 +58,7 @@ class Selection:
         naive: the setting that is best on the very queries that are reported.
         naive_mean: and its mean there.
         gaps: (repeats,): tuning mean minus held-out mean.
+        chosen: (repeats, queries): the setting that each query was answered by.
     """
 
     choices: tuple[Choice, ...]
@@ -69,6 +70,7 @@ class Selection:
     naive: int
     naive_mean: float
     gaps: Floats
+    chosen: NDArray[np.intp]
 
     @property
     def gap(self) -> float:
@@ -134,6 +136,7 @@ def cross_validated(
     choices: list[Choice] = []
     held_out = np.zeros(n)
     gaps = np.empty(repeats)
+    chosen = np.empty((repeats, n), dtype=np.intp)
     for repeat in range(repeats):
         fold_of = deal_folds(groups, n_folds, seed + repeat)
         own = np.empty(n)
@@ -143,6 +146,7 @@ def cross_validated(
             training = values[:, ~out].mean(axis=1)
             at = best(training)
             own[out] = values[at, out]
+            chosen[repeat, out] = at
             row = Choice(
                 repeat, fold, at, float(training[at]), float(values[at, out].mean()), int(out.sum())
             )
@@ -161,6 +165,7 @@ def cross_validated(
         winner,
         float(means[winner]),
         gaps,
+        chosen,
     )
 
 
@@ -183,4 +188,5 @@ def chosen_on_dev(dev: Floats, test: Floats) -> Selection:
         naive,
         float(on_test[naive]),
         np.array([choice.tuning - choice.held_out]),
+        np.full((1, test.shape[1]), at, dtype=np.intp),
     )
