@@ -22,7 +22,7 @@ def _saved(folder: Path, text: str) -> TrecRun:
 
 
 def test_a_run_folder_is_replayed_by_query_id(tmp_path: Path) -> None:
-    rankings = {"q1": Ranking(["b", "a", "c"], [2, 2, 1]), "q2": Ranking(["문서 1"], [1])}
+    rankings = {"q1": Ranking(["b", "a", "c"], [2, 2, 1]), "q2": Ranking(["문서-1"], [1])}
     write_run(tmp_path / "run.trec", rankings, "x")
     retriever = construct("trec_run", {"path": str(tmp_path)})
     for query_id, ranking in rankings.items():

@@ -26,14 +26,14 @@ from tests.builders import some
 
 def make_run(name: str = "sample", **summary: Any) -> Run:
     rankings = pack_rankings(
-        ["q 1", "q2", "질문"],
+        ["q:1", "q2", "질문"],
         [
             Ranking(
-                ["d1", "문서 둘"],
+                ["d1", "문서둘"],
                 [2.0, 1.0],
                 legs={
                     "a": LegTrace([1, 0], [5.0, float("nan")]),
-                    "b": LegTrace([0, 2], [float("nan"), 3.0], ["다른 것", "문서 둘"], [4.0, 3.0]),
+                    "b": LegTrace([0, 2], [float("nan"), 3.0], ["다른것", "문서둘"], [4.0, 3.0]),
                     "none": LegTrace([0, 0], [float("nan")] * 2, []),
                 },
             ),
@@ -45,8 +45,8 @@ def make_run(name: str = "sample", **summary: Any) -> Run:
     evaluation = evaluate(
         rankings.ranking[:2],
         rankings.doc_ids,
-        ["q 1", "q2"],
-        {"q 1": {"d1": 1}, "q2": {"d1": 1}},
+        ["q:1", "q2"],
+        {"q:1": {"d1": 1}, "q2": {"d1": 1}},
         parse_metrics(["nDCG@3", "RR@3"]),
     )
     timings = Timings(
@@ -88,7 +88,7 @@ def test_a_run_reads_back_as_it_was_written() -> None:
     assert np.array_equal(read.rankings.ranking, written.rankings.ranking)
     assert np.array_equal(read.rankings.scores, written.rankings.scores, equal_nan=True)
     assert np.array_equal(read.rankings.leg_ranks["a"], written.rankings.leg_ranks["a"])
-    assert read.rankings.doc_ids == ("d1", "문서 둘", "d3", "다른 것")
+    assert read.rankings.doc_ids == ("d1", "문서둘", "d3", "다른것")
     lists = {leg: rows.tolist() for leg, rows in read.rankings.leg_lists.items()}
     assert lists == {"b": [[3, 1], [-1, -1], [-1, -1]], "none": [[-1], [-1], [-1]]}
     scores = read.rankings.leg_list_scores
@@ -123,8 +123,8 @@ def test_all_documented_files_are_there_and_nothing_else() -> None:
     ]
     assert (folder / "per_query.csv").read_text(encoding="utf-8").splitlines() == [
         "query_id,status,metric,value",
-        "q 1,ok,nDCG@3,1.0",
-        "q 1,ok,RR@3,1.0",
+        "q:1,ok,nDCG@3,1.0",
+        "q:1,ok,RR@3,1.0",
         "q2,ValueError: x,nDCG@3,0.0",
         "q2,ValueError: x,RR@3,0.0",
         "질문,ok,,",
@@ -381,12 +381,27 @@ class TestOddTexts:
         run = make_run(warnings=["before"])
         odd = dataclasses.replace(run.rankings, doc_ids=("a\tb", "d2", "d3"))
         written = write_run(dataclasses.replace(run, rankings=odd))
-        warnings = ["before", r"run.trec was not written: id 'a\tb' cannot stand in a TREC run"]
+        warnings = [
+            "before",
+            r"run.trec was not written: id 'a\tb' cannot stand in a TREC run, "
+            "whose readers split at white space",
+        ]
         assert written.summary["warnings"] == warnings
         assert sorted(_files(written.folder)) == [
             "manifest.json", "per_query.csv", "rankings.npz", "summary.json", "timings.npz",
         ]  # fmt: skip
         assert read_run(written.folder or Path()).summary["warnings"] == warnings
+
+    def test_an_id_that_others_would_split_is_saved_without_trec_text(self) -> None:
+        run = make_run()
+        odd = dataclasses.replace(run.rankings, doc_ids=("검색 안내.pdf", "d2", "d3"))
+        written = write_run(dataclasses.replace(run, rankings=odd))
+        (warning,) = written.summary["warnings"]
+        assert warning.startswith(
+            "run.trec was not written: id '검색 안내.pdf' cannot stand in a TREC run"
+        )
+        assert "run.trec" not in _files(written.folder)
+        assert read_run(written.folder or Path()).rankings.doc_ids == odd.doc_ids
 
     def test_control_characters_become_visible(self) -> None:
         run = make_run(warnings=["\x1b[2Jgone"], health=["a\rb", "ক্ষ é 검색 👩‍🔬"])

@@ -39,7 +39,8 @@ _BLANKS = b" \t\n\r\v\f"
 _BOM = b"\xef\xbb\xbf"
 _BATCH = 1 << 20
 """Bytes read at once."""
-_UNWRITABLE = re.compile(r"[\t\n\r\ud800-\udfff]|^[ \v\f]|[ \v\f]\Z")
+_UNWRITABLE = re.compile(r"[ \t\n\r\v\f\ud800-\udfff]")
+"""ASCII white space, as TREC tools split; other blanks of Unicode are part of an id for them."""
 _SIGN_BIT = np.int64(0x80000000)
 _HIGHEST = np.int64(0x7F7FFFFF)
 """Position of the largest finite float32 among all of them, counted from zero."""
@@ -111,13 +112,12 @@ def write_run(
 
     Scores are rounded to single precision and, where they would tie or rise, lowered to the next
     number below the one before. A ranking without scores gets 1/rank. Values outside of single
-    precision become its largest. When an id holds a blank, the whole file is written with tabs;
-    :func:`read_run` reads both. Blanks in ``tag`` become ``_``. A path ending in ``.gz`` is packed,
-    with the same bytes each time. Queries without hits leave no line.
+    precision become its largest. Blanks in ``tag`` become ``_``. A path ending in ``.gz`` is
+    packed, with the same bytes each time. Queries without hits leave no line.
 
     Raises:
-        DataError: an id that is empty, holds a tab, a line break or a lone surrogate, or has a
-            blank at an end, which readers take off; a score that is not finite.
+        DataError: an id that is empty, or holds white space, at which readers split, or a lone
+            surrogate; a score that is not finite.
     """
     if not isinstance(target, str | Path):
         target.writelines(_run_lines(rankings, tag))
@@ -293,20 +293,16 @@ def _run_lines(
     for id_ in ids:
         if not id_ or _UNWRITABLE.search(id_):
             raise DataError(
-                f"id {id_!r} cannot stand in a TREC run",
-                accepted="ids of at least one character that UTF-8 can hold, without tabs, line "
-                "breaks, and blanks at their ends",
-                fix="rename it in the dataset",
+                f"id {id_!r} cannot stand in a TREC run, whose readers split at white space",
+                accepted="ids of at least one character that UTF-8 can hold, without white space",
+                fix="rename it in the dataset, if you need the file",
             )
-    # ASCII white space, as TREC tools split; other blanks of Unicode are part of an id for them.
-    blank = "\t" if any(c in id_ for id_ in ids for c in " \v\f") else " "
     label = "_".join(tag.split()) or "run"
     for query, doc_ids, scores in table:
-        head = f"{query}{blank}Q0{blank}"
-        tail = f"{blank}{label}\n"
+        head, tail = f"{query} Q0 ", f" {label}\n"
         digits = map(str, scores)  # the fewest that lead back to this float32
         for rank, (doc_id, score) in enumerate(zip(doc_ids, digits, strict=True), start=1):
-            yield f"{head}{doc_id}{blank}{rank}{blank}{score}{tail}"
+            yield f"{head}{doc_id} {rank} {score}{tail}"
 
 
 def _columns(
