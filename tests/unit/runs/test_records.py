@@ -383,8 +383,10 @@ class TestOddTexts:
         written = write_run(dataclasses.replace(run, rankings=odd))
         warnings = [
             "before",
-            r"run.trec was not written: id 'a\tb' cannot stand in a TREC run, "
-            "whose readers split at white space",
+            (
+                "run.trec was not written: "
+                r"id 'a\tb' cannot stand in a TREC run, whose readers split at white space"
+            ),
         ]
         assert written.summary["warnings"] == warnings
         assert sorted(_files(written.folder)) == [
