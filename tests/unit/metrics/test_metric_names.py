@@ -21,7 +21,8 @@ from retrieval_bench.metrics import (
     parse_metrics,
 )
 from retrieval_bench.metrics.conventions import convention
-from retrieval_bench.metrics.names import _ALIASES, DEFINITIONS, Definition
+from retrieval_bench.metrics.definitions import DEFINITIONS, Definition
+from retrieval_bench.metrics.names import _ALIASES
 from retrieval_bench.scoring.scoring import Answers, score
 
 NAMES = [

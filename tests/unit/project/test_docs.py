@@ -34,7 +34,7 @@ from retrieval_bench.data.formats import FORMATS
 from retrieval_bench.measure import protocol, steady
 from retrieval_bench.metrics import Judgements, judge_lists, parse_metric
 from retrieval_bench.metrics.conventions import CONVENTIONS
-from retrieval_bench.metrics.names import DEFINITIONS
+from retrieval_bench.metrics.definitions import DEFINITIONS
 from retrieval_bench.regression.files import to_text
 from retrieval_bench.regression.gate import Regression
 from retrieval_bench.regression.history import subjects
