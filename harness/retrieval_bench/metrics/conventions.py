@@ -81,7 +81,7 @@ class Convention:
         """What is reported when nothing is asked for, of rankings of up to ``depth`` hits: always
         the same names, and one more where rankings are deep."""
         if self.metrics is None:
-            return named(_SHOWN_DEEP if depth >= _DEEP else _SHOWN)
+            return self.parse(_SHOWN_DEEP if depth >= _DEEP else _SHOWN)
         return self.parse(self.shown)
 
     def read(self, metric: Metric) -> Metric:

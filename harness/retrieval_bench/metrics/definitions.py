@@ -47,6 +47,7 @@ class Definition:
 
 _REL: Mapping[str, Kind] = {"rel": int}
 _GAINS: Mapping[str, Kind] = {"gains": "gains"}
+_ROUNDING: Mapping[str, Kind] = {"rounding": ("nearest", "up")}
 
 DEFINITIONS: Mapping[str, Definition] = {
     "nDCG": Definition(
@@ -152,13 +153,13 @@ DEFINITIONS: Mapping[str, Definition] = {
     "IPrec": Definition(
         trec_measures.interpolated_precision,
         "recall",
-        {**_REL, "recall": "number"},
+        {**_REL, **_ROUNDING, "recall": "number"},
         meaning="the best precision there is from that share of the relevant documents on",
     ),
     "IAP": Definition(
         trec_measures.interpolated_ap,
         "refused",
-        {**_REL, "recalls": "numbers"},
+        {**_REL, **_ROUNDING, "recalls": "numbers"},
         meaning="interpolated precision, averaged over eleven shares of the relevant documents",
     ),
     "infAP": Definition(

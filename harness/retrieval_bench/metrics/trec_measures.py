@@ -1,12 +1,13 @@
 """What trec_eval computes beside the metrics that everybody uses; notation as in :mod:`.ranking`.
 
-The source of each is the measure of trec_eval 9.0.8 that its docstring names; of those that only
-version 10 has, that version. A document that stands in a ranking twice counts at its first rank.
+The source of each is the measure of trec_eval that its docstring names, as in versions 9.0.8 and 10
+where it does not say which. A document that stands in a ranking twice counts at its first rank.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,19 +33,32 @@ ELEVEN = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 _EPSILON = 0.00001
 
 
-def interpolated_precision(run: JudgedRun, *, recall: float, rel: int = 1) -> Values:
-    """IPrec@r = the highest P@i over the ranks i that hold the c-th relevant hit or a later one,
-    with c = r * R rounded up from .1 on; 0 where there are fewer (trec_eval iprec_at_recall)."""
+Rounding = Literal["nearest", "up"]
+
+
+def interpolated_precision(
+    run: JudgedRun, *, recall: float, rel: int = 1, rounding: Rounding = "nearest"
+) -> Values:
+    """IPrec@r = the highest P@i over the ranks i that hold the c-th relevant hit or a later one; 0
+    where there are fewer. c is r * R as a whole number (trec_eval 10 iprec_at_recall), with
+    ``rounding=up`` the next one where .1 or more is left (trec_eval 9)."""
     hits, found = _relevant(run, rel)
-    needed = ranks_at(recall, run.n_relevant(rel))[hits.row]
+    of = run.n_relevant(rel)
+    needed = (ranks_at(recall, of) if rounding == "up" else _nearest(recall * of))[hits.row]
     best = np.zeros(run.n_queries)
     np.maximum.at(best, hits.row, np.where(found >= needed, found / hits.rank, 0.0))
     return best
 
 
-def interpolated_ap(run: JudgedRun, *, recalls: tuple[float, ...] = ELEVEN, rel: int = 1) -> Values:
+def interpolated_ap(
+    run: JudgedRun,
+    *,
+    recalls: tuple[float, ...] = ELEVEN,
+    rel: int = 1,
+    rounding: Rounding = "nearest",
+) -> Values:
     """IAP = the mean of IPrec over ``recalls``, unless given 0, .1, ... 1 (trec_eval 11pt_avg)."""
-    at = [interpolated_precision(run, recall=recall, rel=rel) for recall in recalls]
+    at = [interpolated_precision(run, recall=r, rel=rel, rounding=rounding) for r in recalls]
     return np.asarray(np.mean(at, axis=0))
 
 
@@ -201,6 +215,12 @@ def number_nonrelevant(run: JudgedRun, *, rel: int = 1) -> Values:
     """NumNonrelRet = hits that were judged not relevant (trec_eval num_nonrel_judged_ret)."""
     hits = run.judged
     return run.count(hits.row[hits.grade < rel]).astype(np.float64)
+
+
+def _nearest(values: NDArray[np.floating]) -> NDArray[np.int64]:
+    """Halves go up, as in C."""
+    whole = np.floor(values)
+    return np.asarray(whole + (values - whole >= 0.5)).astype(np.int64)
 
 
 def _relevant(run: JudgedRun, rel: int) -> tuple[Hits, NDArray[np.int64]]:
