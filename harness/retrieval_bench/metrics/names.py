@@ -282,7 +282,7 @@ def _spelled_out(text: str) -> str:
 
 
 def _kinds(definition: Definition) -> Mapping[str, Kind]:
-    return {**EVERYWHERE, **definition.params}
+    return {**definition.params, **EVERYWHERE, **definition.params}
 
 
 def _parse_params(text: str, params: str, definition: Definition) -> tuple[tuple[str, Param], ...]:

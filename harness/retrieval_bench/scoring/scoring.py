@@ -299,7 +299,8 @@ def _warnings(
     if counts.missing:
         effect = {
             "zero": "no hits, that is the value of an empty list",
-            "left out": f"in no mean, as {convention.name} has it",
+            "left out": "in no mean, as "
+            + (f"{convention.name} has it" if _by_rule(convention) else "asked for"),
         }[convention.missing]
         told = f"{counted(counts.missing, 'query')} to score not in the run: {effect}"
         warnings.append(f"{told} ({_named(queries.missing)})")
@@ -319,6 +320,11 @@ def _warnings(
     if not counts.evaluated:
         warnings.append("no query counts: nothing of the run is judged")
     return tuple(warnings)
+
+
+def _by_rule(convention: Convention) -> bool:
+    """Whether the convention itself says what a missing query counts."""
+    return CONVENTIONS[convention.name].missing == convention.missing
 
 
 def _named(query_ids: Sequence[str]) -> str:
