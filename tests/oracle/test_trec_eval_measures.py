@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from retrieval_bench.metrics import Judgements, judge_scores
+from retrieval_bench.metrics.conventions import Missing, convention
 from retrieval_bench.metrics.definitions import DEFINITIONS
 from retrieval_bench.metrics.names import Metric, parse_metric
 from retrieval_bench.metrics.trec_names import Row, expanded
+from retrieval_bench.scoring.scoring import Answers, score
 from tests.builders.generated import Generated, generated, in_order
 
 with warnings.catch_warnings():
@@ -115,6 +118,33 @@ def test_every_measure_of_the_tool_has_a_name_here() -> None:
     for measure in pytrec_eval.supported_measures - {"runid", "relstring"}:
         assert any(name == measure or name.startswith(f"{measure}_") for name in known), measure
     assert {parse_metric(row.metric).name for row in EACH} <= set(DEFINITIONS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("missing", ["left out", "zero"])
+def test_every_mean_with_and_without_c(missing: Missing) -> None:
+    data = generated(600, 300)
+    rules = replace(convention("trec"), missing=missing, also={"rounding": "up"})
+    metrics = rules.parse([row.metric for row in EACH])
+    evaluation = score(
+        Answers(scores=data.scores), Judgements(data.qrels), rules, metrics
+    ).evaluation
+    theirs = pytrec_eval.RelevanceEvaluator(data.qrels, {"all_trec"}).evaluate(data.scores)
+    assert len(theirs) < len(data.qrels)
+    for row in EACH:
+        values = _clean([of[row.name] for of in theirs.values()])
+        lacking = len(data.qrels) - len(values) if missing == "zero" else 0
+        if row.name.startswith("gm_"):
+            expected = math.exp((sum(values) + lacking * math.log(1e-5)) / (len(values) + lacking))
+        elif row.name.startswith("num_"):
+            expected = sum(values)
+        else:
+            expected = sum(values) / (len(values) + lacking)
+        if missing == "zero" and row.name in ("num_q", "num_rel"):
+            whole = [grade for grades in data.qrels.values() for grade in grades.values()]
+            expected = len(data.qrels) if row.name == "num_q" else sum(g > 0 for g in whole)
+        ours = evaluation.mean(rules.parse(row.metric)[0]).mean
+        assert ours == pytest.approx(expected, abs=1e-9), row.name
 
 
 def test_gains_less_than_1_apart_have_no_best_order_in_trec_eval() -> None:
