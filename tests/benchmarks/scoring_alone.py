@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.metrics import Judgements, Metric, judge, parse_metrics
-from retrieval_bench.metrics.names import DEFINITIONS, Definition
+from retrieval_bench.metrics.definitions import DEFINITIONS, Definition
 from tests.benchmarks import children, memory
 from tests.benchmarks.report import Options, Row
 from tests.benchmarks.timing import middle, timed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import subprocess
 import sys
@@ -93,6 +94,121 @@ def unanswerable(project: Path) -> None:
     with (project / "run.trec").open("a", encoding="utf-8") as file:
         file.write("".join(f"u{i} Q0 d2 1 0.{i} t\n" for i in range(1, 6)))
         file.write("".join(f"a{i} Q0 d1 1 {i + 1}.5 t\n" for i in range(4)))
+
+
+class TestAsTrecEval:
+    """Names, modes and lines of trec_eval, worked out by hand."""
+
+    QRELS = "# by hand\nq1 0 a 2.0\nq1 0 b 1\nq1 0 p -1\nq1 0 n 0\nq2 0 c 1\nq3 0 d 1\n"
+    RUN = (
+        "q1 Q0 n 1 5 mine\nq1 Q0 p 2 4 mine\n#no line 1 2 3 4\nq1 Q0 x 3 3 mine\n"
+        "q1 Q0 a 4 2 mine\nq1 Q0 b 5 1 mine\nq3 Q0 d 1 1 mine\nother Q0 d 1 1 last\n"
+    )
+
+    @pytest.fixture(autouse=True)
+    def files(self, here: Path) -> None:
+        (here / "qrels").write_text(self.QRELS, encoding="utf-8")
+        (here / "run").write_text(self.RUN, encoding="utf-8")
+
+    def lines(self, run: Command, *options: str) -> list[list[str]]:
+        code = run("score", "run", "run", "--qrels", "qrels", "--format", "trec", *options)
+        assert (code, run.err) == (0, "")
+        return [line.split() for line in run.out.splitlines()]
+
+    def test_the_official_measures_are_printed_when_nothing_is_asked_for(
+        self, run: Command
+    ) -> None:
+        lines = self.lines(run)
+        assert lines[:5] == [
+            *(["runid", "all", "last"], ["num_q", "all", "3"], ["num_ret", "all", "6"]),
+            *(["num_rel", "all", "4"], ["num_rel_ret", "all", "3"]),
+        ]
+        assert ["map", "all", f"{(1 / 4 + 2 / 5) / 2 / 3 + 1 / 3:.4f}"] in lines
+        assert [line[0] for line in lines[-9:]] == [
+            f"P_{k}" for k in (5, 10, 15, 20, 30, 100, 200, 500, 1000)
+        ]
+        assert run.out.startswith(f"runid{' ' * 17}\tall\tlast\nnum_q{' ' * 17}\tall\t3\n")
+
+    def test_queries_that_the_run_lacks_are_left_out_without_c(self, run: Command) -> None:
+        names = ("--metrics", "num_q", "num_rel", "map")
+        whole, left = self.lines(run, *names), self.lines(run, *names, "--missing", "left-out")
+        ap = (1 / 4 + 2 / 5) / 2
+        assert [line[2] for line in whole] == ["3", "4", f"{(ap + 1) / 3:.4f}"]
+        assert [line[2] for line in left] == ["2", "3", f"{(ap + 1) / 2:.4f}"]
+
+    def test_the_lines_of_queries_come_first_and_leave_out_what_only_a_whole_run_has(
+        self, run: Command
+    ) -> None:
+        lines = self.lines(run, "--metrics", "all_trec", "--per-query", "--missing", "left-out")
+        of = [line for line in lines if line[1] == "q1"]
+        assert not {"runid", "num_q", "gm_map", "gm_bpref"} & {line[0] for line in of}
+        assert ["relstring", "q1", "'0.-21'"] in of
+        assert lines.index(["num_ret", "q3", "1"]) > lines.index(["num_ret", "q1", "5"])
+        assert ["relstring", "all"] not in [line[:2] for line in lines]
+
+    @pytest.mark.parametrize(
+        ("options", "p", "ap"),
+        [
+            (("--rel", "2"), 1 / 5, 1 / 4),
+            (("--depth", "4"), 1 / 5, 1 / 4 / 2),
+            (("--judged-only",), 2 / 5, (1 / 2 + 2 / 3) / 2),
+            (("--judged-only", "--rel", "2", "--depth", "4"), 1 / 5, 1 / 2),
+        ],
+    )
+    def test_the_modes(self, run: Command, options: tuple[str, ...], p: float, ap: float) -> None:
+        lines = self.lines(run, "--metrics", "P.5", "map", "--per-query", *options)
+        assert lines[0] == ["map", "q1", f"{ap:.4f}"]
+        assert lines[1] == ["P_5", "q1", f"{p:.4f}"]
+
+    def test_with_c_it_counts_every_relevant_document_whatever_the_level(
+        self, run: Command
+    ) -> None:
+        names = ("--metrics", "num_rel", "--rel", "2")
+        assert self.lines(run, *names) == [["num_rel", "all", "4"]]
+        assert self.lines(run, *names, "--missing", "left-out") == [["num_rel", "all", "1"]]
+
+    def test_our_names_are_printed_as_trec_eval_has_them(self, run: Command) -> None:
+        names = ("nDCG@10", "IPrec@0.5", "AP", "F1@5", "nDCG(gains={1:3.5,2:9})", "Utility")
+        lines = self.lines(run, "--metrics", *names)
+        assert [line[0] for line in lines] == [
+            *("map", "iprec_at_recall_0.50", "utility", "ndcg_1=3.5,2=9", "ndcg_cut_10", "F1@5")
+        ]
+
+    def test_the_table_and_the_json_name_the_modes(self, run: Command) -> None:
+        score = ("score", "run", "run", "--qrels", "qrels", "--metrics", "NumRet", "AP")
+        assert run(*score, "--depth", "3", "--missing", "left-out") == 0
+        assert "NumRet(depth=3) is 4 [2, 6] over 2 queries" in run.out
+        assert "but queries missing from the run: left out" in " ".join(run.out.split())
+        assert run(*score, "--judged-only", "--format", "json") == 0
+        metrics = json.loads(run.out)["metrics"]
+        assert metrics["NumRet(judged_only=True)"]["mean"] == 4
+        assert list(metrics) == ["NumRet(judged_only=True)", "AP(judged_only=True)"]
+
+    @pytest.mark.parametrize("zipped", [False, True])
+    @pytest.mark.parametrize("piped", ["run", "qrels"])
+    def test_standard_input_stands_for_either_file(
+        self, run: Command, monkeypatch: pytest.MonkeyPatch, piped: str, zipped: bool
+    ) -> None:
+        content = (self.RUN if piped == "run" else self.QRELS).encode()
+        raw = io.BytesIO(gzip.compress(content) if zipped else content)
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(raw))
+        files = {"run": "run", "qrels": "qrels", piped: "-"}
+        options = ("--metrics", "map", "--format", "trec")
+        assert run("score", "run", files["run"], "--qrels", files["qrels"], *options) == 0
+        assert run.out.split() == ["map", "all", f"{((1 / 4 + 2 / 5) / 2 + 1) / 3:.4f}"]
+
+    def test_standard_input_cannot_be_both(self, run: Command) -> None:
+        assert run("score", "run", "-", "--qrels", "-") == 2
+        assert "the run and the judgements from standard input" in run.err
+
+    def test_comments_are_told(self, run: Command) -> None:
+        assert run("score", "run", "run", "--qrels", "qrels") == 0
+        assert "comment lines, not read: 1 (run:3)" in " ".join(run.out.split())
+
+    @pytest.mark.parametrize("option", ["--rel", "--depth"])
+    def test_numbers_begin_with_1(self, run: Command, option: str) -> None:
+        assert run("score", "run", "run", "--qrels", "qrels", option, "0") == 2
+        assert f"{option} 0" in run.err
 
 
 class TestEvaluate:

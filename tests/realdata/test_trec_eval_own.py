@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from retrieval_bench.cli import main
 from retrieval_bench.metrics import Judgements
 from retrieval_bench.metrics.conventions import convention
 from retrieval_bench.runs.foreign import read_rankings
@@ -109,3 +110,15 @@ def test_what_is_not_judged_is_what_trec_eval_calls_unjudged(
     printed = _printed(folder / "out.test.a")[f"unj_{cut}"]
     scored = score(Answers(scores=scores), judgements, TREC, TREC.parse([f"Judged@{cut}"]))
     assert f"{1 - scored.evaluation.means[0].mean:.4f}" == f"{printed:.4f}"
+
+
+@pytest.mark.parametrize(
+    ("file", "measures"), [("out.test", "official"), ("out.test.a", "all_trec")]
+)
+def test_the_lines_of_trec_eval_are_printed_as_nist_has_them(
+    folder: Path, capsys: pytest.CaptureFixture[str], file: str, measures: str
+) -> None:
+    run, qrels = str(folder / "results.test"), str(folder / "qrels.test")
+    options = ["--metrics", measures, "--format", "trec"]
+    assert main(["score", "run", run, "--qrels", qrels, *options]) == 0
+    assert capsys.readouterr().out == (folder / file).read_text(encoding="utf-8")

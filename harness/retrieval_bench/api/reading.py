@@ -11,8 +11,10 @@ from retrieval_bench.api.results import BenchResult, Result, ScoreResult, run_of
 from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.comparison.diff import Order
 from retrieval_bench.comparison.differences import QUERIES, Differences, differences
-from retrieval_bench.core.types import Dataset, Qrels
+from retrieval_bench.core.types import EMPTY, Dataset, Qrels
 from retrieval_bench.metrics import parse_metric
+from retrieval_bench.metrics.conventions import Missing
+from retrieval_bench.metrics.names import Param
 from retrieval_bench.regression.history.workflow import LAST, History
 from retrieval_bench.regression.history.workflow import history as read_history
 from retrieval_bench.reports.page.file import check_place, write_page
@@ -40,6 +42,8 @@ def evaluate(
     metrics: Sequence[str] = (),
     convention: str = "trec",
     dev_ids: Collection[str] | None = None,
+    missing: Missing | None = None,
+    also: Mapping[str, Param] = EMPTY,
 ) -> ScoreResult:
     """Score a run that was made elsewhere.
 
@@ -51,6 +55,10 @@ def evaluate(
         metrics: such as ``["nDCG@10", "AP"]``; empty = what the convention shows.
         convention: whose definitions.
         dev_ids: queries to choose an abstention threshold on; None draws half of them, seeded.
+        missing: ``"zero"`` or ``"left out"``: what a query counts that the run does not have; None
+            = as the convention has it.
+        also: parameters of every metric that knows them, such as ``{"rel": 2, "depth": 1000,
+            "judged_only": True}`` (trec_eval -l, -M and -J).
 
     Raises:
         HarnessError: everything that is wrong with the input.
@@ -62,6 +70,8 @@ def evaluate(
             metrics=metrics,
             rules=convention,
             dev_ids=dev_ids,
+            missing=missing,
+            also=also,
         )
     )
 

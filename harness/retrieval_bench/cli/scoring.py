@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrieval_bench.cli.console import NOT_MEASURED, OK, say, show
+from retrieval_bench.cli.console import NOT_MEASURED, OK, put, say, show
 from retrieval_bench.cli.options import add_format, add_named, add_several
 
 if TYPE_CHECKING:
@@ -17,15 +17,33 @@ if TYPE_CHECKING:
 def add_evaluate(commands: Any, name: str, **texts: str) -> None:
     """Score one run."""
     evaluate = commands.add_parser(name, **texts)
-    text = "TREC text, BEIR table, JSON, submission lines, or the folder of a run"
+    text = "TREC text, BEIR table, JSON, submission lines, the folder of a run, or - for stdin"
     add_named(evaluate, "run_file", "RUN", text, option="--run", kind=Path)
     _add_truth(evaluate)
-    add_several(evaluate, "--metrics", "METRIC", "nDCG@10 R@100")
+    text = "nDCG@10 R@100; also trec_eval's: P.5,10 iprec_at_recall official all_trec set"
+    add_several(evaluate, "--metrics", "METRIC", text)
     evaluate.add_argument(
         "--convention",
         default="trec",
         metavar="NAME",
         help="whose definitions: trec (the default), scienceqa, mala2025, piaf, tutorial, blog",
+    )
+    evaluate.add_argument(
+        "--missing",
+        choices=("zero", "left-out"),
+        help="what a judged query counts that the run lacks (default: as the convention has it; "
+        "trec_eval with -c: zero, without: left-out)",
+    )
+    evaluate.add_argument(
+        "--rel", type=int, metavar="GRADE", help="lowest relevant grade (default: 1; trec_eval -l)"
+    )
+    evaluate.add_argument(
+        "--depth", type=int, metavar="N", help="look at the first N hits only (trec_eval -M)"
+    )
+    evaluate.add_argument(
+        "--judged-only",
+        action="store_true",
+        help="take hits without a judgement out of the rankings (trec_eval -J)",
     )
     evaluate.add_argument("--per-query", action="store_true", help="the value of every query, too")
     evaluate.add_argument(
@@ -35,7 +53,7 @@ def add_evaluate(commands: Any, name: str, **texts: str) -> None:
         help="ids, one a line, of the queries to choose an abstention threshold on "
         "(default: a seeded half)",
     )
-    add_format(evaluate)
+    add_format(evaluate, ("trec",))
     evaluate.set_defaults(run=_evaluate)
 
 
@@ -97,7 +115,10 @@ def add_reader(commands: Any, name: str, **texts: str) -> None:
 def _add_truth(parser: argparse.ArgumentParser) -> None:
     truth = parser.add_mutually_exclusive_group(required=True)
     truth.add_argument(
-        "--qrels", type=Path, metavar="FILE", help="judgements: TREC text, BEIR table or JSON"
+        "--qrels",
+        type=Path,
+        metavar="FILE",
+        help="judgements: TREC text, BEIR table, JSON, or - for stdin",
     )
     truth.add_argument(
         "--dataset", metavar="NAME_OR_PATH", help="the judgements and queries of a dataset"
@@ -106,22 +127,52 @@ def _add_truth(parser: argparse.ArgumentParser) -> None:
 
 
 def _evaluate(options: argparse.Namespace) -> int:
+    from retrieval_bench.core.errors import ConfigError
+    from retrieval_bench.reports.render.trec_eval import trec_lines, trec_rows
     from retrieval_bench.reports.tables.score import score_tables
+    from retrieval_bench.runs.foreign import tag_of
     from retrieval_bench.scoring.workflow import evaluate, read_ids
 
+    as_trec_eval = options.format == "trec"
+    if str(options.run_file) == str(options.qrels) == "-":
+        raise ConfigError(
+            "the run and the judgements from standard input",
+            accepted="- for one of them",
+            fix="save one of them in a file",
+        )
+    rows = trec_rows(options.metrics) if as_trec_eval else ()
     card = evaluate(
         options.run_file,
         partial(_truth, options),
-        metrics=options.metrics,
+        metrics=[row.metric for row in rows if row.metric] or options.metrics,
         rules=options.convention,
         dev_ids=None if options.dev is None else read_ids(options.dev),
+        missing=None if options.missing is None else options.missing.replace("-", " "),
+        also=_also(options),
     )
+    if as_trec_eval:
+        put(trec_lines(card, rows, tag_of(card.run), per_query=options.per_query))
+        return _judged(card.why_nothing)
     show(
         options,
         card.as_dict(per_query=options.per_query),
         lambda: score_tables(card, per_query=options.per_query),
     )
     return _judged(card.why_nothing)
+
+
+def _also(options: argparse.Namespace) -> dict[str, Any]:
+    """The parameters that every metric gets."""
+    from retrieval_bench.core.errors import ConfigError
+
+    numbers = {"rel": options.rel, "depth": options.depth}
+    for name, number in numbers.items():
+        if number is not None and number < 1:
+            raise ConfigError(
+                f"--{name} {number}", accepted="a whole number from 1", fix="raise it"
+            )
+    given = {name: number for name, number in numbers.items() if number is not None}
+    return {**given, "judged_only": True} if options.judged_only else given
 
 
 def _audit(options: argparse.Namespace) -> int:

@@ -284,7 +284,7 @@ def perfect_fusion(
     row, grade = run.judged.row[order], run.judged.grade[order]
     rank = ordinals(row, len(query_ids))
     hits = Hits(row, rank, grade, np.zeros(len(row), dtype=np.bool_))
-    return JudgedRun(hits.within(k), np.minimum(run.lengths, k), run.ideal, run.n_judged)
+    return JudgedRun(hits, run.lengths, run.ideal, run.n_judged, hits).as_if(k)
 
 
 def _pooled(lists: Sequence[Positions]) -> Positions:

@@ -12,8 +12,10 @@ import gzip
 import io
 import json
 import re
+import sys
 import zlib
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
@@ -23,6 +25,9 @@ _BOM = "\ufeff"
 _GZIP_MAGIC = b"\x1f\x8b"
 _LONGEST_FIELD = 2**31 - 1
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+STANDARD_INPUT = Path("-")
+"""Named in place of a file; what stands there is kept, since files are read more than once."""
 
 Stamp = tuple[int, int] | None
 """Size and modification time of a file; None when there is no such file."""
@@ -54,7 +59,7 @@ def lines(path: Path, faults: Faults) -> Iterator[tuple[int, str]]:
     report = faults.of(path)
     number = 0
     try:
-        with _open(path) as stream:
+        with opened(path) as stream:
             for raw in stream:
                 number += 1
                 if number == 1 and (complaint := _foreign(raw)):
@@ -70,14 +75,14 @@ def lines(path: Path, faults: Faults) -> Iterator[tuple[int, str]]:
         report.error(number or None, _unreadable(problem))
 
 
-def first_line(path: Path) -> str:
-    """The first line that is not blank, without its end, undecodable bytes replaced; empty when
-    there is none."""
+def first_line(path: Path, *, comment: str = "\n") -> str:
+    """The first line that is not blank and does not begin with ``comment``, without its end,
+    undecodable bytes replaced; empty when there is none."""
     try:
-        with _open(path) as stream:
+        with opened(path) as stream:
             for raw in stream:
                 text = raw.decode("utf-8", "replace").removeprefix(_BOM).rstrip("\r\n")
-                if text and not text.isspace():
+                if text and not text.isspace() and not text.startswith(comment):
                     return text
     except (OSError, EOFError, zlib.error):
         pass
@@ -87,7 +92,7 @@ def first_line(path: Path) -> str:
 def head(path: Path, size: int) -> bytes:
     """The first ``size`` bytes of the content, fewer or none when it cannot be read."""
     try:
-        with _open(path) as stream:
+        with opened(path) as stream:
             return stream.read(size)
     except (OSError, EOFError, zlib.error):
         return b""
@@ -115,7 +120,7 @@ def json_file(path: Path, faults: Faults) -> Any:
     """The JSON value that a whole file holds, None after a fault."""
     report = faults.of(path)
     try:
-        with _open(path) as stream:
+        with opened(path) as stream:
             raw = stream.read()
     except (OSError, EOFError, zlib.error) as problem:
         report.error(None, _unreadable(problem))
@@ -197,10 +202,20 @@ def _csv(path: Path, faults: Faults) -> Iterator[tuple[int, list[str]]]:
             yield taken[0], row
 
 
-def _open(path: Path) -> IO[bytes]:
+def opened(path: Path) -> IO[bytes]:
+    """The bytes of a file, or of standard input, unpacked."""
+    if path == STANDARD_INPUT:
+        raw = _all_of(sys.stdin)
+        return io.BytesIO(gzip.decompress(raw) if raw.startswith(_GZIP_MAGIC) else raw)
     if path.name.lower().endswith(".gz"):
         return io.BufferedReader(gzip.open(path, "rb"))
     return path.open("rb")
+
+
+@lru_cache(1)
+def _all_of(stream: IO[str] | None) -> bytes:
+    """All that ``stream`` holds, read once."""
+    return b"" if stream is None else stream.buffer.read()  # type: ignore[attr-defined]
 
 
 def _unreadable(problem: Exception) -> str:

@@ -1,7 +1,8 @@
 """Judgements as TREC text (4 columns), BEIR table (3, with a header) or JSON.
 
 TREC: ``query iteration document grade``, separated by blanks or tabs; the iteration is ignored.
-A line with exactly three tabs is split on them, so that its ids may hold blanks. BEIR: tabs, after
+A line with exactly three tabs is split on them, so that its ids may hold blanks; one that begins
+with ``#`` is not read. BEIR: tabs, after
 the header line ``query-id<TAB>corpus-id<TAB>score``. JSON: ``{query: {document: grade}}`` or
 ``{query: [document, ...]}``, in one object or in one a line. Which it is, the first line tells.
 """
@@ -16,10 +17,20 @@ from typing import Any
 
 from retrieval_bench.core.types import Qrels
 from retrieval_bench.data.faults import Faults, FileFaults, Place, reporting, shown
-from retrieval_bench.data.files import first_line, json_file, json_lines, lines, parse_json
+from retrieval_bench.data.files import (
+    STANDARD_INPUT,
+    first_line,
+    json_file,
+    json_lines,
+    lines,
+    parse_json,
+)
 from retrieval_bench.data.source import Judgement, Located, Stream, file_stream, take_grade, take_id
 
 BEIR_HEADER = ["query-id", "corpus-id", "score"]
+
+COMMENT = "#"
+"""Begins a line of TREC text that is not read."""
 
 TRUTH_KEYS = ("docids", "docid", "topk")
 """Where a line of the Korean competition's ground truth may have its list."""
@@ -59,13 +70,15 @@ def read_qrels(path: Path | str) -> Qrels:
 def is_regular(path: Path, faults: Faults) -> bool:
     """False, and a fault, for what exists and is no file: it cannot be read from its start again,
     as a pipe, or not at all, as a folder."""
+    if path == STANDARD_INPUT:
+        return True
     try:
         mode = path.stat().st_mode
     except OSError:  # whoever opens it tells what is wrong
         return True
     if not stat.S_ISREG(mode):
         found = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
-        faults.of(path).error(None, found, "a file; save the output of a command in one first")
+        faults.of(path).error(None, found, "a file; - reads standard input")
     return stat.S_ISREG(mode)
 
 
@@ -191,7 +204,7 @@ def _json(path: Path, faults: Faults) -> dict[str, dict[str, int]]:
 
 
 def _read(path: Path, faults: Faults) -> Located[Judgement]:
-    is_beir = len(first_line(path).split("\t")) == len(BEIR_HEADER)
+    is_beir = len(first_line(path, comment=COMMENT).split("\t")) == len(BEIR_HEADER)
     return _beir(path, faults) if is_beir else _trec(path, faults)
 
 
@@ -219,6 +232,9 @@ def _trec(path: Path, faults: Faults) -> Located[Judgement]:
     names = ["query", "iteration", "document", "grade"]
     for number, text in lines(path, faults):
         if not text.strip():
+            continue
+        if text.startswith(COMMENT):
+            report.warn("comment lines, not read", number)
             continue
         if text.count("\t") == len(names) - 1:
             cells = [cell.strip(_BLANKS) for cell in text.split("\t")]

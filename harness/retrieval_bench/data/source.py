@@ -25,7 +25,7 @@ Item = TypeVar("Item")
 Located = Iterator[tuple[Place, Item]]
 
 _CONTROL = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
-_GRADE = re.compile(r"[+-]?[0-9]{1,9}")
+_GRADE = re.compile(r"([+-]?[0-9]{1,9})(\.0+)?")
 
 _ID_ACCEPTED = "text or a whole number, not blank, without tabs and line breaks"
 
@@ -143,11 +143,12 @@ def take_grade(record: Mapping[str, Any], key: str, place: Place, report: FileFa
         report.error(place, _missing(key, record))
         return None
     value = record[key]
-    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-    if not isinstance(text, str) or not _GRADE.fullmatch(text.strip()):
+    text = str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+    grade = _GRADE.fullmatch(text.strip()) if isinstance(text, str) else None
+    if grade is None:
         report.error(place, f"{key} is {shown(value)}", "a whole number such as 0, 1, 2")
         return None
-    return int(text.strip())
+    return int(grade[1])
 
 
 def rest(record: Mapping[str, Any], used: frozenset[str]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Ranking metrics: exact, on arrays, each a value that parses from its name and prints back."""
 
+from retrieval_bench.metrics.definitions import Definition
 from retrieval_bench.metrics.judged import JudgedRun, Judgements, judge, judge_lists
 from retrieval_bench.metrics.names import (
-    Definition,
     Metric,
     default_metrics,
     parse_metric,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from retrieval_bench.core.errors import ConfigError, near_names
-from retrieval_bench.metrics.names import Metric, parse_metric, parse_metrics
+from retrieval_bench.metrics.names import Metric, Param, named, parse_metric
 
 Ties = Literal["trec", "list"]
 Duplicates = Literal["error", "counted again"]
@@ -48,6 +48,7 @@ class Convention:
         without_relevant: a query that counts and has no relevant document.
         unanswerable: whether a query whose judged set is empty counts, or is reported apart.
         missing: a query with judgements that the run does not have.
+        also: parameters of every metric that knows them and was not given them.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Convention:
     without_relevant: WithoutRelevant = "zero"
     unanswerable: Unanswerable = "apart"
     missing: Missing = "zero"
+    also: Mapping[str, Param] = field(default_factory=dict, hash=False)
 
     @property
     def tie_rule(self) -> str:
@@ -73,13 +75,13 @@ class Convention:
             ConfigError: a name that is unknown, or not defined by this convention.
         """
         names = [names] if isinstance(names, str) else names
-        return tuple(dict.fromkeys(self.read(parse_metric(name)) for name in names))
+        return tuple(dict.fromkeys(map(self.read, named(names))))
 
     def default_metrics(self, depth: int) -> tuple[Metric, ...]:
         """What is reported when nothing is asked for, of rankings of up to ``depth`` hits: always
         the same names, and one more where rankings are deep."""
         if self.metrics is None:
-            return parse_metrics(_SHOWN_DEEP if depth >= _DEEP else _SHOWN)
+            return self.parse(_SHOWN_DEEP if depth >= _DEEP else _SHOWN)
         return self.parse(self.shown)
 
     def read(self, metric: Metric) -> Metric:
@@ -92,7 +94,7 @@ class Convention:
         if self.cut is not None and cut != self.cut:
             raise self._undefined(metric)
         if self.metrics is None:
-            return replace(metric, cut=cut)
+            return replace(metric, cut=cut).also(self.also)
         explicit = [parse_metric(text) for text in self.metrics.values()]
         given = replace(metric, cut=None)
         if metric.name in self.metrics and not metric.params:
@@ -101,7 +103,7 @@ class Convention:
             meant = given
         else:
             raise self._undefined(metric)
-        return replace(meant, cut=cut)
+        return replace(meant, cut=cut).also(self.also)
 
     def _undefined(self, metric: Metric) -> ConfigError:
         end = "" if self.cut is None else f"@{self.cut}"

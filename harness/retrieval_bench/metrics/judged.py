@@ -25,6 +25,10 @@ from retrieval_bench.core.errors import DataError
 from retrieval_bench.core.types import Qrels
 
 NOT_JUDGED = -1
+"""In place of the number of a query or a document that no judgement names."""
+
+NOT_POOLED = -(2**31)
+"""In place of a grade, below every grade that there can be."""
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 """2^64 divided by the golden ratio, odd: spreads neighbouring keys (Knuth, TAOCP 3, 6.4)."""
@@ -88,7 +92,7 @@ class Judgements:
 
 
 class Pairs:
-    """All pairs of a query and a document that are judged with a grade of 0 or more."""
+    """All pairs of a query and a document that the judgements name, whatever the grade."""
 
     def __init__(self, qrels: Qrels, rows: NDArray[np.int64], grades: NDArray[np.int32]) -> None:
         self._n_codes = max(1, len(grades))
@@ -96,10 +100,9 @@ class Pairs:
         doc_ids = chain.from_iterable(qrels.values())
         # The code of a document is the number of the first judgement that names it.
         codes = np.fromiter(map(self._code_of.setdefault, doc_ids, count()), np.int64, len(grades))
-        counted = np.flatnonzero(grades >= 0)
-        keys = self._key(rows[counted], codes[counted])
+        keys = self._key(rows, codes)
         order = np.argsort(keys, kind="stable")  # far faster where rows are in order already
-        self._keys, self._grades = keys[order], grades[counted][order]
+        self._keys, self._grades = keys[order], grades[order]
         bits = min(_MOST_BITS, len(keys).bit_length() + _SPARE_BITS)
         self._shift = np.uint64(64 - bits)
         self._slots = np.full(1 << bits, -1, dtype=np.int32)
@@ -116,7 +119,7 @@ class Pairs:
     def look_up(
         self, rows: NDArray[np.int64], codes: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Which pairs are judged.
+        """Which pairs the judgements name.
 
         Args:
             rows: (n, 1) numbers of queries, -1 for none.
@@ -200,12 +203,12 @@ _CHUNK_ELEMENTS = 1 << 20
 
 
 class Hits(NamedTuple):
-    """Judged hits of all queries, in the order of queries, and of ranks within a query.
+    """Hits of all queries, in the order of queries, and of ranks within a query.
 
     Attributes:
         row: int64 (hits,), the query.
         rank: int64 (hits,), from 1.
-        grade: int32 (hits,), 0 or more; a grade below 0 counts as not judged.
+        grade: int32 (hits,); one below 0 says that the document was in the pool and not judged.
         repeated: bool (hits,), True where the document stood in the ranking before.
     """
 
@@ -254,12 +257,14 @@ class JudgedRun:
         lengths: int64 (queries,), hits returned, judged or not.
         ideal: the perfect rankings.
         n_judged: int64 (queries,), judgements of grade 0 or more.
+        pooled: the hits that the judgements name, also with a grade below 0.
     """
 
     judged: Hits
     lengths: NDArray[np.int64]
     ideal: Ideal
     n_judged: NDArray[np.int64]
+    pooled: Hits
     _relevant: dict[int, Hits] = field(default_factory=dict, repr=False)
     _n_relevant: dict[int, NDArray[np.int64]] = field(default_factory=dict, repr=False)
 
@@ -267,6 +272,18 @@ class JudgedRun:
     def n_queries(self) -> int:
         """Number of rankings."""
         return len(self.lengths)
+
+    def as_if(self, depth: int | None, *, judged_only: bool = False) -> JudgedRun:
+        """What this run were with at most ``depth`` hits a query; then, with ``judged_only``, with
+        none but those that are judged (trec_eval -M and -J)."""
+        if depth is None and not judged_only:
+            return self
+        judged, pooled = self.judged.within(depth), self.pooled.within(depth)
+        lengths = self.lengths if depth is None else np.minimum(self.lengths, depth)
+        if judged_only:
+            judged = pooled = judged._replace(rank=ordinals(judged.row, self.n_queries))
+            lengths = self.count(judged.row)
+        return JudgedRun(judged, lengths, self.ideal, self.n_judged, pooled)
 
     def relevant(self, rel: int = 1, cut: int | None = None) -> Hits:
         """The hits of at least grade ``rel`` at ranks up to ``cut``."""
@@ -363,13 +380,13 @@ def _in_qrels(doc_ids: Sequence[str], query_ids: Sequence[str], judgements: Judg
         hits_of = ids[block].tolist()
         grades = np.fromiter(
             chain.from_iterable(
-                map(judged.get, hits, repeat(NOT_JUDGED))
+                map(judged.get, hits, repeat(NOT_POOLED))
                 for judged, hits in zip(judged_of[start : start + len(block)], hits_of, strict=True)
             ),
             np.int32,
             block.size,
         )
-        places = np.flatnonzero(grades >= 0)
+        places = np.flatnonzero(grades > NOT_POOLED)
         return places, grades[places]
 
     return look_up
@@ -398,8 +415,8 @@ def judge_lists(
         grade_of = judged.get
         seen = set()
         for i, doc_id in enumerate(doc_ids, start=1):
-            found = grade_of(doc_id, NOT_JUDGED)
-            if found >= 0:
+            found = grade_of(doc_id, NOT_POOLED)
+            if found > NOT_POOLED:
                 row.append(at)
                 rank.append(i)
                 grade.append(found)
@@ -420,17 +437,19 @@ def joined(
     judged_rows: NDArray[np.int64],
     judgements: Judgements,
 ) -> JudgedRun:
-    """Judged hits with the perfect rankings of their queries.
+    """Hits with the perfect rankings of their queries.
 
     Args:
-        hits: in the order of queries and ranks.
+        hits: those that the judgements name, in the order of queries and ranks.
         lengths: int64 (queries,), hits returned.
         judged_rows: int64 (queries,), the number of each query in ``judgements``, -1 for none.
     """
+    below = hits.grade < 0
+    judged = hits.where(~below) if below.any() else hits
     if np.array_equal(judged_rows, np.arange(len(judgements.n_judged))):
         # All judged queries in their order, as often: nothing to pick.
         perfect = Ideal(judgements.row, judgements.rank, judgements.ideal)
-        return JudgedRun(hits, lengths, perfect, judgements.n_judged)
+        return JudgedRun(judged, lengths, perfect, judgements.n_judged, hits)
     known = judged_rows >= 0
     starts, ends = judgements.starts[:-1], judgements.starts[1:]
     counts = np.zeros(len(lengths), dtype=np.int64)
@@ -440,4 +459,4 @@ def joined(
     row = np.repeat(np.arange(len(lengths)), counts)
     rank = ordinals(row, len(lengths))
     grade = judgements.ideal[starts[judged_rows[row]] + rank - 1]
-    return JudgedRun(hits, lengths, Ideal(row, rank, grade), n_judged)
+    return JudgedRun(judged, lengths, Ideal(row, rank, grade), n_judged, hits)

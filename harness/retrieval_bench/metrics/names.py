@@ -10,8 +10,8 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,27 +19,39 @@ from numpy.typing import NDArray
 from retrieval_bench.core import plugins
 from retrieval_bench.core.errors import ConfigError, PluginError, near_names
 from retrieval_bench.core.foreign import folder_kept, foreign_code, innermost, message_of
-from retrieval_bench.metrics import ranking
+from retrieval_bench.metrics.definitions import DEFINITIONS, Definition, Kind
 from retrieval_bench.metrics.judged import JudgedRun
+from retrieval_bench.metrics.trec_names import Row, expanded
 
 _FORM = re.compile(
     r"(?P<name>([^():@,\s]+:)?[A-Za-z_][A-Za-z0-9_.\-]*?)"
-    r"(\((?P<params>[^()]*)\))?(@(?P<cut>-?\d+))?"
+    r"(\((?P<params>[^()]*)\))?(@(?P<cut>-?[\d.]+))?"
 )
 
-_TREC_EVAL = re.compile(r"(ndcg_cut|map_cut|recall|P|success)[_.](\d+)")
 _LARGEST = 1_000_000_000
 _NUMBER = re.compile(r"\d*\.?\d+")
+_SIGNED = re.compile(r"-?\d*\.?\d+")
+_PART = re.compile(r"(?:[^,\[{]|\[[^]]*\]|\{[^}]*\}|[\[{])+")
 _RANX_RBP = re.compile(r"rbp\.(\d+)")
+_RETURNED_RELEVANT = re.compile(r"NumRet\((?=[^)]*\brel\b)")
+
+EVERYWHERE: Mapping[str, Kind] = {"depth": int, "judged_only": bool}
+"""Parameters of every metric: as if no more hits had been returned, and of these only judged ones
+(trec_eval -M and -J)."""
+
+Param = str | int | float | tuple[float, ...] | tuple[tuple[int, float], ...]
 
 _ALIASES: Mapping[str, str] = {
     "ap": "AP",
     "bpref": "Bpref",
     "err": "ERR",
     "f1": "F1",
+    "gm_bpref": "GMBpref",
     "gm_map": "GMAP",
     "hit_rate": "Success",
     "hitrate": "Success",
+    "infap": "infAP",
+    "iprec": "IPrec",
     "judged": "Judged",
     "map": "AP",
     "map_cut": "AP",
@@ -47,6 +59,10 @@ _ALIASES: Mapping[str, str] = {
     "ndcg": "nDCG",
     "ndcg_burges": "nDCG(gain=exp)",
     "ndcg_cut": "nDCG",
+    "numq": "NumQ",
+    "numrel": "NumRel",
+    "numrelret": "NumRelRet",
+    "numret": "NumRet",
     "p": "P",
     "precision": "P",
     "r": "R",
@@ -56,9 +72,11 @@ _ALIASES: Mapping[str, str] = {
     "recip_rank": "RR",
     "rprec": "Rprec",
     "rr": "RR",
+    "set_ap": "set_AP",
     "set_f": "set_F",
     "set_p": "set_P",
     "set_recall": "set_R",
+    "setap": "set_AP",
     "setf": "set_F",
     "setp": "set_P",
     "setr": "set_R",
@@ -77,141 +95,31 @@ _PARAM_ALIASES: Mapping[tuple[str, str], tuple[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
-    """How a metric is computed and which parameters it knows; what a plug-in registers.
-
-    Attributes:
-        compute: called as ``compute(run, cut, **params)``, without ``cut`` where it is refused;
-            gives float64 (queries,). A parameter that has its default is left out of the name and
-            of the call; one without a default is required.
-        cut: whether a cut-off is needed, allowed or refused.
-        params: parameter name -> the values it may take, ``int`` for any whole number from 1, or
-            ``float`` for any number between 0 and 1.
-        mean: how values of queries become one; a geometric mean needs values above 0.
-        meaning: a sentence on what a value says, for somebody who does not know it; ``{hits}``
-            stands for the hits that count.
-    """
-
-    compute: Callable[..., NDArray[np.float64]]
-    cut: Literal["required", "optional", "refused"]
-    params: Mapping[str, tuple[str, ...] | type[int] | type[float]] = field(default_factory=dict)
-    mean: Literal["arithmetic", "geometric"] = "arithmetic"
-    meaning: str = ""
-
-
-_REL: Mapping[str, type[int]] = {"rel": int}
-
-DEFINITIONS: Mapping[str, Definition] = {
-    "nDCG": Definition(
-        ranking.ndcg,
-        "optional",
-        {"gain": ("linear", "exp"), "ideal": ("judged", "returned")},
-        meaning="how good the order of {hits} is: 1 is the best possible, 0 means that nothing "
-        "relevant is there",
-    ),
-    "AP": Definition(
-        ranking.average_precision,
-        "optional",
-        {**_REL, "norm": ("relevant", "hits")},
-        meaning="how early all relevant documents stand in {hits}: 1 means before all others, 0 "
-        "that none is there",
-    ),
-    "RR": Definition(
-        ranking.reciprocal_rank,
-        "optional",
-        _REL,
-        meaning="how early the first relevant document stands in {hits}: 1 at the top, 0.5 in the "
-        "second place, 0 where there is none",
-    ),
-    "P": Definition(
-        ranking.precision, "required", _REL, meaning="the share of relevant documents in {hits}"
-    ),
-    "R": Definition(
-        ranking.recall,
-        "optional",
-        _REL,
-        meaning="the share of all relevant documents that are found in {hits}",
-    ),
-    "F1": Definition(
-        ranking.f1, "required", _REL, meaning="the harmonic mean of precision and recall in {hits}"
-    ),
-    "Success": Definition(
-        ranking.success,
-        "optional",
-        _REL,
-        meaning="the share of the queries with a relevant document in {hits}",
-    ),
-    "Rprec": Definition(
-        ranking.r_precision,
-        "refused",
-        _REL,
-        meaning="the share of relevant documents in as many hits as there are such documents",
-    ),
-    "Bpref": Definition(
-        ranking.bpref,
-        "refused",
-        _REL,
-        meaning="how seldom a document that was judged not relevant stands before a relevant one",
-    ),
-    "RBP": Definition(
-        ranking.rank_biased_precision,
-        "optional",
-        {**_REL, "p": float},
-        meaning="how much a reader finds who goes on from hit to hit with a fixed probability",
-    ),
-    "ERR": Definition(
-        ranking.expected_reciprocal_rank,
-        "optional",
-        {"highest": int},
-        meaning="how early a reader who stops at a good hit is expected to stop: 1 at the top",
-    ),
-    "Judged": Definition(
-        ranking.judged, "required", meaning="the share of documents with a judgement in {hits}"
-    ),
-    "GMAP": Definition(
-        ranking.geometric_ap,
-        "refused",
-        _REL,
-        mean="geometric",
-        meaning="how early relevant documents stand, where the worst queries weigh most",
-    ),
-    "set_P": Definition(
-        ranking.set_precision, "refused", _REL, meaning="the share of all hits that are relevant"
-    ),
-    "set_R": Definition(
-        ranking.set_recall,
-        "refused",
-        _REL,
-        meaning="the share of the relevant documents that are among all hits",
-    ),
-    "set_F": Definition(
-        ranking.set_f, "refused", _REL, meaning="the mean of precision and recall over all hits"
-    ),
-}
-
-
-@dataclass(frozen=True, slots=True)
 class Metric:
     """One metric with its cut-off and parameters; ``str()`` gives the name that parses back."""
 
     name: str
     cut: int | None = None
-    params: tuple[tuple[str, str | int | float], ...] = ()
+    params: tuple[tuple[str, Param], ...] = ()
 
     def __str__(self) -> str:
-        params = ", ".join(f"{key}={_written(value)}" for key, value in self.params)
-        return (
-            self.name
-            + (f"({params})" if params else "")
-            + (f"@{self.cut}" if self.cut is not None else "")
-        )
+        params, at = dict(self.params), None if self.cut is None else str(self.cut)
+        if self.name in DEFINITIONS and DEFINITIONS[self.name].cut == "recall":
+            at = _written(params.pop("recall"))
+        inner = ", ".join(f"{key}={_written(value)}" for key, value in params.items())
+        return self.name + (f"({inner})" if inner else "") + (f"@{at}" if at is not None else "")
 
     def compute(self, run: JudgedRun) -> NDArray[np.float64]:
         """The value of every query, float64 (queries,)."""
         definition = _definition(self.name)
-        cut = () if definition.cut == "refused" else (self.cut,)
+        cut = () if definition.cut in ("refused", "recall") else (self.cut,)
+        params: dict[str, Any] = dict(self.params)
+        general = {
+            key: params.pop(key) for key in EVERYWHERE.keys() - definition.params if key in params
+        }
+        run = run.as_if(general.get("depth"), judged_only=general.get("judged_only", False))
         if self.name in DEFINITIONS:
-            return definition.compute(run, *cut, **dict(self.params))
+            return definition.compute(run, *cut, **params)
 
         def failed(problem: BaseException) -> ConfigError:
             return ConfigError(
@@ -221,7 +129,7 @@ class Metric:
             )
 
         with folder_kept(), foreign_code(failed):
-            return definition.compute(run, *cut, **dict(self.params))
+            return definition.compute(run, *cut, **params)
 
     @property
     def meaning(self) -> str:
@@ -234,6 +142,22 @@ class Metric:
     def geometric(self) -> bool:
         """Whether the mean over queries is the geometric one."""
         return _definition(self.name).mean == "geometric"
+
+    @property
+    def counts(self) -> bool:
+        """Whether values of queries are summed."""
+        return _definition(self.name).mean == "sum"
+
+    @property
+    def compared(self) -> bool:
+        """Whether more is better."""
+        return _definition(self.name).compared
+
+    def also(self, params: Mapping[str, Param]) -> Metric:
+        """With those of ``params`` that it knows and does not have yet."""
+        definition = _definition(self.name)
+        known = {key: value for key, value in params.items() if key in _kinds(definition)}
+        return replace(self, params=_kept({**known, **dict(self.params)}, definition))
 
     def additive(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """``values`` on the scale whose arithmetic mean counts: their logarithms for a geometric
@@ -261,6 +185,12 @@ def parse_metric(text: str) -> Metric:
         name, _, implied = alias.rstrip(")").partition("(")
         params = ", ".join(part for part in (implied, params) if part)
     definition = _definition(name, given=text)
+    if definition.cut == "recall":
+        at = match["cut"] or ""
+        if not _NUMBER.fullmatch(at) or float(at) > 1:
+            raise _error(text, f"{name}@r with a share r from 0 to 1, such as {name}@0.1")
+        params = ", ".join(part for part in (f"recall={at}", params) if part)
+        return Metric(name, None, _parse_params(text, params, definition))
     cut = None if match["cut"] is None else _whole_number(match["cut"])
     if match["cut"] is not None and cut is None:
         raise _error(text, f"a cut-off from 1 to {_LARGEST:,}")
@@ -277,9 +207,30 @@ def label_of(metric: Metric | str) -> str:
     return _LABELLED.sub(lambda name: _LABELS[name[0]], str(metric), count=1)
 
 
+def named(names: Sequence[str]) -> tuple[Metric, ...]:
+    """The metrics that ``names`` stand for, repeated ones once, in the given order; a name of
+    trec_eval's may stand for several."""
+    rows = (expanded(name) or (Row(name, name),) for name in names)
+    given = (row.metric for several in rows for row in several)
+    return tuple(dict.fromkeys(parse_metric(name) for name in given if name))
+
+
 def parse_metrics(names: Sequence[str]) -> tuple[Metric, ...]:
-    """The metrics that ``names`` stand for, repeated ones once, in the given order."""
-    return tuple(dict.fromkeys(parse_metric(name) for name in names))
+    """:func:`named` for what is compared.
+
+    Raises:
+        ConfigError: also for a metric of which more is not better.
+    """
+    metrics = named(names)
+    for metric in metrics:
+        if not metric.compared:
+            raise ConfigError(
+                f"metric {str(metric)!r}",
+                where="--metrics",
+                accepted="metrics of which more is better: it counts, or describes, and ranks none",
+                fix="leave it out, or ask `retrieval-bench score run` for it",
+            )
+    return metrics
 
 
 def default_metrics(k: int) -> tuple[Metric, ...]:
@@ -321,54 +272,92 @@ def _as_definition(found: Any, given: str) -> Definition:
 
 def _spelled_out(text: str) -> str:
     """trec_eval writes ``recall_100``, its option -m ``recall.100``, all others ``recall@100``;
-    ranx writes ``rbp.95``."""
+    ranx writes ``rbp.95``; ir_measures counts relevant hits as ``NumRet(rel=1)``."""
     if match := _RANX_RBP.fullmatch(text):
         return f"RBP(p=0.{match[1]})"
-    match = _TREC_EVAL.fullmatch(text)
-    return f"{match[1]}@{match[2]}" if match else text
+    rows = [row.metric for row in expanded(text) if row.metric]
+    if len(rows) > 1:
+        raise _error(text, f"one metric, such as {rows[0]}: this names {len(rows)}")
+    return rows[0] if rows else _RETURNED_RELEVANT.sub("NumRelRet(", text)
 
 
-def _parse_params(
-    text: str, params: str, definition: Definition
-) -> tuple[tuple[str, str | int | float], ...]:
-    parsed: dict[str, str | int | float] = {}
-    for part in filter(None, (part.strip() for part in params.split(","))):
+def _kinds(definition: Definition) -> Mapping[str, Kind]:
+    return {**definition.params, **EVERYWHERE, **definition.params}
+
+
+def _parse_params(text: str, params: str, definition: Definition) -> tuple[tuple[str, Param], ...]:
+    parsed: dict[str, Param] = {}
+    kinds = _kinds(definition)
+    for part in filter(None, map(str.strip, _PART.findall(params))):
         key, equals, value = (piece.strip().strip("'\"") for piece in part.partition("="))
         key, value = _PARAM_ALIASES.get((key, value), (key, value))
-        allowed = definition.params.get(key)
-        if not equals or allowed is None:
-            raise _error(text, "parameters " + (", ".join(definition.params) or "(none)"))
+        kind = kinds.get(key)
+        if not equals or kind is None:
+            raise _error(text, "parameters " + ", ".join(kinds))
         if key in parsed:
             raise _error(text, f"{key} once")
-        parsed[key] = _parse_value(text, key, value, allowed)
+        parsed[key] = _parse_value(text, key, value, kind)
     of_compute = inspect.signature(definition.compute).parameters
     for key in definition.params:
         needed = key in of_compute and of_compute[key].default is inspect.Parameter.empty
         if needed and key not in parsed:
             raise _error(text, f"a value for {key}, such as {_example(text, key)}")
-    # Equal metrics are equal: a default that is written out is not kept.
+    return _kept(parsed, definition)
+
+
+def _kept(params: Mapping[str, Param], definition: Definition) -> tuple[tuple[str, Param], ...]:
+    """In their order; equal metrics are equal: a default that is written out is not kept."""
+    defaults = {
+        key: parameter.default
+        for key, parameter in inspect.signature(definition.compute).parameters.items()
+    }
+    defaults.setdefault("judged_only", False)
     return tuple(
         (key, value)
-        for key, value in sorted(parsed.items())
-        if key not in of_compute or of_compute[key].default != value
+        for key, value in sorted(params.items())
+        if key not in defaults or defaults[key] != value
     )
 
 
-def _parse_value(
-    text: str, key: str, value: str, allowed: tuple[str, ...] | type[int] | type[float]
-) -> str | int | float:
-    if isinstance(allowed, tuple):
-        if value not in allowed:
-            raise _error(text, f"{key} = {' or '.join(allowed)}")
+def _parse_value(text: str, key: str, value: str, kind: Kind) -> Param:
+    if isinstance(kind, tuple):
+        if value not in kind:
+            raise _error(text, f"{key} = {' or '.join(kind)}")
         return value
-    if allowed is int:
-        number = _whole_number(value)
-        if number is None:
-            raise _error(text, f"{key} = a whole number from 1 to {_LARGEST:,}")
-        return number
-    if not _NUMBER.fullmatch(value) or not 0 < float(value) < 1:
-        raise _error(text, f"{key} = a number between 0 and 1")
-    return float(value)
+    read, accepted = _READERS[kind]
+    parsed = read(value)
+    if parsed is None:
+        raise _error(text, f"{key} = {accepted}")
+    return parsed
+
+
+def _share(text: str) -> float | None:
+    return float(text) if _NUMBER.fullmatch(text) and 0 < float(text) < 1 else None
+
+
+def _yes_or_no(text: str) -> bool | None:
+    return {"true": True, "false": False}.get(text.lower())
+
+
+def _number(text: str) -> float | None:
+    return float(text) if _NUMBER.fullmatch(text) else None
+
+
+def _numbers(text: str) -> tuple[float, ...] | None:
+    inner = re.fullmatch(r"\[(.*)\]", text)
+    parts = [part.strip() for part in inner[1].split(",")] if inner else [""]
+    return tuple(map(float, parts)) if all(map(_SIGNED.fullmatch, parts)) else None
+
+
+def _grade_gains(text: str) -> tuple[tuple[int, float], ...] | None:
+    inner = re.fullmatch(r"\{(.*)\}", text)
+    pairs = [part.partition(":")[::2] for part in inner[1].split(",")] if inner else []
+    gains: dict[int, float] = {}
+    for grade, gain in ((grade.strip(), gain.strip()) for grade, gain in pairs):
+        if not re.fullmatch(r"[0-9]{1,9}", grade) or not _SIGNED.fullmatch(gain):
+            return None
+        gains[int(grade)] = float(gain)
+    return tuple(sorted(gains.items())) if len(gains) == len(pairs) > 0 else None
 
 
 def _whole_number(text: str) -> int | None:
@@ -378,9 +367,25 @@ def _whole_number(text: str) -> int | None:
     return int(digits) if fits and int(digits) <= _LARGEST else None
 
 
-def _written(value: str | int | float) -> str:
+_READERS: Mapping[Kind, tuple[Callable[[str], Param | None], str]] = {
+    int: (_whole_number, f"a whole number from 1 to {_LARGEST:,}"),
+    float: (_share, "a number between 0 and 1"),
+    bool: (_yes_or_no, "True or False"),
+    "number": (_number, "a number from 0 on"),
+    "numbers": (_numbers, "numbers in brackets, such as [1,-1,0,0]"),
+    "gains": (_grade_gains, "gains of grades, such as {1:3.5,2:9}"),
+}
+
+
+def _written(value: Param) -> str:
     """Without an exponent, which names do not have."""
-    return np.format_float_positional(value, trim="-") if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return np.format_float_positional(value, trim="-")
+    if not isinstance(value, tuple):
+        return str(value)
+    pairs = [part if isinstance(part, tuple) else (part,) for part in value]
+    inner = ",".join(":".join(map(_written, pair)) for pair in pairs)
+    return f"{{{inner}}}" if any(len(pair) > 1 for pair in pairs) else f"[{inner}]"
 
 
 def _example(text: str, key: str) -> str:

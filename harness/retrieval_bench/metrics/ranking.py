@@ -13,7 +13,7 @@ Rprec, Bpref, set_P, set_R and set_F.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,15 +31,46 @@ _HIGHEST_EXPONENT = 900
 
 Values = NDArray[np.float64]
 
+GradeGains = tuple[tuple[int, float], ...]
+"""Grades with what they gain; a grade that is not here gains what it does anyway."""
 
-def precision(run: JudgedRun, cut: int, *, rel: int = 1) -> Values:
-    """P@k = sum of h_i over i <= k, divided by k, also when n < k (trec_eval P)."""
-    return np.asarray(run.count(run.relevant(rel, cut).row) / float(cut))
+
+class Gained(NamedTuple):
+    """What documents at some ranks gain; in the order of queries and ranks.
+
+    Attributes:
+        row: int64, the query.
+        rank: int64, from 1.
+        gain: float64, never 0.
+    """
+
+    row: NDArray[np.int64]
+    rank: NDArray[np.int64]
+    gain: Values
+
+    def within(self, cut: int | None) -> Gained:
+        """Those at ranks up to ``cut``."""
+        if cut is None:
+            return self
+        return self.where(self.rank <= cut)
+
+    def where(self, wanted: NDArray[np.bool_]) -> Gained:
+        """Those that are wanted."""
+        return Gained(self.row[wanted], self.rank[wanted], self.gain[wanted])
+
+
+def precision(run: JudgedRun, cut: int, *, rel: int = 1, relative: bool = False) -> Values:
+    """P@k = sum of h_i over i <= k, divided by k, also when n < k (trec_eval P); with ``relative``
+    by the most that there can be, min(k, R) (trec_eval relative_P)."""
+    hits = run.count(run.relevant(rel, cut).row)
+    if relative:
+        return ratio(hits, np.minimum(cut, run.n_relevant(rel)))
+    return np.asarray(hits / float(cut))
 
 
 def recall(run: JudgedRun, cut: int | None, *, rel: int = 1) -> Values:
     """R@k = relevant documents in the top k (without k: in all hits) / R (trec_eval recall)."""
-    return _ratio(_documents(run, run.relevant(rel, cut)), run.n_relevant(rel))
+    return ratio(_documents(run, run.relevant(rel, cut)), run.n_relevant(rel))
 
 
 def f1(run: JudgedRun, cut: int, *, rel: int = 1) -> Values:
@@ -76,7 +107,7 @@ def average_precision(
     hits = run.relevant(rel, cut)
     found = ordinals(hits.row, run.n_queries)
     divisor = run.count(hits.row) if norm == "hits" else run.n_relevant(rel)
-    return _ratio(run.total(hits.row, found / hits.rank), divisor)
+    return ratio(run.total(hits.row, found / hits.rank), divisor)
 
 
 def geometric_ap(run: JudgedRun, *, rel: int = 1) -> Values:
@@ -91,30 +122,45 @@ def ndcg(
     *,
     gain: Literal["linear", "exp"] = "linear",
     ideal: Literal["judged", "returned"] = "judged",
+    gains: GradeGains = (),
 ) -> Values:
     """nDCG = DCG / IDCG with DCG = sum over i <= k of gain(rel_i) / log2(i + 1).
 
     The gain is rel (Jarvelin & Kekalainen 2002; trec_eval ndcg, ndcg_cut), with ``gain=exp``
     2^rel - 1 (Burges 2005). IDCG is taken over all judged documents, best first, cut at k too;
     with ``ideal=returned`` over the returned documents only, which gives 1 to any ranking that has
-    its few hits in front, however many it missed.
+    its few hits in front, however many it missed. ``gains`` are those of single grades, 0 among
+    them; all others have theirs from ``gain``.
 
     Raises:
         DataError: a grade for which 2^rel is no number any more.
     """
+    if gains:
+        gained, wanted = graded(run, gains, gain, ideal)
+        gained, wanted = gained.within(cut), wanted.within(cut)
+        return ratio(
+            run.total(gained.row, gained.gain / discounts(gained.rank)),
+            run.total(wanted.row, wanted.gain / discounts(wanted.rank)),
+        )
     hits = run.relevant(1, cut)
     best = (_sorted_hits(run) if ideal == "returned" else run.ideal).within(cut)
-    return _ratio(
-        run.total(hits.row, _gains(hits.grade, gain) / _discounts(hits.rank)),
-        run.total(best.row, _gains(best.grade, gain) / _discounts(best.rank)),
+    return ratio(
+        run.total(hits.row, _gains(hits.grade, gain) / discounts(hits.rank)),
+        run.total(best.row, _gains(best.grade, gain) / discounts(best.rank)),
     )
 
 
-def r_precision(run: JudgedRun, *, rel: int = 1) -> Values:
-    """Rprec = relevant documents in the first R / R (trec_eval Rprec)."""
+def r_precision(run: JudgedRun, *, rel: int = 1, mult: float = 1.0) -> Values:
+    """Rprec = relevant documents in the first R / R (trec_eval Rprec); with ``mult`` in the first
+    mult * R, a rest of .1 or more counted as one (trec_eval Rprec_mult)."""
     hits = run.relevant(rel)
-    early = hits.where(hits.rank <= run.n_relevant(rel)[hits.row])
-    return _ratio(_documents(run, early), run.n_relevant(rel))
+    cuts = ranks_at(mult, run.n_relevant(rel))
+    return ratio(_documents(run, hits.where(hits.rank <= cuts[hits.row])), cuts)
+
+
+def ranks_at(share: float, of: NDArray[np.int64]) -> NDArray[np.int64]:
+    """``share`` of each number as a whole one, as trec_eval 9 rounds it."""
+    return np.asarray(share * of + 0.9).astype(np.int64)
 
 
 def bpref(run: JudgedRun, *, rel: int = 1) -> Values:
@@ -134,7 +180,7 @@ def bpref(run: JudgedRun, *, rel: int = 1) -> Values:
     limit = np.minimum(run.n_judged - n_relevant, n_relevant)[row]
     lost = np.zeros(len(row))
     np.divide(np.minimum(above, n_relevant[row]), limit, out=lost, where=above > 0)
-    return _ratio(run.total(row, 1.0 - lost), n_relevant)
+    return ratio(run.total(row, 1.0 - lost), n_relevant)
 
 
 def rank_biased_precision(run: JudgedRun, cut: int | None, *, p: float, rel: int = 1) -> Values:
@@ -174,27 +220,66 @@ def expected_reciprocal_rank(run: JudgedRun, cut: int | None, *, highest: int = 
 def judged(run: JudgedRun, cut: int) -> Values:
     """Judged@k = judged documents in the top k / min(k, n), 0 for an empty list (ir_measures). Says
     how much of what a metric sees is known; a grade below 0 counts as not judged."""
-    return _ratio(run.count(run.judged.within(cut).row), np.minimum(run.lengths, cut))
+    return ratio(run.count(run.judged.within(cut).row), np.minimum(run.lengths, cut))
 
 
-def set_precision(run: JudgedRun, *, rel: int = 1) -> Values:
-    """set_P = relevant documents returned / n, whatever their order (trec_eval set_P)."""
-    return _ratio(_documents(run, run.relevant(rel)), run.lengths)
+def set_precision(run: JudgedRun, *, rel: int = 1, relative: bool = False) -> Values:
+    """set_P = relevant documents returned / n, whatever their order (trec_eval set_P); with
+    ``relative`` / min(n, R) (trec_eval set_relative_P)."""
+    most = np.minimum(run.lengths, run.n_relevant(rel)) if relative else run.lengths
+    return ratio(_documents(run, run.relevant(rel)), most)
 
 
 def set_recall(run: JudgedRun, *, rel: int = 1) -> Values:
     """set_R = relevant documents returned / R, whatever their order (trec_eval set_recall)."""
-    return _ratio(_documents(run, run.relevant(rel)), run.n_relevant(rel))
+    return ratio(_documents(run, run.relevant(rel)), run.n_relevant(rel))
 
 
-def set_f(run: JudgedRun, *, rel: int = 1) -> Values:
-    """set_F = harmonic mean of set_P and set_R, 0 when both are 0 (trec_eval set_F)."""
-    return _harmonic_mean(set_precision(run, rel=rel), set_recall(run, rel=rel))
+def set_f(run: JudgedRun, *, rel: int = 1, beta: float = 1.0) -> Values:
+    """set_F = (b + 1) P R / (b P + R) of set_P and set_R, 0 when both are 0: their harmonic mean
+    where b = ``beta`` is 1. The weight is b itself, not its square (trec_eval set_F)."""
+    p, r = set_precision(run, rel=rel), set_recall(run, rel=rel)
+    return ratio(np.asarray((beta + 1.0) * p * r), np.asarray(beta * p + r))
+
+
+def set_ap(run: JudgedRun, *, rel: int = 1) -> Values:
+    """set_AP = set_P * set_R (trec_eval set_map)."""
+    return set_precision(run, rel=rel) * set_recall(run, rel=rel)
 
 
 def _documents(run: JudgedRun, hits: Hits) -> NDArray[np.int64]:
     """Number of distinct documents among the hits of each query."""
     return run.count(hits.row[~hits.repeated])
+
+
+def graded(
+    run: JudgedRun,
+    gains: GradeGains,
+    gain: Literal["linear", "exp"] = "linear",
+    ideal: Literal["judged", "returned"] = "judged",
+) -> tuple[Gained, Gained]:
+    """What the hits of each query gain, and what the best order of all its judged documents (or of
+    the returned ones) would: gains above 0, highest first."""
+    own, best = run.judged, _sorted_hits(run) if ideal == "returned" else run.ideal
+    if ideal == "judged":  # behind the judgements stand those with a grade below 0
+        counted = best.rank <= run.n_judged[best.row]
+        best = Ideal(best.row[counted], best.rank[counted], best.grade[counted])
+    gained = Gained(own.row, own.rank, _special_gains(own.grade, gains, gain))
+    wanted = Gained(best.row, best.rank, _special_gains(best.grade, gains, gain))
+    order = np.lexsort((-wanted.gain, wanted.row))
+    order = order[wanted.gain[order] > 0]
+    row = wanted.row[order]
+    return (
+        gained.where(gained.gain != 0),
+        Gained(row, ordinals(row, run.n_queries), wanted.gain[order]),
+    )
+
+
+def _special_gains(grades: NDArray[np.int32], gains: GradeGains, gain: str) -> Values:
+    result = _gains(grades, gain)
+    for grade, special in gains:
+        result[grades == grade] = special
+    return result
 
 
 def _sorted_hits(run: JudgedRun) -> Ideal:
@@ -218,18 +303,19 @@ def _gains(grades: NDArray[np.int32], gain: str) -> Values:
     return np.asarray(np.exp2(grades) - 1.0)
 
 
-def _discounts(ranks: NDArray[np.int64]) -> Values:
+def discounts(ranks: NDArray[np.int64]) -> Values:
     """log2(i + 1) at each rank i, looked up: a logarithm for each rank, not for each hit."""
     return np.asarray(np.log2(np.arange(2.0, int(ranks.max(initial=0)) + 2))[ranks - 1])
 
 
 def _harmonic_mean(a: Values, b: Values) -> Values:
-    return _ratio(np.asarray(2 * a * b), np.asarray(a + b))
+    return ratio(np.asarray(2 * a * b), np.asarray(a + b))
 
 
-def _ratio(
+def ratio(
     above: NDArray[np.floating | np.integer], below: NDArray[np.floating | np.integer]
 ) -> Values:
+    """``above`` / ``below``, 0 where ``below`` is 0 (or less)."""
     result = np.zeros(len(above))
     np.divide(above, below, out=result, where=below > 0)
     return result

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import DataError
-from retrieval_bench.metrics.judged import NOT_JUDGED, Hits, JudgedRun, Judgements, joined
+from retrieval_bench.metrics.judged import NOT_POOLED, Hits, JudgedRun, Judgements, joined
 
 _SHOWN = 40
 
@@ -70,7 +70,7 @@ class _Own(NamedTuple):
     Attributes:
         row: int64 (hits,), the query.
         score: float64 (hits,).
-        grade: int32 (hits,), 0 or more.
+        grade: int32 (hits,).
         place: int64 (hits,), where the id stands in ``among``, these one behind the other.
         among: for each query a mapping with these ids, and more.
     """
@@ -90,7 +90,7 @@ class _Own(NamedTuple):
 def _judged_hits(
     scores_of: Sequence[Mapping[str, float]], judged_of: Sequence[Mapping[str, int]]
 ) -> _Own:
-    """For each query, what the run and the judgements have in common; a grade below 0 is none."""
+    """For each query, what the run and the judgements have in common."""
     among: list[Mapping[str, object]] = []
     scores: list[Iterable[float]] = []
     grades: list[Iterable[int]] = []
@@ -99,7 +99,7 @@ def _judged_hits(
         if len(of) <= len(judged):
             among.append(of)
             scores.append(of.values())
-            grades.append(map(judged.get, of, repeat(NOT_JUDGED)))
+            grades.append(map(judged.get, of, repeat(NOT_POOLED)))
         else:
             among.append(judged)
             scores.append(map(of.get, judged, repeat(np.nan)))
@@ -107,7 +107,7 @@ def _judged_hits(
     counts = np.fromiter(map(len, among), np.int64, len(among))
     score = _flat(scores, np.float64, int(counts.sum()))
     grade = _flat(grades, np.int32, len(score))
-    place = np.flatnonzero((grade >= 0) & ~np.isnan(score))
+    place = np.flatnonzero((grade > NOT_POOLED) & ~np.isnan(score))
     row = np.repeat(np.arange(len(among)), counts)
     return _Own(row[place], score[place], grade[place], place, among)
 

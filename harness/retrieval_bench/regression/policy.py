@@ -17,7 +17,7 @@ from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench.core.installation import config_folders
 from retrieval_bench.duets.decision import GATES, acceptable
 from retrieval_bench.metrics import Metric, parse_metric
-from retrieval_bench.metrics.names import DEFINITIONS
+from retrieval_bench.metrics.definitions import DEFINITIONS
 
 FILE = "policy.yaml"
 

@@ -24,7 +24,7 @@ JUDGED_AT = 10
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """A mean over queries with its 95 % interval (None below two queries)."""
+    """A mean over queries, of a count the sum, with its 95 % interval (None below two queries)."""
 
     mean: float
     ci95: tuple[float, float] | None
@@ -117,7 +117,8 @@ def averaged(
     intervals = bootstrap_mean_ci(additive[by_id])
     means = []
     for metric, column, ends in zip(metrics, additive.T, intervals, strict=True):
-        mean = float(metric.from_additive(column.mean())) if n else float("nan")
-        low, high = (float(end) for end in metric.from_additive(ends))
+        scale = n if metric.counts else 1
+        mean = scale * float(metric.from_additive(column.mean())) if n else float("nan")
+        low, high = (scale * float(end) for end in metric.from_additive(ends))
         means.append(Mean(mean, None if np.isnan(low) else (low, high), n))
     return Evaluation(tuple(query_ids), tuple(metrics), per_query, tuple(means))

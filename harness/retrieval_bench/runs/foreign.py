@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Ranking
 from retrieval_bench.data.faults import Faults, FileFaults, Place, reporting, shown
-from retrieval_bench.data.files import first_line, json_file
+from retrieval_bench.data.files import first_line, json_file, lines
 from retrieval_bench.data.formats.trec_runs import BEIR_COLUMNS, TREC_COLUMNS, Block, run_blocks
-from retrieval_bench.data.qrels import by_query, is_one_object, is_regular
+from retrieval_bench.data.qrels import COMMENT, by_query, is_one_object, is_regular
 from retrieval_bench.data.source import take_id
 from retrieval_bench.measure.runner import NOT_RUN, OK
 from retrieval_bench.metrics.conventions import Ties
@@ -104,7 +104,7 @@ def read_rankings(path: Path | str) -> RunFile:
             kind = RUN_FOLDER
             label, rankings = _from_folder(path, faults)
         elif is_regular(path, faults):
-            start = first_line(path).lstrip()
+            start = first_line(path, comment=COMMENT).lstrip()
             if start.startswith(("{", "[")):
                 kind = "submission" if '"eval_id"' in start else "json"
                 rankings = _from_json(path, faults)
@@ -123,6 +123,17 @@ def read_rankings(path: Path | str) -> RunFile:
                 "their order, whatever the rule for ties"
             )
     return RunFile(path, kind, rankings, _repeated(rankings), faults.warnings(), label)
+
+
+def tag_of(path: Path | str) -> str:
+    """What made a run of TREC text: the last column of its last line, as trec_eval prints it; empty
+    where there is none."""
+    tag = ""
+    for _, text in lines(Path(path).expanduser(), Faults()):
+        cells = text.split()
+        if len(cells) >= len(TREC_COLUMNS) and not cells[0].startswith(COMMENT):
+            tag = cells[len(TREC_COLUMNS) - 1]
+    return tag
 
 
 def _repeated(rankings: Mapping[str, Ranking]) -> dict[str, tuple[str, ...]]:

@@ -7,7 +7,7 @@ what a query without relevant documents is worth, what a repeated document or a 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -59,12 +59,14 @@ class Scored:
 
     Attributes:
         evaluation: values and means, over the queries that count.
+        run: what they were computed on.
         tie_rule: the order of equal scores, in words.
         warnings: what a reader of the figures should know, in plain words.
     """
 
     convention: Convention
     evaluation: Evaluation
+    run: JudgedRun = field(repr=False)
     tie_rule: str
     counts: Counts
     warnings: tuple[str, ...] = ()
@@ -154,7 +156,7 @@ def score(
     warnings = _warnings(convention, counts, queries, run)
     tie_rule = answers.tie_rule or convention.tie_rule
     evaluation = averaged(queries.counting, metrics, values)
-    return Scored(convention, evaluation, tie_rule, counts, warnings)
+    return Scored(convention, evaluation, run, tie_rule, counts, warnings)
 
 
 def values_of(
@@ -297,7 +299,8 @@ def _warnings(
     if counts.missing:
         effect = {
             "zero": "no hits, that is the value of an empty list",
-            "left out": f"in no mean, as {convention.name} has it",
+            "left out": "in no mean, as "
+            + (f"{convention.name} has it" if _by_rule(convention) else "asked for"),
         }[convention.missing]
         told = f"{counted(counts.missing, 'query')} to score not in the run: {effect}"
         warnings.append(f"{told} ({_named(queries.missing)})")
@@ -317,6 +320,11 @@ def _warnings(
     if not counts.evaluated:
         warnings.append("no query counts: nothing of the run is judged")
     return tuple(warnings)
+
+
+def _by_rule(convention: Convention) -> bool:
+    """Whether the convention itself says what a missing query counts."""
+    return CONVENTIONS[convention.name].missing == convention.missing
 
 
 def _named(query_ids: Sequence[str]) -> str:

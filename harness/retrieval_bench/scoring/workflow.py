@@ -6,14 +6,16 @@ Judgements may take long to read: they are given as a function, called once all 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.types import EMPTY
 from retrieval_bench.data.faults import reporting
 from retrieval_bench.data.files import lines
-from retrieval_bench.metrics.conventions import CONVENTIONS, convention
+from retrieval_bench.metrics.conventions import CONVENTIONS, Missing, convention
+from retrieval_bench.metrics.names import Param
 from retrieval_bench.runs.foreign import read_rankings
 from retrieval_bench.scoring.answers.answers import read_answers
 from retrieval_bench.scoring.answers.reader import ReaderResult, score_reader
@@ -30,6 +32,8 @@ def evaluate(
     metrics: Sequence[str] = (),
     rules: str = "trec",
     dev_ids: Collection[str] | None = None,
+    missing: Missing | None = None,
+    also: Mapping[str, Param] = EMPTY,
 ) -> ScoreCard:
     """Score a run that was made elsewhere.
 
@@ -37,11 +41,24 @@ def evaluate(
         metrics: names; empty = what the convention shows.
         rules: name of the convention.
         dev_ids: the queries to choose an abstention threshold on; None draws half of them, seeded.
+        missing: what a query is worth that the run does not have; None = as the convention has it.
+        also: parameters of every metric that knows them and was not given them: ``rel``, ``depth``
+            and ``judged_only`` (trec_eval -l, -M and -J).
 
     Raises:
         HarnessError: everything that is wrong with the input.
     """
     chosen = convention(rules)
+    if missing not in (None, chosen.missing, *get_args(Missing)):
+        raise ConfigError(
+            f"missing {missing!r}",
+            accepted=" or ".join(map(repr, get_args(Missing))),
+            fix="give one of them, or leave it out",
+        )
+    if missing not in (None, chosen.missing):
+        source = f"{chosen.source}; but queries missing from the run: {missing}"
+        chosen = replace(chosen, missing=missing, source=source)
+    chosen = replace(chosen, also=also)
     chosen.parse(metrics)  # a wrong name is told before large files are read
     if isinstance(run, str | Path):
         return score_file(read_rankings(run), truth(), metrics, chosen, dev_ids=dev_ids)

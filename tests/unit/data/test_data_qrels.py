@@ -69,9 +69,19 @@ def test_a_wrong_header_is_told(tmp_path: Path) -> None:
     assert "header is 'qid\\tdocid\\trel'; accepted: query-id<TAB>corpus-id<TAB>score" in told[0]
 
 
-@pytest.mark.parametrize("grade", ["1.0", "", "x", "१", "1_0", "9" * 5000])
+@pytest.mark.parametrize("grade", ["1.5", "1.", "1e0", "", "x", "१", "1_0", "9" * 5000])
 def test_a_grade_that_is_no_whole_number_is_refused(tmp_path: Path, grade: str) -> None:
     assert "grade is" in faults_in(write(tmp_path, f"q1\t0\td 1\t{grade}\n"))[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["q1 0 d 2.0\n", "# made by hand\nq1 0 d 2\n", "#a\tb\tc\nq1 0 d +2\n", '{"q1": {"d": 2.0}}'],
+)
+def test_a_whole_number_may_have_a_point_and_a_line_may_be_a_comment(
+    tmp_path: Path, text: str
+) -> None:
+    assert read_qrels(write(tmp_path, text)) == {"q1": {"d": 2}}
 
 
 def test_both_formats_are_named_when_the_columns_fit_neither(tmp_path: Path) -> None:
@@ -132,7 +142,7 @@ def test_a_file_of_unanswerable_queries_only_is_no_fault(tmp_path: Path) -> None
     ("content", "fault"),
     [
         ("{}", "no judgements; accepted: 4 columns: query, iteration, document, grade; or 3"),
-        ('{"q": {"d": 1.0}}', " query 'q': grade of 'd' is 1.0; accepted: a whole number such as"),
+        ('{"q": {"d": 1.5}}', " query 'q': grade of 'd' is 1.5; accepted: a whole number such as"),
         ('{"q": {"d": true}}', " query 'q': grade of 'd' is True; accepted: a whole number"),
         ('{"q": {"d": null}}', " query 'q': grade of 'd' is None; accepted: a whole number"),
         ('{"q": {"d": [1]}}', " query 'q': grade of 'd' is [1]; accepted: a whole number"),

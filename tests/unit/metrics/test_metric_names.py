@@ -4,6 +4,7 @@ import copy
 import pickle
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +22,8 @@ from retrieval_bench.metrics import (
     parse_metrics,
 )
 from retrieval_bench.metrics.conventions import convention
-from retrieval_bench.metrics.names import _ALIASES, DEFINITIONS, Definition
+from retrieval_bench.metrics.definitions import DEFINITIONS, Definition
+from retrieval_bench.metrics.names import _ALIASES, named
 from retrieval_bench.scoring.scoring import Answers, score
 
 NAMES = [
@@ -29,6 +31,12 @@ NAMES = [
     *("F1@5", "Rprec", "Bpref", "RBP(p=0.8)", "RBP(p=0.95)@10", "ERR@10", "ERR", "Judged@10"),
     *("GMAP", "set_P", "set_R", "set_F", "AP(rel=2)@3", "nDCG(gain=exp)@10", "AP(norm=hits)@3"),
     *("nDCG(gain=exp, ideal=returned)@3", "AP(norm=hits, rel=2)", "RBP(p=0.8, rel=2)@3"),
+    *("IPrec@0.1", "IPrec(rel=2, rounding=up)@1", "IPrec@0", "IAP", "IAP(recalls=[0.2,0.5])"),
+    *("infAP", "YAAP", "GMBpref", "binG", "G", "G(gains={0:-1,2:3.5})", "nDCG_rel", "set_AP"),
+    *("Rndcg(gains={1:2}, rel=2)", "Utility(docs=9, weights=[1,-0.5,0,2])", "Unjudged@5"),
+    *("RBP_resid(p=0.8)", "NumQ", "NumRet", "NumRel(rel=2)", "NumRelRet", "NumNonrelRet"),
+    *("AP(depth=1000)", "P(judged_only=True, rel=2)@5", "nDCG(gains={1:3.5,2:9})@10"),
+    *("P(relative=True)@5", "set_P(relative=True)", "set_F(beta=2.5)", "Rprec(mult=0.2)"),
     *("ERR(highest=3)@20", "GMAP(rel=2)", "Bpref(rel=3)", "set_F(rel=2)", "P(rel=2)@1000"),
 ]
 
@@ -61,15 +69,23 @@ def test_any_metric_that_parses_prints_what_parses_back(
         cut = None
     if definition.cut == "required":
         cut = cut or 10
+    at = str(cut) if cut else ""
+    if definition.cut == "recall":
+        at = str(p)
     given_: dict[str, object] = {}
     for key, allowed in definition.params.items():
         if isinstance(allowed, tuple):
             given_[key] = allowed[number % len(allowed)]
         else:
-            given_[key] = number if allowed is int else p
+            values: dict[Any, object] = {
+                **{int: number, float: p, bool: bool(number % 2), "number": p},
+                **{"numbers": f"[{p},-{number}]", "gains": f"{{0:-{p},{number}:{p}}}"},
+            }
+            given_[key] = values[allowed]
     equals, comma = (" = ", " , ") if blanks else ("=", ",")
+    given_.pop("recall", None)
     params = comma.join(f"{key}{equals}{value}" for key, value in given_.items())
-    text = f"{name}({params})" + (f"@{cut}" if cut else "")
+    text = f"{name}({params})" + (f"@{at}" if at else "")
     metric = parse_metric(text)
     assert parse_metric(str(metric)) == metric
     assert str(parse_metric(str(metric))) == str(metric)
@@ -112,6 +128,38 @@ def test_names_of_other_tools_are_read_but_never_printed(alias: str, name: str) 
     assert parse_metric(alias) == parse_metric(name)
 
 
+def test_a_name_of_trec_eval_may_stand_for_several() -> None:
+    assert [str(m) for m in named(["P.5,10", "map", "P_5", "iprec_at_recall.0.2,1"])] == [
+        *("P@5", "P@10", "AP", "IPrec@0.2", "IPrec@1")
+    ]
+    assert len(named(["official"])) == 29
+    assert len(named(["set"])) == 10
+    assert [str(metric) for metric in named(["official"])][:4] == [
+        *("NumQ", "NumRet", "NumRel", "NumRelRet")
+    ]
+
+
+@pytest.mark.parametrize("name", ["NumRet", "Unjudged@5", "RBP_resid", "official"])
+def test_what_describes_a_run_is_not_compared(name: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_metrics(["AP", name])
+    assert "more is better" in caught.value.accepted
+    assert "score run" in caught.value.fix
+
+
+def test_parameters_go_to_every_metric_that_knows_them_and_was_not_given_them() -> None:
+    metrics = named(["AP", "AP(rel=3)@5", "nDCG", "NumRet", "NumRelRet"])
+    also = {"rel": 2, "judged_only": True, "depth": 9}
+    assert [str(metric.also(also)) for metric in metrics] == [
+        "AP(depth=9, judged_only=True, rel=2)",
+        "AP(depth=9, judged_only=True, rel=3)@5",
+        "nDCG(depth=9, judged_only=True)",
+        "NumRet(depth=9, judged_only=True)",
+        "NumRelRet(depth=9, judged_only=True, rel=2)",
+    ]
+    assert parse_metric("AP").also({"rel": 1, "judged_only": False}) == parse_metric("AP")
+
+
 def test_a_metric_is_a_value() -> None:
     assert parse_metric("MAP@3") == parse_metric("AP@3")
     assert len({parse_metric("MAP@3"), parse_metric("AP@3")}) == 1
@@ -141,7 +189,21 @@ def test_metrics_keep_the_order_in_which_they_are_asked_for() -> None:
         ("nDGC@10", "did you mean nDCG"),
         ("Bprefs", "did you mean Bpref"),
         ("Sucess@5", "did you mean Success"),
-        ("xyzzy", "AP, Bpref, ERR, F1, GMAP, Judged, P, R, RBP, RR, Rprec, Success, nDCG"),
+        ("xyzzy", "AP, Bpref, ERR, F1, G, GMAP, GMBpref, IAP, IPrec, Judged"),
+        ("IPrec", "IPrec@r with a share r from 0 to 1"),
+        ("IPrec@1.1", "a share r from 0 to 1"),
+        ("IPrec@5", "a share r from 0 to 1"),
+        ("IAP(recalls=0.5)", "recalls = numbers in brackets"),
+        ("IAP(recalls=[])", "recalls = numbers in brackets"),
+        ("nDCG(gains={})", "gains = gains of grades, such as {1:3.5,2:9}"),
+        ("nDCG(gains={1:2,1:3})", "gains = gains of grades"),
+        ("nDCG(gains={-1:2})", "gains = gains of grades"),
+        ("nDCG(gains={1=2})", "gains = gains of grades"),
+        ("P(judged_only=yes)@5", "judged_only = True or False"),
+        ("AP(depth=0)", "depth = a whole number from 1"),
+        ("set_F(beta=-1)", "beta = a number from 0 on"),
+        ("all_trec", "one metric, such as NumQ"),
+        ("P.5,10", "one metric, such as P@5: this names 2"),
         ("P", "P@k, such as P@10"),
         ("F1", "F1@k, such as F1@10"),
         ("Judged", "Judged@k"),
@@ -155,7 +217,7 @@ def test_metrics_keep_the_order_in_which_they_are_asked_for() -> None:
         ("nDCG@0", "a cut-off from 1 to"),
         ("nDCG@-3", "a cut-off from 1 to"),
         ("nDCG@ten", "NAME@k"),
-        ("nDCG@3.5", "NAME@k"),
+        ("nDCG@3.5", "a cut-off from 1 to"),
         ("nDCG@", "NAME@k"),
         ("nDCG@3@5", "NAME@k"),
         ("nDCG 10", "NAME@k"),
@@ -169,7 +231,7 @@ def test_metrics_keep_the_order_in_which_they_are_asked_for() -> None:
         ("AP(rel)@3", "parameters rel, norm"),
         ("AP(rel==2)@3", "rel = a whole number"),
         ("AP(gain=exp)", "parameters rel, norm"),
-        ("Judged(rel=2)@3", "parameters (none)"),
+        ("Judged(rel=2)@3", "parameters depth, judged_only"),
         ("AP(rel=2, rel=3)@3", "rel once"),
         ("ndcg_burges(gain=linear)@10", "gain once"),
         ("nDCG(dcg='exp-log2', gain=exp)", "gain once"),

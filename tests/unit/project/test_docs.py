@@ -34,7 +34,7 @@ from retrieval_bench.data.formats import FORMATS
 from retrieval_bench.measure import protocol, steady
 from retrieval_bench.metrics import Judgements, judge_lists, parse_metric
 from retrieval_bench.metrics.conventions import CONVENTIONS
-from retrieval_bench.metrics.names import DEFINITIONS
+from retrieval_bench.metrics.definitions import DEFINITIONS
 from retrieval_bench.regression.files import to_text
 from retrieval_bench.regression.gate import Regression
 from retrieval_bench.regression.history import subjects
@@ -116,7 +116,7 @@ def test_every_command_is_in_the_guide() -> None:
 
 
 def test_every_option_is_explained_in_the_guide() -> None:
-    explained = _quoted(_text(GUIDE / "README.md"))
+    explained = _quoted("\n".join(map(_text, sorted(GUIDE.glob("*.md")))))
     for command, parser in _commands().items():
         for action in parser._actions:
             for option in action.option_strings:

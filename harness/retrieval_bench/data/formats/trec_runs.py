@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from retrieval_bench.core.errors import DataError
 from retrieval_bench.core.types import Hit, Ranking
 from retrieval_bench.data.faults import Faults, FileFaults, reporting, shown
-from retrieval_bench.data.files import lines
+from retrieval_bench.data.files import lines, opened
 
 TREC_COLUMNS = ("query", "Q0", "document", "rank", "score", "tag")
 BEIR_COLUMNS = ("query-id", "corpus-id", "score")
@@ -36,6 +36,7 @@ _ACCEPTED = {
     BEIR_COLUMNS: f"three columns separated by tabs: {'<TAB>'.join(BEIR_COLUMNS)}",
 }
 _BLANKS = b" \t\n\r\v\f"
+_COMMENT = re.compile(rb"^[ \t]*#", re.MULTILINE)
 _BOM = b"\xef\xbb\xbf"
 _BATCH = 1 << 20
 """Bytes read at once."""
@@ -92,7 +93,8 @@ def run_blocks(path: Path, faults: Faults, columns: tuple[str, ...] = TREC_COLUM
     TREC lines with exactly five tabs are split on them, so that ids may hold blanks inside, any
     other on ASCII white space; ``Q0``, rank and tag are not looked at. BEIR lines are split on
     tabs, and the first one is the header. A BOM, CRLF and blank lines are tolerated; ``.gz`` is
-    unpacked. Lines that cannot be used are reported to ``faults`` and left out.
+    unpacked; a TREC line that begins with ``#`` is not read. Lines that cannot be used are
+    reported to ``faults`` and left out.
 
     Args:
         path: a regular file; one with faults is read twice.
@@ -138,15 +140,16 @@ def _clean_blocks(path: Path, columns: tuple[str, ...]) -> list[Block] | None:
     blocks: list[Block] = []
     n_lines = 0
     header = columns is BEIR_COLUMNS
-    packed = path.name.lower().endswith(".gz")
     try:
-        with gzip.open(path, "rb") if packed else path.open("rb") as file:
+        with opened(path) as file:
             while batch := file.read(_BATCH):
                 batch += file.readline()
                 if n_lines == 0:
                     batch = batch.removeprefix(_BOM)
                 if not batch.endswith(b"\n"):
                     batch += b"\n"
+                if b"#" in batch and not header and _COMMENT.search(batch):
+                    return None
                 cells, numbers = _table(batch, columns)
                 if header and len(numbers):
                     if not _is_header(cells[: len(columns)]):
@@ -235,6 +238,9 @@ def _told_blocks(path: Path, faults: Faults, columns: tuple[str, ...]) -> list[B
     for number, text in lines(path, faults):
         cells = _cells(text.encode(), columns)
         if not cells:
+            continue
+        if columns is TREC_COLUMNS and text.lstrip().startswith("#"):
+            report.warn("comment lines, not read", number)
             continue
         if header:
             header = False

@@ -10,7 +10,7 @@ from retrieval_bench.core.config import load_retriever_config, retriever_names
 from retrieval_bench.core.errors import HarnessError
 from retrieval_bench.data import dataset_names
 from retrieval_bench.metrics.conventions import CONVENTIONS
-from retrieval_bench.metrics.names import DEFINITIONS
+from retrieval_bench.metrics.definitions import DEFINITIONS
 from retrieval_bench.reports.render.cells import Cell
 from retrieval_bench.reports.render.table import Table
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from retrieval_bench.core.errors import counted
-from retrieval_bench.reports.render.cells import Content, count, quality
+from retrieval_bench.metrics import Metric
+from retrieval_bench.reports.render.cells import COUNT, QUALITY, Cell, Content, count, quality
 from retrieval_bench.reports.render.table import Note, NoteKind, Table, result, warning
 from retrieval_bench.reports.tables.abstention import abstention_tables
 from retrieval_bench.reports.tables.labels import metric_label
+from retrieval_bench.runs.evaluation import Mean
 from retrieval_bench.scoring.scorecard import ScoreCard
 from retrieval_bench.scoring.scoring import INTERVAL
 
@@ -27,7 +29,7 @@ def score_tables(card: ScoreCard, *, per_query: bool = False) -> list[Table]:
 def _means(card: ScoreCard) -> Table:
     scored, counts = card.scored, card.scored.counts
     rows: list[list[Content]] = [
-        [metric_label(metric), quality(mean.mean, mean.ci95), count(mean.n)]
+        [metric_label(metric), _value(metric, mean), count(mean.n)]
         for metric, mean in zip(scored.evaluation.metrics, scored.evaluation.means, strict=True)
     ]
     others = [
@@ -59,9 +61,13 @@ def _answer(card: ScoreCard) -> str:
     missing = f"; {counts.missing:,} {are} missing from the run" if counts.missing else ""
     if not counts.evaluated:
         return f"No query could be scored{missing}."
-    cell = quality(evaluation.means[0].mean, evaluation.means[0].ci95)
+    cell = _value(evaluation.metrics[0], evaluation.means[0])
     figure = f"{metric_label(evaluation.metrics[0])} is {cell.text} {cell.more}".strip()
     return f"{figure} over {counted(counts.evaluated, 'query')}{missing}."
+
+
+def _value(metric: Metric, mean: Mean) -> Cell:
+    return Cell(mean.mean, COUNT if metric.counts else QUALITY, mean.ci95)
 
 
 def _worst(card: ScoreCard) -> Table:
