@@ -118,8 +118,8 @@ def write_run(
     packed, with the same bytes each time. Queries without hits leave no line.
 
     Raises:
-        DataError: an id that is empty, or holds white space, at which readers split, or a lone
-            surrogate; a score that is not finite.
+        DataError: an id that is empty, begins with #, as a comment does, or holds white space, at
+            which readers split, or a lone surrogate; a score that is not finite.
     """
     if not isinstance(target, str | Path):
         target.writelines(_run_lines(rankings, tag))
@@ -297,10 +297,11 @@ def _run_lines(
     table = [(query, *_columns(query, ranking)) for query, ranking in rankings.items()]
     ids = [i for query, doc_ids, _ in table for i in (query, *doc_ids)]
     for id_ in ids:
-        if not id_ or _UNWRITABLE.search(id_):
+        if not id_ or _UNWRITABLE.search(id_) or id_.startswith("#"):
             raise DataError(
-                f"id {id_!r} cannot stand in a TREC run, whose readers split at white space",
-                accepted="ids of at least one character that UTF-8 can hold, without white space",
+                f"id {id_!r} cannot stand in a TREC run",
+                accepted="ids of at least one character that UTF-8 can hold, without white space, "
+                "at which others split, and without # at their start, which begins a comment",
                 fix="rename it in the dataset, if you need the file",
             )
     label = "_".join(tag.split()) or "run"
