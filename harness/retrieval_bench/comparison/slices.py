@@ -29,8 +29,9 @@ from retrieval_bench.core.scripts import BLANKLESS, main_script, script_profile
 from retrieval_bench.core.types import Dataset, Qrels, Query
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.evaluation import Mean
+from retrieval_bench.stats.intervals import interval, mean_intervals
 from retrieval_bench.stats.power import ROUNDING
-from retrieval_bench.stats.resampling import bootstrap_means, interval
+from retrieval_bench.stats.resampling import bootstrap_means
 
 DIMENSIONS = ("tags", "source", "length", "relevant")
 """What queries of any dataset are grouped by."""
@@ -247,7 +248,7 @@ class Slice:
 
     Attributes:
         query_ids: in the order of the ids.
-        means: system -> one for each metric. The percentile-bootstrap interval is None below
+        means: system -> one for each metric. The interval is None below
             ``FEWEST`` queries.
         differences: system -> its mean minus that of the baseline, one for each metric, with the
             interval of the paired difference; of the systems that can be compared with it.
@@ -444,25 +445,21 @@ class _Systems:
         return self._slice("all queries", range(len(self._ids)))
 
     def _slice(self, label: str, rows: Sequence[int]) -> Slice:
-        names, metrics = self._group.names, self._group.metrics
+        names = self._group.names
         values = self._values[list(rows)]
         n = len(values)
         means = self._in_means(values.mean(axis=0)) if n else np.full(values.shape[1:], np.nan)
-        resampled = None
-        if n >= FEWEST:
-            flat = bootstrap_means(values.reshape(n, -1))
-            resampled = self._in_means(flat.reshape(-1, len(names), len(metrics)))
 
         def row(at: int, minus: int | None = None) -> tuple[Mean, ...]:
             mean = means[at] if minus is None else means[at] - means[minus]
             if minus is not None:
                 mean = np.where(np.abs(mean) <= ROUNDING, 0.0, mean)
-            if resampled is None:
+            if n < FEWEST:
                 return tuple(Mean(float(value), None, n) for value in mean)
-            drawn = resampled[:, at] if minus is None else resampled[:, at] - resampled[:, minus]
+            ends = self._ends(values[:, at], None if minus is None else values[:, minus])
             return tuple(
                 Mean(float(value), (float(low), float(high)), n)
-                for value, (low, high) in zip(mean, interval(drawn), strict=True)
+                for value, (low, high) in zip(mean, ends, strict=True)
             )
 
         return Slice(
@@ -471,6 +468,23 @@ class _Systems:
             {name: row(at) for at, name in enumerate(names)},
             {names[at]: row(at, self._base) for at in self._others},
         )
+
+    def _ends(
+        self, values: NDArray[np.float64], minus: NDArray[np.float64] | None
+    ) -> NDArray[np.float64]:
+        """Intervals (metrics, 2) of the means of ``values``, or of what they are above those of
+        ``minus``; both (queries, metrics)."""
+        metrics = self._group.metrics
+        scales = [metric.scale for metric in metrics]
+        if minus is None:
+            ends = mean_intervals(values, scales)
+            return np.stack([m.from_additive(e) for m, e in zip(metrics, ends, strict=True)])
+        ends = mean_intervals(values - minus, [one and one.of_differences for one in scales])
+        for at, metric in enumerate(metrics):
+            if metric.geometric:  # the difference of two such means is no mean of differences
+                drawn = metric.from_additive(bootstrap_means(np.c_[values[:, at], minus[:, at]]))
+                ends[at] = interval(drawn[:, :1] - drawn[:, 1:])[0]
+        return ends
 
     def _in_means(self, additive: NDArray[np.float64]) -> NDArray[np.float64]:
         """(..., systems, metrics) of averaged additive values, on the scale that is shown."""

@@ -28,9 +28,10 @@ from retrieval_bench.core.types import Verdict
 from retrieval_bench.measure.runner import OK
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
+from retrieval_bench.stats.intervals import ALPHA, Scale, interval
 from retrieval_bench.stats.paired import PairedTests, paired_tests
 from retrieval_bench.stats.power import ROUNDING, Needed
-from retrieval_bench.stats.resampling import bootstrap_means, interval
+from retrieval_bench.stats.resampling import bootstrap_means
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +79,22 @@ def answered_queries(run: Run) -> NDArray[np.bool_]:
 def tests_on_answered(
     values: Sequence[NDArray[np.float64]],
     answered: Sequence[NDArray[np.bool_]],
-    *,
-    margin: float,
-    resamples: int,
+    rules: Rules,
+    scales: Sequence[Scale | None],
 ) -> PairedTests | None:
     """The paired tests of two systems on what both answered; None where that is nothing."""
     both = answered[0] & answered[1]
     if not both.any():
         return None
     stacked = np.stack([one[both] for one in values])
-    return paired_tests(stacked, [(0, 1)], margin=margin, resamples=resamples)
+    return paired_tests(
+        stacked,
+        [(0, 1)],
+        margin=rules.margin,
+        resamples=rules.resamples,
+        scales=scales,
+        alpha=rules.interval_alpha,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +103,8 @@ class Delta:
 
     Attributes:
         difference: mean of b minus mean of a; None when the two cannot be compared.
-        ci95: percentile-bootstrap interval of the difference.
+        ci95: interval of the difference; those of all pairs of the same metric and dataset hold
+            together with 95 % (Bonferroni), and that of an undecided one reaches 0.
         p: paired randomisation test, two-sided.
         p_adjusted: after Holm over all pairs of the same metric and dataset: those that one table
             shows.
@@ -170,11 +178,13 @@ class Rules:
         margin: up to this absolute difference two systems are as good as equal.
         tests: further tests beside the randomisation test, of :data:`.EXTRA`.
         resamples: sign patterns of the randomisation test.
+        interval_alpha: 1 minus the level of each interval.
     """
 
     margin: float
     tests: tuple[str, ...]
     resamples: int
+    interval_alpha: float = ALPHA
 
 
 Refusal = Callable[[int, int], tuple[Verdict, str]]
@@ -241,7 +251,9 @@ class PairJudge:
     def judged(self, pairs: Sequence[Pair], rules: Rules) -> list[Delta]:
         """Every pair on every metric, in the order of ``pairs``."""
         deltas = {pair: self._untested(*pair) for pair in pairs}
-        blocks = self._blocks([pair for pair in pairs if not deltas[pair][0].reason])
+        testable = [pair for pair in pairs if not deltas[pair][0].reason]
+        blocks = self._blocks(testable)
+        rules = replace(rules, interval_alpha=ALPHA / max(1, len(testable)))
         tested = [(block, self._statistics(block, rules)) for block in blocks]
         again = self._without_failures([pair for block in blocks for pair in block], rules)
         first = Corrected.of([found for _, found in tested])
@@ -264,6 +276,7 @@ class PairJudge:
                         corrected=whole if pair in again else part,
                         needed=needed[row][at],
                         at=(row, at),
+                        rules=rules,
                     )
                     if pair in again:
                         delta = self._second_look(pair, delta, again[pair], part, (row, at))
@@ -289,8 +302,8 @@ class PairJudge:
             (i, j): tests_on_answered(
                 [self._values[i], self._values[j]],
                 [self._answered[i], self._answered[j]],
-                margin=rules.margin,
-                resamples=rules.resamples,
+                rules,
+                [metric.scale for metric in self._metrics],
             )
             for i, j in pairs
             if not (self._answered[i].all() and self._answered[j].all())
@@ -378,6 +391,8 @@ class PairJudge:
             margin=rules.margin,
             extra=rules.tests,
             resamples=rules.resamples,
+            scales=[metric.scale for metric in self._metrics],
+            alpha=rules.interval_alpha,
         )
 
     def _delta(
@@ -389,11 +404,12 @@ class PairJudge:
         corrected: Corrected,
         needed: Needed,
         at: tuple[int, int],
+        rules: Rules,
     ) -> Delta:
         i, j = pair
         difference, ends = float(found.difference[at]), found.ci95[at]
         if metric.geometric:
-            difference, ends = self._in_means(pair, metric, at[1])
+            difference, ends = self._in_means(pair, metric, at[1], rules.interval_alpha)
         effect = float(found.effect_size[at])
         delta = Delta(
             str(metric),
@@ -420,7 +436,7 @@ class PairJudge:
         return _decided(delta, needed, geometric=metric.geometric)
 
     def _in_means(
-        self, pair: Pair, metric: Metric, column: int
+        self, pair: Pair, metric: Metric, column: int, alpha: float
     ) -> tuple[float, NDArray[np.float64]]:
         """Mean of b minus mean of a, and its interval, for a metric whose mean is geometric: the
         difference of two such means is not the mean of differences."""
@@ -430,7 +446,7 @@ class PairJudge:
         ends = np.full(2, np.nan)
         if len(self._values[pair[0]]) > 1:
             drawn = [metric.from_additive(self._resampled[column][at]) for at in pair]
-            ends = interval((drawn[1] - drawn[0])[:, None])[0]
+            ends = interval((drawn[1] - drawn[0])[:, None], alpha)[0]
         difference = float(b - a)
         return (0.0 if abs(difference) <= ROUNDING else difference), ends
 
@@ -474,6 +490,8 @@ def _decided(delta: Delta, needed: Needed, *, geometric: bool) -> Delta:
     if not geometric:
         ways.append((needed.equivalence, "equivalence"))
     found = [(n, what) for n, what in ways if n is not None]
+    if delta.ci95 is not None:  # the test decides, and an interval beside it does not contradict it
+        delta = replace(delta, ci95=(min(delta.ci95[0], 0.0), max(delta.ci95[1], 0.0)))
     if not found:
         return delta
     n, what = min(found)

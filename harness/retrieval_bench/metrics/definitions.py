@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.metrics import ranking, trec_measures
+from retrieval_bench.stats.intervals import HIT, SHARE, Scale
 
 Kind = (
     tuple[str, ...] | type[int] | type[float] | type[bool] | Literal["number", "numbers", "gains"]
@@ -33,6 +34,8 @@ class Definition:
             are summed.
         compared: whether more is better; where it is not, a value describes a run, and only
             ``score run`` shows it.
+        scale: what the value of a query can be; None = not known, as with a gain that has no limit
+            (and wherever gains are given, or the mean is geometric).
         meaning: a sentence on what a value says, for somebody who does not know it; ``{hits}``
             stands for the hits that count.
     """
@@ -42,6 +45,7 @@ class Definition:
     params: Mapping[str, Kind] = field(default_factory=dict)
     mean: Literal["arithmetic", "geometric", "sum"] = "arithmetic"
     compared: bool = True
+    scale: Scale | None = None
     meaning: str = ""
 
 
@@ -54,6 +58,7 @@ DEFINITIONS: Mapping[str, Definition] = {
         ranking.ndcg,
         "optional",
         {"gain": ("linear", "exp"), "ideal": ("judged", "returned"), **_GAINS},
+        scale=SHARE,
         meaning="how good the order of {hits} is: 1 is the best possible, 0 means that nothing "
         "relevant is there",
     ),
@@ -61,6 +66,7 @@ DEFINITIONS: Mapping[str, Definition] = {
         ranking.average_precision,
         "optional",
         {**_REL, "norm": ("relevant", "hits")},
+        scale=SHARE,
         meaning="how early all relevant documents stand in {hits}: 1 means before all others, 0 "
         "that none is there",
     ),
@@ -68,6 +74,7 @@ DEFINITIONS: Mapping[str, Definition] = {
         ranking.reciprocal_rank,
         "optional",
         _REL,
+        scale=SHARE,
         meaning="how early the first relevant document stands in {hits}: 1 at the top, 0.5 in the "
         "second place, 0 where there is none",
     ),
@@ -75,49 +82,63 @@ DEFINITIONS: Mapping[str, Definition] = {
         ranking.precision,
         "required",
         {**_REL, "relative": bool},
+        scale=SHARE,
         meaning="the share of relevant documents in {hits}",
     ),
     "R": Definition(
         ranking.recall,
         "optional",
         _REL,
+        scale=SHARE,
         meaning="the share of all relevant documents that are found in {hits}",
     ),
     "F1": Definition(
-        ranking.f1, "required", _REL, meaning="the harmonic mean of precision and recall in {hits}"
+        ranking.f1,
+        "required",
+        _REL,
+        scale=SHARE,
+        meaning="the harmonic mean of precision and recall in {hits}",
     ),
     "Success": Definition(
         ranking.success,
         "optional",
         _REL,
+        scale=HIT,
         meaning="the share of the queries with a relevant document in {hits}",
     ),
     "Rprec": Definition(
         ranking.r_precision,
         "refused",
         {**_REL, "mult": "number"},
+        scale=SHARE,
         meaning="the share of relevant documents in as many hits as there are such documents",
     ),
     "Bpref": Definition(
         ranking.bpref,
         "refused",
         _REL,
+        scale=SHARE,
         meaning="how seldom a document that was judged not relevant stands before a relevant one",
     ),
     "RBP": Definition(
         ranking.rank_biased_precision,
         "optional",
         {**_REL, "p": float},
+        scale=SHARE,
         meaning="how much a reader finds who goes on from hit to hit with a fixed probability",
     ),
     "ERR": Definition(
         ranking.expected_reciprocal_rank,
         "optional",
         {"highest": int},
+        scale=SHARE,
         meaning="how early a reader who stops at a good hit is expected to stop: 1 at the top",
     ),
     "Judged": Definition(
-        ranking.judged, "required", meaning="the share of documents with a judgement in {hits}"
+        ranking.judged,
+        "required",
+        scale=SHARE,
+        meaning="the share of documents with a judgement in {hits}",
     ),
     "GMAP": Definition(
         ranking.geometric_ap,
@@ -130,42 +151,49 @@ DEFINITIONS: Mapping[str, Definition] = {
         ranking.set_precision,
         "refused",
         {**_REL, "relative": bool},
+        scale=SHARE,
         meaning="the share of all hits that are relevant",
     ),
     "set_R": Definition(
         ranking.set_recall,
         "refused",
         _REL,
+        scale=SHARE,
         meaning="the share of the relevant documents that are among all hits",
     ),
     "set_F": Definition(
         ranking.set_f,
         "refused",
         {**_REL, "beta": "number"},
+        scale=SHARE,
         meaning="the mean of precision and recall over all hits",
     ),
     "set_AP": Definition(
         ranking.set_ap,
         "refused",
         _REL,
+        scale=SHARE,
         meaning="precision times recall of all hits, whatever their order",
     ),
     "IPrec": Definition(
         trec_measures.interpolated_precision,
         "recall",
         {**_REL, **_ROUNDING, "recall": "number"},
+        scale=SHARE,
         meaning="the best precision there is from that share of the relevant documents on",
     ),
     "IAP": Definition(
         trec_measures.interpolated_ap,
         "refused",
         {**_REL, **_ROUNDING, "recalls": "numbers"},
+        scale=SHARE,
         meaning="interpolated precision, averaged over eleven shares of the relevant documents",
     ),
     "infAP": Definition(
         trec_measures.inferred_ap,
         "refused",
         _REL,
+        scale=SHARE,
         meaning="what AP would be, guessed from a pool of which only a sample was judged",
     ),
     "YAAP": Definition(
@@ -186,24 +214,28 @@ DEFINITIONS: Mapping[str, Definition] = {
         trec_measures.normalised_gain,
         "refused",
         _GAINS,
+        scale=SHARE,
         meaning="how much is gained, each hit discounted by what could have been gained before it",
     ),
     "binG": Definition(
         trec_measures.binary_gain,
         "refused",
         _REL,
+        scale=SHARE,
         meaning="how few hits that are not relevant stand before the relevant ones",
     ),
     "nDCG_rel": Definition(
         trec_measures.ndcg_at_relevant,
         "refused",
         _GAINS,
+        scale=SHARE,
         meaning="nDCG, averaged over the ranks of the relevant documents",
     ),
     "Rndcg": Definition(
         trec_measures.ndcg_at_levels,
         "refused",
         {**_REL, **_GAINS},
+        scale=SHARE,
         meaning="nDCG, averaged over the ranks where the best order goes to the next lower grade",
     ),
     "Utility": Definition(
@@ -216,6 +248,7 @@ DEFINITIONS: Mapping[str, Definition] = {
         trec_measures.unjudged,
         "required",
         compared=False,
+        scale=SHARE,
         meaning="the share of documents without a judgement in {hits}",
     ),
     "RBP_resid": Definition(
@@ -223,6 +256,7 @@ DEFINITIONS: Mapping[str, Definition] = {
         "refused",
         {"p": float},
         compared=False,
+        scale=SHARE,
         meaning="by how much RBP could rise if all that is not judged were relevant",
     ),
     "NumQ": Definition(

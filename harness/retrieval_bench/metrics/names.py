@@ -22,6 +22,7 @@ from retrieval_bench.core.foreign import folder_kept, foreign_code, innermost, m
 from retrieval_bench.metrics.definitions import DEFINITIONS, Definition, Kind
 from retrieval_bench.metrics.judged import JudgedRun
 from retrieval_bench.metrics.trec_names import Row, expanded
+from retrieval_bench.stats.intervals import Scale
 
 _FORM = re.compile(
     r"(?P<name>([^():@,\s]+:)?[A-Za-z_][A-Za-z0-9_.\-]*?)"
@@ -142,6 +143,12 @@ class Metric:
     def geometric(self) -> bool:
         """Whether the mean over queries is the geometric one."""
         return _definition(self.name).mean == "geometric"
+
+    @property
+    def scale(self) -> Scale | None:
+        """What the value of a query can be; None = not known."""
+        given = dict(self.params)
+        return None if self.geometric or "gains" in given else _definition(self.name).scale
 
     @property
     def counts(self) -> bool:

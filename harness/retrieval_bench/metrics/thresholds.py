@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import DataError, counted
 from retrieval_bench.metrics.abstention import CRITERION, Figures, Outcomes, auroc, figures
-from retrieval_bench.stats.resampling import SEED, bootstrap_mean_ci
+from retrieval_bench.stats.intervals import SHARE, mean_intervals
+from retrieval_bench.stats.resampling import SEED
 
 POINTS = 100
 """Of the threshold curve in a JSON document; the object holds all."""
@@ -141,7 +142,7 @@ class ThresholdReport:
         dev_before, dev_after: the dev queries as they are, and with the threshold.
         rest_before, rest_after: the same for the held-out queries.
         difference: of the held-out means, with the threshold minus without.
-        ci95: its percentile-bootstrap interval over held-out queries, the threshold held fixed.
+        ci95: its interval over held-out queries, the threshold held fixed.
     """
 
     threshold: float | None
@@ -237,16 +238,16 @@ def abstention_report(
     missing = _why_no_threshold(dev, rest)
     if missing:
         return AbstentionReport(run, area, None, missing)
-    return AbstentionReport(run, area, _threshold_report(dev, rest, seed), None)
+    return AbstentionReport(run, area, _threshold_report(dev, rest), None)
 
 
-def _threshold_report(dev: Outcomes, rest: Outcomes, seed: int) -> ThresholdReport:
+def _threshold_report(dev: Outcomes, rest: Outcomes) -> ThresholdReport:
     curve = threshold_curve(dev)
     chosen = choose_threshold(curve)
     threshold = float(curve.threshold[chosen]) if chosen else None
     after = rest.under(threshold)
     change = after.values() - rest.values()
-    low, high = bootstrap_mean_ci(change[:, None], seed=seed)[0]
+    low, high = mean_intervals(change[:, None], [SHARE.of_differences])[0]
     return ThresholdReport(
         threshold=threshold,
         chosen=chosen,

@@ -42,7 +42,8 @@ class QualityGate:
     Attributes:
         limit: largest acceptable drop, above 0.
         before, now: means.
-        difference: now minus before; ``ci95`` its bootstrap interval.
+        difference: now minus before; ``ci95`` its interval, those of all metrics together with
+            95 %.
         p: that the difference is chance, two-sided, after Holm over the metrics of the policy.
         p_limit: that the mean of all such queries drops by the limit or more, one-sided.
         higher, lower: queries on which it rose and fell.
@@ -275,7 +276,12 @@ def _tested(
     values = np.stack(
         [np.column_stack([one.values(name, queries) for name in names]) for one in (before, now)]
     )
-    found = paired_tests(values, [(0, 1)])
+    found = paired_tests(
+        values,
+        [(0, 1)],
+        scales=[metric.scale for metric in limits],
+        alpha=QUALITY_ALPHA / len(limits),
+    )
     p = holm(found.p[0])
     drops = values[0] - values[1]
     drops[np.abs(drops) <= ROUNDING] = 0.0

@@ -21,6 +21,7 @@ from retrieval_bench.reports.tables.comparison import patterns, quality_table
 from retrieval_bench.reports.tables.labels import metric_label
 from retrieval_bench.reports.tables.run_facts import corpus, latency_of
 from retrieval_bench.runs.run import Run
+from retrieval_bench.stats import intervals
 
 SOURCES: Mapping[str, str] = {
     "retrievalbench": f"""@software{{retrievalbench,
@@ -51,6 +52,19 @@ SOURCES: Mapping[str, str] = {
     the equivalence of average bioavailability},
   journal = {Journal of Pharmacokinetics and Biopharmaceutics},
   volume = {15}, number = {6}, pages = {657--680}, year = {1987}
+}""",
+    "clopper1934": r"""@article{clopper1934,
+  author = {Clopper, Charles J. and Pearson, Egon S.},
+  title = {The use of confidence or fiducial limits illustrated in the case of the binomial},
+  journal = {Biometrika},
+  volume = {26}, number = {4}, pages = {404--413}, year = {1934}
+}""",
+    "gaffke2005": r"""@article{gaffke2005,
+  author = {Gaffke, Norbert},
+  title = {Three test statistics for a nonparametric one-sided hypothesis on the mean of a
+    nonnegative variable},
+  journal = {Mathematical Methods of Statistics},
+  volume = {14}, number = {4}, pages = {451--467}, year = {2005}
 }""",
     "efron1993": r"""@book{efron1993,
   author = {Efron, Bradley and Tibshirani, Robert J.},
@@ -97,7 +111,13 @@ def _sentences(comparison: Comparison) -> Iterator[str]:
         f"We report {metrics}{nominal}, computed by retrieval-bench {VERSION} "
         rf"\cite{{retrievalbench}}{by}."
     )
-    yield (r"Intervals are 95\,\% percentile bootstrap intervals over queries \cite{efron1993}.")
+    cited = {"Clopper": "clopper1934", "Gaffke": "gaffke2005", "bootstrap": "efron1993"}
+    used = intervals.methods(metric.scale for metric in comparison.metrics)
+    keys = ",".join(key for word, key in cited.items() if word in used)
+    yield (
+        rf"Intervals are at 95\,\% over queries ({used}) \cite{{{keys}}}; those of differences "
+        "hold together for all pairs of one metric on one dataset."
+    )
     yield from _tests(comparison)
     yield from _times(comparison)
 

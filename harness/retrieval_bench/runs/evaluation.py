@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from retrieval_bench.core.document import document
 from retrieval_bench.core.types import EMPTY, Qrels
 from retrieval_bench.metrics import Judgements, Metric, judge
-from retrieval_bench.stats.resampling import bootstrap_mean_ci
+from retrieval_bench.stats.intervals import mean_intervals, methods
 
 JUDGED_AT = 10
 """Cut-off of ``Judged``, unless rankings are shorter."""
@@ -61,6 +61,11 @@ class Evaluation:
             for metric, mean in zip(self.metrics, self.means, strict=True)
         }
 
+    @property
+    def interval(self) -> str:
+        """How the intervals of the means were made, in words."""
+        return methods(metric.scale for metric in self.metrics)
+
     def mean(self, metric: Metric) -> Mean:
         """The mean of one metric."""
         return self.means[self.metrics.index(metric)]
@@ -103,7 +108,7 @@ def evaluate(
 def averaged(
     query_ids: Sequence[str], metrics: Sequence[Metric], per_query: NDArray[np.float64]
 ) -> Evaluation:
-    """Values with their means; intervals by percentile bootstrap over queries.
+    """Values with their means and intervals, see :mod:`retrieval_bench.stats.intervals`.
 
     Args:
         per_query: (queries, metrics).
@@ -114,7 +119,7 @@ def averaged(
     )
     # In the order of the ids: the order in which queries were given changes no interval.
     by_id = sorted(range(n), key=query_ids.__getitem__)
-    intervals = bootstrap_mean_ci(additive[by_id])
+    intervals = mean_intervals(additive[by_id], [metric.scale for metric in metrics])
     means = []
     for metric, column, ends in zip(metrics, additive.T, intervals, strict=True):
         scale = n if metric.counts else 1

@@ -19,6 +19,7 @@ import unicodedata
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ from retrieval_bench.core.notices import from_document, to_document, with_text
 from retrieval_bench.data.formats import trec_runs as trec
 from retrieval_bench.measure.runner import NOT_RUN, OK, Timings
 from retrieval_bench.metrics import parse_metrics
-from retrieval_bench.runs.evaluation import Evaluation, Mean
+from retrieval_bench.runs.evaluation import Evaluation, averaged
 from retrieval_bench.runs.run import Rankings, Run
 
 SCHEMA_VERSION = 2
@@ -211,6 +212,7 @@ def read_run(folder: Path) -> Run:
                 arrays["first_ns"] if "first_ns" in arrays.files else np.zeros((0, 0), np.int64),
             )
         status, evaluation = _read_per_query(folder / PER_QUERY, summary, rankings.query_ids)
+        summary["metrics"] = evaluation.as_dict()
     except ConfigError as problem:
         raise RecordError(
             f"run with a metric that is not known here: {problem.given}",
@@ -377,21 +379,19 @@ def _read_per_query(
             if row["metric"]:
                 values.setdefault(row["query_id"], {})[row["metric"]] = float(row["value"])
     names = list(summary["metrics"])
-    means = tuple(
-        Mean(
-            float("nan") if entry["mean"] is None else entry["mean"],
-            None if entry["ci95"] is None else (entry["ci95"][0], entry["ci95"][1]),
-            entry["n"],
-        )
-        for entry in summary["metrics"].values()
-    )
     per_query = np.array(
         [[row[name] for name in names] for row in values.values()], dtype=np.float64
     ).reshape(len(values), len(names))
     original = {visible(query_id): query_id for query_id in query_ids}
     evaluated = tuple(original[shown] for shown in values)
     judged = summary.get("judged", {})
-    evaluation = Evaluation(evaluated, parse_metrics(names), per_query, means, judged)
+    again = averaged(evaluated, parse_metrics(names), per_query)
+    # Means as they were saved, with the intervals of today: those of earlier versions were shorter.
+    means = tuple(
+        replace(mean, mean=float("nan") if entry["mean"] is None else entry["mean"], n=entry["n"])
+        for mean, entry in zip(again.means, summary["metrics"].values(), strict=True)
+    )
+    evaluation = replace(again, means=means, judged=judged)
     return tuple(status[shown] for shown in map(visible, query_ids)), evaluation
 
 

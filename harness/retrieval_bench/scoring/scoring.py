@@ -26,9 +26,6 @@ from retrieval_bench.metrics import (
 from retrieval_bench.metrics.conventions import CONVENTIONS, Convention, Ties
 from retrieval_bench.metrics.scored import finite_scores
 from retrieval_bench.runs.evaluation import Evaluation, averaged
-from retrieval_bench.stats.resampling import RESAMPLES
-
-INTERVAL = f"percentile bootstrap over queries, {RESAMPLES:,} resamples"
 
 _NAMED = 3
 
@@ -79,7 +76,7 @@ class Scored:
             "convention": self.convention.name,
             "tie_rule": self.tie_rule,
             "metrics_version": METRICS_VERSION,
-            "interval": INTERVAL,
+            "interval": evaluation.interval,
             "metrics": evaluation.as_dict(),
             **document(self, "counts warnings"),
         }

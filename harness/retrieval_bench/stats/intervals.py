@@ -15,7 +15,7 @@ variable; Efron & Tibshirani (1993), An Introduction to the Bootstrap, ch. 13.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -53,33 +53,53 @@ HIT = Scale(0.0, 1.0, two_valued=True)
 """0 or 1."""
 
 
+def graded(scale: Scale | None) -> Scale | None:
+    """``scale`` for means over several of its values."""
+    return scale and scale._replace(two_valued=False)
+
+
+def method(scale: Scale | None) -> str:
+    """The name of what :func:`mean_intervals` does for a column."""
+    if scale is None:
+        return "percentile bootstrap"
+    return "Clopper-Pearson" if scale.two_valued else "Gaffke's bound"
+
+
+def methods(scales: Iterable[Scale | None]) -> str:
+    """The names for several columns, each once, in words."""
+    return " and ".join(dict.fromkeys(map(method, scales)))
+
+
 def mean_intervals(
-    values: Floats, scales: Sequence[Scale | None], *, alpha: float = ALPHA, seed: int = SEED
+    values: Floats,
+    scales: Sequence[Scale | None],
+    *,
+    alpha: float = ALPHA,
+    seed: int = SEED,
 ) -> Floats:
     """Two-sided intervals of column means, at level 1 - ``alpha``, rows as the sample.
 
     Args:
         values: (queries, columns).
-        scales: one for each column; None = no known range.
+        scales: one for each column; None = no known range. Of a two-valued one every value above
+            the middle counts as the higher.
 
     Returns:
         (columns, 2), lower and upper end; NaN with fewer than two rows.
 
-    Raises:
-        ValueError: a value outside of its scale.
     """
     n, columns = values.shape
     ends = np.full((columns, 2), np.nan)
     if n < 2:
         return ends
-    for column, scale in enumerate(scales):
-        if scale is not None and columns:
-            _check(values[:, column], scale)
-    free = [at for at, scale in enumerate(scales) if scale is None]
+    # A value outside of the range proves that the range is not known.
+    scales = [fitting(scale, column) for scale, column in zip(scales, values.T, strict=True)]
+    unknown = [at for at, scale in enumerate(scales) if scale is None]
     counted = [at for at, scale in enumerate(scales) if scale is not None and scale.two_valued]
     bounded = [at for at, scale in enumerate(scales) if scale is not None and not scale.two_valued]
-    if free:
-        ends[free] = bootstrap_interval(values[:, free], alpha=alpha, seed=seed)
+    if unknown:
+        resampled = bootstrap_means(values[:, unknown], seed=seed, resamples=resamples_for(alpha))
+        ends[unknown] = interval(resampled, alpha)
     for at in counted:
         low, high, _ = _known(scales[at])
         hits = int(np.count_nonzero(values[:, at] > (low + high) / 2))
@@ -90,16 +110,18 @@ def mean_intervals(
     return ends
 
 
-def bootstrap_interval(values: Floats, *, alpha: float = ALPHA, seed: int = SEED) -> Floats:
-    """The middle 1 - ``alpha`` of resampled column means, (columns, 2). A small ``alpha`` takes
-    more resamples, so that twenty of them lie beyond each end."""
-    resamples = max(RESAMPLES, math.ceil(40 / alpha))
-    means = bootstrap_means(values, seed=seed, resamples=resamples)
-    return np.quantile(means, [alpha / 2, 1 - alpha / 2], axis=0).T
+def interval(resampled: Floats, alpha: float = ALPHA) -> Floats:
+    """The middle 1 - ``alpha`` of each column of ``resampled``, (columns, 2)."""
+    return np.quantile(resampled, [alpha / 2, 1 - alpha / 2], axis=0).T
+
+
+def resamples_for(alpha: float) -> int:
+    """So many that twenty of them lie beyond each end of the middle 1 - ``alpha``."""
+    return max(RESAMPLES, math.ceil(40 / alpha))
 
 
 def clopper_pearson(hits: int, n: int, *, alpha: float = ALPHA) -> tuple[float, float]:
-    """The interval of a share of which ``hits`` of ``n`` were seen: exact, so at least 1 - alpha."""
+    """The exact interval of a share of which ``hits`` of ``n`` were seen."""
     from scipy.special import betaincinv
 
     low = float(betaincinv(hits, n - hits + 1, alpha / 2)) if hits else 0.0
@@ -169,13 +191,13 @@ def _known(scale: Scale | None) -> Scale:
     return scale
 
 
-def _check(values: Floats, scale: Scale) -> None:
+def fitting(scale: Scale | None, values: Floats) -> Scale | None:
+    """``scale``, or None where ``values`` show that it is not theirs."""
+    if scale is None:
+        return None
     slack = 1e-9 * (scale.high - scale.low)
-    if values.min() < scale.low - slack or values.max() > scale.high + slack:
-        raise ValueError(
-            f"values from {values.min():g} to {values.max():g} on a scale from {scale.low:g} to "
-            f"{scale.high:g}"
-        )
+    inside = values.min() >= scale.low - slack and values.max() <= scale.high + slack
+    return scale if inside else None
 
 
 _CACHED = 50_000

@@ -13,13 +13,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from retrieval_bench.stats.intervals import (
+    ALPHA,
+    Scale,
+    fitting,
+    interval,
+    mean_intervals,
+    resamples_for,
+)
 from retrieval_bench.stats.power import MARGIN, ROUNDING, Moments, Needed, queries_needed
 from retrieval_bench.stats.resampling import (
     EXACT_ROWS,
     RESAMPLES,
     SEED,
     bootstrap_means,
-    interval,
     mean_below_p,
     randomization_p,
     sign_patterns,
@@ -42,8 +49,8 @@ class PairedTests:
         n: queries of each.
         margin: that of ``p_equivalence``.
         difference: mean of b minus mean of a; 0 without a query.
-        ci95: (pairs, metrics, 2), percentile-bootstrap interval of the difference; NaN with fewer
-            than two queries.
+        ci95: (pairs, metrics, 2), interval of the difference, at 95 % or the level that was asked
+            for, see :func:`.mean_intervals`; NaN with fewer than two queries.
         p: paired randomisation test, two-sided; 1 without a query.
         effect_size: mean of the differences over their standard deviation (Cohen's d_z); NaN
             where they do not vary.
@@ -92,6 +99,8 @@ def paired_tests(
     extra: Sequence[str] = (),
     resamples: int = RESAMPLES,
     seed: int = SEED,
+    scales: Sequence[Scale | None] = (),
+    alpha: float = ALPHA,
 ) -> PairedTests:
     """Tests of every pair on every metric.
 
@@ -101,8 +110,9 @@ def paired_tests(
         pairs: (pairs, 2), places of a and b among the systems.
         margin: up to this absolute difference of means two systems are as good as equal.
         extra: further tests, of :data:`EXTRA`.
-        resamples: sign patterns of the randomisation test; the interval takes
-            :data:`retrieval_bench.stats.resampling.RESAMPLES`.
+        resamples: sign patterns of the randomisation test.
+        scales: what the values of each metric can be; without, no range is known.
+        alpha: 1 minus the level of each interval.
     """
     places = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
     n, metrics = values.shape[1:]
@@ -133,7 +143,7 @@ def paired_tests(
         n,
         margin,
         m.mean.reshape(shape),
-        _intervals(values, places, seed),
+        _intervals(values, places, scales or [None] * metrics, alpha, seed),
         p["p"] if n <= EXACT_ROWS else _sampled_p(values, places, resamples, seed),
         effect.reshape(shape),
         m.above.reshape(shape),
@@ -145,17 +155,34 @@ def paired_tests(
     )
 
 
-def _intervals(values: Floats, places: NDArray[np.int64], seed: int) -> Floats:
-    """Bootstrap intervals of the differences: those of means are differences of resampled means,
-    so that only the systems are resampled, not the many more pairs."""
+def _intervals(
+    values: Floats,
+    places: NDArray[np.int64],
+    scales: Sequence[Scale | None],
+    alpha: float,
+    seed: int,
+) -> Floats:
+    """Of each pair on each metric. Where no range is known: differences of resampled means, so that
+    only the systems are resampled, not the many more pairs."""
     systems, n, metrics = values.shape
     ends = np.full((len(places), metrics, 2), np.nan)
-    if n < 2:
+    if n < 2 or not len(places):
         return ends
-    means = bootstrap_means(_side_by_side(values), seed=seed)
-    means = np.ascontiguousarray(means.T).reshape(systems, metrics, -1)
-    for row, (a, b) in enumerate(places):
-        ends[row] = interval((means[b] - means[a]).T)
+    known = [fitting(scale, values[:, :, at]) for at, scale in enumerate(scales)]
+    step = max(1, _CELLS // n)
+    for at, scale in enumerate(known):
+        for start in range(0, len(places) if scale else 0, step):
+            a, b = places[start : start + step].T
+            d = (values[b, :, at] - values[a, :, at]).T
+            of_pairs = [scale and scale.of_differences] * len(a)
+            ends[start : start + step, at] = mean_intervals(d, of_pairs, alpha=alpha)
+    free = [at for at, scale in enumerate(known) if scale is None]
+    if free:
+        flat = _side_by_side(values[:, :, free])
+        means = bootstrap_means(flat, seed=seed, resamples=resamples_for(alpha))
+        means = np.ascontiguousarray(means.T).reshape(systems, len(free), -1)
+        for row, (i, j) in enumerate(places):
+            ends[row, free] = interval((means[j] - means[i]).T, alpha)
     ends[np.abs(ends) <= ROUNDING] = 0.0
     return ends
 

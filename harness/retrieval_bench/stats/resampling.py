@@ -15,27 +15,6 @@ RESAMPLES = 10_000
 _CHUNK_DRAWS = 4_000_000
 
 
-def bootstrap_mean_ci(
-    values: NDArray[np.float64], *, seed: int = SEED, resamples: int = RESAMPLES
-) -> NDArray[np.float64]:
-    """95 % percentile-bootstrap intervals of column means, resampling rows.
-
-    All columns see the same resamples, so that intervals of several metrics belong together.
-
-    Args:
-        values: (queries, columns).
-
-    Returns:
-        (columns, 2), lower and upper end; NaN when there are fewer than two rows.
-
-    Source: Efron & Tibshirani (1993), An Introduction to the Bootstrap, ch. 13.
-    """
-    n, columns = values.shape
-    if n < 2:
-        return np.full((columns, 2), np.nan)
-    return interval(bootstrap_means(values, seed=seed, resamples=resamples))
-
-
 def bootstrap_means(
     values: NDArray[np.float64], *, seed: int = SEED, resamples: int = RESAMPLES
 ) -> NDArray[np.float64]:
@@ -58,11 +37,6 @@ def bootstrap_means(
         counts = np.bincount((draws + offsets).ravel(), minlength=size * n).reshape(size, n)
         means[start : start + size] = counts @ values / n
     return means
-
-
-def interval(resampled: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The middle 95 % of each column of ``resampled``, (columns, 2)."""
-    return np.quantile(resampled, [0.025, 0.975], axis=0).T
 
 
 def randomization_p(

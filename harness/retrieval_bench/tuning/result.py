@@ -24,8 +24,9 @@ from retrieval_bench.core.config import RetrieverConfig
 from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import ConfigError, HarnessError, RecordError, counted
 from retrieval_bench.metrics import Metric
+from retrieval_bench.stats.intervals import graded, mean_intervals
 from retrieval_bench.stats.power import MARGIN
-from retrieval_bench.stats.resampling import RESAMPLES, bootstrap_mean_ci, randomization_p
+from retrieval_bench.stats.resampling import RESAMPLES, randomization_p
 from retrieval_bench.tuning.grid import Grid, Setting, as_yaml, numeric, ordered
 from retrieval_bench.tuning.selection import Selection, tied
 
@@ -101,8 +102,8 @@ class Tuning:
 
     @property
     def held_out_ci95(self) -> tuple[float, float] | None:
-        """Percentile bootstrap over queries; the choices are taken as they are."""
-        return _ci95(self.selection.held_out)
+        """Over queries; the choices are taken as they are."""
+        return _ci95(self.selection.held_out, self.metric)
 
     @property
     def default(self) -> float:
@@ -111,8 +112,8 @@ class Tuning:
 
     @property
     def default_ci95(self) -> tuple[float, float] | None:
-        """Percentile bootstrap over queries."""
-        return _ci95(self.selection.default)
+        """Over the same queries."""
+        return _ci95(self.selection.default, self.metric)
 
     def views(self) -> dict[str, list[tuple[Any, float]]]:
         """Parameter -> its values with the means on the tuning queries, all other parameters as in
@@ -316,8 +317,9 @@ def _is_end(value: Any, values: Sequence[Any]) -> bool:
     )
 
 
-def _ci95(values: NDArray[np.float64]) -> tuple[float, float] | None:
-    low, high = bootstrap_mean_ci(values[:, None])[0].tolist()
+def _ci95(values: NDArray[np.float64], metric: Metric) -> tuple[float, float] | None:
+    # A mean over repeats of a hit is no hit.
+    low, high = mean_intervals(values[:, None], [graded(metric.scale)])[0].tolist()
     return None if np.isnan(low) else (low, high)
 
 

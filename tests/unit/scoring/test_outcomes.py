@@ -20,11 +20,12 @@ from retrieval_bench.reports.tables.outcome import outcome_tables
 from retrieval_bench.scoring.answers.outcomes import (
     OutcomeRecords,
     OutcomeReport,
+    Rate,
     mcnemar,
     outcome_report,
     read_outcomes,
-    wilson,
 )
+from retrieval_bench.stats.intervals import clopper_pearson
 from tests.builders.files import json_lines, save
 from tests.lazily import Lazily
 
@@ -69,9 +70,9 @@ def report(tmp_path: Path) -> OutcomeReport:
 
 
 @pytest.mark.parametrize(("count", "n"), [(0, 1), (1, 1), (0, 50), (3, 50), (25, 49), (299, 299)])
-def test_wilson_intervals_are_those_of_statsmodels(count: int, n: int) -> None:
-    expected = proportion.proportion_confint(count, n, alpha=0.05, method="wilson")
-    assert wilson(count, n) == pytest.approx(expected, abs=1e-12)
+def test_intervals_are_those_of_statsmodels(count: int, n: int) -> None:
+    expected = proportion.proportion_confint(count, n, alpha=0.05, method="beta")
+    assert Rate(count, n).ci95 == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +192,7 @@ def test_the_document_has_every_figure_and_no_nan(report: OutcomeReport) -> None
     document = report.as_dict()
     json.dumps(document, allow_nan=False)
     system = document["all"]["systems"][0]
-    assert system["accuracy"]["ci95"] == pytest.approx(list(wilson(10, 30)))
+    assert system["accuracy"]["ci95"] == pytest.approx(list(clopper_pearson(10, 30)))
     assert document["all"]["comparisons"][0]["verdict"] == "BETTER"
     assert document["by"][0]["mean_of_groups"][0]["name"] == "one"
 

@@ -20,7 +20,7 @@ from retrieval_bench.scoring.answers.answers import Answer, GoldQuestion, Predic
 from retrieval_bench.scoring.answers.reader import ReaderResult, score_reader
 from retrieval_bench.scoring.answers.reader_spans import METRICS as SPAN_METRICS
 from retrieval_bench.scoring.answers.reader_text import METRICS as TEXT_METRICS
-from retrieval_bench.stats.resampling import bootstrap_mean_ci
+from retrieval_bench.stats.intervals import SHARE, mean_intervals
 
 
 def answered(question_id: str, text: str, document: str, start: int) -> GoldQuestion:
@@ -159,11 +159,11 @@ def test_means_over_no_questions_are_not_defined_and_raise_nothing(
     json.dumps(result.as_dict(per_question=True), allow_nan=False)
 
 
-def test_intervals_are_the_seeded_bootstrap_of_each_group() -> None:
+def test_intervals_are_those_of_each_group() -> None:
     result = score_reader(GOLD, PREDICTED)
     i = result.columns.index("top1_f1")
     for name, rows in (("", slice(0, 5)), ("_has_answer", slice(0, 3))):
-        expected = bootstrap_mean_ci(result.per_question[rows, i : i + 1])[0]
+        expected = mean_intervals(result.per_question[rows, i : i + 1], [SHARE])[0]
         assert result.mean(f"reader_top1_f1{name}").ci95 == pytest.approx(tuple(expected))
     assert score_reader(GOLD, PREDICTED).metrics == result.metrics
 
@@ -229,7 +229,7 @@ def test_the_tables_say_denominator_convention_and_counts() -> None:
         "1 without a prediction (0 in the means), 1 prediction for unknown questions",
         "1 ranking of unknown questions",
         "reader_top1_fk is reader_topk_f1",
-        "percentile bootstrap",
+        "Clopper-Pearson and Gaffke's bound",
     ):
         assert told in notes
     assert spans.notes[-1] == warning("something")

@@ -9,10 +9,10 @@ import scipy.stats
 from numpy.typing import NDArray
 
 import retrieval_bench.stats.paired
+from retrieval_bench.stats.intervals import mean_intervals
 from retrieval_bench.stats.paired import EXTRA, PairedTests, equivalence_p, paired_tests
 from retrieval_bench.stats.power import queries_needed
 from retrieval_bench.stats.resampling import (
-    bootstrap_mean_ci,
     mean_below_p,
     randomization_p,
     sign_patterns,
@@ -76,7 +76,8 @@ def test_p_and_interval_are_those_of_the_single_differences(n: int) -> None:
     found = paired_tests(values, PAIRS)
     columns = differences(values)
     assert np.array_equal(found.p.ravel(), randomization_p(columns))
-    assert found.ci95.reshape(-1, 2) == pytest.approx(bootstrap_mean_ci(columns), abs=1e-13)
+    expected = mean_intervals(columns, [None] * columns.shape[1])
+    assert found.ci95.reshape(-1, 2) == pytest.approx(expected, abs=1e-13)
 
 
 def test_resamples_and_seed_reach_the_randomisation_test() -> None:

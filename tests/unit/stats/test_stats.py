@@ -3,19 +3,23 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.stats
+from numpy.typing import NDArray
 
+from retrieval_bench.stats.intervals import SHARE, interval, mean_intervals
 from retrieval_bench.stats.resampling import (
-    bootstrap_mean_ci,
     bootstrap_means,
     gamma_sum_p,
     holm,
-    interval,
     mean_below_p,
     randomization_p,
     sign_patterns,
     student_p,
 )
 from tests.builders.processes import python
+
+
+def _bootstrap(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return mean_intervals(values, [None] * values.shape[1])
 
 
 def test_students_t_agrees_with_scipy() -> None:
@@ -30,7 +34,7 @@ def test_students_t_agrees_with_scipy() -> None:
 
 def test_the_bootstrap_agrees_with_scipy() -> None:
     values = np.random.default_rng(1).beta(2, 1, size=(120, 2))
-    ours = bootstrap_mean_ci(values)
+    ours = _bootstrap(values)
     for column in range(2):
         theirs = scipy.stats.bootstrap(
             (values[:, column],), np.mean, n_resamples=10_000, method="percentile", rng=1
@@ -40,18 +44,18 @@ def test_the_bootstrap_agrees_with_scipy() -> None:
 
 def test_columns_share_resamples_so_that_order_does_not_matter() -> None:
     values = np.random.default_rng(2).random((50, 3))
-    assert np.array_equal(bootstrap_mean_ci(values)[::-1], bootstrap_mean_ci(values[:, ::-1]))
+    assert np.array_equal(_bootstrap(values)[::-1], _bootstrap(values[:, ::-1]))
 
 
 def test_one_query_has_no_interval() -> None:
-    assert np.isnan(bootstrap_mean_ci(np.array([[0.5]]))).all()
+    assert np.isnan(_bootstrap(np.array([[0.5]]))).all()
 
 
 def test_the_interval_is_the_middle_of_the_resampled_means() -> None:
     values = np.random.default_rng(7).random((30, 2))
     means = bootstrap_means(values)
     assert means.shape == (10_000, 2)
-    assert np.array_equal(interval(means), bootstrap_mean_ci(values))
+    assert np.array_equal(interval(means), _bootstrap(values))
     inside = ((means >= interval(means)[:, 0]) & (means <= interval(means)[:, 1])).mean(axis=0)
     assert inside == pytest.approx([0.95, 0.95], abs=0.002)
     below = (means < interval(means)[:, 0]).mean(axis=0)
@@ -90,17 +94,18 @@ def test_another_seed_draws_other_resamples() -> None:
     values = np.random.default_rng(10).random((20, 1))
     assert np.array_equal(bootstrap_means(values), bootstrap_means(values))
     assert not np.array_equal(bootstrap_means(values), bootstrap_means(values, seed=1))
-    few = bootstrap_mean_ci(values, seed=3, resamples=50)
-    assert np.array_equal(few, interval(bootstrap_means(values, seed=3, resamples=50)))
+    other = mean_intervals(values, [None], seed=3)
+    assert np.array_equal(other, interval(bootstrap_means(values, seed=3)))
 
 
 @pytest.mark.slow
 def test_another_process_gives_the_same_interval() -> None:
     code = (
-        "import numpy as np; from retrieval_bench.stats.resampling import bootstrap_mean_ci as b;"
-        "print(b(np.arange(20.0).reshape(10, 2)).tobytes().hex())"
+        "import numpy as np; from retrieval_bench.stats.intervals import SHARE, mean_intervals;"
+        "print(mean_intervals(np.arange(20.0).reshape(10, 2) / 20, [None, SHARE]).tobytes().hex())"
     )
-    here = bootstrap_mean_ci(np.arange(20.0).reshape(10, 2)).tobytes().hex()
+    values = np.arange(20.0).reshape(10, 2) / 20
+    here = mean_intervals(values, [None, SHARE]).tobytes().hex()
     assert {python(code), python(code)} == {here}
 
 

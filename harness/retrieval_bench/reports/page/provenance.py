@@ -20,6 +20,7 @@ from retrieval_bench.reports.tables.comparison import patterns
 from retrieval_bench.reports.tables.run_facts import without_folders
 from retrieval_bench.runs.records import MANIFEST, PER_QUERY, RANKINGS, SUMMARY, TIMINGS
 from retrieval_bench.runs.run import relative_folder
+from retrieval_bench.stats.intervals import methods
 from retrieval_bench.stats.power import MARGIN
 
 
@@ -136,7 +137,7 @@ def _rules(comparison: Comparison, group: DatasetComparison) -> dict[str, str]:
         "convention": " / ".join(sources or map(str, used)),
         "ties": all_of([summary.get("tie_rule", "?") for summary in summaries]),
         "version of the metrics": all_of([s.get("metrics_version", "?") for s in summaries]),
-        "intervals of means": "95 %, percentile bootstrap over queries",
+        "intervals of means": f"95 %, {methods(m.scale for m in group.metrics)}",
         "test": f"paired randomisation, {patterns(group)}, two-sided",
         "family (Holm)": "the pairs of one metric on one dataset",
         "level": f"{QUALITY_ALPHA:g}",

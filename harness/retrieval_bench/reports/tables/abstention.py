@@ -108,7 +108,7 @@ def _effect(report: ThresholdReport, threshold: float) -> Table:
                 f"{signed(report.difference)} here: the optimism is {signed(report.optimism)}."
             ),
             f"Empty lists alone would give {CRITERION} {then.n_unanswerable / before.n:.4f} here.",
-            "Brackets: percentile bootstrap over held-out queries, the threshold held fixed.",
+            "Brackets: 95 % over held-out queries (Gaffke's bound), the threshold held fixed.",
         ],
     )
 

@@ -45,6 +45,7 @@ from retrieval_bench.reports.tables.run_facts import (
     levels,
 )
 from retrieval_bench.runs.run import Run, relative_folder
+from retrieval_bench.stats.intervals import method
 
 SYSTEMS_SHOWN, WARNINGS_SHOWN = 8, 4
 """The others are behind ``-v``."""
@@ -178,10 +179,12 @@ def _group_brief(comparison: Comparison, group: DatasetComparison, answer: Recom
         left_out = f"{counted(n - len(rows), 'more system')}: -v shows all."
         notes.append(Note(left_out, NoteKind.MORE))
     if any(row[3] not in ("", NOT_COMPARED) for row in rows):
-        corrected = " after Holm's correction" if len(group.of(metric)) > 1 else ""
+        several = len(group.of(metric)) > 1
+        corrected = " after Holm's correction" if several else ""
+        together = "intervals of all differences together" if several else "interval"
         notes.append(
             f'"better", "worse": paired randomisation test, p < .05{corrected}; brackets: 95 % '
-            'intervals of the difference. "Faster": median over paired calls.'
+            f'{together} ({method(metric.scale)}). "Faster": median over paired calls.'
         )
     return Table(
         _title_of(group),

@@ -55,6 +55,7 @@ from retrieval_bench.reports.tables.run_facts import (
 from retrieval_bench.reports.tables.slice import slice_tables
 from retrieval_bench.reports.tables.speed import speed_tables
 from retrieval_bench.runs.run import Run
+from retrieval_bench.stats.intervals import method
 from retrieval_bench.stats.resampling import EXACT_ROWS
 
 PAIRS_SHOWN = 66
@@ -233,8 +234,8 @@ def differences_table(
     rows = [row for delta in shown for row in difference_rows(delta, tests)]
     notes: list[str] = [
         (
-            "Difference: first minus second, with its 95 % bootstrap interval. The verdict is "
-            "about the first system."
+            f"Difference: first minus second, with its interval ({method(metric.scale)}); all "
+            "intervals of a table hold together with 95 %. The verdict is about the first system."
         ),
         "d: mean difference over its standard deviation; won, tied, lost: queries.",
         *_test_notes(comparison, group, deltas, tests),

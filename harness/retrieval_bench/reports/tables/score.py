@@ -10,7 +10,6 @@ from retrieval_bench.reports.tables.abstention import abstention_tables
 from retrieval_bench.reports.tables.labels import metric_label
 from retrieval_bench.runs.evaluation import Mean
 from retrieval_bench.scoring.scorecard import ScoreCard
-from retrieval_bench.scoring.scoring import INTERVAL
 
 WORST_SHOWN = 10
 """Queries in the table of ``--per-query``; the JSON document has all."""
@@ -47,7 +46,7 @@ def _means(card: ScoreCard) -> Table:
             f"Convention {scored.convention.name}: {scored.convention.source}.",
             f"Ties: {scored.tie_rule}.",
             f"Queries: {', '.join(queries)}.",
-            f"Brackets: 95 % intervals ({INTERVAL}).",
+            f"Brackets: 95 % intervals ({scored.evaluation.interval}).",
             *map(warning, scored.warnings),
         ],
         lead=[result(_answer(card))],

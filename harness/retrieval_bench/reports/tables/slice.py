@@ -14,7 +14,7 @@ LABEL_SHOWN = 50
 """Characters of the name of a slice."""
 
 _HOW = (
-    "Slices are for looking: 95 % bootstrap intervals of each slice by itself, no test, nothing "
+    "Slices are for looking: 95 % intervals of each slice by itself, no test, nothing "
     "corrected for their number."
 )
 

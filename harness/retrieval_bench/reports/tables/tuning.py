@@ -8,6 +8,7 @@ from retrieval_bench.core.types import Verdict
 from retrieval_bench.reports.render.cells import Cell, Content, count, difference, quality
 from retrieval_bench.reports.render.table import Note, NoteKind, Table, result, warning
 from retrieval_bench.reports.tables.labels import metric_label
+from retrieval_bench.stats.intervals import graded, method
 from retrieval_bench.tuning.grid import Setting, as_yaml
 from retrieval_bench.tuning.result import Tuning
 
@@ -58,6 +59,7 @@ def sentence(tuning: Tuning) -> str:
 
 def _notes(tuning: Tuning) -> list[str]:
     naive = _named(tuning.grid.settings[tuning.selection.naive])
+    how = method(graded(tuning.metric.scale))
     return [
         result(_verdict(tuning)),
         result(_choice(tuning)),
@@ -66,7 +68,7 @@ def _notes(tuning: Tuning) -> list[str]:
             f"Naive: the best setting on the very queries that are reported ({naive}), as a search "
             "without held-out queries reports it."
         ),
-        "Brackets: percentile bootstrap over held-out queries, the choices taken as they are.",
+        f"Brackets: 95 % over held-out queries ({how}), the choices taken as they are.",
         *map(warning, tuning.warnings),
     ]
 

@@ -1,6 +1,6 @@
 """Answers that people labelled: how often each system is right, makes things up, or declines.
 
-Each rate has a Wilson interval, and each pair of systems an exact McNemar test on the questions
+Each rate has an exact interval, and each pair of systems an exact McNemar test on the questions
 that both answered: over all, and within the groups that a field of the records makes.
 
 Records are JSON lines, one for each question, in either form, also mixed::
@@ -29,6 +29,7 @@ from retrieval_bench.core.types import Verdict
 from retrieval_bench.data.faults import FileFaults, Place, reporting, shown
 from retrieval_bench.data.files import json_lines
 from retrieval_bench.data.source import take_id
+from retrieval_bench.stats.intervals import HIT, clopper_pearson, method
 from retrieval_bench.stats.resampling import holm
 
 Outcome = Literal["correct", "hallucinated", "rejected"]
@@ -164,11 +165,10 @@ ADJUSTED = "adjusted_accuracy"
 """Share of the correct among the answers that were given, not rejected."""
 
 ALPHA = 0.05
-INTERVAL = "Wilson score, 95 %"
+INTERVAL = f"{method(HIT)}, 95 %"
 TEST = "exact McNemar, two-sided; Holm over all tests of one table"
 NO_GROUP = "(none)"
 
-_Z = 1.959963984540054
 _BETTER_IS: Mapping[str, int] = {"accuracy": 1, "hallucination_rate": -1}
 
 
@@ -186,8 +186,8 @@ class Rate:
 
     @property
     def ci95(self) -> tuple[float, float] | None:
-        """See :func:`wilson`."""
-        return wilson(self.count, self.n) if self.n else None
+        """See :func:`.clopper_pearson`."""
+        return clopper_pearson(self.count, self.n) if self.n else None
 
     def as_dict(self) -> dict[str, Any]:
         """One rate of the JSON document."""
@@ -329,18 +329,6 @@ def outcome_report(records: OutcomeRecords, by: Sequence[str] | None = None) -> 
     whole = _adjusted([_group("all", records.items, records.systems)])[0]
     grouped = [OutcomeGroups(name, _adjusted(_groups(records, name))) for name in dict.fromkeys(by)]
     return OutcomeReport(whole, tuple(grouped), records.warnings)
-
-
-def wilson(count: int, n: int) -> tuple[float, float]:
-    """The 95 % interval of a share of ``count`` in ``n``, at least 1.
-
-    Source: Wilson (1927), JASA 22, without correction for continuity.
-    """
-    share, z2 = count / n, _Z**2
-    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
-    half = _Z * math.sqrt(share * (1 - share) / n + z2 / (4 * n**2)) / (1 + z2 / n)
-    # 0 and 1 themselves, not what rounding makes of them
-    return (0.0 if count == 0 else centre - half, 1.0 if count == n else centre + half)
 
 
 def mcnemar(only_a: int, only_b: int) -> float:

@@ -20,7 +20,7 @@ from retrieval_bench.core.errors import ConfigError, DataError, counted, near_na
 from retrieval_bench.metrics import METRICS_VERSION
 from retrieval_bench.scoring.answers import reader_spans, reader_text
 from retrieval_bench.scoring.answers.answers import Answer, GoldQuestion, Predictions
-from retrieval_bench.stats.resampling import RESAMPLES, SEED, bootstrap_mean_ci
+from retrieval_bench.stats.intervals import HIT, SHARE, Scale, mean_intervals, methods
 
 DENOMINATORS = ("all", "retrieved")
 """Questions that count: every one (end to end), or those whose gold document was retrieved and
@@ -31,7 +31,7 @@ FRACTION = "fraction"
 
 CONVENTIONS = {"text": "squad", "spans": "piaf"}
 
-INTERVAL = f"percentile bootstrap over questions, {RESAMPLES:,} resamples, seed {SEED}"
+INTERVAL = f"over questions: {methods([HIT, SHARE])}"
 
 _METRICS = {**reader_text.METRICS, **reader_spans.METRICS}
 
@@ -257,11 +257,18 @@ def _row(question: GoldQuestion, answers: Sequence[Answer], has_spans: bool) -> 
     return texts + reader_spans.score(question.spans, [answer.span for answer in answers])
 
 
+def _scale(column: str) -> Scale:
+    """What a question can score: graded by F1, else 0 or all; texts in percent."""
+    base = SHARE if column.endswith("f1") else HIT
+    return base._replace(high=100.0) if column in reader_text.COLUMNS else base
+
+
 def _means(
     columns: Sequence[str], rows: NDArray[np.float64], has_answer: NDArray[np.bool_]
 ) -> dict[str, ReaderMean]:
     groups = {"all": rows, "has_answer": rows[has_answer], "no_answer": rows[~has_answer]}
-    intervals = {group: bootstrap_mean_ci(values) for group, values in groups.items()}
+    scales = [_scale(column) for column in columns]
+    intervals = {group: mean_intervals(values, scales) for group, values in groups.items()}
     means: dict[str, ReaderMean] = {}
     for name, (column, group) in _METRICS.items():
         if column not in columns:
