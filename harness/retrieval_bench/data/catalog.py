@@ -244,12 +244,16 @@ def _format_of(config: DatasetConfig, path: Path) -> DataFormat:
             accepted=f"{near_names(config.format, FORMATS)}; or module:name of your own",
             fix="correct `format`",
         )
-    if "columns" in config.model_fields_set and not named.columns:
+    idle = sorted(config.columns.model_fields_set - set(named.columns))
+    if "columns" in config.model_fields_set and (idle or not named.columns):
+        of = f" of {', '.join(idle)}" if idle and named.columns else ""
         raise ConfigError(
-            f"`columns` has no meaning for format {config.format}",
+            f"`columns`{of} has no meaning for format {config.format}",
             where=str(path),
-            accepted="columns for " + " and ".join(n for n, one in FORMATS.items() if one.columns),
-            fix="leave `columns` out",
+            accepted="; ".join(
+                f"{name}: {', '.join(one.columns)}" for name, one in FORMATS.items() if one.columns
+            ),
+            fix=f"leave `columns`{of} out",
         )
     return named
 

@@ -8,14 +8,14 @@ corpus stays in its file: each walk reads it again, nothing of it is held in bet
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from retrieval_bench.core.errors import DataError
-from retrieval_bench.core.types import Document, Query
+from retrieval_bench.core.types import EMPTY, Dataset, Document, Query
 from retrieval_bench.data.config import Columns
 from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
 from retrieval_bench.data.files import Stamp, stamp
@@ -83,6 +83,21 @@ class Files:
     documents: Path | None
     queries: Path | None
     judgements: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A dataset as the files of a format.
+
+    Attributes:
+        files: path in the folder -> its lines, without their ends; made while they are written.
+        described: keys of the ``dataset.yaml`` beside them.
+        lost: what the format has no place for, a phrase each.
+    """
+
+    files: Mapping[str, Iterable[str]]
+    described: Mapping[str, Any]
+    lost: Sequence[str] = ()
 
 
 def file_stream(path: Path, read: Callable[[Path, Faults], Located[Item]]) -> Stream[Item]:
@@ -217,11 +232,16 @@ class DataFormat:
             never raised, so that all of it comes at once.
         find: the files of a folder by their usual names, None where it is none of this format; a
             format without usual names leaves it out.
-        columns: whether the names of columns are the user's own.
+        columns: groups of :class:`.Columns` that the user may name for it.
+        write: the way out, called as ``write(dataset, settings, faults)`` with all of ``settings``;
+            what the format cannot hold is reported to ``faults``. None where there is none.
+        settings: what the user may set for ``write``, with the defaults.
     """
 
     layout: str
     needs: tuple[str, ...]
     open_source: Callable[[Files, Columns, Faults], Source]
     find: Callable[[Path], Found | None] = _no_usual_names
-    columns: bool = False
+    columns: Collection[str] = ()
+    write: Callable[[Dataset, Mapping[str, Any], Faults], Outgoing] | None = None
+    settings: Mapping[str, Any] = field(default_factory=lambda: EMPTY)

@@ -184,5 +184,5 @@ FORMAT = DataFormat(
     "trec: topics, qrels and documents that dataset.yaml names",
     ("queries", "judgements"),
     open_source,
-    columns=True,
+    columns=("documents", "queries"),
 )
