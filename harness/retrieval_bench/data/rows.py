@@ -7,7 +7,7 @@ of objects when that is ``[``, else an object a line.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,11 @@ def rows(
     accepted = ", ".join((*_JSON, *_TABLES))
     faults.of(path).error(None, f"no format known for the ending {kind!r}", f"{accepted} [.gz]")
     return iter(())
+
+
+def first_keys(path: Path) -> Collection[str]:
+    """The keys of the first record; none where there is none."""
+    return next((row for _, row in rows(path, (), Faults())), {}).keys()
 
 
 def in_cells(path: Path) -> bool:

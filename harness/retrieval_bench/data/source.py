@@ -18,11 +18,14 @@ from retrieval_bench.core.errors import DataError
 from retrieval_bench.core.types import EMPTY, Dataset, Document, Query
 from retrieval_bench.data.config import Columns
 from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
-from retrieval_bench.data.files import Stamp, stamp
+from retrieval_bench.data.files import Stamp, literal, stamp
 
 Item = TypeVar("Item")
 
 Located = Iterator[tuple[Place, Item]]
+
+NULL = object()
+"""A key that is there and holds null."""
 
 _CONTROL = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
 _GRADE = re.compile(r"[+-]?[0-9]{1,9}")
@@ -110,6 +113,15 @@ def held_stream(label: str, items: list[tuple[Place, Item]]) -> Stream[Item]:
     return Stream(label, lambda _: iter(items))
 
 
+def found_splits(folder: Path, fits: Callable[[Path], bool]) -> dict[str, str | None]:
+    """Every file of ``folder`` that ``fits``, by its name without endings."""
+    files = [path for path in sorted(folder.iterdir()) if path.is_file() and fits(path)]
+    splits: dict[str, str | None] = {}
+    for path in files:
+        splits.setdefault(Path(path.name.removesuffix(".gz")).stem, path.name)
+    return splits
+
+
 def part(path: Path | None) -> Path:
     """A path that the layout guarantees."""
     if path is None:
@@ -163,6 +175,39 @@ def take_grade(record: Mapping[str, Any], key: str, place: Place, report: FileFa
         report.error(place, f"{key} is {shown(value)}", "a whole number such as 0, 1, 2")
         return None
     return int(text.strip())
+
+
+def objects(value: Any, name: str, report: FileFaults) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The objects in the list ``value``, which stands at ``name``, each with its place."""
+    if not isinstance(value, list):
+        report.error(name, f"{shown(value)}", "a list of objects")
+        return
+    for position, item in enumerate(value):
+        place = f"{name}[{position}]"
+        if isinstance(item, dict):
+            yield place, item
+        else:
+            report.error(place, f"{shown(item)}", "an object")
+
+
+def looked_up(record: Any, name: str) -> Any:
+    """What is under ``name``, of which dots lead into objects and lists, also into those that a
+    text holds as JSON or as Python prints them.
+
+    A key that has dots itself wins. None where nothing is there, :data:`NULL` for null.
+    """
+    if isinstance(record, str) and record.lstrip().startswith(("{", "[")):
+        record = literal(record)
+    if isinstance(record, list):
+        record = {str(at): value for at, value in enumerate(record)}
+    if not isinstance(record, Mapping):
+        return None
+    if name in record:
+        return NULL if record[name] is None else record[name]
+    pieces = name.split(".")
+    heads = (".".join(pieces[:at]) for at in range(1, len(pieces)))
+    deeper = (looked_up(record[head], name[len(head) + 1 :]) for head in heads if head in record)
+    return next((value for value in deeper if value is not None), None)
 
 
 def rest(record: Mapping[str, Any], used: frozenset[str]) -> dict[str, Any]:

@@ -52,13 +52,14 @@ def open_source(files: Files, columns: Columns, faults: Faults) -> Source:  # no
     field = columns.queries.text.lower() if named else "title"
     is_text = first_line(topics).lstrip().startswith("<")
     return Source(
-        _document_stream(files.documents, columns.documents) if files.documents else None,
+        document_stream(files.documents, columns.documents) if files.documents else None,
         file_stream(topics, partial(_topics, field) if is_text else _tab_topics),
         qrels.judgements(part(files.judgements)),
     )
 
 
-def _document_stream(path: Path, columns: DocumentColumns) -> Stream[Document]:
+def document_stream(path: Path, columns: DocumentColumns) -> Stream[Document]:
+    """Documents of JSON lines, a table or TREC text; JSON has the usual keys unless named."""
     start = first_line(path)
     if start.lstrip().startswith("<"):
         return file_stream(path, _documents)
