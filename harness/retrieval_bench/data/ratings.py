@@ -83,6 +83,11 @@ def quepid(path: Path, columns: JudgementColumns, faults: Faults) -> Iterator[Ra
             yield Rated(place, asked, Judgement(asked, doc_id, grade))
 
 
+def guarded(cell: str) -> str:
+    """``cell`` with a blank in front where it would be taken for a formula."""
+    return f" {cell}" if cell.lstrip(" ").startswith(FORMULA) else cell
+
+
 def _bare(cell: str) -> str:
     return cell[1:] if cell.startswith(" ") and cell.lstrip(" ").startswith(FORMULA) else cell
 

@@ -16,17 +16,19 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.core.types import Query
+from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.data import ratings
 from retrieval_bench.data.config import Columns
 from retrieval_bench.data.faults import Faults, Place, shown
 from retrieval_bench.data.files import existing, parse_json
+from retrieval_bench.data.formats.outgoing import judged, lost, only_rated
 from retrieval_bench.data.formats.trec import document_stream
 from retrieval_bench.data.source import (
     DataFormat,
     Files,
     Found,
     Judgement,
+    Outgoing,
     Source,
     found_splits,
     held_stream,
@@ -126,10 +128,50 @@ def _searched(node: Any) -> Iterator[str]:
             yield from _searched(inner)
 
 
+def write(dataset: Dataset, settings: Mapping[str, Any], faults: Faults) -> Outgoing:
+    """The rated queries of a split as a body that searches ``fields`` of ``index``."""
+    only_rated(dataset, faults, "_rank_eval")
+    index, fields, metric = (settings[name] for name in ("index", "fields", "metric"))
+    report = faults.of("settings")
+    if not isinstance(index, str) or not index:
+        report.error(None, f"index is {shown(index)}", "the name of an index")
+    if not isinstance(fields, list) or not all(isinstance(one, str) for one in fields):
+        report.error(None, f"fields is {shown(fields)}", "a list such as [title, text]")
+    if not isinstance(metric, Mapping) or len(metric) != 1:
+        report.error(None, f"metric is {shown(metric)}", "one such as {precision: {k: 10}}")
+    search = {"multi_match": {"query": "{{query_string}}", "fields": fields}}
+    requests = [
+        {
+            "id": query.id,
+            "template_id": "search",
+            "params": {"query_string": query.text},
+            "ratings": [
+                {"_index": index, "_id": document, "rating": grade}
+                for document, grade in dataset.qrels[query.id].items()
+            ],
+        }
+        for query in judged(dataset)
+    ]
+    body = {
+        "requests": requests,
+        "templates": [{"id": "search", "template": {"source": {"query": search}}}],
+        "metric": metric,
+    }
+    name = f"{dataset.split}.json"
+    text = json.dumps(body, ensure_ascii=False, indent=1)
+    return Outgoing({name: text.split("\n")}, {"splits": {dataset.split: name}}, lost(dataset))
+
+
 FORMAT = DataFormat(
     "rank_eval: bodies of _rank_eval as JSON files, each a split of its name",
     ("judgements",),
     open_source,
     find,
     columns=("documents", "queries"),
+    write=write,
+    settings={
+        "index": "documents",
+        "fields": ["title", "text"],
+        "metric": {"dcg": {"k": 10, "normalize": True}},
+    },
 )
