@@ -13,7 +13,6 @@ and ``ratings`` of ``_index``, ``_id`` and ``rating``. A document is known by it
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +20,7 @@ from typing import Any, NamedTuple
 
 from retrieval_bench.data.config import JudgementColumns
 from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
-from retrieval_bench.data.files import first_line, head, json_file, kind_of
+from retrieval_bench.data.files import head, json_file, kind_of, table
 from retrieval_bench.data.rows import table_rows
 from retrieval_bench.data.source import Judgement, objects, take_grade, take_id
 
@@ -47,7 +46,7 @@ def is_quepid(path: Path) -> bool:
     """Whether the header is that of Quepid."""
     if kind_of(path) != ".csv":
         return False
-    cells = next(csv.reader([first_line(path)]), [])
+    _, cells = next(table(path, Faults()), (0, []))
     return [cell.strip() for cell in cells[:2]] == [QUERY, DOCUMENT] and len(cells) > 2
 
 

@@ -38,7 +38,7 @@ from retrieval_bench.data.source import (
 
 _WHOLE = ("multi_match", "query_string", "simple_query_string", "combined_fields", "semantic")
 _BY_FIELD = ("match", "match_phrase", "match_phrase_prefix", "match_bool_prefix")
-_SLOT = re.compile(r"\{\{\{?\s*([\w.]+)\s*\}?\}\}")
+_SLOT = re.compile(r"\{\{\{\s*([\w.]+)\s*\}\}\}|\{\{\s*([\w.]+)\s*\}\}")
 
 
 def find(folder: Path) -> Found | None:
@@ -104,7 +104,7 @@ def _filled(template: str, params: Mapping[str, Any]) -> str:
     """``template`` with ``{{name}}`` replaced, text as it stands in a JSON text."""
 
     def value(slot: re.Match[str]) -> str:
-        given = looked_up(params, slot[1])
+        given = looked_up(params, slot[1] or slot[2])
         return json.dumps(given)[1:-1] if isinstance(given, str) else json.dumps(given)
 
     return _SLOT.sub(value, template)
