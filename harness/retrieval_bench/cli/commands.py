@@ -62,7 +62,7 @@ GROUPS: Mapping[str, tuple[str, str, Mapping[str, tuple[Add, str]]]] = {
     ),
     "data": (
         "share",
-        "what can be named, and datasets: list, fetch, export, history",
+        "datasets, and all names: list, fetch, export, history",
         {
             "list": (add_list, "retrievers, readers, datasets and metrics that can be named"),
             "fetch": (add_fetch, "get a dataset of ir_datasets: size and licence first"),

@@ -51,12 +51,13 @@ def write(
     corpus: Sequence[Mapping[str, Any]] = CORPUS,
 ) -> Path:
     kind = name.removesuffix(".gz").rpartition(".")[2]
-    content: str | bytes = {
-        "jsonl": json_lines,
-        "json": lambda given: json.dumps(given, indent=1),
-        "csv": as_csv,
-        "tsv": lambda given: as_csv(given).replace(",", "\t"),
-    }[kind](rows)
+    content: str | bytes = (
+        json_lines(rows)
+        if kind == "jsonl"
+        else json.dumps(rows, indent=1)
+        if kind == "json"
+        else as_csv(rows).replace(",", "\t" if kind == "tsv" else ",")
+    )
     if name.endswith(".gz"):
         content = gzip.compress(str(content).encode())
     files = {name: content, "dataset.yaml": described.replace("table", name)}
@@ -166,7 +167,10 @@ class TestQuotes:
         assert query.metadata["answers"] == ["25", "15"]
 
     def test_ids_tell_equal_questions_apart_and_hold_one_question(self, tmp_path: Path) -> None:
-        rows = [{"id": 1, **ROWS[0]}, {"id": "b", **ROWS[0], "quote": "15일이"}]
+        rows: list[dict[str, Any]] = [
+            {"id": 1, **ROWS[0]},
+            {"id": "b", **ROWS[0], "quote": "15일이"},
+        ]
         data = load_dataset(write(tmp_path / "a", rows))
         assert data.qrels == {"1": {"holidays": 1}, "b": {"연차": 1}}
         (fault,) = faults_of(write(tmp_path / "b", [rows[0], {**ROWS[1], "id": 1}]))
@@ -221,7 +225,7 @@ class TestQuotes:
         assert [list(data.qrels[query.id]) for query in data.queries] == [["a", "b"], ["b"], ["a"]]
 
     def test_all_faults_come_at_once(self, tmp_path: Path) -> None:
-        rows = [
+        rows: list[dict[str, Any]] = [
             {"answer": "x", "quote": "25 days"},
             {"question": "a", "answer": 12, "quote": "25 days"},
             {"question": "b", "quote": [3]},
