@@ -97,7 +97,10 @@ def add_reader(commands: Any, name: str, **texts: str) -> None:
 def _add_truth(parser: argparse.ArgumentParser) -> None:
     truth = parser.add_mutually_exclusive_group(required=True)
     truth.add_argument(
-        "--qrels", type=Path, metavar="FILE", help="judgements: TREC text, BEIR table or JSON"
+        "--qrels",
+        type=Path,
+        metavar="FILE",
+        help="judgements: TREC text, BEIR table, JSON, CSV of Quepid or a _rank_eval body",
     )
     truth.add_argument(
         "--dataset", metavar="NAME_OR_PATH", help="the judgements and queries of a dataset"

@@ -246,14 +246,13 @@ def _format_of(config: DatasetConfig, path: Path) -> DataFormat:
         )
     idle = sorted(config.columns.model_fields_set - set(named.columns))
     if "columns" in config.model_fields_set and (idle or not named.columns):
-        of = f" of {', '.join(idle)}" if idle and named.columns else ""
+        which = f"`columns: {{{idle[0]}: ...}}`" if named.columns else "`columns`"
+        able = (name for name, one in FORMATS.items() if one.columns)
         raise ConfigError(
-            f"`columns`{of} has no meaning for format {config.format}",
+            f"{which} has no meaning for format {config.format}",
             where=str(path),
-            accepted="; ".join(
-                f"{name}: {', '.join(one.columns)}" for name, one in FORMATS.items() if one.columns
-            ),
-            fix=f"leave `columns`{of} out",
+            accepted=", ".join(named.columns) or "columns for " + ", ".join(able),
+            fix=f"leave {which} out",
         )
     return named
 

@@ -121,8 +121,8 @@ class TestQuepid:
         }
         with pytest.raises(ConfigError) as caught:
             load_dataset(save_all(tmp_path, files))
-        assert "`columns` of queries, rows has no meaning for format quepid" in str(caught.value)
-        assert "quepid: documents, judgements" in str(caught.value)
+        assert "`columns: {queries: ...}` has no meaning for format quepid" in str(caught.value)
+        assert "accepted: documents, judgements" in str(caught.value)
 
 
 class TestRankEval:
