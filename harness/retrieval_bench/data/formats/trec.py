@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Dataset, Document, Query
 from retrieval_bench.data import qrels, records
 from retrieval_bench.data.config import Columns, DocumentColumns
@@ -194,15 +195,16 @@ def write(dataset: Dataset, settings: Mapping[str, Any], faults: Faults) -> Outg
         place = f"query {shown(query.id)}"
         if any(map(str.isspace, query.id)) or query.id.startswith(("<", "{", "[")):
             report.error(place, "its id holds a blank or begins with <, { or [", _WORD)
-        if query.text != query.text.strip() or re.search(r"[\t\r\n]", query.text):
-            accepted = "one line, without tabs and outer blanks; beir holds others"
-            report.error(place, f"text {shown(query.text)}", accepted)
+        if re.search(r"[\t\r\n]", query.text.strip()):
+            report.error(
+                place, f"text {shown(query.text)}", "one line without tabs; beir holds more"
+            )
     for document in sorted(judged_ids):
         if any(map(str.isspace, document)):
             place = f"document {shown(document)}"
             faults.of("judgements").error(place, "its id holds a blank", _WORD)
     files: dict[str, Iterable[str]] = {
-        "topics.tsv": [f"{query.id}\t{query.text}" for query in dataset.queries],
+        "topics.tsv": [f"{query.id}\t{query.text.strip()}" for query in dataset.queries],
         f"qrels.{dataset.split}.txt": [
             f"{query} 0 {document} {grade}"
             for query, grades in dataset.qrels.items()
@@ -214,7 +216,10 @@ def write(dataset: Dataset, settings: Mapping[str, Any], faults: Faults) -> Outg
         files["documents.jsonl"] = document_lines(dataset, "id")
         names["documents"] = "documents.jsonl"
     described = {"files": names, "splits": {dataset.split: f"qrels.{dataset.split}.txt"}}
-    return Outgoing(files, described, lost(dataset, documents=True, unjudged=True))
+    gone = lost(dataset, documents=True, unjudged=True)
+    if outer := sum(query.text != query.text.strip() for query in dataset.queries):
+        gone.append(f"white space at the ends of {counted(outer, 'query')}")
+    return Outgoing(files, described, gone)
 
 
 FORMAT = DataFormat(
