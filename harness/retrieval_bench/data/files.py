@@ -13,6 +13,7 @@ import gzip
 import io
 import json
 import re
+import warnings
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -161,11 +162,12 @@ def parse_json(text: str) -> Any:
 
 def literal(text: str) -> Any:
     """The value that ``text`` holds as JSON or as Python prints it; None where it is neither."""
-    for read in (parse_json, ast.literal_eval):
-        try:
-            return read(text.strip())
-        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-            continue
+    with warnings.catch_warnings(action="ignore"):  # of backslashes that Python does not know
+        for read in (parse_json, ast.literal_eval):
+            try:
+                return read(text.strip())
+            except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+                continue
     return None
 
 

@@ -219,10 +219,16 @@ class TestQuotes:
 
     def test_a_cell_may_hold_a_list_and_brackets_in_a_quote_are_text(self, tmp_path: Path) -> None:
         corpus = [{"_id": "a", "text": "[sic] 25 days"}, {"_id": "b", "text": "two weeks"}]
-        cells = ['["25 days", "two weeks"]', "['two weeks']", "[sic]"]
+        cells = ['["25 days", "two weeks"]', " ['two weeks'] ", "[sic]", r"['\d', 'two weeks']"]
+        corpus += [{"_id": "c", "text": r"\d"}]
         rows = [{"question": f"q{at}", "quote": cell} for at, cell in enumerate(cells)]
         data = load_dataset(write(tmp_path, rows, "table.csv", corpus=corpus))
-        assert [list(data.qrels[query.id]) for query in data.queries] == [["a", "b"], ["b"], ["a"]]
+        assert [list(data.qrels[query.id]) for query in data.queries] == [
+            ["a", "b"],
+            ["b"],
+            ["a"],
+            ["c", "b"],
+        ]
 
     def test_all_faults_come_at_once(self, tmp_path: Path) -> None:
         rows: list[dict[str, Any]] = [

@@ -12,6 +12,7 @@ answers are those of all of them. A row without a source judges nothing, and is 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -298,7 +299,7 @@ def _ids(value: Any, place: Place, report: FileFaults) -> list[str] | None:
 
 def _listed(value: Any) -> list[Any] | None:
     """The list that a cell of a table holds as JSON or as Python prints it."""
-    if not isinstance(value, str) or not (value.strip().startswith("[") and value.endswith("]")):
+    if not isinstance(value, str) or not re.match(r"\s*\[.*\]\s*\Z", value, re.DOTALL):
         return None
     found = literal(value)
     return found if isinstance(found, list) else None
