@@ -165,6 +165,16 @@ def test_trec_topics_tell_of_white_space_at_their_ends(tmp_path: Path) -> None:
     assert load_dataset(tmp_path / "out").queries[0].text == "outer"
 
 
+def test_cells_that_spreadsheets_would_compute_are_guarded_as_quepid_does(tmp_path: Path) -> None:
+    queries = [Query("a", "=1+1"), Query("b", " =1+1"), Query("c", " plain")]
+    qrels = {"a": {"-x": 1}, "b": {"congés": 1}, "c": {"연차": 1}}
+    data = build_dataset("cells", None, queries, qrels)
+    export_dataset(data, "quepid", tmp_path / "out")
+    table = (tmp_path / "out" / "test.csv").read_text(encoding="utf-8").splitlines()
+    assert table[1:] == [" =1+1, -x,1", "  =1+1,congés,1", " plain,연차,1"]
+    assert load_dataset(tmp_path / "out").qrels == {q.text: qrels[q.id] for q in queries}
+
+
 def test_quepid_refuses_what_it_would_confuse_or_cut_off(tmp_path: Path) -> None:
     queries = [Query("a", "same"), Query("b", "same"), Query("c", "x" * 501), Query("d", "l1\nl2")]
     qrels = {"a": {"congés": 1}, "b": {"연차": 1}, "c": {"y" * 501: 1}, "d": {"congés": -1}}

@@ -77,6 +77,7 @@ class TestRetriever:
     def test_hits_are_ranked_by_score_ties_by_id_and_cut_at_k(self) -> None:
         found = frame(("d9", 1.0), ("b", 2.0), ("문서", 3), ("a", 2.0))
         assert list(searched(found)) == [("문서", 3.0), ("a", 2.0), ("b", 2.0)]
+        assert list(searched(found, k=2)) == [("문서", 3.0), ("a", 2.0)]
 
     def test_without_scores_the_rank_decides_and_nothing_is_a_score(self) -> None:
         found = frame(("a", 1), ("b", 0), columns="docno rank")
