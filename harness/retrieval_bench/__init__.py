@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from retrieval_bench.api.reading import audit, diff, evaluate, history, reader, report
     from retrieval_bench.core.retriever import Capabilities, Retriever
     from retrieval_bench.core.types import Dataset, Document, Hit, Query, Ranking
-    from retrieval_bench.data import load_dataset
+    from retrieval_bench.data import export_dataset, load_dataset
 
 __version__ = VERSION
 
@@ -31,6 +31,7 @@ __all__ = [
     "diff",
     "duet",
     "evaluate",
+    "export_dataset",
     "history",
     "load_dataset",
     "reader",
@@ -44,7 +45,7 @@ _NAMES = {
     "api.reading": ("audit", "diff", "evaluate", "history", "reader", "report"),
     "core.retriever": ("Capabilities", "Retriever"),
     "core.types": ("Dataset", "Document", "Hit", "Query", "Ranking"),
-    "data": ("load_dataset",),
+    "data": ("export_dataset", "load_dataset"),
 }
 _HOME = {name: f"retrieval_bench.{module}" for module, names in _NAMES.items() for name in names}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -162,6 +163,27 @@ class TestCallable(RetrieverConformance):
     params: ClassVar[Mapping[str, Any]] = {"function": f"{__name__}:_search"}
 
 
+class _Pipeline:
+    """What a PyTerrier transformer is to the adapter: frames in, frames out."""
+
+    def __init__(self, depth: int = 100) -> None:
+        self.depth = depth
+
+    def transform(self, frame: Any) -> Any:
+        pandas = importlib.import_module("pandas")
+        hits = [
+            (query_id, *hit)
+            for query_id, text in zip(frame["qid"], frame["query"], strict=True)
+            for hit in _search(text, self.depth)
+        ]
+        return pandas.DataFrame(hits, columns=["qid", "docno", "score"])
+
+
+class TestPyTerrier(RetrieverConformance):
+    target = "pyterrier"
+    params: ClassVar[Mapping[str, Any]] = {"pipeline": f"{__name__}:_Pipeline", "depth": 50}
+
+
 class TestTrecRun(RetrieverConformance):
     def make(self) -> Retriever:
         inner, documents = _indexed()
@@ -184,6 +206,6 @@ def test_every_built_in_retriever_is_covered() -> None:
 def test_retrievers_with_required_parameters_say_so() -> None:
     from retrieval_bench.core.errors import ConfigError
 
-    for target in ("trec_run", "callable", "langchain", "hybrid", "hybrid-dynamic"):
+    for target in ("trec_run", "callable", "langchain", "pyterrier", "hybrid", "hybrid-dynamic"):
         with pytest.raises(ConfigError):
             plugins.construct(target, {})

@@ -13,6 +13,7 @@ from retrieval_bench.cli.comparing import add_compare
 from retrieval_bench.cli.doctoring import add_doctor
 from retrieval_bench.cli.dueting import add_duet
 from retrieval_bench.cli.explaining import add_diff
+from retrieval_bench.cli.exporting import add_export
 from retrieval_bench.cli.fetching import add_fetch
 from retrieval_bench.cli.history import add_history
 from retrieval_bench.cli.listing import add_list
@@ -61,10 +62,11 @@ GROUPS: Mapping[str, tuple[str, str, Mapping[str, tuple[Add, str]]]] = {
     ),
     "data": (
         "share",
-        "what can be named, and datasets: list, fetch, history",
+        "datasets, and all names: list, fetch, export, history",
         {
             "list": (add_list, "retrievers, readers, datasets and metrics that can be named"),
             "fetch": (add_fetch, "get a dataset of ir_datasets: size and licence first"),
+            "export": (add_export, "write a dataset in the format of another tool"),
             "history": (add_history, "saved runs and duets over time and revisions"),
         },
     ),
@@ -83,7 +85,7 @@ UNLISTED: Mapping[str, tuple[Add, str]] = {
     "diff": SHOWN["understand"]["explain"],
     "evaluate": GROUPS["score"][2]["run"],
     **{name: entry for name, entry in GROUPS["score"][2].items() if name != "run"},
-    **GROUPS["data"][2],
+    **{name: GROUPS["data"][2][name] for name in ("list", "fetch", "history")},
     **GROUPS["lab"][2],
 }
 """Names of before; they work and are not in ``--help``."""
@@ -132,6 +134,11 @@ EXAMPLES: Mapping[Add, tuple[str, ...]] = {
         "ir_datasets:beir/scifact/test",
         "ir_datasets:beir/scifact/test --download",
         "ir_datasets:beir/nfcorpus/test --format json",
+    ),
+    add_export: (
+        "my/folder --to quepid --out for-quepid",
+        "science-mini --to trec --out for-trec",
+        "my/folder --to rank_eval --out for-elasticsearch --set index=articles 'fields=[body]'",
     ),
     add_history: ("", "hybrid --dataset my/folder", "bm25 --last all --out bm25.svg"),
     add_selftest: ("", "--time 300", "bm25 --dataset my/folder"),

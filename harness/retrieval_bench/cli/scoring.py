@@ -118,7 +118,8 @@ def _add_truth(parser: argparse.ArgumentParser) -> None:
         "--qrels",
         type=Path,
         metavar="FILE",
-        help="judgements: TREC text, BEIR table, JSON, or - for stdin",
+        help="judgements: TREC text, BEIR table, JSON, CSV of Quepid or a _rank_eval body; - reads "
+        "standard input",
     )
     truth.add_argument(
         "--dataset", metavar="NAME_OR_PATH", help="the judgements and queries of a dataset"

@@ -5,12 +5,13 @@
 
 Layers, lowest first: ``faults`` (one report), ``files`` (lines, JSON, tables), ``source`` (what a
 format is and gives), ``records`` and ``qrels``, the ``formats``, then ``build`` (checks) and
-``catalog`` (names, folders, splits).
+``catalog`` (names, folders, splits) and ``export`` (the way out).
 """
 
 from retrieval_bench.data.build import build_dataset
 from retrieval_bench.data.catalog import dataset_name, dataset_names, found_at, load_dataset, pinned
 from retrieval_bench.data.config import DatasetConfig
+from retrieval_bench.data.export import Exported, export_dataset
 from retrieval_bench.data.faults import Faults
 from retrieval_bench.data.fingerprint import dataset_fingerprint
 from retrieval_bench.data.qrels import read_qrels
@@ -19,6 +20,7 @@ from retrieval_bench.data.source import DataFormat, Files, Found, Source
 __all__ = [
     "DataFormat",
     "DatasetConfig",
+    "Exported",
     "Faults",
     "Files",
     "Found",
@@ -27,6 +29,7 @@ __all__ = [
     "dataset_fingerprint",
     "dataset_name",
     "dataset_names",
+    "export_dataset",
     "found_at",
     "load_dataset",
     "pinned",

@@ -244,12 +244,15 @@ def _format_of(config: DatasetConfig, path: Path) -> DataFormat:
             accepted=f"{near_names(config.format, FORMATS)}; or module:name of your own",
             fix="correct `format`",
         )
-    if "columns" in config.model_fields_set and not named.columns:
+    idle = sorted(config.columns.model_fields_set - set(named.columns))
+    if "columns" in config.model_fields_set and (idle or not named.columns):
+        which = f"`columns: {{{idle[0]}: ...}}`" if named.columns else "`columns`"
+        able = (name for name, one in FORMATS.items() if one.columns)
         raise ConfigError(
-            f"`columns` has no meaning for format {config.format}",
+            f"{which} has no meaning for format {config.format}",
             where=str(path),
-            accepted="columns for " + " and ".join(n for n, one in FORMATS.items() if one.columns),
-            fix="leave `columns` out",
+            accepted=", ".join(named.columns) or "columns for " + ", ".join(able),
+            fix=f"leave {which} out",
         )
     return named
 

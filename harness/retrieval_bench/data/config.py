@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -41,12 +41,32 @@ class JudgementColumns(_Strict):
     grade: str | None = "grade"
 
 
+class RowColumns(_Strict):
+    """Keys or columns of a row with a question; a dotted name leads into objects, and what is not
+    named here has the usual names of its format.
+
+    Attributes:
+        sources: texts that answer the question.
+        documents: ids of documents that answer it.
+        unfound: what becomes of a source that no document of the corpus contains: "refuse" makes it
+            a fault, "drop" a warning.
+    """
+
+    id: str | None = None
+    question: str | None = None
+    answer: str | None = None
+    sources: str | None = None
+    documents: str | None = None
+    unfound: Literal["refuse", "drop"] = "refuse"
+
+
 class Columns(_Strict):
     """Names of columns, for the formats whose files do not fix them."""
 
     documents: DocumentColumns = DocumentColumns()
     queries: QueryColumns = QueryColumns()
     judgements: JudgementColumns = JudgementColumns()
+    rows: RowColumns = RowColumns()
 
 
 class FileNames(_Strict):

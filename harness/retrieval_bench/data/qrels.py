@@ -1,10 +1,12 @@
-"""Judgements as TREC text (4 columns), BEIR table (3, with a header) or JSON.
+"""Judgements as TREC text (4 columns), BEIR table (3, with a header) or JSON, or as ratings.
 
 TREC: ``query iteration document grade``, separated by blanks or tabs; the iteration is ignored.
 A line with exactly three tabs is split on them, so that its ids may hold blanks; one that begins
 with ``#`` is not read. BEIR: tabs, after
 the header line ``query-id<TAB>corpus-id<TAB>score``. JSON: ``{query: {document: grade}}`` or
 ``{query: [document, ...]}``, in one object or in one a line. Which it is, the first line tells.
+Ratings are those of :mod:`.data.ratings`: CSV of Quepid, whose queries are known by their texts,
+and the body of ``_rank_eval``; a query without a rating is not judged.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.types import Qrels
+from retrieval_bench.data import ratings
+from retrieval_bench.data.config import JudgementColumns
 from retrieval_bench.data.faults import Faults, FileFaults, Place, reporting, shown
 from retrieval_bench.data.files import (
     STANDARD_INPUT,
@@ -43,7 +47,8 @@ _BLANKS = " \t\v\f\r"
 
 
 def read_qrels(path: Path | str) -> Qrels:
-    """The judgements of a TREC, BEIR or JSON file, gzipped when its name ends in ``.gz``.
+    """The judgements of a TREC, BEIR or JSON file, of Quepid or a body of ``_rank_eval``; gzipped
+    when its name ends in ``.gz``.
 
     Query ids stand in the order of their first judgement, document ids in the order of the file.
     The documents of a JSON list have grade 1; an empty list or object is kept as an empty mapping:
@@ -59,8 +64,7 @@ def read_qrels(path: Path | str) -> Qrels:
         report = faults.of(path)
         qrels: Qrels = {}
         if is_regular(path, faults):
-            is_json = first_line(path).lstrip().startswith(("{", "["))
-            qrels = _json(path, faults) if is_json else collect(judgements(path), faults)[0]
+            qrels = _json(path, faults) if _is_json(path) else collect(judgements(path), faults)[0]
         if not qrels and not report.count:
             accepted = f"{_TREC_LINE}; or {_BEIR_LINE}; or JSON: query: {_JSON_VALUE}"
             report.error(None, "no judgements", accepted)
@@ -83,7 +87,7 @@ def is_regular(path: Path, faults: Faults) -> bool:
 
 
 def judgements(path: Path) -> Stream[Judgement]:
-    """The judgements of a TREC or BEIR file as a stream."""
+    """The judgements of a TREC or BEIR file, or of ratings, as a stream."""
     return file_stream(path, _read)
 
 
@@ -203,7 +207,26 @@ def _json(path: Path, faults: Faults) -> dict[str, dict[str, int]]:
     return qrels
 
 
+def _is_json(path: Path) -> bool:
+    return first_line(path).lstrip().startswith(("{", "[")) and not ratings.is_rank_eval(path)
+
+
+def _rank_eval(path: Path, faults: Faults) -> Located[Judgement]:
+    indexes: dict[str, str] = {}
+    for place, request in ratings.requests(path, faults)[1]:
+        yield from ratings.rank_eval(place, request, faults.of(path), indexes)[1]
+
+
+def _quepid(path: Path, faults: Faults) -> Located[Judgement]:
+    rows = ratings.quepid(path, JudgementColumns(), faults)
+    return ((row.place, row.judgement) for row in rows if row.judgement is not None)
+
+
 def _read(path: Path, faults: Faults) -> Located[Judgement]:
+    if ratings.is_quepid(path):
+        return _quepid(path, faults)
+    if ratings.is_rank_eval(path):
+        return _rank_eval(path, faults)
     is_beir = len(first_line(path, comment=COMMENT).split("\t")) == len(BEIR_HEADER)
     return _beir(path, faults) if is_beir else _trec(path, faults)
 

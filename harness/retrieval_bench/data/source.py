@@ -8,21 +8,24 @@ corpus stays in its file: each walk reads it again, nothing of it is held in bet
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from retrieval_bench.core.errors import DataError
-from retrieval_bench.core.types import Document, Query
+from retrieval_bench.core.types import EMPTY, Dataset, Document, Query
 from retrieval_bench.data.config import Columns
 from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
-from retrieval_bench.data.files import Stamp, stamp
+from retrieval_bench.data.files import Stamp, literal, stamp
 
 Item = TypeVar("Item")
 
 Located = Iterator[tuple[Place, Item]]
+
+NULL = object()
+"""A key that is there and holds null."""
 
 _CONTROL = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
 _GRADE = re.compile(r"([+-]?[0-9]{1,9})(\.0+)?")
@@ -85,6 +88,21 @@ class Files:
     judgements: Path | None
 
 
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A dataset as the files of a format.
+
+    Attributes:
+        files: path in the folder -> its lines, without their ends; made while they are written.
+        described: keys of the ``dataset.yaml`` beside them.
+        lost: what the format has no place for, a phrase each.
+    """
+
+    files: Mapping[str, Iterable[str]]
+    described: Mapping[str, Any]
+    lost: Sequence[str] = ()
+
+
 def file_stream(path: Path, read: Callable[[Path, Faults], Located[Item]]) -> Stream[Item]:
     """A stream that reads ``path`` on each walk."""
     return Stream(str(path), partial(read, path), path)
@@ -93,6 +111,15 @@ def file_stream(path: Path, read: Callable[[Path, Faults], Located[Item]]) -> St
 def held_stream(label: str, items: list[tuple[Place, Item]]) -> Stream[Item]:
     """A stream over items that were read already."""
     return Stream(label, lambda _: iter(items))
+
+
+def found_splits(folder: Path, fits: Callable[[Path], bool]) -> dict[str, str | None]:
+    """Every file of ``folder`` that ``fits``, by its name without endings."""
+    files = [path for path in sorted(folder.iterdir()) if path.is_file() and fits(path)]
+    splits: dict[str, str | None] = {}
+    for path in files:
+        splits.setdefault(Path(path.name.removesuffix(".gz")).stem, path.name)
+    return splits
 
 
 def part(path: Path | None) -> Path:
@@ -149,6 +176,39 @@ def take_grade(record: Mapping[str, Any], key: str, place: Place, report: FileFa
         report.error(place, f"{key} is {shown(value)}", "a whole number such as 0, 1, 2")
         return None
     return int(grade[1])
+
+
+def objects(value: Any, name: str, report: FileFaults) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The objects in the list ``value``, which stands at ``name``, each with its place."""
+    if not isinstance(value, list):
+        report.error(name, f"{shown(value)}", "a list of objects")
+        return
+    for position, item in enumerate(value):
+        place = f"{name}[{position}]"
+        if isinstance(item, dict):
+            yield place, item
+        else:
+            report.error(place, f"{shown(item)}", "an object")
+
+
+def looked_up(record: Any, name: str) -> Any:
+    """What is under ``name``, of which dots lead into objects and lists, also into those that a
+    text holds as JSON or as Python prints them.
+
+    A key that has dots itself wins. None where nothing is there, :data:`NULL` for null.
+    """
+    if isinstance(record, str) and record.lstrip().startswith(("{", "[")):
+        record = literal(record)
+    if isinstance(record, list):
+        record = {str(at): value for at, value in enumerate(record)}
+    if not isinstance(record, Mapping):
+        return None
+    if name in record:
+        return NULL if record[name] is None else record[name]
+    pieces = name.split(".")
+    heads = (".".join(pieces[:at]) for at in range(1, len(pieces)))
+    deeper = (looked_up(record[head], name[len(head) + 1 :]) for head in heads if head in record)
+    return next((value for value in deeper if value is not None), None)
 
 
 def rest(record: Mapping[str, Any], used: frozenset[str]) -> dict[str, Any]:
@@ -218,11 +278,16 @@ class DataFormat:
             never raised, so that all of it comes at once.
         find: the files of a folder by their usual names, None where it is none of this format; a
             format without usual names leaves it out.
-        columns: whether the names of columns are the user's own.
+        columns: groups of :class:`.Columns` that the user may name for it.
+        write: the way out, called as ``write(dataset, settings, faults)`` with all of ``settings``;
+            what the format cannot hold is reported to ``faults``. None where there is none.
+        settings: what the user may set for ``write``, with the defaults.
     """
 
     layout: str
     needs: tuple[str, ...]
     open_source: Callable[[Files, Columns, Faults], Source]
     find: Callable[[Path], Found | None] = _no_usual_names
-    columns: bool = False
+    columns: Collection[str] = ()
+    write: Callable[[Dataset, Mapping[str, Any], Faults], Outgoing] | None = None
+    settings: Mapping[str, Any] = field(default_factory=lambda: EMPTY)

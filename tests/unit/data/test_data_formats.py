@@ -388,6 +388,23 @@ PLAIN = {
 }
 
 
+def test_plain_files_may_be_json_lists(tmp_path: Path) -> None:
+    files = {
+        "dataset.yaml": "format: plain\nfiles: {documents: d.json, queries: q.json}\n"
+        "splits: {test: j.json}\n",
+        "d.json": json.dumps([{"id": 1, "text": "물"}], indent=1),
+        "q.json": json.dumps([{"id": "q", "text": "eau"}, 7, {"id": "r"}]),
+        "j.json": '[{"query_id": "q", "doc_id": 1, "grade": 2}]',
+    }
+    told = faults_of(write(tmp_path, files))
+    assert [fault.split("; ")[0] for fault in told] == [
+        "q.json: [1]: 7",
+        "q.json: [2]: no 'text'",
+    ]
+    dataset = load_dataset(write(tmp_path, {"q.json": '[{"id": "q", "text": "eau"}]'}))
+    assert dataset.qrels == {"q": {"1": 2}}
+
+
 def test_plain_files_with_named_columns(tmp_path: Path) -> None:
     dataset = load_dataset(write(tmp_path, PLAIN))
     assert documents_of(dataset) == [

@@ -84,6 +84,49 @@ SETS: dict[str, dict[str, str]] = {
         "q.tsv": "id\ttext\tanswerable\nq1\tx\tyes\nq2\ty\tno\n",
         "j.jsonl": '{"query_id": "q1", "doc_id": "d1", "grade": 2}\n',
     },
+    "quepid": {
+        "corpus.jsonl": BEIR["corpus.jsonl"],
+        "test.csv": 'query,docid,Ana,Bo\n물,d1,2,1\n물,d2,,0\n" -x, y",d1,1.0,\nz,,,\n',
+    },
+    "rank_eval": {
+        "test.json": json.dumps(
+            {
+                "requests": [
+                    {
+                        "id": "q1",
+                        "request": {"query": {"match": {"text": "물"}}},
+                        "ratings": [{"_index": "i", "_id": "d1", "rating": 1}],
+                    },
+                    {"id": "q2", "template_id": "t", "params": {"q": "x"}, "ratings": []},
+                ],
+                "templates": [
+                    {"id": "t", "template": {"source": '{"query": {"match": {"a": "{{q}}"}}}'}}
+                ],
+            },
+            indent=1,
+        )
+    },
+    "quotes": {
+        "dataset.yaml": "format: quotes\nfiles: {documents: d.jsonl}\nsplits: {test: t.csv}\n",
+        "d.jsonl": BEIR["corpus.jsonl"],
+        "t.csv": "id,question,answer,quote,answerable\nq1,x,y,b,yes\nq2,z,,물,\n",
+    },
+    "ragas": {
+        "test.json": json.dumps(
+            [
+                {"user_input": "x", "reference": "y", "reference_contexts": ["<1-hop>\n\nb", "c"]},
+                {
+                    "user_input": [{"type": "human", "content": "물"}],
+                    "reference_contexts": ["d"],
+                    "reference_context_ids": [7],
+                },
+            ]
+        )
+    },
+    "langsmith": {
+        "dataset.yaml": "format: langsmith\nsplits: {test: t.csv}\n",
+        "t.csv": 'inputs,outputs\n"{""question"": ""x""}","{\'contexts\': [\'b\', \'c\']}"\n',
+    },
 }
 
 

@@ -2,7 +2,19 @@
 
 from collections.abc import Mapping
 
-from retrieval_bench.data.formats import beir, halubench, plain, scienceqa, squad, trec
+from retrieval_bench.data.formats import (
+    beir,
+    halubench,
+    langsmith,
+    plain,
+    quepid,
+    quotes,
+    ragas,
+    rank_eval,
+    scienceqa,
+    squad,
+    trec,
+)
 from retrieval_bench.data.source import DataFormat
 
 FORMATS: Mapping[str, DataFormat] = {
@@ -10,7 +22,12 @@ FORMATS: Mapping[str, DataFormat] = {
     "scienceqa": scienceqa.FORMAT,
     "squad": squad.FORMAT,
     "halubench": halubench.FORMAT,
+    "ragas": ragas.FORMAT,
+    "quepid": quepid.FORMAT,
+    "rank_eval": rank_eval.FORMAT,
     "trec": trec.FORMAT,
     "plain": plain.FORMAT,
+    "quotes": quotes.FORMAT,
+    "langsmith": langsmith.FORMAT,
 }
 """By name, in the order in which a folder without a ``dataset.yaml`` is tried."""

@@ -7,13 +7,17 @@ The queries of all splits share a file: the judgements say which of them belong 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
+from retrieval_bench.core.types import Dataset
 from retrieval_bench.data import qrels, records
 from retrieval_bench.data.config import Columns, DocumentColumns, QueryColumns
 from retrieval_bench.data.faults import Faults
 from retrieval_bench.data.files import existing
-from retrieval_bench.data.source import DataFormat, Files, Found, Source, part
+from retrieval_bench.data.formats.outgoing import document_lines, json_line, lost, with_metadata
+from retrieval_bench.data.source import DataFormat, Files, Found, Outgoing, Source, part
 
 
 def find(folder: Path) -> Found | None:
@@ -38,9 +42,34 @@ def open_source(files: Files, columns: Columns, faults: Faults) -> Source:  # no
     )
 
 
+def write(dataset: Dataset, settings: Mapping[str, Any], faults: Faults) -> Outgoing:  # noqa: ARG001
+    """All of a dataset, metadata included."""
+    table = [
+        f"{query}\t{document}\t{grade}"
+        for query, grades in dataset.qrels.items()
+        for document, grade in grades.items()
+    ]
+    split = f"qrels/{dataset.split}.tsv"
+    files: dict[str, Iterable[str]] = {
+        "queries.jsonl": [
+            json_line(
+                with_metadata({"_id": query.id, "text": query.text}, query.metadata),
+                f"query {query.id}",
+            )
+            for query in dataset.queries
+        ],
+        split: ["\t".join(qrels.BEIR_HEADER), *table],
+    }
+    if dataset.documents is not None:
+        files["corpus.jsonl"] = document_lines(dataset, "_id")
+    gone = lost(dataset, documents=True, metadata=True, unjudged=True)
+    return Outgoing(files, {"splits": {dataset.split: split}}, gone)
+
+
 FORMAT = DataFormat(
     "BEIR: queries.jsonl, qrels/SPLIT.tsv and, unless the retriever holds it, corpus.jsonl",
     ("queries", "judgements"),
     open_source,
     find,
+    write=write,
 )

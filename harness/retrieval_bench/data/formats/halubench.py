@@ -21,17 +21,15 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.core.errors import MissingDependencyError
-from retrieval_bench.core.installation import how_to_add
 from retrieval_bench.core.types import Document, Query
 from retrieval_bench.data.config import Columns
 from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
 from retrieval_bench.data.files import first_line, json_lines, parse_json
 from retrieval_bench.data.formats.squad import paragraph_id
+from retrieval_bench.data.rows import parquet_rows
 from retrieval_bench.data.source import (
     DataFormat,
     Files,
@@ -53,7 +51,6 @@ _PARQUET = b"PAR1"
 _FOOTER = 1 << 16
 _ENDINGS = (".jsonl", ".ndjson", ".json", ".parquet")
 _SHARD = re.compile(r"-00000-of-00001$")
-_BATCH = 1000
 
 
 @dataclass(slots=True)
@@ -198,37 +195,8 @@ def _note_merged(
 
 def _rows(path: Path, faults: Faults) -> Iterator[tuple[Place, dict[str, Any]]]:
     if path.name.endswith(".parquet"):
-        return _parquet_rows(path, faults)
+        return parquet_rows(path, list(COLUMNS), faults)
     return json_lines(path, faults)
-
-
-def _parquet_rows(path: Path, faults: Faults) -> Iterator[tuple[Place, dict[str, Any]]]:
-    """Rows with their numbers from 1."""
-    try:
-        parquet = import_module("pyarrow.parquet")
-    except ImportError:
-        raise MissingDependencyError(
-            "parquet files need the package pyarrow, which is not installed",
-            where=str(path),
-            accepted="the same rows as JSON lines need no package",
-            fix=f"{how_to_add('parquet')}, or pip install pyarrow",
-        ) from None
-    report = faults.of(path)
-    number = 0
-    try:
-        with parquet.ParquetFile(path) as file:
-            missing = [name for name in COLUMNS if name not in file.schema_arrow.names]
-            if missing:
-                found = ", ".join(map(shown, file.schema_arrow.names[:8])) or "none"
-                missed = ", ".join(map(repr, missing))
-                report.error(None, f"no column {missed}; found: {found}", ", ".join(COLUMNS))
-                return
-            for batch in file.iter_batches(_BATCH, columns=list(COLUMNS)):
-                for row in batch.to_pylist():
-                    number += 1
-                    yield f"row {number}", row
-    except (OSError, ValueError) as problem:  # pyarrow's own errors are both
-        report.error(None, f"cannot be read as parquet: {problem}")
 
 
 def _has_columns(path: Path) -> bool:

@@ -24,5 +24,5 @@ FORMAT = DataFormat(
     "plain: JSONL, CSV or TSV files that dataset.yaml names",
     ("queries", "judgements"),
     open_source,
-    columns=True,
+    columns=("documents", "queries", "judgements"),
 )

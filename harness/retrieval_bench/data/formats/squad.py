@@ -30,6 +30,7 @@ from retrieval_bench.data.source import (
     Source,
     file_stream,
     held_stream,
+    objects,
     part,
     rest,
     take_id,
@@ -114,19 +115,6 @@ def paragraphs(path: Path, faults: Faults) -> Iterator[tuple[str, str, str, Any]
             context = take_text(paragraph, "context", place, report)
             if context is not None:
                 yield place, title or "", context, paragraph.get("qas")
-
-
-def objects(value: Any, name: str, report: FileFaults) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The objects in the list ``value``, which stands at ``name``, each with its place."""
-    if not isinstance(value, list):
-        report.error(name, f"{shown(value)}", "a list of objects")
-        return
-    for position, item in enumerate(value):
-        place = f"{name}[{position}]"
-        if isinstance(item, dict):
-            yield place, item
-        else:
-            report.error(place, f"{shown(item)}", "an object")
 
 
 FORMAT = DataFormat(

@@ -51,8 +51,8 @@ from typing import Any, NamedTuple, TypeGuard
 
 from retrieval_bench.data.faults import Faults, FileFaults, Place, reporting, shown
 from retrieval_bench.data.files import first_line, json_file, json_lines, kind_of, parse_json
-from retrieval_bench.data.formats.squad import objects, paragraph_id, paragraphs
-from retrieval_bench.data.source import take_id, take_text
+from retrieval_bench.data.formats.squad import paragraph_id, paragraphs
+from retrieval_bench.data.source import objects, take_id, take_text
 
 _LINE = '{"id": ..., "answers": [{"text", "document", "start", "end", "score"}, ...]}'
 _OFFSETS = "positions in the passage, 0 <= start <= end <= its length, text == passage[start:end]"

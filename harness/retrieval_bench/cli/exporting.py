@@ -1,0 +1,41 @@
+"""The command ``export``: a dataset in the format of another tool."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from retrieval_bench.cli.console import OK, output_kept_clean, show
+from retrieval_bench.cli.options import add_format, add_several
+
+
+def add_export(commands: Any, name: str, **texts: str) -> None:
+    """Judgements, queries and, where the format holds them, documents."""
+    export = commands.add_parser(name, **texts)
+    export.add_argument("dataset", metavar="NAME_OR_PATH", help="name or folder of a dataset")
+    export.add_argument(
+        "--to", required=True, metavar="FORMAT", help="beir, trec, quepid or rank_eval"
+    )
+    export.add_argument(
+        "--out", required=True, type=Path, metavar="FOLDER", help="made here; holds all files"
+    )
+    export.add_argument("--split", default="test", help="split of the judgements (default: test)")
+    text = "settings of rank_eval: index, fields, metric, such as 'metric={precision: {k: 10}}'"
+    add_several(export, "--set", "KEY=VALUE", text)
+    add_format(export)
+    export.set_defaults(run=_export)
+
+
+def _export(options: argparse.Namespace) -> int:
+    from retrieval_bench.core.config import inline_config
+    from retrieval_bench.data.export import export_dataset
+    from retrieval_bench.reports.tables.export import export_tables
+
+    settings = inline_config({"target": options.to}, options.set).params
+    with output_kept_clean():
+        made = export_dataset(
+            options.dataset, options.to, options.out, split=options.split, settings=settings
+        )
+    show(options, made.as_dict(), lambda: export_tables(made))
+    return OK

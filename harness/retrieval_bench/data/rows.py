@@ -1,0 +1,136 @@
+"""Rows of any file of records: JSON lines, a JSON list, CSV, TSV or parquet.
+
+A table with a header line for ``.csv`` and ``.tsv``; parquet for ``.parquet``; JSON for ``.jsonl``,
+``.ndjson`` and ``.json``, and for any other ending when the first line begins as JSON does: a list
+of objects when that is ``[``, else an object a line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from retrieval_bench.core.errors import MissingDependencyError
+from retrieval_bench.core.installation import how_to_add
+from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
+from retrieval_bench.data.files import first_line, json_file, json_lines, kind_of, table
+
+_TABLES = (".csv", ".tsv")
+_JSON = (".jsonl", ".ndjson", ".json")
+_PARQUET = ".parquet"
+_YES_NO = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+_BATCH = 1000
+
+
+def rows(
+    path: Path, needed: Iterable[str], faults: Faults
+) -> Iterator[tuple[Place, dict[str, Any]]]:
+    """Places and records; the columns ``needed`` must be in the header of a table.
+
+    Raises:
+        MissingDependencyError: a parquet file without the package pyarrow.
+    """
+    kind = kind_of(path)
+    if kind in _TABLES:
+        return table_rows(path, list(needed), faults)
+    if kind == _PARQUET:
+        return parquet_rows(path, list(needed), faults)
+    start = first_line(path).lstrip()[:1]
+    if start == "[":
+        return _listed(path, faults)
+    if kind in _JSON or start in ("{", ""):
+        return iter(json_lines(path, faults))
+    accepted = ", ".join((*_JSON, *_TABLES))
+    faults.of(path).error(None, f"no format known for the ending {kind!r}", f"{accepted} [.gz]")
+    return iter(())
+
+
+def first_keys(path: Path) -> Collection[str]:
+    """The keys of the first record; none where there is none."""
+    return next((row for _, row in rows(path, (), Faults())), {}).keys()
+
+
+def in_cells(path: Path) -> bool:
+    """Whether all values of the file are text, as in a table."""
+    return kind_of(path) in _TABLES
+
+
+def table_rows(
+    path: Path, needed: list[str], faults: Faults
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Line numbers and cells by column of a CSV or TSV file."""
+    report = faults.of(path)
+    header: list[str] | None = None
+    for number, cells in table(path, faults):
+        if header is None:
+            header = [cell.strip() for cell in cells]
+            missing = [name for name in needed if name not in header]
+            twice = sorted({name for name in header if header.count(name) > 1})
+            if missing or twice:
+                found = f"header is {shown(' '.join(header))}"
+                found += f", without {', '.join(map(repr, missing))}" if missing else ""
+                found += f", with {', '.join(map(repr, twice))} twice" if twice else ""
+                report.error(number, found, "columns " + ", ".join(needed))
+                return
+        elif len(cells) != len(header):
+            plural = "" if len(cells) == 1 else "s"
+            found = f"{len(cells)} column{plural} in {shown(' '.join(cells))}"
+            report.error(number, found, f"{len(header)}, as in the header")
+        else:
+            yield number, dict(zip(header, cells, strict=True))
+
+
+def parquet_rows(
+    path: Path, needed: list[str], faults: Faults
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Rows with their numbers from 1.
+
+    Raises:
+        MissingDependencyError: without the package pyarrow.
+    """
+    try:
+        parquet = import_module("pyarrow.parquet")
+    except ImportError:
+        raise MissingDependencyError(
+            "parquet files need the package pyarrow, which is not installed",
+            where=str(path),
+            accepted="the same rows as JSON lines need no package",
+            fix=f"{how_to_add('parquet')}, or pip install pyarrow",
+        ) from None
+    report = faults.of(path)
+    number = 0
+    try:
+        with parquet.ParquetFile(path) as file:
+            names = file.schema_arrow.names
+            if missing := [name for name in needed if name not in names]:
+                found = ", ".join(map(shown, names[:8])) or "none"
+                missed = ", ".join(map(repr, missing))
+                report.error(None, f"no column {missed}; found: {found}", ", ".join(needed))
+                return
+            for batch in file.iter_batches(_BATCH):
+                for row in batch.to_pylist():
+                    number += 1
+                    yield f"row {number}", row
+    except (OSError, ValueError) as problem:  # pyarrow's own errors are both
+        report.error(None, f"cannot be read as parquet: {problem}")
+
+
+def yes_or_no(value: str, name: str, place: Place, report: FileFaults) -> bool | None:
+    """A cell that says yes or no; None where it is blank, and after a fault."""
+    if not value.strip():
+        return None
+    known = _YES_NO.get(value.strip().lower())
+    if known is None:
+        report.error(place, f"{name} is {shown(value)}", "true or false")
+    return known
+
+
+def _listed(path: Path, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]:
+    report = faults.of(path)
+    for position, item in enumerate(json_file(path, faults) or ()):
+        if isinstance(item, dict):
+            yield f"[{position}]", item
+        else:
+            report.error(f"[{position}]", shown(item), "an object")
