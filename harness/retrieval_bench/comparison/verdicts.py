@@ -95,6 +95,12 @@ class Delta:
     """One metric of two systems, paired by query.
 
     Attributes:
+        metric: its name.
+        a: the system that is subtracted.
+        b: the one that the verdict speaks of.
+        verdict: of b beside a.
+        dataset: its name.
+        n: queries.
         difference: mean of b minus mean of a; None when the two cannot be compared.
         ci95: percentile-bootstrap interval of the difference.
         p: paired randomisation test, two-sided.

@@ -77,6 +77,7 @@ class ReaderScores:
     """Figures of a file of answers.
 
     Attributes:
+        result: counts and means.
         predictions: the file.
         warnings: of both files.
     """
