@@ -27,7 +27,11 @@ def add_diff(commands: Any, name: str, **texts: str) -> None:
     diff.add_argument(
         "--dataset", metavar="NAME_OR_PATH", help="where the dataset is now (default: as measured)"
     )
-    diff.add_argument("--metric", metavar="METRIC", help="default: the first of the runs")
+    diff.add_argument(
+        "--metric",
+        metavar="METRIC",
+        help="by which queries differ (default: the first of the runs)",
+    )
     diff.add_argument(
         "--queries",
         type=how_many,

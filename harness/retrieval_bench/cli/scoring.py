@@ -20,14 +20,16 @@ def add_evaluate(commands: Any, name: str, **texts: str) -> None:
     text = "TREC text, BEIR table, JSON, submission lines, or the folder of a run"
     add_named(evaluate, "run_file", "RUN", text, option="--run", kind=Path)
     _add_truth(evaluate)
-    add_several(evaluate, "--metrics", "METRIC", "nDCG@10 R@100")
+    add_several(evaluate, "--metrics", "METRIC", "such as nDCG@10 R@100 (default: by the run)")
     evaluate.add_argument(
         "--convention",
         default="trec",
         metavar="NAME",
         help="whose definitions: trec (the default), scienceqa, mala2025, piaf, tutorial, blog",
     )
-    evaluate.add_argument("--per-query", action="store_true", help="the value of every query, too")
+    evaluate.add_argument(
+        "--per-query", action="store_true", help="the worst queries, too; in JSON every query"
+    )
     evaluate.add_argument(
         "--dev",
         type=Path,
@@ -88,7 +90,9 @@ def add_reader(commands: Any, name: str, **texts: str) -> None:
         dest="run_file",
     )
     reader.add_argument(
-        "--per-question", action="store_true", help="the values of every question, too"
+        "--per-question",
+        action="store_true",
+        help="the worst questions, too; in JSON every question",
     )
     add_format(reader)
     reader.set_defaults(run=_reader)
