@@ -37,11 +37,11 @@ def add_diff(commands: Any, name: str, **texts: str) -> None:
         type=how_many,
         default=QUERIES_SHOWN,
         metavar="N",
-        help=f"queries to show: a number or `all` (default: {QUERIES_SHOWN})",
+        help=f"queries to show: a number, 0 for none, or `all` (default: {QUERIES_SHOWN})",
     )
     add_several(diff, "--query", "ID", "show these queries instead")
     diff.add_argument(
-        "--group", metavar="NAME", help='only queries of this group, such as "lost by fusion"'
+        "--group", metavar="NAME", help="only queries of this group, such as lost-by-fusion"
     )
     diff.add_argument(
         "--sort",
