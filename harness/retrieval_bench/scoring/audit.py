@@ -44,8 +44,7 @@ class Row:
     """One plain metric name under one convention.
 
     Attributes:
-        concept: the plain name, such as "nDCG".
-        convention: its name.
+        concept, convention: the plain name, such as "nDCG"; the name of the convention.
         tie_rule: the order of equal scores, in words.
         metric: the explicit metric that the name stands for, None where it is not defined.
         cells: one for each system.
@@ -78,8 +77,7 @@ class Rule:
 
     Attributes:
         name: what it is about.
-        base: what the base says.
-        other: what the other convention says.
+        base, other: what each of them says.
     """
 
     name: str
