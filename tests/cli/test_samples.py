@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,16 +15,17 @@ from tests.builders.samples import BLOCK, samples, steady
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "README.ko.md", *sorted((ROOT / "harness/docs").glob("*.md"))]
 NEEDS_DENSE = re.compile(r"^<!-- sample[^>]*\b(dense|hybrid)\b", re.MULTILINE)
-TAKES_MINUTES = ("regression", "duet", "history", "tuning")
+TAKES_MINUTES = ("regression", "duet", "history")
+"""Like those with a dense encoder: they wait for `make test-all`."""
 
 
-def _cases() -> list[object]:
-    cases = []
+def _cases() -> list[Any]:
+    cases: list[Any] = []
     for page in PAGES:
         text = page.read_text("utf-8")
         if "<!-- sample" in text:
             marks = [pytest.mark.dense] if NEEDS_DENSE.search(text) else []
-            marks += [pytest.mark.long] if page.stem in TAKES_MINUTES else []
+            marks += [pytest.mark.long] if marks or page.stem in TAKES_MINUTES else []
             cases.append(pytest.param(page, marks=marks, id=page.name))
     return cases
 
