@@ -27,8 +27,8 @@ def add_compare(commands: Any, name: str, **texts: str) -> None:
         "--slices",
         nargs="*",
         metavar="BY",
-        help="means by groups of queries: tags source length relevant, or a metadata key "
-        "(default: all that there are)",
+        help="means by groups of queries: tags source length relevant, a metadata key; alone: all "
+        "that there are",
     )
     add_systems(compare)
     compare.set_defaults(run=_compare, command="compare")

@@ -148,7 +148,7 @@ def add_measuring(parser: argparse.ArgumentParser, *, several: bool = False) -> 
             "--dataset",
             nargs="+",
             metavar="NAME_OR_PATH",
-            help="names or folders, of saved runs, where their data is now (default: science-mini)",
+            help="names or folders; of saved runs, where they are now (default: science-mini)",
         )
         _add_depth(parser, 10)
     else:
