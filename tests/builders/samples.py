@@ -41,10 +41,10 @@ NOISE = re.compile(
 
 _TIMED = re.compile(
     r"\bp\d\d\b|\bms\b|\bs\b|MB\b|faster|slower|calls|latency|seconds|launches|revision|slowest-fifth"
-    r"|^\w[\w ]+: b = |picture|20\d\d-|\d\.\d+s\b"
+    r"|^\w[\w ]+: b = |picture|20\d\d-|\d\.\d+s\b|figures are those"
 )
-_NUMBER = re.compile(r"(?<![\w#])[-+]?\d[\d,]*(\.\d+)?(?=x\b|\b)")
-_VERDICT = re.compile(r"PASS|FAIL|INCONCLUSIVE|NOT MEASURED")
+_NUMBER = re.compile(r"(?<![\w#])[-+]?\d[\d,]*(\.\d+)?(?=[xs]?\b)")
+_VERDICT = re.compile(r"\b(PASS|FAIL|INCONCLUSIVE|NOT MEASURED)\b")
 _ID = re.compile(r"\d{8}T\d{6}Z-([\w.-]+)-[0-9a-f]{8}|\b(?=[a-z]*\d)[0-9a-f]{7,40}\b")
 
 
