@@ -169,7 +169,7 @@ class TestSubmit:
         assert run(*SUBMIT, "--format", "json") == 0
         document = json.loads(run.out)
         told = fields(document) | set(document["counts"]) | set(document["decision"])
-        assert told <= quoted("science-ko.md")
+        assert told <= quoted("json.md")
         assert run(*SUBMIT, "--out", "s.jsonl") == 0
         line = json.loads((project / "s.jsonl").read_text(encoding="utf-8").splitlines()[0])
         assert set(line) <= quoted("science-ko.md")
@@ -334,7 +334,7 @@ class TestQa:
         assert run(*QA, "--reader", "own.py:numbers", "--format", "json") == 0
         document = json.loads(run.out)
         told = fields(document) | set(document["readings"]) | set(document["times_ms"][0]["read"])
-        assert told <= quoted("qa.md")
+        assert told <= quoted("json.md")
 
     def test_every_built_in_reader_is_in_the_guide_with_its_parameters(self) -> None:
         page = (GUIDE / "qa.md").read_text(encoding="utf-8")

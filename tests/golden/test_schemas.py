@@ -15,8 +15,8 @@ import jsonschema
 import pytest
 
 from tests.builders.frozen import HERE, MEASURING, READING, paths_of
-
-FOLDER = Path(__file__).parents[2] / "harness" / "docs" / "schemas"
+from tests.builders.reference_pages import SCHEMAS as FOLDER
+from tests.builders.reference_pages import meaning
 
 NAMES = sorted({name.partition("-")[0] for name in (*READING, *MEASURING)})
 """Of documents; what stands behind a hyphen is another case of the same one."""
@@ -54,6 +54,8 @@ def schema_of(name: str, paths: Iterable[tuple[str, str]]) -> dict[str, Any]:
                 _add(node, "array")
                 node = node.setdefault("items", {})
         _add(node, _TYPES[kind])
+    for field, property_ in root["properties"].items():
+        property_["description"] = meaning(name, field)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"retrieval-bench {name} --format json",
@@ -77,6 +79,8 @@ def _add(node: dict[str, Any], kind: str) -> None:
 def _finished(node: dict[str, Any]) -> dict[str, Any]:
     """With "null" everywhere but at the root, and keys in one order."""
     made: dict[str, Any] = {}
+    if node.get("description"):
+        made["description"] = node["description"]
     if node.get("type"):
         made["type"] = sorted({*node["type"], "null"})
     if "properties" in node:
@@ -108,6 +112,6 @@ def test_frozen_documents_are_valid_and_broken_ones_are_not(file: Path) -> None:
 
 
 def test_the_guide_names_every_schema() -> None:
-    page = (FOLDER.parent / "results.md").read_text("utf-8")
+    page = (FOLDER.parent / "json.md").read_text("utf-8")
     assert all(f"(schemas/{name}.json)" in page for name in NAMES)
     assert {file.stem for file in FOLDER.glob("*.json")} == set(NAMES)

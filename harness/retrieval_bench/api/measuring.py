@@ -100,6 +100,7 @@ def compare(
         systems: runs, or saved runs by what names them on the command line; or retrievers as in
             :func:`bench`, which are measured together, alternating query by query.
         dataset: of retrievers, one or several, as in :func:`bench`; None = "science-mini".
+        split, k, metrics, protocol, save, reporter: of retrievers, as in :func:`bench`.
         margin: up to this absolute difference of means two systems are as good as equal.
         baseline: compare all others with this system only; None = every pair.
         tests: further tests beside the randomisation test: "t", "wilcoxon".
@@ -161,6 +162,8 @@ def tune(
     """Choose parameters on some queries, and say what they are worth on others.
 
     Args:
+        retriever: whose parameters to choose: name of a config, YAML file, or inline mapping.
+        dataset: as in :func:`bench`.
         options: as of :func:`.tune`: split, dev, folds, repeats, k, metric, grid,
             overrides, sample, seed, margin, out, reporter.
 
@@ -190,6 +193,7 @@ def baseline(
 
     Args:
         retriever, dataset: by name or file, since they are looked for again.
+        split, k, overrides, reporter: as in :func:`bench`.
         metrics: further ones than those of the policy and the usual ones.
         protocol: what is to be other than usual, such as ``{"min_calls": 1000, "threads": 2}``.
         policy: file of the limits; None = ``configs/policy.yaml``.
@@ -232,7 +236,8 @@ def regress(
     """Say whether one retriever got worse or slower than its baseline.
 
     Args:
-        retriever, dataset, policy, baselines: as in :func:`baseline`.
+        retriever, dataset, split, k, overrides, policy, baselines, reporter: as in
+            :func:`baseline`.
         duet: measure the baseline's revision and today's files side by side: "suspicion" (when
             stored times look slower), "always", "never".
         setup: how the code of that revision gets the packages it needs.
@@ -273,7 +278,9 @@ def duet(
     """Say whether side b is slower than side a, from calls made side by side.
 
     Args:
-        retriever: of both sides, by name or file; or ``a`` and ``b``, one each.
+        retriever: of both sides, by name or file.
+        dataset, split, k, reporter: as in :func:`baseline`.
+        a, b: retrievers, one for each side, instead.
         rev_a, rev_b: git revisions; None = the files as they are.
         set_a, set_b, overrides: ``dotted.path=value`` into the parameters of one side, and of both.
         protocol: how long, and the ``limits`` of each gate.

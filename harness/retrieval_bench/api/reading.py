@@ -229,6 +229,7 @@ def report(
         out: the file, replaced when it is there.
         dataset: where those of the runs are, unless the runs say it; without one the page has no
             slices and no single queries.
+        title: heading of the page; empty = the systems and datasets.
         metrics: choose among those that the runs have; empty = all.
         margin, baseline: as in :func:`retrieval_bench.compare`.
         with_text: False leaves out the texts of queries and documents.

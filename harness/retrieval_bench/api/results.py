@@ -313,7 +313,13 @@ class ComparisonResult(_Shown):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TuneResult(_Shown):
-    """What :func:`tune` gives: which parameters, and what they are worth on other queries."""
+    """What :func:`tune` gives: which parameters, and what they are worth on other queries.
+
+    Attributes:
+        tuning: every figure.
+        recommended: the retriever with the values of the winner, as :func:`bench` takes it.
+        delta: tuned minus default on held-out queries, with a verdict.
+    """
 
     tuning: Tuning
 
@@ -338,7 +344,13 @@ class TuneResult(_Shown):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScoreResult(_Shown):
-    """What :func:`evaluate` gives: the means of one run, shown as tables."""
+    """What :func:`evaluate` gives: the means of one run, shown as tables.
+
+    Attributes:
+        card: every figure, with counts and warnings.
+        means: metric name -> mean.
+        evaluation: values per query, and means with intervals.
+    """
 
     card: ScoreCard
 

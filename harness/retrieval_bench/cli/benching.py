@@ -27,12 +27,17 @@ def add_bench(commands: Any, name: str, **texts: str) -> None:
     """Measure one retriever on one dataset."""
     bench = commands.add_parser(name, **texts)
     add_retriever(bench)
-    bench.add_argument("--out", type=Path, metavar="DIR", help="folder of the run")
+    bench.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="folder of the run, new or empty (default: a new one in results/runs)",
+    )
     bench.add_argument(
         "--protocol",
         choices=("own", "tutorial"),
         default="own",
-        help="tutorial: the latency of the usual notebook, to see how far it is off",
+        help="tutorial: the latency of the usual notebook, to see how far it is off; not saved",
     )
     bench.add_argument(
         "--cold",

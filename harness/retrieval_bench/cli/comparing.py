@@ -27,7 +27,8 @@ def add_compare(commands: Any, name: str, **texts: str) -> None:
         "--slices",
         nargs="*",
         metavar="BY",
-        help="means by groups of queries: tags source length relevant, or a metadata key",
+        help="means by groups of queries: tags source length relevant, a metadata key; alone: all "
+        "that there are",
     )
     compare.add_argument(
         "--fuse",
@@ -49,7 +50,9 @@ def add_deciding(parser: argparse.ArgumentParser) -> None:
         help="largest difference that does not matter to you (default: 0.01)",
     )
     parser.add_argument(
-        "--baseline", metavar="NAME", help="compare all others with this system only"
+        "--baseline",
+        metavar="NAME",
+        help="compare all others with this system only (default: every pair)",
     )
 
 

@@ -49,12 +49,17 @@ def add_duet(commands: Any, name: str, **texts: str) -> None:
         duet.add_argument(
             f"--rev-{side}",
             metavar="REV",
-            help=f"git revision of side {side}; WORKTREE: the files as they are (default)",
+            help=f"git revision of side {side}; WORKTREE: files as they are (default: WORKTREE)",
         )
         add_several(duet, f"--set-{side}", "KEY=VALUE", f"override parameters on side {side}")
     add_several(duet, "--set", "KEY=VALUE", "override parameters of both sides by dotted path")
     add_dataset(duet)
-    duet.add_argument("--out", type=Path, metavar="DIR", help="folder of the record")
+    duet.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="folder of the record (default: a new one in results/duets)",
+    )
     add_environments(duet)
     add_several(
         duet,
@@ -65,11 +70,19 @@ def add_duet(commands: Any, name: str, **texts: str) -> None:
     )
     timing = duet.add_argument_group("measuring")
     timing.add_argument(
-        "--seconds", type=float, metavar="S", help="of measuring in a launch (default: 1)"
+        "--seconds", type=float, metavar="S", help="seconds of measuring in a launch (default: 1)"
     )
-    timing.add_argument("--most", type=float, metavar="S", help="seconds of measuring, at most")
     timing.add_argument(
-        "--queries", type=int, metavar="N", help="queries to ask, chosen by seed (default: 220)"
+        "--most",
+        type=float,
+        metavar="S",
+        help="seconds of measuring in all, at most; indexes are built besides",
+    )
+    timing.add_argument(
+        "--queries",
+        type=int,
+        metavar="N",
+        help="queries to ask at most, chosen by seed (default: 220)",
     )
     add_limits(timing)
     add_junit(duet)

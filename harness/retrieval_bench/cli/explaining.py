@@ -27,17 +27,21 @@ def add_diff(commands: Any, name: str, **texts: str) -> None:
     diff.add_argument(
         "--dataset", metavar="NAME_OR_PATH", help="where the dataset is now (default: as measured)"
     )
-    diff.add_argument("--metric", metavar="METRIC", help="default: the first of the runs")
+    diff.add_argument(
+        "--metric",
+        metavar="METRIC",
+        help="by which queries differ (default: the first of the runs)",
+    )
     diff.add_argument(
         "--queries",
         type=how_many,
         default=QUERIES_SHOWN,
         metavar="N",
-        help=f"queries to show: a number or `all` (default: {QUERIES_SHOWN})",
+        help=f"queries to show: a number, 0 for none, or `all` (default: {QUERIES_SHOWN})",
     )
     add_several(diff, "--query", "ID", "show these queries instead")
     diff.add_argument(
-        "--group", metavar="NAME", help='only queries of this group, such as "lost by fusion"'
+        "--group", metavar="NAME", help="only queries of this group, such as lost-by-fusion"
     )
     diff.add_argument(
         "--sort",

@@ -23,7 +23,7 @@ def add_history(commands: Any, name: str, **texts: str) -> None:
     text = "its runs, and duets on it (default: all)"
     add_named(history, "retriever", "RETRIEVER", text, needed=False)
     history.add_argument("--dataset", metavar="NAME_OR_FOLDER", help="runs on it (default: all)")
-    add_several(history, "--metric", "METRIC", "default: the first of the newest run")
+    add_several(history, "--metric", "METRIC", "to show (default: the first of the newest run)")
     history.add_argument(
         "--runs",
         nargs="+",
@@ -31,7 +31,8 @@ def add_history(commands: Any, name: str, **texts: str) -> None:
         default=[],
         type=Path,
         metavar="DIR",
-        help="folders that hold runs or duets (default: results/runs and results/duets)",
+        help="folders that hold runs or duets, such as artifacts of a CI "
+        "(default: results/runs and results/duets)",
     )
     history.add_argument(
         "--last",

@@ -16,11 +16,25 @@ FORMATS = ("table", "json", "markdown", "latex", "csv")
 
 def add_format(parser: argparse.ArgumentParser, more: Sequence[str] = ()) -> None:
     """The options that every command has; ``more`` formats are the command's own."""
-    parser.add_argument("--format", choices=(*FORMATS, *more), default="table")
+    parser.add_argument(
+        "--format", choices=(*FORMATS, *more), default="table", help="of what is printed"
+    )
     loudness = parser.add_mutually_exclusive_group()
-    loudness.add_argument("-v", "--verbose", action="store_true", help="show all there is")
-    loudness.add_argument("-q", "--quiet", action="store_true", help="show the answer alone")
-    parser.add_argument("--debug", action="store_true", help="show tracebacks of errors")
+    loudness.add_argument(
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="show all there is, where the usual output is short",
+    )
+    loudness.add_argument(
+        "-q",
+        "--quiet",
+        action="store_true",
+        help="show the answer and its warnings alone, and no progress",
+    )
+    parser.add_argument(
+        "--debug", action="store_true", help="show tracebacks of errors, which may hold secrets"
+    )
 
 
 def add_junit(parser: argparse.ArgumentParser) -> None:
@@ -50,9 +64,17 @@ def add_several(parser: Any, name: str, metavar: str, text: str) -> None:
 
 def add_limits(parser: Any) -> None:
     """What a call may take."""
-    parser.add_argument("--timeout", type=float, metavar="S", help="seconds per call (default: 60)")
     parser.add_argument(
-        "--threads", type=int, metavar="N", help="threads while searching (default: 1)"
+        "--timeout",
+        type=float,
+        metavar="S",
+        help="seconds; a call that takes longer has failed (default: 60)",
+    )
+    parser.add_argument(
+        "--threads",
+        type=int,
+        metavar="N",
+        help="threads of numerical libraries while searching (default: 1)",
     )
 
 
@@ -97,7 +119,7 @@ def add_named(
 def add_retriever(parser: argparse.ArgumentParser) -> None:
     """Which retriever, and what to change of it."""
     add_named(parser, "retriever", "RETRIEVER", "name of a config, YAML file or module:Class")
-    add_several(parser, "--set", "KEY=VALUE", "override parameters of the retriever by dotted path")
+    add_several(parser, "--set", "KEY=VALUE", "parameters by dotted path, values as in YAML")
 
 
 def add_dataset(
@@ -126,12 +148,14 @@ def add_measuring(parser: argparse.ArgumentParser, *, several: bool = False) -> 
             "--dataset",
             nargs="+",
             metavar="NAME_OR_PATH",
-            help="names or folders (default: science-mini)",
+            help="names or folders; of saved runs, where they are now (default: science-mini)",
         )
         _add_depth(parser, 10)
     else:
         add_dataset(parser)
-    add_several(parser, "--metrics", "METRIC", "nDCG@10 R@100")
+    add_several(
+        parser, "--metrics", "METRIC", "such as nDCG@10 R@100, the first decides (default: by k)"
+    )
     timing = parser.add_argument_group("measuring")
     timing.add_argument(
         "--profile",
@@ -140,26 +164,37 @@ def add_measuring(parser: argparse.ArgumentParser, *, several: bool = False) -> 
         help="smoke (one round), default, release (10,000 calls in 5 processes), or a YAML file",
     )
     timing.add_argument(
-        "--min-calls", type=int, metavar="N", help="measured calls in all (default: 1000)"
+        "--min-calls",
+        type=int,
+        metavar="N",
+        help="measured calls per retriever, all launches together (default: 1000)",
     )
-    timing.add_argument("--rounds", type=int, metavar="N", help="rounds, instead of --min-calls")
     timing.add_argument(
-        "--max-calls", type=int, metavar="N", help="never more calls than this, warm-up included"
+        "--rounds", type=int, metavar="N", help="rounds of a launch, instead of --min-calls"
+    )
+    timing.add_argument(
+        "--max-calls",
+        type=int,
+        metavar="N",
+        help="never more calls per retriever than this, warm-up included",
     )
     timing.add_argument(
         "--max-minutes",
         type=float,
         metavar="M",
-        help="begin no round after this; what was finished is kept",
+        help="begin no round after so many minutes; what was finished is kept",
     )
     timing.add_argument(
         "--launches",
         type=int,
         metavar="N",
-        help="fresh processes to share the calls (default: 0, measure in this one)",
+        help="fresh processes that share the calls; 0 measures in this one (default: 0)",
     )
     timing.add_argument(
-        "--warm-up", type=float, metavar="S", help="longest warm-up in seconds (default: 10)"
+        "--warm-up",
+        type=float,
+        metavar="S",
+        help="seconds after which the warm-up ends, steady or not (default: 10)",
     )
     add_limits(timing)
     timing.add_argument(
@@ -175,7 +210,7 @@ def add_measuring(parser: argparse.ArgumentParser, *, several: bool = False) -> 
         action="extend",
         default=[],
         metavar="P",
-        help="such as 50 90 99.9 (default: 50 95 99)",
+        help="to report, such as 50 90 99.9 (default: 50 95 99)",
     )
     parser.add_argument(
         "--no-pictures",
@@ -184,7 +219,9 @@ def add_measuring(parser: argparse.ArgumentParser, *, several: bool = False) -> 
         help="draw no pictures of the times into the run's folder",
     )
     parser.add_argument(
-        "--dry-run", action="store_true", help="build and check everything, count calls, run none"
+        "--dry-run",
+        action="store_true",
+        help="build and check everything, say how many calls a run would make, run none",
     )
     add_format(parser)
 

@@ -30,7 +30,10 @@ def add_baseline(commands: Any, name: str, **texts: str) -> None:
         baseline, "--metrics", "METRIC", "further ones than those of the policy and the usual ones"
     )
     baseline.add_argument(
-        "--min-calls", type=int, metavar="N", help="measured calls in all (default: 400)"
+        "--min-calls",
+        type=int,
+        metavar="N",
+        help="measured calls in all; more when they are short (default: 400)",
     )
     add_limits(baseline)
     baseline.add_argument(
@@ -70,7 +73,7 @@ def _add_subject(parser: argparse.ArgumentParser) -> None:
         "--policy",
         type=Path,
         metavar="FILE",
-        help="limits (default: configs/policy.yaml), or the word quality: none on latency",
+        help="limits; the word quality: none on latency (default: configs/policy.yaml)",
     )
     parser.add_argument(
         "--baselines",

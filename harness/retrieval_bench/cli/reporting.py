@@ -34,7 +34,9 @@ def add_report(commands: Any, name: str, **texts: str) -> None:
         metavar="FILE",
         help=f"the file, overwritten when it is there (default: {DEFAULT.as_posix()})",
     )
-    report.add_argument("--title", default="", help="heading of the page")
+    report.add_argument(
+        "--title", default="", help="heading of the page (default: systems and datasets)"
+    )
     report.add_argument(
         "--no-text",
         action="store_false",

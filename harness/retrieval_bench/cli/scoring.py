@@ -45,7 +45,9 @@ def add_evaluate(commands: Any, name: str, **texts: str) -> None:
         action="store_true",
         help="take hits without a judgement out of the rankings (trec_eval -J)",
     )
-    evaluate.add_argument("--per-query", action="store_true", help="the value of every query, too")
+    evaluate.add_argument(
+        "--per-query", action="store_true", help="the worst queries, too; in JSON every query"
+    )
     evaluate.add_argument(
         "--dev",
         type=Path,
@@ -106,7 +108,9 @@ def add_reader(commands: Any, name: str, **texts: str) -> None:
         dest="run_file",
     )
     reader.add_argument(
-        "--per-question", action="store_true", help="the values of every question, too"
+        "--per-question",
+        action="store_true",
+        help="the worst questions, too; in JSON every question",
     )
     add_format(reader)
     reader.set_defaults(run=_reader)

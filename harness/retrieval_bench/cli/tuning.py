@@ -47,7 +47,9 @@ def add_tune(commands: Any, name: str, **texts: str) -> None:
     tune.add_argument(
         "--repeats", type=int, metavar="N", help="cross-validations to average (default: 10)"
     )
-    tune.add_argument("--seed", type=int, metavar="N", help="of the folds and of --sample")
+    tune.add_argument(
+        "--seed", type=int, metavar="N", help="of the folds and of --sample (default: fixed)"
+    )
     tune.add_argument(
         "--margin",
         type=float,

@@ -38,6 +38,7 @@ class Comparison:
     """Runs side by side, dataset by dataset.
 
     Attributes:
+        groups: one for each dataset, in the order of the runs.
         margin: up to this absolute difference two systems are as good as equal.
         baseline: the system that all others are compared with; None = every pair.
     """

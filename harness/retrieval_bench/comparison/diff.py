@@ -47,6 +47,7 @@ class Placed:
     """One document of one query.
 
     Attributes:
+        doc_id: the document.
         title: its title, or the beginning of its text; empty where there is no corpus, where it is
             not in it, or where texts were not asked for.
         grade: None when it is not judged.
@@ -75,6 +76,7 @@ class QueryDetail:
         at: its place in ``Explanation.query_ids``.
         query: with its text and tags.
         values: of each of ``Explanation.systems``.
+        difference: second run minus first; of a single run, fusion minus its best leg.
         groups: its label in each of ``Explanation.partitions``.
         status: of each run: "ok", or why the query failed.
         documents: those in the first k of any system, and all relevant ones; in the order of the

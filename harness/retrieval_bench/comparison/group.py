@@ -27,7 +27,9 @@ class DatasetComparison:
 
     Attributes:
         dataset: its name; told apart where two datasets have the same.
+        runs: one for each system.
         names: one for each run, equal retriever names told apart.
+        metrics: that all of them have, the deciding one first.
         deltas: every pair on every metric.
         latency: every pair whose times can be held against each other, or why not.
         resamples: how many sign patterns were drawn for each p.

@@ -65,6 +65,8 @@ class LatencyDelta:
     """The times of two systems, paired call by call.
 
     Attributes:
+        a: the system that b is held against.
+        b: the one that the verdict speaks of.
         what: "typical" (usual queries) or "p95" (slow ones).
         verdict: b beside a; better is faster.
         ratio: time of b over time of a.

@@ -102,6 +102,12 @@ class Delta:
     """One metric of two systems, paired by query.
 
     Attributes:
+        metric: its name.
+        a: the system that is subtracted.
+        b: the one that the verdict speaks of.
+        verdict: of b beside a.
+        dataset: its name.
+        n: queries.
         difference: mean of b minus mean of a; None when the two cannot be compared.
         ci95: interval of the difference; those of all pairs of the same metric and dataset hold
             together with 95 % (Bonferroni), and that of an undecided one reaches 0.

@@ -35,8 +35,15 @@ LOST_BY_FUSION, GAINED_BY_FUSION = "lost by fusion", "gained by fusion"
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """One system beside another: the difference of their means, and on how many queries it is
-    higher and lower."""
+    """One system beside another, over queries.
+
+    Attributes:
+        one: the system that is spoken of.
+        other: the one beside it.
+        difference: mean of ``one`` minus mean of ``other``.
+        higher: queries on which ``one`` is above.
+        lower: queries on which it is below.
+    """
 
     one: str
     other: str

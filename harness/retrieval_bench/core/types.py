@@ -23,7 +23,14 @@ Qrels = Mapping[str, Mapping[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One entry of a corpus: what is indexed and what a judgement points to."""
+    """One entry of a corpus: what is indexed and what a judgement points to.
+
+    Attributes:
+        id: distinct in its corpus.
+        text: of its body.
+        title: empty where there is none.
+        metadata: whatever else its line or row holds.
+    """
 
     id: str
     text: str
@@ -38,7 +45,12 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of a conversation."""
+    """One turn of a conversation.
+
+    Attributes:
+        role: who speaks, such as "user" or "assistant".
+        content: what is said.
+    """
 
     role: str
     content: str
@@ -46,8 +58,14 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What a retriever is asked. ``text`` is never empty of meaning: for a conversation it is the
-    last user turn, while ``messages`` holds all turns."""
+    """What a retriever is asked.
+
+    Attributes:
+        id: distinct in its dataset.
+        text: never empty of meaning; for a conversation its last user turn.
+        messages: all turns of a conversation; empty where it is none.
+        metadata: whatever else its line or row holds.
+    """
 
     id: str
     text: str
@@ -73,7 +91,12 @@ class Query:
 
 
 class Hit(NamedTuple):
-    """One entry of a ranking. ``score`` is NaN where the retriever gives no scores."""
+    """One entry of a ranking.
+
+    Attributes:
+        doc_id: the document.
+        score: NaN where the retriever gives no scores.
+    """
 
     doc_id: str
     score: float

@@ -55,6 +55,10 @@ def load_dataset(name_or_path: str | Path, split: str = "test") -> Dataset:
 
     The corpus is not held in memory: ``documents`` reads its file on each walk.
 
+    Args:
+        name_or_path: the name or the path.
+        split: which judgements.
+
     Raises:
         ConfigError: no such dataset or split (close names are offered), unknown layout, faults in
             ``dataset.yaml``.

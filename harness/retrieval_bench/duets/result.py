@@ -47,6 +47,7 @@ class GateResult:
 
     Attributes:
         gate: its name, such as "p50".
+        verdict: of side b: WORSE fails, EQUIVALENT and BETTER pass.
         limit: largest acceptable slow-down, a share.
         beyond: what must be shown to be exceeded to fail, a share.
         ratio: time of b over time of a; None where nothing was measured.
@@ -82,15 +83,21 @@ class DuetResult:
 
     Attributes:
         a, b: name, commit and config of each side, and what of ``environment`` is another there.
+        dataset: name, fingerprint, split and k.
         verdict: WORSE when a gate fails, EQUIVALENT or BETTER when all that were judged pass.
+        gates: one for each figure.
         launches: pairs of processes that were measured.
         lost: one sentence for each launch that was lost.
         measured_s, total_s: seconds of measuring, and of everything.
         calls: pairs of calls.
         failed: pairs in which a call failed.
-        other_rankings: queries that the two sides answer differently; None when not known.
         queries: asked.
+        other_rankings: queries that the two sides answer differently; None when not known.
         median_ns: of a call of either side, in nanoseconds.
+        interrupted: Ctrl-C ended it.
+        reason: why the verdict is what it is, where that is not plain.
+        warnings: what makes the figures less than they seem.
+        environment: machine, packages and variables of side a.
         stalled: calls of either side that took far longer than their query usually does there;
             None where there are too few to say.
         others, stolen: shares of the cores' time that other processes took, and other guests of the

@@ -216,7 +216,13 @@ def outcomes(
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """How some queries fare: empty lists, and the mean under ``scienceqa`` (None of no query)."""
+    """How some queries fare.
+
+    Attributes:
+        n: queries.
+        abstention: empty lists among them.
+        scienceqa_map: mean under ``scienceqa``; None of no query.
+    """
 
     n: int
     abstention: Abstention

@@ -97,7 +97,13 @@ _PARAM_ALIASES: Mapping[tuple[str, str], tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric with its cut-off and parameters; ``str()`` gives the name that parses back."""
+    """One metric with its cut-off and parameters; ``str()`` gives the name that parses back.
+
+    Attributes:
+        name: such as "nDCG".
+        cut: the rank that it looks down to; None = the whole list.
+        params: names with values, such as ``(("rel", 2),)``.
+    """
 
     name: str
     cut: int | None = None

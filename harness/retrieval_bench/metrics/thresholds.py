@@ -61,6 +61,16 @@ class ThresholdCurve:
     The rule is "return nothing when the top score is below the threshold". The first threshold is
     the lowest top score, where nothing changes; the last one lies just above the highest, where
     every list is empty. NaN where a ratio is not defined.
+
+    Attributes:
+        threshold: the top score below which nothing is returned.
+        true_empty: unanswerable queries with an empty list.
+        false_empty: answerable queries with an empty list.
+        false_return: unanswerable queries with results.
+        precision: of empty lists.
+        recall: of empty lists.
+        f1: of empty lists.
+        scienceqa_map: mean over all queries.
     """
 
     threshold: NDArray[np.float64]
@@ -192,8 +202,10 @@ class AbstentionReport:
     """A run as it is, over all known queries, and what a threshold would change.
 
     Attributes:
+        run: the figures as it is.
         auroc: of the top score over all known queries; None when there are no scores or only one
             kind of query.
+        threshold: what a threshold would change; None where none can be chosen.
         reason: why ``threshold`` is None.
     """
 

@@ -32,6 +32,7 @@ class Regression:
 
     Attributes:
         subject: retriever, dataset and k; what was measured now.
+        policy: the limits.
         baselines: "quality", "latency" -> path, revision and date of what it was held against;
             only those that could be read.
         quality, latency: None where the policy has no such limit.

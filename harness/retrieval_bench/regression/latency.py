@@ -46,10 +46,13 @@ class LatencyGate:
     """One figure.
 
     Attributes:
+        gate: its name, such as "p50".
+        verdict: WORSE fails, EQUIVALENT and BETTER pass.
         limit: largest acceptable slow-down, a share.
-        starts_at: slow-down against the stored times that starts a duet.
         stored: time now over stored time; None where they cannot be held against each other.
         ratio, interval: of the duet, time now over that of the baseline's revision; None without.
+        reason: why there is no verdict, or what else to know.
+        starts_at: slow-down against the stored times that starts a duet.
     """
 
     gate: str
@@ -86,6 +89,9 @@ class LatencyResult:
     """Latency against the baseline.
 
     Attributes:
+        verdict: the worst of the gates, or what keeps them from being judged.
+        gates: one for each figure of the policy.
+        reason: in one sentence.
         mean: stored mean of all calls beside that of now: who pauses now and then shows in no gate.
             It is no gate, and has a limit only to say where a duet starts; None where it is not
             known.
@@ -93,7 +99,6 @@ class LatencyResult:
         duet: what it found; None where there was none.
         broken: a duet was to be made and could not be.
         unanswered: queries that the baseline has a time of and today none.
-        reason: in one sentence.
     """
 
     verdict: Verdict

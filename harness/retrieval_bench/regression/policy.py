@@ -39,6 +39,7 @@ class Policy:
     Attributes:
         quality: metric -> largest acceptable drop of its mean, above 0.
         latency: name of :data:`.GATES` -> largest acceptable slow-down, a share.
+        undecided: what an undecided gate means for the whole.
         source: where it stands.
     """
 

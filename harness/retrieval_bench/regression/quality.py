@@ -40,14 +40,17 @@ class QualityGate:
     """One metric.
 
     Attributes:
+        metric: its name.
+        verdict: WORSE fails, EQUIVALENT and BETTER pass.
         limit: largest acceptable drop, above 0.
         before, now: means.
-        difference: now minus before; ``ci95`` its interval, those of all metrics together with
-            95 %.
+        difference: now minus before.
+        ci95: interval of the difference; those of all metrics hold together with 95 %.
         p: that the difference is chance, two-sided, after Holm over the metrics of the policy.
         p_limit: that the mean of all such queries drops by the limit or more, one-sided.
         higher, lower: queries on which it rose and fell.
         queries_needed: further queries that would show a difference of this size and spread.
+        reason: why there is no verdict, or what else to know.
     """
 
     metric: str
@@ -74,6 +77,7 @@ class ChangedQuery:
     """A query with another ranking.
 
     Attributes:
+        query_id: the query.
         values: metric -> value before and now; empty for a query that no document answers.
         failed: it was answered before, or is now, and the other time it failed.
     """
@@ -97,8 +101,10 @@ class QualityResult:
     """Quality against the baseline.
 
     Attributes:
+        gates: one for each metric of the policy.
         n: evaluated queries.
         changed: queries with another ranking, largest drop first.
+        reason: why it is what it is; empty where the gates say it.
         unanswered: queries that were answered in the baseline and failed now.
         failed: evaluated queries that failed now.
         failing: why those that were answered do not stand for all; empty where they do.

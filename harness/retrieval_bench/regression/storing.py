@@ -21,6 +21,8 @@ class Change:
     Attributes:
         figure: metric, or percentile.
         unit: "" for a metric, "ms" for a percentile.
+        before: in the baseline that was there.
+        now: in the new one.
     """
 
     figure: str

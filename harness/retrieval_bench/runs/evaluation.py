@@ -24,7 +24,13 @@ JUDGED_AT = 10
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """A mean over queries, of a count the sum, with its 95 % interval (None below two queries)."""
+    """A mean over queries, of a count the sum.
+
+    Attributes:
+        mean: NaN of no query.
+        ci95: 95 % interval; None below two queries.
+        n: queries.
+    """
 
     mean: float
     ci95: tuple[float, float] | None

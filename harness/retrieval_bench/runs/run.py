@@ -61,7 +61,17 @@ class Rankings:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run, as measured or as read back; ``folder`` is None while it is not saved."""
+    """One run, as measured or as read back.
+
+    Attributes:
+        summary: the content of ``summary.json``.
+        manifest: the content of ``manifest.json``.
+        rankings: of all queries, as arrays.
+        status: of each row of ``rankings``: "ok", "not run", or why the query failed.
+        timings: of every measured call, as arrays.
+        evaluation: values per query and means.
+        folder: None while it is not saved.
+    """
 
     summary: Mapping[str, Any]
     manifest: Mapping[str, Any]

@@ -37,7 +37,14 @@ Nanoseconds = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Milliseconds over calls; ``p95`` is None for fewer calls than it takes to print one."""
+    """Milliseconds over calls.
+
+    Attributes:
+        mean: of all.
+        p50: the median.
+        p95: None for fewer calls than it takes to print one.
+        n: calls.
+    """
 
     mean: float
     p50: float
@@ -54,6 +61,8 @@ class Stage:
     """One stage over the calls that report it.
 
     Attributes:
+        name: as the retriever calls it.
+        times: over the calls that report it.
         share: its time in all calls, as a part of the time of all calls; a stage that few calls
             have has a small one.
         direct: the call is directly made of it; False = it is a part of another stage.
@@ -74,6 +83,7 @@ class Leg:
     """One leg of a hybrid.
 
     Attributes:
+        name: in the hybrid.
         times: of the leg's call.
         longest: calls in which no other leg takes longer; a tie goes to the leg named first.
         longest_in_tail: the same among the calls of the tail.

@@ -26,7 +26,13 @@ from retrieval_bench.scoring.scoring import Answers, counting_queries, values_of
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One system's mean of one metric; ``reason`` says why there is none."""
+    """One system's mean of one metric.
+
+    Attributes:
+        mean: None where there is none.
+        n: queries in it.
+        reason: why there is no mean; empty where there is one.
+    """
 
     mean: float | None
     n: int = 0
@@ -38,6 +44,8 @@ class Row:
     """One plain metric name under one convention.
 
     Attributes:
+        concept, convention: the plain name, such as "nDCG"; the name of the convention.
+        tie_rule: the order of equal scores, in words.
         metric: the explicit metric that the name stands for, None where it is not defined.
         cells: one for each system.
     """
@@ -52,7 +60,12 @@ class Row:
 @dataclass(frozen=True, slots=True)
 class Weight:
     """How much one query moves the difference of two means when a rule is switched over; the
-    weights of all queries add up to the change of that difference."""
+    weights of all queries add up to the change of that difference.
+
+    Attributes:
+        query_id: the query.
+        change: in the difference of the means.
+    """
 
     query_id: str
     change: float
@@ -60,7 +73,12 @@ class Weight:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule in which two conventions differ: what it is about, and what each of them says."""
+    """One rule in which two conventions differ.
+
+    Attributes:
+        name: what it is about.
+        base, other: what each of them says.
+    """
 
     name: str
     base: str
@@ -88,6 +106,9 @@ class Turn:
     """Two systems whose order is not the same under two conventions.
 
     Attributes:
+        concept: plain name of the metric.
+        base: the convention that the others are held against.
+        convention: the one under which the order is another.
         a, b: the systems; under ``base`` a is not behind b.
         base_difference: mean of a less mean of b under ``base``.
         difference: the same under ``convention``.
@@ -111,6 +132,7 @@ class Audit:
 
     Attributes:
         systems: names, told apart.
+        base: the convention that the others are held against.
         cut: cut-off where a convention has none of its own.
         rows: by concept, and within it by convention.
         turns: empty where every convention has the order of the base.

@@ -93,6 +93,9 @@ class ScoreCard:
     """One run, scored.
 
     Attributes:
+        run: its name.
+        truth: what it was scored against, in words.
+        scored: means, counts and warnings.
         matched: queries of the run that are judged, or known to have no answer; without any, the
             figures say nothing of the run.
         abstention: None where every query has an answer.

@@ -55,9 +55,11 @@ class Scored:
     """One run under one convention.
 
     Attributes:
+        convention: whose definitions.
         evaluation: values and means, over the queries that count.
         run: what they were computed on.
         tie_rule: the order of equal scores, in words.
+        counts: how many queries count, and how many do not.
         warnings: what a reader of the figures should know, in plain words.
     """
 

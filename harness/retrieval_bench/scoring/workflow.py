@@ -94,6 +94,7 @@ class ReaderScores:
     """Figures of a file of answers.
 
     Attributes:
+        result: counts and means.
         predictions: the file.
         warnings: of both files.
     """

@@ -28,6 +28,7 @@ class Setting:
     """Values of parameters, by dotted path.
 
     Attributes:
+        values: parameter -> value.
         as_is: the default: the retriever is built as its config says, whatever the values, which
             are told where they are known.
     """

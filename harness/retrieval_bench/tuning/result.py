@@ -62,9 +62,14 @@ class Tuning:
     Attributes:
         retriever: the config that was tuned.
         dataset: name, fingerprint, split and dev_split.
+        k: hits asked for per query.
+        metric: what was to be highest.
+        plan: which queries choose, and which report.
+        grid: settings that were tried.
         values: (settings, tuning queries), on which settings are chosen; with cross-validation
             these are all queries.
         query_ids: the held-out queries, in the order of ``selection.held_out``.
+        selection: the winner, and its values on held-out queries.
         delta: the tuned retriever beside the default, on held-out queries.
         recommended: the config with the values of the winner.
         legs: names of the retrievers that this one asks, in the order of a list of weights.

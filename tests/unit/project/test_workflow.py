@@ -17,10 +17,9 @@ from retrieval_bench.regression.policy import load_policy
 from tests.builders.processes import completed
 
 ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "harness" / "docs" / "history.md").read_text(encoding="utf-8")
+GUIDE = ROOT / "harness" / "docs"
 WORKFLOW, CHARTS = (
-    yaml.safe_load(block)
-    for block in re.findall(r"^```yaml workflow\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    yaml.safe_load((GUIDE / f"ci-{name}.yaml").read_text("utf-8")) for name in ("history", "charts")
 )
 STEPS: list[dict[str, Any]] = WORKFLOW["jobs"]["regress"]["steps"]
 

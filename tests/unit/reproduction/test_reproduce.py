@@ -490,8 +490,9 @@ def test_scifact_has_the_figures_and_what_makes_them() -> None:
 def test_every_field_of_the_document_and_of_a_file_is_in_the_guide(
     with_table: Reproduction,
 ) -> None:
-    page = (Path(__file__).parents[3] / "harness" / "docs" / "reproduce.md").read_text("utf-8")
-    explained = set(re.findall(r"`(\w+)`", page))
+    guide = Path(__file__).parents[3] / "harness" / "docs"
+    pages = [(guide / name).read_text("utf-8") for name in ("reproduce.md", "json.md")]
+    explained = set(re.findall(r"`(\w+)`", " ".join(pages)))
     document = with_table.as_dict()
     parts = [document, document["tolerance"], document["figures"][0], document["table"]]
     for part in (*parts, document["table"]["rows"][0]):

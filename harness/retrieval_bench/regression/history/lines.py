@@ -63,6 +63,7 @@ class Step:
 
     Attributes:
         figure: "p50", or a metric.
+        line: label of the line that it is on.
         before, after: the runs on both sides of it that lie next to each other.
         values: median over the runs of each side.
         change: relative for a time, absolute for a metric.
@@ -94,6 +95,10 @@ class Subject:
     """One retriever on one dataset: its runs and duets, the oldest first.
 
     Attributes:
+        retriever: its name.
+        dataset: its name.
+        runs: the newest, oldest first.
+        duets: the newest, oldest first.
         metrics: those to show.
         n_runs, n_duets: how many there are; the older ones may be left out.
     """

@@ -28,7 +28,12 @@ COMPLETE = "complete"
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A value with its 95 % interval (of a duet's ratio: 98 %); None where there is none."""
+    """A value of one run or duet.
+
+    Attributes:
+        value: in the unit of its figure.
+        interval: 95 %, of a duet's ratio 98 %; None where there is none.
+    """
 
     value: float
     interval: tuple[float, float] | None = None
@@ -43,10 +48,18 @@ class SavedRun:
     """One run, without its arrays.
 
     Attributes:
+        id: name of the run.
+        folder: where it lies.
+        created: UTC.
+        retriever: its name.
         source: how the retriever can be named again on the command line.
-        data: the same of the dataset.
         overrides: of its parameters, as ``--set`` takes them; None where the command line cannot
             say what was measured, or it was not kept.
+        dataset: its name.
+        data: how the dataset can be named again.
+        status: "complete" or "partial".
+        failed: queries that failed.
+        commit: None outside a repository.
         dirty: files differed from the commit; None outside a repository.
         config: hash of the target and its parameters; None for an object.
         params: of the retriever, by dotted path.
@@ -101,8 +114,13 @@ class SavedDuet:
     """One duet, without its times.
 
     Attributes:
+        id: name of the duet.
+        folder: where it lies.
+        created: UTC.
         retriever: of side b, whose course is followed.
+        dataset: its name.
         verdict: what the duet said.
+        against: side a, in words.
         pinned: commit of side a; None when its files are in none.
         commit, place: of side b.
         ratios: time of b over time of a, by gate.
@@ -143,7 +161,12 @@ belong to how a time was measured."""
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A folder that is in no history, and why."""
+    """A folder that is in no history, and why.
+
+    Attributes:
+        folder: where it lies.
+        reason: in one sentence.
+    """
 
     folder: Path
     reason: str
@@ -158,6 +181,9 @@ class Found:
     """What lies in some folders.
 
     Attributes:
+        runs: the oldest first.
+        duets: the oldest first.
+        left_out: folders that could not be read, with the reason.
         copies: records that were found twice and are counted once.
     """
 

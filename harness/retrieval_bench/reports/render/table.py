@@ -15,7 +15,9 @@ class Table:
     """Rows of cells under a title.
 
     Attributes:
+        title: above it.
         columns: heads; all empty for a list of facts, which no format gives a head.
+        rows: one content for each column.
         rules: numbers of the rows that start a new section.
         notes: stand below, one a line.
         words: numbers of the columns that hold words, and are left-aligned; the others, figures.

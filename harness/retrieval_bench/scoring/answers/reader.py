@@ -62,6 +62,8 @@ class ReaderCounts:
     Attributes:
         gold: questions of the gold file.
         counted: those in the denominator; ``has_answer`` and ``no_answer`` are its parts.
+        has_answer: of those, questions with an answer.
+        no_answer: of those, questions without one.
         not_retrieved: questions that do not count because their documents were not retrieved.
         without_prediction: questions that count and score 0 because nothing was predicted.
         unknown_predictions: predictions for questions that are not in the gold file.

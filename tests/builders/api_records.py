@@ -1,0 +1,118 @@
+"""What `retrieval_bench` gives: its public names, and every record that they lead to."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+import re
+import typing
+from collections.abc import Iterator
+from functools import cached_property
+from types import ModuleType
+from typing import Any
+
+import numpy.typing
+
+import retrieval_bench
+
+INSIDE = ("retrieval_bench.reports.render", "retrieval_bench.core.config")
+"""Not given to be read: what tables are made of, and configs, which the guide has a page on."""
+
+SECTIONS = ("Args", "Attributes", "Returns", "Raises")
+
+
+def functions() -> dict[str, Any]:
+    """The public functions, by name."""
+    return {name: one for name, one in _public().items() if not inspect.isclass(one)}
+
+
+def records() -> list[type]:
+    """The public classes, what the functions give, and what their attributes hold."""
+    waiting: list[Any] = [one for one in _public().values() if inspect.isclass(one)]
+    for one in functions().values():
+        waiting += _parts(_hints(one)["return"])
+    found: list[type] = []
+    while waiting:
+        one = typing.get_origin(waiting[0]) or waiting[0]
+        del waiting[0]
+        ours = inspect.isclass(one) and one.__module__.startswith("retrieval_bench")
+        if not ours or one in found or one.__module__.startswith(INSIDE):
+            continue
+        found.append(one)
+        for hint in attributes(one).values():
+            waiting += _parts(hint)
+    return found
+
+
+def attributes(one: type) -> dict[str, Any]:
+    """The public fields and properties of a class, with the types of what they hold."""
+    hints = _hints(one)
+    found = {name: hints[name] for name in fields(one)}
+    for name, member in inspect.getmembers(one):
+        getter = member.fget if isinstance(member, property) else None
+        getter = member.func if isinstance(member, cached_property) else getter
+        if getter is not None and not name.startswith("_"):
+            found[name] = _hints(getter).get("return")
+    return found
+
+
+def fields(one: type) -> list[str]:
+    """The public fields of a record, in their order."""
+    named = getattr(one, "_fields", ())
+    if dataclasses.is_dataclass(one):
+        named = [field.name for field in dataclasses.fields(one)]
+    return [name for name in named if not name.startswith("_")]
+
+
+def documented(one: Any) -> dict[str, dict[str, str]]:
+    """The sections of a docstring, each name -> what it is; "" holds the text of its own."""
+    entries: dict[str, list[str]] = {"": []}
+    section = ""
+    for line in inspect.cleandoc(one.__doc__ or "").splitlines():
+        if line.removesuffix(":") in SECTIONS:
+            section = line.removesuffix(":")
+            entries[section] = []
+        elif line.startswith("     ") and section:
+            entries[section][-1] += f" {line.strip()}"
+        elif line.startswith("    ") and section:
+            entries[section].append(line.strip())
+        elif line:
+            section = ""
+            entries[""].append(line)
+    found = {"": {"": plain(" ".join(entries.pop("")))}}
+    for title, texts in entries.items():
+        named = [re.match(r"([\w, ]+): (.*)", text) for text in texts]
+        if all(named) and title != "Returns":
+            found[title] = {match[1]: plain(match[2]) for match in named if match}
+        else:
+            found[title] = {"": plain(" ".join(texts))}
+    return found
+
+
+def names_in(section: dict[str, str]) -> set[str]:
+    """``a, b: ...`` names both."""
+    return {name.strip() for names in section for name in names.split(",")}
+
+
+def plain(text: str) -> str:
+    """Without the marks that docstrings have for names."""
+    text = re.sub(r":\w+:`\.?(?:[\w.]*\.)?(\w+)`", r"`\1`", text).replace("``", "`")
+    return " ".join(text.split())
+
+
+def _public() -> dict[str, Any]:
+    return {name: getattr(retrieval_bench, name) for name in retrieval_bench.__all__}
+
+
+def _hints(one: Any) -> dict[str, Any]:
+    """Also where a name is imported for type checking only."""
+    module: ModuleType = importlib.import_module(one.__module__)
+    more = {"NDArray": numpy.typing.NDArray, "np": numpy, "DataFrame": Any}
+    return typing.get_type_hints(one, more | vars(module))
+
+
+def _parts(hint: Any) -> Iterator[Any]:
+    yield hint
+    for part in typing.get_args(hint):
+        yield from _parts(part)

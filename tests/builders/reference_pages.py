@@ -1,0 +1,226 @@
+"""The pages of the guide that are made from the code: options, JSON documents, Python."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import yaml
+
+from retrieval_bench.cli import parser
+from retrieval_bench.cli.commands import GROUPS, SHOWN, UNLISTED
+from retrieval_bench.duets import result as duets
+from retrieval_bench.regression import gate, workflow
+from retrieval_bench.regression.history import lines as history
+from retrieval_bench.runs import records as runs
+from tests.builders import api_records
+from tests.builders.frozen import HERE
+
+MADE = "<!-- Made from the code: UPDATE_GOLDEN=1 pytest tests/golden/test_reference_pages.py -->"
+SCHEMAS = HERE.parents[2] / "harness" / "docs" / "schemas"
+
+
+def _page(head: str, lines: Iterable[str]) -> str:
+    return "\n".join([head.format(made=MADE).strip(), *lines, ""])
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    cells = [[cell.replace("|", r"\|") for cell in row] for row in rows]
+    found = ["| " + " | ".join(row) + " |" for row in [head, *cells]]
+    return ["", found[0], "|" + "---|" * len(head), *found[1:]]
+
+
+# -- options -------------------------------------------------------------------------------------
+
+_OPTIONS = """
+# Commands and options
+
+{made}
+
+Names may be separated by blanks or by commas (`compare bm25,dense`). A saved run is its folder,
+`@last`, `hybrid@latest`, or the start of its id. A misspelt command, option or name is answered
+with the nearest one. For completion by the shell: `eval "$(register-python-argcomplete
+retrieval-bench)"`. Exit codes are in [results.md](results.md).
+"""
+
+
+def options_page() -> str:
+    """Every command with its options; those that all of them have come last."""
+    commands = dict(_commands())
+    rows = Counter(_row(action) for one in commands.values() for action in _actions(one))
+    of_all = {row for row, n in rows.items() if n >= len(commands) - 1}  # one has a further format
+    lines = []
+    for name, one in commands.items():
+        usage = " ".join(one.format_help().partition("\n\n")[0].split()).removeprefix("usage: ")
+        lines += ["", f"## {name}", "", str(one.description).partition("\n")[0], "", f"`{usage}`"]
+        own = [action for action in _actions(one) if _row(action) not in of_all]
+        own.sort(key=lambda action: bool(action.option_strings))
+        lines += _table(("option", "default", "meaning"), map(_row, own)) if own else []
+    lines += ["", "## All commands", *_table(("option", "default", "meaning"), sorted(of_all))]
+    today = {add: name for group in SHOWN.values() for name, (add, _) in group.items()}
+    for group, (*_, inner) in GROUPS.items():
+        today |= {add: f"{group} {name}" for name, (add, _) in inner.items()}
+    older = [(f"`{name}`", f"`{today[add]}`") for name, (add, _) in UNLISTED.items()]
+    lines += ["", "## Older names", "", "They go on working, with the same options."]
+    return _page(_OPTIONS, [*lines, *_table(("older", "today"), older)])
+
+
+def _commands() -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    """What ``--help`` names, and what the groups hold, in that order; no older names."""
+    for name, one in _below(parser()).items():
+        if name in GROUPS:
+            yield from ((f"{name} {inner}", two) for inner, two in _below(one).items())
+        elif name not in UNLISTED:
+            yield name, one
+
+
+def _below(whole: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
+    (action,) = (a for a in whole._actions if isinstance(a, argparse._SubParsersAction))
+    return dict(action.choices)
+
+
+def _actions(one: argparse.ArgumentParser) -> list[argparse.Action]:
+    shown = [action for action in one._actions if action.help != argparse.SUPPRESS]
+    for action in shown:
+        action.required |= action.dest == one.get_default("needs")
+    return shown
+
+
+def _row(action: argparse.Action) -> tuple[str, str, str]:
+    """Name, default and meaning; a default that the help text tells stands in its own cell."""
+    value = f" {action.metavar}" if action.option_strings and action.metavar else ""
+    name = ", ".join(f"`{one}{value}`" for one in action.option_strings or [str(action.metavar)])
+    text = " ".join((action.help or "").replace("%%", "%").split())
+    told = re.search(r" \(default: (.*?)\)(?=$|;)", text)
+    default = ""
+    if told is not None:
+        text, default = text.replace(told[0], ""), told[1]
+    elif type(action.default) in (str, int, float) and action.default != argparse.SUPPRESS:
+        default = f"{action.default}"
+    if action.required and action.nargs != "*":
+        default = "required"
+    if action.choices is not None and not all(one in text for one in action.choices):
+        text = f"{text}: {', '.join(f'`{one}`' for one in action.choices)}"
+    return name, default, text
+
+
+# -- JSON ----------------------------------------------------------------------------------------
+
+_JSON = """
+# JSON documents
+
+{made}
+
+What `--format json` prints; `explain` prints `diff`, `score run` prints `evaluate`. Within one
+`schema_version` a key keeps its name, its place and its type, and may be null where there is
+nothing to say; new keys may come. A change that breaks this gets a new version and an entry in the
+changelog, and files that older versions wrote are read for as long as it is possible. A document
+without a `schema_version` keeps the same promise within a version of the package. The schemas are
+made from documents that tests keep frozen.
+"""
+
+VERSIONS = {
+    "bench": runs.SCHEMA_VERSION,
+    "baseline": workflow.SCHEMA_VERSION,
+    "regress": gate.SCHEMA_VERSION,
+    "duet": duets.SCHEMA_VERSION,
+    "history": history.SCHEMA_VERSION,
+}
+COMMON = "every document"
+MEANINGS: Mapping[str, Mapping[str, str]] = yaml.safe_load(
+    (HERE / "meanings.yaml").read_text("utf-8")
+)
+
+
+def meaning(document: str, field: str) -> str:
+    """Of one top-level field, in plain text; "" where nothing tells it."""
+    for name in (document, COMMON):
+        for fields, text in MEANINGS[name].items():
+            if field in fields.split(", "):
+                return re.sub(r"\[(.*?)\]\(.*?\)", r"\1", text).replace("`", "")
+    return ""
+
+
+def json_page() -> str:
+    """Every document: its version, its schema, and what its fields mean."""
+    lines = []
+    for name, fields in MEANINGS.items():
+        lines += ["", f"## {name}"]
+        about = [f"`schema_version` {VERSIONS[name]}"] if name in VERSIONS else []
+        if (SCHEMAS / f"{name}.json").exists():
+            about.append(f"[JSON Schema](schemas/{name}.json)")
+        lines += ["", ", ".join(about)] if about else []
+        lines += _table(("field", "meaning"), ((_coded(one), fields[one]) for one in fields))
+    return _page(_JSON, lines)
+
+
+def _coded(names: str) -> str:
+    """``place: a, b`` as code."""
+    place, _, inner = names.rpartition(": ")
+    coded = re.sub(r"[\w.*\[\]]+(?=, |$)", r"`\g<0>`", inner)
+    return f"`{place}`: {coded}" if place else coded
+
+
+# -- Python --------------------------------------------------------------------------------------
+
+_PYTHON = """
+# Python
+
+{made}
+
+What `from retrieval_bench import ...` gives. Every result shows itself: `print(result)` as text, a
+notebook as a table, `result.details` with all there is; `help(result)` tells what it holds.
+Everything that is wrong with the input is a `retrieval_bench.core.errors.HarnessError`, in one
+message. Examples are on the pages of the subjects, and in the [notebook](which-retriever.ipynb).
+"""
+
+
+def python_page() -> str:
+    """The public functions, and every record that they give."""
+    lines = ["", "## Functions"]
+    for name, one in api_records.functions().items():
+        lines += ["", f"### {name}", "", f"`{name}{_signature(one)}`", *_documented(one)]
+    lines += [
+        "",
+        "## Records",
+        "",
+        "The public classes, what the functions give, and what that holds.",
+    ]
+    for kind in api_records.records():
+        where = f"`{kind.__module__}.{kind.__name__}`"
+        lines += ["", f"### {kind.__name__}", "", where, *_documented(kind), *_members(kind)]
+    return _page(_PYTHON, lines)
+
+
+def _signature(one: Callable[..., Any]) -> str:
+    signature = inspect.signature(one)
+    bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    gives = str(signature.return_annotation).partition("[")[0]
+    return f"{signature.replace(parameters=bare, return_annotation=signature.empty)} -> {gives}"
+
+
+def _documented(one: Any) -> list[str]:
+    lines = []
+    for title, entries in api_records.documented(one).items():
+        lines += ["", f"{title}:", ""] if title else [""]
+        lines += [f"* `{name}`: {text}" if name else text for name, text in entries.items()]
+    return lines
+
+
+def _members(kind: type) -> list[str]:
+    """Properties that ``Attributes`` does not tell, and methods, each with its first sentence."""
+    told = api_records.names_in(api_records.documented(kind).get("Attributes", {}))
+    ours = {
+        name for one in kind.__mro__ if "retrieval_bench" in one.__module__ for name in vars(one)
+    }
+    lines = []
+    for name, member in inspect.getmembers(kind):
+        text = (inspect.getdoc(member) or "").partition("\n\n")[0]
+        call = "()" if inspect.isroutine(member) else ""
+        if name in ours - told and not name.startswith("_") and text:
+            lines.append(f"* `{name}{call}`: {api_records.plain(text)}")
+    return ["", "Also:", "", *lines] if lines else []
