@@ -34,8 +34,13 @@ class Exported:
     """What was written.
 
     Attributes:
+        dataset: its name.
+        split: which judgements were written.
+        format: the target.
+        folder: where the files are.
         files: their paths in ``folder``, ``dataset.yaml`` last.
         n_queries: those with a judgement in this split.
+        n_judgements: in this split.
         lost: what the format has no place for, a phrase each.
     """
 
@@ -67,6 +72,7 @@ def export_dataset(
         dataset: name, folder or the dataset itself, which has its split already.
         to: one of :data:`TARGETS`.
         folder: made here; it may be there if it is empty.
+        split: of a dataset that is given by name or folder.
         settings: of the format, such as ``{"index": "articles"}`` for ``rank_eval``.
 
     Raises:

@@ -10,12 +10,15 @@ Experiments; names as its site and repro_eval 0.5 have them.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import yaml
 
-from retrieval_bench.core.errors import ConfigError, near_names
+from retrieval_bench.core.errors import ConfigError, RecordError, near_names
+from retrieval_bench.data.formats.trec_runs import write_run
 from retrieval_bench.runs.run import Run
 
 START, END = "# ir_metadata.start", "# ir_metadata.end"
@@ -46,6 +49,30 @@ def header(metadata: Mapping[str, Any]) -> str:
     """``metadata`` as the comment lines before the first line of a run."""
     text = yaml.safe_dump(dict(metadata), sort_keys=False, allow_unicode=True, width=4096)
     return "\n".join([START, *(f"# {line}".rstrip() for line in text.splitlines()), END, ""])
+
+
+def write_annotated(path: Path, run: Run, given: Mapping[str, Any] | None = None) -> None:
+    """Write the rankings of ``run`` as a new TREC file that begins with its header.
+
+    Raises:
+        ConfigError: the file is there already, or ``given`` has a part that the schema has not.
+        DataError: an id that cannot stand in a TREC run.
+        RecordError: the file cannot be written.
+    """
+    rankings = run.rankings
+    rows = {query_id: rankings.row(at) for at, query_id in enumerate(rankings.query_ids)}
+    text = io.StringIO()
+    text.write(header(ir_metadata(run, given)))
+    write_run(text, rows, run.name)
+    try:
+        with path.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text.getvalue())
+    except FileExistsError:
+        raise ConfigError(
+            "a file that exists already", where=str(path), accepted="a new file", fix="rename it"
+        ) from None
+    except OSError as problem:
+        raise RecordError(f"cannot write: {problem.strerror}", where=str(path)) from None
 
 
 def _known(run: Run) -> dict[str, Any]:

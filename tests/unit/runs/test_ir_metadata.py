@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import yaml
 
 from retrieval_bench import bench
 from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.data.formats.trec_runs import read_run
 from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench.runs.ir_metadata import END, START, header, ir_metadata
+from retrieval_bench.runs.ir_metadata import END, START, header, ir_metadata, write_annotated
 from retrieval_bench.runs.run import Run
 
 ONE_ROUND = Protocol(rounds=1, warm_up_s=0.0)
@@ -54,6 +57,20 @@ def test_a_hybrid_names_its_legs_and_what_combines_them() -> None:
     assert [stage["name"] for stage in stages] == ["bm25", "words", "both"]
     assert stages[2]["interpolates"] == ["bm25", "words"]
     assert stages[2]["fusion"].startswith("rrf k=60")
+
+
+def test_an_annotated_run_is_read_as_the_run_itself(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "shared.run"
+    write_annotated(path, run, {"actor": {"name": "김하늘"}})
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith(f"{START}\n# tag: bm25\n# actor:\n#   name: 김하늘\n")
+    found = read_run(path)
+    for at, query_id in enumerate(run.rankings.query_ids):
+        ranking = run.rankings.row(at)
+        if len(ranking):
+            assert [hit.doc_id for hit in found[query_id]] == list(ranking.doc_ids)
+    with pytest.raises(ConfigError, match="exists already"):
+        write_annotated(path, run)
 
 
 def test_a_part_that_the_schema_does_not_have_is_refused(run: Run) -> None:

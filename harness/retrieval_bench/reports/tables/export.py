@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from retrieval_bench.core.errors import counted
 from retrieval_bench.data.export import Exported
 from retrieval_bench.reports.render.cells import Content
 from retrieval_bench.reports.render.table import Table, result, warning
+from retrieval_bench.runs.run import Run
 
 
 def export_tables(made: Exported) -> list[Table]:
@@ -21,3 +23,9 @@ def export_tables(made: Exported) -> list[Table]:
         left = "; ".join(made.lost)
         notes.append(warning(f"Not written, since {made.format} has no place for it: {left}."))
     return [Table(title, ("",), rows, notes=notes)]
+
+
+def run_table(run: Run, path: Path) -> Table:
+    """Which run was written where."""
+    told = f"{run.name} on {run.summary['dataset']['name']}, with its metadata: {path}"
+    return Table("", (), (), lead=[result(told)])
