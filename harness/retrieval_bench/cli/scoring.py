@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrieval_bench.cli.console import NOT_MEASURED, OK, put, say, show
+from retrieval_bench.cli.console import NOT_MEASURED, OK, output_kept_clean, put, say, show
 from retrieval_bench.cli.options import add_format, add_named, add_several
 
 if TYPE_CHECKING:
@@ -60,8 +60,14 @@ def add_evaluate(commands: Any, name: str, **texts: str) -> None:
 def add_audit(commands: Any, name: str, **texts: str) -> None:
     """Score runs under every convention."""
     audit = commands.add_parser(name, **texts)
-    audit.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="files or folders of runs")
-    _add_truth(audit)
+    audit.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="files or folders of runs")
+    _add_truth(audit, needed=False)
+    audit.add_argument(
+        "--scorer",
+        metavar="MODULE:FUNCTION",
+        help="instead of runs: metric code, (run, judgements) -> a mean or {query: value}, tried "
+        "on inputs that must not win; also file.py:function",
+    )
     audit.add_argument(
         "--conventions",
         nargs="+",
@@ -112,8 +118,8 @@ def add_reader(commands: Any, name: str, **texts: str) -> None:
     reader.set_defaults(run=_reader)
 
 
-def _add_truth(parser: argparse.ArgumentParser) -> None:
-    truth = parser.add_mutually_exclusive_group(required=True)
+def _add_truth(parser: argparse.ArgumentParser, *, needed: bool = True) -> None:
+    truth = parser.add_mutually_exclusive_group(required=needed)
     truth.add_argument(
         "--qrels",
         type=Path,
@@ -176,6 +182,9 @@ def _also(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _audit(options: argparse.Namespace) -> int:
+    if options.scorer is not None:
+        return _audit_scorer(options)
+    _require_runs(options)
     from retrieval_bench.reports.tables.audit import audit_tables
     from retrieval_bench.scoring.workflow import audit_runs
 
@@ -185,6 +194,38 @@ def _audit(options: argparse.Namespace) -> int:
     if all(cell.mean is None for row in result.rows for cell in row.cells):
         say("retrieval-bench: nothing could be judged under any convention")
         return NOT_MEASURED
+    return OK
+
+
+def _require_runs(options: argparse.Namespace) -> None:
+    from retrieval_bench.core.errors import ConfigError
+
+    lacking = [
+        *([] if options.runs else ["runs"]),
+        *([] if options.qrels or options.dataset else ["judgements"]),
+    ]
+    if lacking:
+        raise ConfigError(
+            f"no {' and no '.join(lacking)}",
+            accepted="RUN ... with --qrels FILE or --dataset NAME; or --scorer MODULE:FUNCTION",
+            fix="add them",
+        )
+
+
+def _audit_scorer(options: argparse.Namespace) -> int:
+    from retrieval_bench.core.errors import ConfigError
+    from retrieval_bench.reports.tables.cheats import cheat_tables
+    from retrieval_bench.scoring.cheats import audit_scorer
+
+    if options.runs or options.qrels or options.dataset:
+        raise ConfigError(
+            "--scorer with runs or judgements",
+            accepted="--scorer MODULE:FUNCTION alone: it is tried on inputs made for it",
+            fix="leave them out",
+        )
+    with output_kept_clean():
+        result = audit_scorer(options.scorer)
+    show(options, result.as_dict(), lambda: cheat_tables(result))
     return OK
 
 
