@@ -211,6 +211,47 @@ class TestAsTrecEval:
         assert f"{option} 0" in run.err
 
 
+class TestAuditOfAScorer:
+    """``score audit --scorer``."""
+
+    def test_what_is_wrong_with_it_is_told(self, here: Path, run: Command) -> None:
+        (here / "mine.py").write_text(
+            "def rr(run, qrels):\n"
+            "    print('hello')\n"
+            "    best = {q: max(of, key=of.get) for q, of in run.items() if of}\n"
+            "    hits = [qrels.get(q, {}).get(d, 0) > 0 for q, d in best.items()]\n"
+            "    return sum(hits) / len(run)\n",
+            encoding="utf-8",
+        )
+        assert run("score", "audit", "--scorer", "mine.py:rr") == 0
+        assert "mine.py:rr gets" in run.out
+        assert "hello" not in run.out
+        assert "rewards ties: with all scores equal it gives 1.0000 or 0.0000" in " ".join(
+            run.out.split()
+        )
+        assert run("audit", "--scorer", "mine.py:rr", "--format", "json") == 0
+        document = json.loads(run.out)
+        assert {one["verdict"] for one in document["cheats"]} == {"right", "wrong"}
+
+    def test_it_stands_alone(self, run: Command, project: Path) -> None:
+        assert run("score", "audit", "run.trec", "--scorer", "mine.py:rr") == 2
+        assert "--scorer with runs or judgements" in run.err
+
+    @pytest.mark.parametrize(
+        ("words", "lacking"),
+        [
+            ((), "no runs and no judgements"),
+            (("run.trec",), "no judgements"),
+            (("--qrels", "qrels.txt"), "no runs"),
+        ],
+    )
+    def test_without_it_runs_and_judgements_are_needed(
+        self, project: Path, run: Command, words: tuple[str, ...], lacking: str
+    ) -> None:
+        assert run("score", "audit", *words) == 2
+        assert lacking in run.err
+
+
 class TestEvaluate:
     @pytest.mark.parametrize("zipped", [False, True])
     @pytest.mark.parametrize("name", RUN_FILES)
@@ -593,7 +634,7 @@ class TestAudit:
             (("late.json", "--k", "x"), "invalid int value"),
             (("late.json", "nope"), "nope: no such file"),
             (("late.json", "--conventions", "trac"), "did you mean trec or tutorial?"),
-            ((), "required: RUN"),
+            ((), "no runs"),
         ],
     )
     def test_wrong_input_exits_with_2(
@@ -605,7 +646,7 @@ class TestAudit:
 
     def test_judgements_are_needed(self, systems: Path, run: Command) -> None:
         assert run("audit", "late.json") == 2
-        assert "--qrels --dataset" in run.err
+        assert "--qrels FILE or --dataset NAME" in run.err
 
 
 PASSAGE = "Seoul is the capital of Korea. 서울은 수도이다."

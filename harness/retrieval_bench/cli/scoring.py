@@ -69,6 +69,15 @@ def add_audit(commands: Any, name: str, **texts: str) -> None:
         "on inputs that must not win; also file.py:function",
     )
     audit.add_argument(
+        "--table",
+        type=Path,
+        metavar="FILE",
+        help="instead of runs: published means (system,metric,mean,n), and which of their "
+        "differences so many queries could show",
+    )
+    text = "0.3 or nDCG@10=0.3: the standard deviation of paired differences, for --table"
+    add_several(audit, "--sd", "NUMBER", f"{text} (default: of well-known systems)")
+    audit.add_argument(
         "--conventions",
         nargs="+",
         default=[],
@@ -182,8 +191,8 @@ def _also(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _audit(options: argparse.Namespace) -> int:
-    if options.scorer is not None:
-        return _audit_scorer(options)
+    if options.scorer is not None or options.table is not None:
+        return _audit_other(options)
     _require_runs(options)
     from retrieval_bench.reports.tables.audit import audit_tables
     from retrieval_bench.scoring.workflow import audit_runs
@@ -207,25 +216,33 @@ def _require_runs(options: argparse.Namespace) -> None:
     if lacking:
         raise ConfigError(
             f"no {' and no '.join(lacking)}",
-            accepted="RUN ... with --qrels FILE or --dataset NAME; or --scorer MODULE:FUNCTION",
+            accepted="RUN ... with --qrels FILE or --dataset NAME; or --scorer, or --table",
             fix="add them",
         )
 
 
-def _audit_scorer(options: argparse.Namespace) -> int:
+def _audit_other(options: argparse.Namespace) -> int:
+    """An audit of metric code, or of a table."""
     from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.reports.tables.cheats import cheat_tables
+    from retrieval_bench.reports.tables.published_table import possible_tables
     from retrieval_bench.scoring.cheats import audit_scorer
+    from retrieval_bench.scoring.published_table import audit_table
 
-    if options.runs or options.qrels or options.dataset:
+    name = "--table" if options.scorer is None else "--scorer"
+    if options.runs or options.qrels or options.dataset or (options.scorer and options.table):
         raise ConfigError(
-            "--scorer with runs or judgements",
-            accepted="--scorer MODULE:FUNCTION alone: it is tried on inputs made for it",
-            fix="leave them out",
+            f"{name} with runs, judgements or another audit",
+            accepted=f"{name} alone",
+            fix="leave the rest out",
         )
+    if options.scorer is None:
+        table = audit_table(options.table, options.sd)
+        show(options, table.as_dict(), lambda: possible_tables(table))
+        return OK
     with output_kept_clean():
-        result = audit_scorer(options.scorer)
-    show(options, result.as_dict(), lambda: cheat_tables(result))
+        scorer = audit_scorer(options.scorer)
+    show(options, scorer.as_dict(), lambda: cheat_tables(scorer))
     return OK
 
 
