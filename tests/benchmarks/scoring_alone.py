@@ -77,6 +77,7 @@ def whole_suite() -> tuple[Metric, ...]:
         [
             f"{name}({variant}){cut}"
             for name, definition in DEFINITIONS.items()
+            if definition.compared
             for variant in _variants(definition)
             for cut in _cuts(definition)
         ]
@@ -97,6 +98,8 @@ def _variants(definition: Definition) -> list[str]:
 def _cuts(definition: Definition) -> list[str]:
     if definition.cut == "refused":
         return [""]
+    if definition.cut == "recall":
+        return ["@0.5"]
     cuts = [f"@{cut}" for cut in _CUTS]
     return cuts if definition.cut == "required" else ["", *cuts]
 

@@ -211,6 +211,25 @@ class TestAsTrecEval:
         assert f"{option} 0" in run.err
 
 
+class TestAuditOfATable:
+    """``score audit --table``."""
+
+    def test_what_the_queries_could_show_is_told(self, here: Path, run: Command) -> None:
+        (here / "paper.csv").write_text(
+            "system,metric,mean,n\na,nDCG@10,0.6,300\nb,NDCG@10,0.8,300\nc,nDCG@10,0.605,300\n",
+            encoding="utf-8",
+        )
+        assert run("score", "audit", "--table", "paper.csv") == 0
+        assert "2 of 3 differences could be shown." in run.out
+        assert run("score", "audit", "--table", "paper.csv", "--sd", "5", "--format", "json") == 0
+        pairs = json.loads(run.out)["pairs"]
+        assert [pair["possible"] for pair in pairs] == [False] * 3
+        assert pairs[0]["sd"] == 5
+        assert run("score", "audit", "--table", "paper.csv", "--scorer", "x:y") == 2
+        assert run("score", "audit", "--table", "paper.csv", "--qrels", "q") == 2
+        assert "--table with runs, judgements or another audit" in run.err
+
+
 class TestAuditOfAScorer:
     """``score audit --scorer``."""
 
@@ -235,7 +254,7 @@ class TestAuditOfAScorer:
 
     def test_it_stands_alone(self, run: Command, project: Path) -> None:
         assert run("score", "audit", "run.trec", "--scorer", "mine.py:rr") == 2
-        assert "--scorer with runs or judgements" in run.err
+        assert "--scorer with runs, judgements or another audit" in run.err
 
     @pytest.mark.parametrize(
         ("words", "lacking"),
