@@ -99,7 +99,7 @@ def _cuts(definition: Definition) -> list[str]:
     if definition.cut == "refused":
         return [""]
     if definition.cut == "recall":
-        return ["@0.1", "@0.5"]
+        return ["@0.5"]
     cuts = [f"@{cut}" for cut in _CUTS]
     return cuts if definition.cut == "required" else ["", *cuts]
 

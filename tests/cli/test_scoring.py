@@ -211,6 +211,66 @@ class TestAsTrecEval:
         assert f"{option} 0" in run.err
 
 
+class TestAuditOfATable:
+    """``score audit --table``."""
+
+    def test_what_the_queries_could_show_is_told(self, here: Path, run: Command) -> None:
+        (here / "paper.csv").write_text(
+            "system,metric,mean,n\na,nDCG@10,0.6,300\nb,NDCG@10,0.8,300\nc,nDCG@10,0.605,300\n",
+            encoding="utf-8",
+        )
+        assert run("score", "audit", "--table", "paper.csv") == 0
+        assert "2 of 3 differences could be shown." in run.out
+        assert run("score", "audit", "--table", "paper.csv", "--sd", "5", "--format", "json") == 0
+        pairs = json.loads(run.out)["pairs"]
+        assert [pair["possible"] for pair in pairs] == [False] * 3
+        assert pairs[0]["sd"] == 5
+        assert run("score", "audit", "--table", "paper.csv", "--scorer", "x:y") == 2
+        assert run("score", "audit", "--table", "paper.csv", "--qrels", "q") == 2
+        assert "--table with runs, judgements or another audit" in run.err
+
+
+class TestAuditOfAScorer:
+    """``score audit --scorer``."""
+
+    def test_what_is_wrong_with_it_is_told(self, here: Path, run: Command) -> None:
+        (here / "mine.py").write_text(
+            "def rr(run, qrels):\n"
+            "    print('hello')\n"
+            "    best = {q: max(of, key=of.get) for q, of in run.items() if of}\n"
+            "    hits = [qrels.get(q, {}).get(d, 0) > 0 for q, d in best.items()]\n"
+            "    return sum(hits) / len(run)\n",
+            encoding="utf-8",
+        )
+        assert run("score", "audit", "--scorer", "mine.py:rr") == 0
+        assert "mine.py:rr gets" in run.out
+        assert "hello" not in run.out
+        assert "rewards ties: with all scores equal it gives 1.0000 or 0.0000" in " ".join(
+            run.out.split()
+        )
+        assert run("audit", "--scorer", "mine.py:rr", "--format", "json") == 0
+        document = json.loads(run.out)
+        assert {one["verdict"] for one in document["cheats"]} == {"right", "wrong"}
+
+    def test_it_stands_alone(self, run: Command, project: Path) -> None:
+        assert run("score", "audit", "run.trec", "--scorer", "mine.py:rr") == 2
+        assert "--scorer with runs, judgements or another audit" in run.err
+
+    @pytest.mark.parametrize(
+        ("words", "lacking"),
+        [
+            ((), "no runs and no judgements"),
+            (("run.trec",), "no judgements"),
+            (("--qrels", "qrels.txt"), "no runs"),
+        ],
+    )
+    def test_without_it_runs_and_judgements_are_needed(
+        self, project: Path, run: Command, words: tuple[str, ...], lacking: str
+    ) -> None:
+        assert run("score", "audit", *words) == 2
+        assert lacking in run.err
+
+
 class TestEvaluate:
     @pytest.mark.parametrize("zipped", [False, True])
     @pytest.mark.parametrize("name", RUN_FILES)
@@ -593,7 +653,7 @@ class TestAudit:
             (("late.json", "--k", "x"), "invalid int value"),
             (("late.json", "nope"), "nope: no such file"),
             (("late.json", "--conventions", "trac"), "did you mean trec or tutorial?"),
-            ((), "required: RUN"),
+            ((), "no runs"),
         ],
     )
     def test_wrong_input_exits_with_2(
@@ -605,7 +665,7 @@ class TestAudit:
 
     def test_judgements_are_needed(self, systems: Path, run: Command) -> None:
         assert run("audit", "late.json") == 2
-        assert "--qrels --dataset" in run.err
+        assert "--qrels FILE or --dataset NAME" in run.err
 
 
 PASSAGE = "Seoul is the capital of Korea. 서울은 수도이다."

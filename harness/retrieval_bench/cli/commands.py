@@ -115,8 +115,8 @@ EXAMPLES: Mapping[Add, tuple[str, ...]] = {
     ),
     add_audit: (
         "a.run b.run --qrels qrels.txt",
-        "@last --dataset science-mini",
-        "a.run --qrels qrels.txt --conventions trec scienceqa",
+        "--scorer mine.py:mrr",
+        "--table paper.csv --sd nDCG@10=0.3",
     ),
     add_reader: (
         "--gold dev.json --predictions answers.json",

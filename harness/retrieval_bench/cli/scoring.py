@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrieval_bench.cli.console import NOT_MEASURED, OK, put, say, show
+from retrieval_bench.cli.console import NOT_MEASURED, OK, output_kept_clean, put, say, show
 from retrieval_bench.cli.options import add_format, add_named, add_several
 
 if TYPE_CHECKING:
@@ -62,8 +62,23 @@ def add_evaluate(commands: Any, name: str, **texts: str) -> None:
 def add_audit(commands: Any, name: str, **texts: str) -> None:
     """Score runs under every convention."""
     audit = commands.add_parser(name, **texts)
-    audit.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="files or folders of runs")
-    _add_truth(audit)
+    audit.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="files or folders of runs")
+    _add_truth(audit, needed=False)
+    audit.add_argument(
+        "--scorer",
+        metavar="MODULE:FUNCTION",
+        help="instead of runs: metric code, (run, judgements) -> a mean or {query: value}, tried "
+        "on inputs that must not win; also file.py:function",
+    )
+    audit.add_argument(
+        "--table",
+        type=Path,
+        metavar="FILE",
+        help="instead of runs: published means (system,metric,mean,n), and which of their "
+        "differences so many queries could show",
+    )
+    text = "0.3 or nDCG@10=0.3: the standard deviation of paired differences, for --table"
+    add_several(audit, "--sd", "NUMBER", f"{text} (default: of well-known systems)")
     audit.add_argument(
         "--conventions",
         nargs="+",
@@ -116,8 +131,8 @@ def add_reader(commands: Any, name: str, **texts: str) -> None:
     reader.set_defaults(run=_reader)
 
 
-def _add_truth(parser: argparse.ArgumentParser) -> None:
-    truth = parser.add_mutually_exclusive_group(required=True)
+def _add_truth(parser: argparse.ArgumentParser, *, needed: bool = True) -> None:
+    truth = parser.add_mutually_exclusive_group(required=needed)
     truth.add_argument(
         "--qrels",
         type=Path,
@@ -181,6 +196,9 @@ def _also(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _audit(options: argparse.Namespace) -> int:
+    if options.scorer is not None or options.table is not None:
+        return _audit_other(options)
+    _require_runs(options)
     from retrieval_bench.reports.tables.audit import audit_tables
     from retrieval_bench.scoring.workflow import audit_runs
 
@@ -190,6 +208,46 @@ def _audit(options: argparse.Namespace) -> int:
     if all(cell.mean is None for row in result.rows for cell in row.cells):
         say("retrieval-bench: nothing could be judged under any convention")
         return NOT_MEASURED
+    return OK
+
+
+def _require_runs(options: argparse.Namespace) -> None:
+    from retrieval_bench.core.errors import ConfigError
+
+    lacking = [
+        *([] if options.runs else ["runs"]),
+        *([] if options.qrels or options.dataset else ["judgements"]),
+    ]
+    if lacking:
+        raise ConfigError(
+            f"no {' and no '.join(lacking)}",
+            accepted="RUN ... with --qrels FILE or --dataset NAME; or --scorer, or --table",
+            fix="add them",
+        )
+
+
+def _audit_other(options: argparse.Namespace) -> int:
+    """An audit of metric code, or of a table."""
+    from retrieval_bench.core.errors import ConfigError
+    from retrieval_bench.reports.tables.cheats import cheat_tables
+    from retrieval_bench.reports.tables.published_table import possible_tables
+    from retrieval_bench.scoring.cheats import audit_scorer
+    from retrieval_bench.scoring.published_table import audit_table
+
+    name = "--table" if options.scorer is None else "--scorer"
+    if options.runs or options.qrels or options.dataset or (options.scorer and options.table):
+        raise ConfigError(
+            f"{name} with runs, judgements or another audit",
+            accepted=f"{name} alone",
+            fix="leave the rest out",
+        )
+    if options.scorer is None:
+        table = audit_table(options.table, options.sd)
+        show(options, table.as_dict(), lambda: possible_tables(table))
+        return OK
+    with output_kept_clean():
+        scorer = audit_scorer(options.scorer)
+    show(options, scorer.as_dict(), lambda: cheat_tables(scorer))
     return OK
 
 

@@ -1,0 +1,44 @@
+"""What an audit of metric code shows: a row for each cheat, and what is wrong in words."""
+
+from __future__ import annotations
+
+from retrieval_bench.core.errors import counted
+from retrieval_bench.reports.render.cells import Content, quality
+from retrieval_bench.reports.render.table import Table, result, warning
+from retrieval_bench.scoring.cheats import ScorerAudit
+
+
+def cheat_tables(audit: ScorerAudit) -> list[Table]:
+    """One table, with how many are wrong above it, and why below."""
+    rows: list[list[Content]] = [
+        [
+            outcome.cheat,
+            outcome.what,
+            quality(outcome.got),
+            quality(outcome.fair),
+            outcome.verdict,
+        ]
+        for outcome in audit.outcomes
+    ]
+    wrong = [one for one in audit.outcomes if one.verdict == "wrong"]
+    others = [one for one in audit.outcomes if one.says and one.verdict != "wrong"]
+    answer = (
+        f"{audit.scorer} gets {counted(audit.wrong, 'cheat')} of {len(audit.outcomes)} wrong."
+        if wrong
+        else f"None of {len(audit.outcomes)} cheats wins with {audit.scorer}."
+    )
+    return [
+        Table(
+            f"Inputs that must not win, scored by {audit.scorer}",
+            ("cheat", "what is given", "value", "to compare", "verdict"),
+            rows,
+            notes=[
+                *(warning(f"{one.cheat}: {one.says}.") for one in wrong),
+                *(f"{one.cheat}: {one.says}." for one in others),
+                f"An ordinary run is worth {audit.honest:.4f}.",
+                "A cheat is to be worth at most the value beside it.",
+            ],
+            lead=[result(answer)],
+            words=(0, 1),
+        )
+    ]

@@ -1,0 +1,28 @@
+"""The guide's table of cheats is what ``score audit --scorer`` finds in the tools."""
+
+from __future__ import annotations
+
+import re
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.oracle.tool_scorers import SCORERS, row
+
+PAGE = (Path(__file__).parents[2] / "harness" / "docs" / "tools.md").read_text(encoding="utf-8")
+SECTION = PAGE.partition("\n## Inputs that must not win\n")[2].partition("\n## ")[0]
+
+pytestmark = [pytest.mark.slow, pytest.mark.dense, pytest.mark.filterwarnings("ignore")]
+
+
+@pytest.mark.parametrize("name", SCORERS)
+def test_the_row_of_a_tool_is_what_the_audit_finds(name: str) -> None:
+    if find_spec(SCORERS[name][1]) is None:
+        pytest.skip(f"{SCORERS[name][1]} is not installed")
+    assert row(name) in SECTION.splitlines()
+
+
+def test_every_tool_has_a_row() -> None:
+    assert re.findall(r"^\| ((?:ours|T\d+).*?) \|", SECTION, re.MULTILINE) == list(SCORERS)
+    assert {f"T{number}" for number in range(1, 12)} <= {name.split()[0] for name in SCORERS}
