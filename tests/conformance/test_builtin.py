@@ -13,7 +13,6 @@ import pytest
 from retrieval_bench.core import plugins
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Document, Query
-from retrieval_bench.data.formats.trec_runs import write_run
 from retrieval_bench.measure.threads import search_threads
 from retrieval_bench.testing import RetrieverConformance
 from retrieval_bench_retrievers.hybrid_dynamic import HybridDynamic
@@ -190,7 +189,12 @@ class TestTrecRun(RetrieverConformance):
         rankings = {query.id: inner.search(query, len(documents)) for query in self.queries()}
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "saved.trec"
-            write_run(path, rankings, "reference")
+            lines = [  # by tabs: these ids have blanks
+                f"{query_id}\tQ0\t{doc_id}\t{rank}\t{score!r}\treference\n"
+                for query_id, ranking in rankings.items()
+                for rank, (doc_id, score) in enumerate(ranking, start=1)
+            ]
+            path.write_text("".join(lines), encoding="utf-8")
             return TrecRun(path)
 
 

@@ -241,6 +241,11 @@ def _group(
     if not pairs:
         warnings.append(f"{' and '.join(names)} alone, nothing to compare with there")
     resamples = resamples_for(len(pairs))
+    if len(pairs) / (resamples + 1) >= QUALITY_ALPHA:
+        warnings.append(
+            f"{len(pairs):,} pairs: {resamples:,} resamples can show no difference between any of "
+            "them; name a baseline, to compare fewer"
+        )
     rules = Rules(margin, tests, resamples)
     deltas = PairJudge.of_runs(dataset, runs, names, common).judged(pairs, rules)
     times = [d for i, j in pairs for d in latency_deltas(runs[i], runs[j], names[i], names[j])]

@@ -230,7 +230,7 @@ class _View:
     def rivals(self, taken: str) -> list[str]:
         """Those that nothing is shown about, the highest mean first, with the queries it takes."""
         found = [(name, self._delta(taken, name)) for name in self.group.names if name != taken]
-        open_ = [(n, d) for n, d in found if d is not None and d.verdict is Verdict.UNDECIDED]
+        open_ = [(n, d) for n, d in found if d is not None and d.verdict.open]
         open_.sort(key=lambda pair: -self.group.mean(pair[0], self.metric))
         lines = []
         for name, delta in open_[:_NAMED]:
@@ -242,13 +242,7 @@ class _View:
             if delta.p_adjusted is not None:
                 text += f", p {p_text(delta.p_adjusted)}"
             text += ", can't tell."
-            if delta.queries_needed is not None:
-                total = about(delta.n + delta.queries_needed)
-                shown = f"If the true gap is {gap:.3f}, about {total} queries in all would show it"
-                if delta.needed_for == "equivalence":
-                    shown = f"About {total} queries in all would show that they are equivalent"
-                text += f" {shown} (80 % power); you have {delta.n:,}."
-            lines.append(text)
+            lines.append(text + _what_helps(delta, gap))
         if len(open_) > _NAMED:
             lines.append(f"{len(open_) - _NAMED:,} more systems can't be told from {taken}.")
         return lines
@@ -263,6 +257,7 @@ class _View:
                     continue
                 verdict = {
                     Verdict.UNDECIDED: "is not significantly better than",
+                    Verdict.UNRESOLVABLE: "is not significantly better than",
                     Verdict.EQUIVALENT: "is equivalent to",
                 }.get(delta.verdict, "is worse than")
                 p = "" if delta.p_adjusted is None else f", p {p_text(delta.p_adjusted)}"
@@ -343,3 +338,21 @@ def _few_digits(times: float) -> str:
 
 def _is_are(names: Sequence[str]) -> str:
     return "is" if len(names) == 1 else "are"
+
+
+def _what_helps(delta: Delta, gap: float) -> str:
+    """How many queries would tell two systems apart whose true difference is ``gap``."""
+    if delta.resolvable_from is not None:
+        return (
+            f" {counted(delta.n, 'query')} can't show any difference, whatever they say; "
+            f"{delta.resolvable_from:,} could."
+        )
+    if delta.queries_needed is None:
+        return ""
+    total = about(delta.n + delta.queries_needed)
+    if not delta.wins and not delta.losses:
+        return f" No query differs; about {total} such queries would show that they are equivalent."
+    shown = f"If the true gap is {gap:.3f}, about {total} queries in all would show it"
+    if delta.needed_for == "equivalence":
+        shown = f"About {total} queries in all would show that they are equivalent"
+    return f" {shown} (80 % power); you have {delta.n:,}."

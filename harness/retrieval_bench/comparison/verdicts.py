@@ -19,82 +19,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.comparison.answered import Answered, answered_queries
 from retrieval_bench.comparison.comparability import not_comparable, nothing_can_differ
 from retrieval_bench.comparison.holm import QUALITY_ALPHA, Corrected, Pair, stepped, with_rows
 from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import counted
-from retrieval_bench.core.figures import signed
 from retrieval_bench.core.types import Verdict
-from retrieval_bench.measure.runner import OK
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
-from retrieval_bench.stats.intervals import ALPHA, Scale, interval
+from retrieval_bench.stats.intervals import ALPHA, interval
 from retrieval_bench.stats.paired import PairedTests, paired_tests
 from retrieval_bench.stats.power import ROUNDING, Needed
-from retrieval_bench.stats.resampling import bootstrap_means
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """A paired difference without the queries that failed on either side.
-
-    Attributes:
-        n: queries that both answered.
-        failed_a, failed_b: queries that each of them failed on.
-        difference, ci95, p_adjusted: as those of :class:`.Delta`; None where
-            there is no such query, the interval also where the mean is geometric.
-        verdict: what these queries say.
-    """
-
-    n: int
-    failed_a: int
-    failed_b: int
-    difference: float | None = None
-    ci95: tuple[float, float] | None = None
-    p_adjusted: float | None = None
-    verdict: Verdict = Verdict.MISSING
-
-    def as_dict(self) -> dict[str, Any]:
-        """``answered`` in a row of ``compare --format json``."""
-        return document(self)
-
-    def reason(self, a: str, b: str) -> str:
-        """Why a verdict over all queries does not stand: it rests on those that failed."""
-        sides = ((a, self.failed_a), (b, self.failed_b))
-        failed = " and ".join(f"{name} failed on {counted(n, 'query')}" for name, n in sides if n)
-        if self.difference is None:
-            return f"{failed}, and no query was answered by both"
-        return (
-            f"{failed}; on the {counted(self.n, 'query')} that both answered the difference is "
-            f"{signed(self.difference)}"
-        )
-
-
-def answered_queries(run: Run) -> NDArray[np.bool_]:
-    """Which evaluated queries were answered, in the order of their ids."""
-    status = dict(zip(run.rankings.query_ids, run.status, strict=True))
-    return np.array([status.get(query, OK) == OK for query in sorted(run.evaluation.query_ids)])
-
-
-def tests_on_answered(
-    values: Sequence[NDArray[np.float64]],
-    answered: Sequence[NDArray[np.bool_]],
-    rules: Rules,
-    scales: Sequence[Scale | None],
-) -> PairedTests | None:
-    """The paired tests of two systems on what both answered; None where that is nothing."""
-    both = answered[0] & answered[1]
-    if not both.any():
-        return None
-    stacked = np.stack([one[both] for one in values])
-    return paired_tests(
-        stacked,
-        [(0, 1)],
-        margin=rules.margin,
-        resamples=rules.resamples,
-        scales=scales,
-        alpha=rules.interval_alpha,
-    )
+from retrieval_bench.stats.resampling import bootstrap_means, smallest_p
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +58,8 @@ class Delta:
         within_margin: shown to differ by less than the margin; may stand beside better and worse,
             for a difference can be real and small.
         tests: further tests that were asked for: name -> (p, p after Holm).
+        resolvable_from: queries from which on the test can show any difference at the level that
+            the table leaves to a pair; only for an unresolvable one.
         queries_needed: further queries, at least 1, with which a difference of this size and
             spread would be decided with 80 % power; only for an undecided one.
         needed_for: what these queries would show: "a difference" or "equivalence".
@@ -149,6 +87,7 @@ class Delta:
     p_equivalence: float | None = None
     within_margin: bool = False
     tests: dict[str, tuple[float, float]] = field(default_factory=dict)
+    resolvable_from: int | None = None
     queries_needed: int | None = None
     needed_for: str = ""
     answered: Answered | None = None
@@ -169,6 +108,8 @@ class Delta:
         )
         for name, (p, adjusted) in self.tests.items():
             row |= {f"p_{name}": p, f"p_{name}_adjusted": adjusted}
+        if self.resolvable_from is not None:
+            row["resolvable_from"] = self.resolvable_from
         if self.needed_for:
             row["needed_for"] = self.needed_for
         if self.answered is not None:
@@ -305,15 +246,19 @@ class PairJudge:
     ) -> dict[Pair, PairedTests | None]:
         """The tests of each pair with failures on the queries that both answered."""
         return {
-            (i, j): tests_on_answered(
-                [self._values[i], self._values[j]],
-                [self._answered[i], self._answered[j]],
-                rules,
-                [metric.scale for metric in self._metrics],
-            )
+            (i, j): self._on_both(i, j, rules)
             for i, j in pairs
             if not (self._answered[i].all() and self._answered[j].all())
         }
+
+    def _on_both(self, i: int, j: int, rules: Rules) -> PairedTests | None:
+        """The tests on what both answered; None where that is nothing."""
+        both = self._answered[i] & self._answered[j]
+        if not both.any():
+            return None
+        return self._tests(
+            np.stack([self._values[i][both], self._values[j][both]]), [(0, 1)], rules
+        )
 
     def _second_look(
         self,
@@ -331,7 +276,7 @@ class PairJudge:
         answered = self._on_answered(pair, found, corrected, at, answered)
         # More queries would show how often it fails.
         delta = replace(delta, answered=answered, queries_needed=None, needed_for="")
-        if delta.verdict in (Verdict.UNDECIDED, answered.verdict):
+        if delta.verdict.open or delta.verdict is answered.verdict:
             return delta
         return replace(
             delta,
@@ -360,6 +305,7 @@ class PairJudge:
             "",
             "",
             Verdict.UNDECIDED,
+            n=found.n,
             difference=difference,
             p_adjusted=float(corrected.p[at]),
             within_margin=not metric.geometric and bool(corrected.equivalence[at] < QUALITY_ALPHA),
@@ -391,9 +337,15 @@ class PairJudge:
     def _statistics(self, pairs: Sequence[Pair], rules: Rules) -> PairedTests:
         systems = sorted({at for pair in pairs for at in pair})
         place = {at: i for i, at in enumerate(systems)}
+        pairs = [(place[i], place[j]) for i, j in pairs]
+        return self._tests(np.stack([self._values[at] for at in systems]), pairs, rules)
+
+    def _tests(
+        self, values: NDArray[np.float64], pairs: Sequence[Pair], rules: Rules
+    ) -> PairedTests:
         return paired_tests(
-            np.stack([self._values[at] for at in systems]),
-            np.array([(place[i], place[j]) for i, j in pairs]),
+            values,
+            pairs,
             margin=rules.margin,
             extra=rules.tests,
             resamples=rules.resamples,
@@ -439,7 +391,7 @@ class PairJudge:
                 for name, p in found.extra.items()
             },
         )
-        return _decided(delta, needed, geometric=metric.geometric)
+        return _decided(delta, needed, geometric=metric.geometric, level=rules.interval_alpha)
 
     def _in_means(
         self, pair: Pair, metric: Metric, column: int, alpha: float
@@ -486,18 +438,27 @@ def _additive(values: NDArray[np.float64], metrics: Sequence[Metric]) -> NDArray
     return np.column_stack([metric.additive(column) for metric, column in columns])
 
 
-def _decided(delta: Delta, needed: Needed, *, geometric: bool) -> Delta:
-    """With the verdict; an undecided one with what takes the fewest further queries."""
+def _decided(
+    delta: Delta, needed: Needed, *, geometric: bool, level: float = QUALITY_ALPHA
+) -> Delta:
+    """With the verdict; an undecided one with what takes the fewest further queries.
+
+    Args:
+        level: what the table leaves to its smallest p; if that cannot be below, nothing can.
+    """
     if delta.difference and delta.p_adjusted is not None and delta.p_adjusted < QUALITY_ALPHA:
         return replace(delta, verdict=Verdict.BETTER if delta.difference > 0 else Verdict.WORSE)
     if delta.within_margin:
         return replace(delta, verdict=Verdict.EQUIVALENT)
+    if delta.ci95 is not None:  # the test decides, and an interval beside it does not contradict it
+        delta = replace(delta, ci95=(min(delta.ci95[0], 0.0), max(delta.ci95[1], 0.0)))
+    if smallest_p(delta.n) >= level:
+        fewest = math.floor(1 - math.log2(level)) + 1
+        return replace(delta, verdict=Verdict.UNRESOLVABLE, resolvable_from=fewest)
     ways = [(needed.difference, "a difference")]
     if not geometric:
         ways.append((needed.equivalence, "equivalence"))
     found = [(n, what) for n, what in ways if n is not None]
-    if delta.ci95 is not None:  # the test decides, and an interval beside it does not contradict it
-        delta = replace(delta, ci95=(min(delta.ci95[0], 0.0), max(delta.ci95[1], 0.0)))
     if not found:
         return delta
     n, what = min(found)

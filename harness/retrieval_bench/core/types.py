@@ -212,11 +212,20 @@ class Dataset:
 
 
 class Verdict(StrEnum):
-    """The one vocabulary of every decision; words on screen map to it."""
+    """The one vocabulary of every decision; words on screen map to it.
+
+    Unresolvable is undecided for a reason: so few queries decide nothing, whatever they say.
+    """
 
     BETTER = "better"
     EQUIVALENT = "equivalent"
     WORSE = "worse"
+    UNRESOLVABLE = "unresolvable"
     UNDECIDED = "undecided"
     MISSING = "missing"
     NOT_COMPARABLE = "not comparable"
+
+    @property
+    def open(self) -> bool:
+        """Whether something was tested, and nothing shown."""
+        return self in (Verdict.UNRESOLVABLE, Verdict.UNDECIDED)

@@ -81,6 +81,11 @@ def sign_patterns(
         yield rng.integers(0, 2, size=(size, n), dtype=np.int8) * np.float64(2) - 1
 
 
+def smallest_p(n: int) -> float:
+    """What :func:`randomization_p` gives at least, if all ``n`` differences have one sign."""
+    return min(1.0, 2.0 ** (1 - n))
+
+
 EXACT_ROWS = 13
 """Up to so many queries all sign patterns are counted."""
 

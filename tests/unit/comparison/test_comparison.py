@@ -181,7 +181,7 @@ def test_fewer_than_two_runs_or_no_common_metric() -> None:
 
 def test_one_query_can_be_compared_without_crashing() -> None:
     (delta,) = compare_runs([run("a", [0.2]), run("b", [0.9])]).deltas
-    assert (delta.verdict, delta.ci95, delta.queries_needed) == (Verdict.UNDECIDED, None, None)
+    assert (delta.verdict, delta.ci95, delta.queries_needed) == (Verdict.UNRESOLVABLE, None, None)
     assert delta.p == 1.0
 
 
@@ -491,3 +491,66 @@ def test_many_systems_of_one_name_stay_apart(n: int) -> None:
     assert len(set(comparison.names)) == n
     assert len(comparison.deltas) == n * (n - 1) // 2
     assert {delta.p for delta in comparison.deltas} == {1.0}
+
+
+@pytest.mark.parametrize(
+    ("n", "verdict"),
+    [
+        (5, "unresolvable"),
+        (6, "undecided"),
+        (10, "undecided"),
+        (100, "undecided"),
+        (1000, "equivalent"),
+    ],
+)
+def test_of_two_equal_systems_it_is_said_what_so_many_queries_can_show(
+    n: int, verdict: str
+) -> None:
+    ids = [f"q{i}" for i in range(n)]
+    found = compare_runs([run(name, [0.5] * n, ids) for name in "ab"])
+    (delta,), (answer,) = found.deltas, found.recommendations
+    assert delta.verdict == verdict
+    told = " ".join(answer.reasons)
+    if verdict == "unresolvable":
+        assert delta.as_dict()["resolvable_from"] == 6
+        assert "5 queries can't show any difference, whatever they say; 6 could." in told
+    elif verdict == "undecided":
+        assert (
+            "No query differs; about 300 such queries would show that they are equivalent." in told
+        )
+    else:
+        assert told == ""
+
+
+def test_the_more_pairs_the_more_queries_it_takes_to_show_anything() -> None:
+    values = {"a": 0.0, "b": 0.1, "c": 0.2, "d": 0.3}  # of 7 queries: 2 / 2^7 is above .05 / 6
+    runs = [run(name, [value] * 7) for name, value in values.items()]
+    assert {delta.verdict for delta in compare_runs(runs[:2]).deltas} == {Verdict.BETTER}
+    deltas = compare_runs(runs).deltas
+    assert {(delta.verdict, delta.resolvable_from) for delta in deltas} == {
+        (Verdict.UNRESOLVABLE, 8)
+    }
+    assert all(some(delta.ci95)[0] <= 0 for delta in deltas)
+
+
+def test_a_table_of_forty_systems_can_tell_them_apart() -> None:
+    rng = np.random.default_rng(0)
+    base, ids = rng.random(100) * 0.5, [f"q{i}" for i in range(100)]
+    runs = [run(f"s{at}", base + 0.01 * at * (at > 30), ids) for at in range(40)]
+    verdicts = {delta.verdict for delta in compare_runs(runs).deltas}
+    assert verdicts == {Verdict.BETTER, Verdict.UNDECIDED}
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_interval_excludes_zero_beside_an_undecided_difference(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(6, 80))
+    ids = [f"q{i}" for i in range(n)]
+    base = rng.beta(1, 1, size=n)
+    values = [np.clip(base + rng.normal(0.04 * at, 0.15, size=n), 0, 1) for at in range(5)]
+    for delta in compare_runs([run(f"s{at}", v, ids) for at, v in enumerate(values)]).deltas:
+        low, high = some(delta.ci95)
+        assert low <= some(delta.difference) <= high
+        assert high - low > 0
+        if delta.verdict.open:
+            assert low <= 0 <= high

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from retrieval_bench.comparison.answered import Answered
 from retrieval_bench.comparison.comparability import other_settings
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.recommendation import Recommendation
 from retrieval_bench.comparison.slices import Slicing
 from retrieval_bench.comparison.speed import timed_differently, timed_together
-from retrieval_bench.comparison.verdicts import Answered, Delta
+from retrieval_bench.comparison.verdicts import Delta
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
@@ -277,6 +278,8 @@ def difference_rows(delta: Delta, tests: Sequence[str]) -> list[list[Content]]:
         remark = f"({delta.reason})"
     elif delta.rests_on_failures:
         remark = "(rests on failures)"
+    elif delta.resolvable_from is not None:
+        remark = f"({counted(delta.resolvable_from, 'query')} could)"
     elif delta.queries_needed is not None:
         remark = f"(+{counted(delta.queries_needed, 'query')})"
     elif delta.small:
@@ -323,6 +326,8 @@ def _test_notes(
             f'"equivalent", "small": shown to differ by less than {comparison.margin:g} (two '
             "one-sided tests, Holm-corrected)."
         )
+    if any(delta.resolvable_from is not None for delta in deltas):
+        notes.append('"n queries could": so few decide nothing, whatever they say; n would do.')
     if any(delta.queries_needed is not None for delta in deltas):
         notes.append('"+n queries": about so many more would settle it with 80 % power.')
     if any(delta.answered is not None for delta in deltas):

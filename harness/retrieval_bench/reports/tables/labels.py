@@ -9,7 +9,11 @@ from retrieval_bench.metrics import Metric
 from retrieval_bench.metrics.names import label_of
 from retrieval_bench.reports.render.cells import Label
 
-_VERDICTS = {Verdict.UNDECIDED: "can't tell", Verdict.MISSING: "not known"}
+_VERDICTS = {
+    Verdict.UNDECIDED: "can't tell",
+    Verdict.UNRESOLVABLE: "can't tell",
+    Verdict.MISSING: "not known",
+}
 _TIMES = {
     Verdict.BETTER: "faster",
     Verdict.WORSE: "slower",

@@ -121,6 +121,7 @@ def _verdict(tuning: Tuning) -> str:
     verdict = {
         Verdict.EQUIVALENT: "Tuned and default are equivalent",
         Verdict.UNDECIDED: "These queries can't tell tuned and default apart",
+        Verdict.UNRESOLVABLE: "So few queries can't tell tuned and default apart",
         Verdict.MISSING: "Tuned and default could not be compared",
     }.get(delta.verdict, f"Tuned is {delta.verdict.value} than the default")
     won = f"{delta.wins:,} queries won, {delta.ties:,} tied, {delta.losses:,} lost"
