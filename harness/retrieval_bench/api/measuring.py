@@ -26,6 +26,7 @@ from retrieval_bench.reports.tables.duet import duet_tables
 from retrieval_bench.reports.tables.regress import baseline_tables, regress_tables
 from retrieval_bench.runs.find import is_run
 from retrieval_bench.runs.run import Run
+from retrieval_bench.stats.paired import EQUIVALENCE
 from retrieval_bench.stats.power import MARGIN
 from retrieval_bench.tuning import tune as run_tuning
 from retrieval_bench.tuning.fusing import with_fusions
@@ -92,6 +93,7 @@ def compare(
     margin: float = MARGIN,
     baseline: str | None = None,
     tests: Sequence[str] = (),
+    equivalence: str = EQUIVALENCE[0],
     fuse: Sequence[str] = (),
 ) -> ComparisonResult:
     """Put two or more systems side by side, with paired differences and verdicts.
@@ -104,6 +106,8 @@ def compare(
         margin: up to this absolute difference of means two systems are as good as equal.
         baseline: compare all others with this system only; None = every pair.
         tests: further tests beside the randomisation test: "t", "wilcoxon".
+        equivalence: the test of it: "bound" assumes nothing but the range of the metric, "tost"
+            normal means.
         fuse: of saved runs: also their fusions, each saved as a run: "rrf", "convex", "tuned-rrf",
             "tuned-convex". A tuned one answers each query by the parameters that are best on other
             queries.
@@ -113,6 +117,7 @@ def compare(
     """
     fuse = [fuse] if isinstance(fuse, str) else fuse
     rules: dict[str, Any] = {"margin": margin, "baseline": baseline, "tests": tests}
+    rules["equivalence"] = equivalence
     if dataset is None and any(map(_is_run, systems)):
         runs = with_fusions([run_of(system) for system in systems], fuse, (), in_notebook(reporter))
         return ComparisonResult(compare_runs(runs, **rules))

@@ -20,6 +20,13 @@ def add_compare(commands: Any, name: str, **texts: str) -> None:
     """Put runs or retrievers side by side."""
     compare = commands.add_parser(name, **texts)
     add_deciding(compare)
+    compare.add_argument(
+        "--equivalence",
+        choices=("bound", "tost"),
+        default="bound",
+        help="bound (default) assumes nothing but the range of the metric; tost: two one-sided t "
+        "tests, which assume normal means and need fewer queries",
+    )
     add_several(
         compare, "--tests", "TEST", "further tests beside the randomisation test: t wilcoxon"
     )
@@ -89,6 +96,7 @@ def _rules(options: argparse.Namespace) -> dict[str, Any]:
         "margin": MARGIN if options.margin is None else options.margin,
         "baseline": options.baseline,
         "tests": tuple(getattr(options, "tests", ())),
+        "equivalence": getattr(options, "equivalence", "bound"),
     }
 
 

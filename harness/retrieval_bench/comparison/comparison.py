@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -25,7 +25,7 @@ from retrieval_bench.core.errors import ConfigError, distinct_names, near_names
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
-from retrieval_bench.stats.paired import EXTRA
+from retrieval_bench.stats.paired import EQUIVALENCE, EXTRA
 from retrieval_bench.stats.power import MARGIN, check_margin
 from retrieval_bench.stats.resampling import RESAMPLES
 
@@ -41,11 +41,13 @@ class Comparison:
         groups: one for each dataset, in the order of the runs.
         margin: up to this absolute difference two systems are as good as equal.
         baseline: the system that all others are compared with; None = every pair.
+        equivalence: the test of it, of :data:`.EQUIVALENCE`.
     """
 
     groups: tuple[DatasetComparison, ...]
     margin: float = MARGIN
     baseline: str | None = None
+    equivalence: str = EQUIVALENCE[0]
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -111,6 +113,7 @@ class Comparison:
             "alpha": QUALITY_ALPHA,
             "margin": self.margin,
             "baseline": self.baseline,
+            "equivalence": self.equivalence,
             "family": "the pairs of one metric on one dataset",
             "resamples": max(group.resamples for group in self.groups),
             "warnings": list(self.warnings),
@@ -163,6 +166,7 @@ def compare_runs(
     margin: float = MARGIN,
     baseline: str | None = None,
     tests: Sequence[str] = (),
+    equivalence: str = EQUIVALENCE[0],
 ) -> Comparison:
     """Pairs of ``runs`` on every metric that all runs on the same dataset have.
 
@@ -170,6 +174,7 @@ def compare_runs(
         margin: up to this absolute difference two systems are as good as equal.
         baseline: compare all others with this system only; None = every pair.
         tests: further tests beside the randomisation test, of :data:`.EXTRA`.
+        equivalence: the test of it, of :data:`.EQUIVALENCE`.
 
     Raises:
         ConfigError: fewer than two runs, no metric in common, an unknown baseline or test, or a
@@ -186,15 +191,19 @@ def compare_runs(
         first = {name: at for at, name in reversed(list(enumerate(run.name for run in runs)))}
         places = [(name, sorted(at, key=lambda i: first[runs[i].name])) for name, at in places]
     names = {n for _, at in places for n in distinct_names([runs[i].name for i in at])}
-    check_asked(names, margin=margin, baseline=baseline, tests=tests)
-    groups = [
-        _group(label, [runs[i] for i in at], baseline, margin, tuple(tests)) for label, at in places
-    ]
-    return Comparison(tuple(groups), margin, baseline)
+    check_asked(names, margin=margin, baseline=baseline, tests=tests, equivalence=equivalence)
+    rules = Rules(margin, tuple(tests), 0, equivalence=equivalence)
+    groups = [_group(label, [runs[i] for i in at], baseline, rules) for label, at in places]
+    return Comparison(tuple(groups), margin, baseline, equivalence)
 
 
 def check_asked(
-    names: Collection[str], *, margin: float, baseline: str | None, tests: Sequence[str]
+    names: Collection[str],
+    *,
+    margin: float,
+    baseline: str | None,
+    tests: Sequence[str],
+    equivalence: str = EQUIVALENCE[0],
 ) -> None:
     """Refuse what :func:`compare_runs` would refuse of systems with these ``names``; to be asked
     before they are measured.
@@ -203,6 +212,13 @@ def check_asked(
         ConfigError: an unknown baseline or test, or a margin that is none.
     """
     check_margin(margin)
+    if equivalence not in EQUIVALENCE:
+        raise ConfigError(
+            f"test of equivalence {equivalence!r}",
+            where="--equivalence",
+            accepted=near_names(equivalence, EQUIVALENCE),
+            fix="name one of them",
+        )
     unknown = [name for name in tests if name not in EXTRA]
     if unknown:
         raise ConfigError(
@@ -222,8 +238,7 @@ def _group(
     dataset: str,
     runs: list[Run],
     baseline: str | None,
-    margin: float,
-    tests: tuple[str, ...],
+    rules: Rules,
 ) -> DatasetComparison:
     names = distinct_names([run.name for run in runs])
     common = common_metrics(runs)
@@ -246,7 +261,7 @@ def _group(
             f"{len(pairs):,} pairs: {resamples:,} resamples can show no difference between any of "
             "them; name a baseline, to compare fewer"
         )
-    rules = Rules(margin, tests, resamples)
+    rules = replace(rules, resamples=resamples)
     deltas = PairJudge.of_runs(dataset, runs, names, common).judged(pairs, rules)
     times = [d for i, j in pairs for d in latency_deltas(runs[i], runs[j], names[i], names[j])]
     return DatasetComparison(

@@ -28,7 +28,7 @@ from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.intervals import ALPHA, interval
-from retrieval_bench.stats.paired import PairedTests, paired_tests
+from retrieval_bench.stats.paired import EQUIVALENCE, PairedTests, paired_tests
 from retrieval_bench.stats.power import ROUNDING, Needed
 from retrieval_bench.stats.resampling import bootstrap_means, smallest_p
 
@@ -95,6 +95,13 @@ class Delta:
     reason: str = ""
 
     @property
+    def reaches_zero(self) -> bool:
+        """Whether the interval of a difference that is shown holds 0: it assumes less than the
+        test, nothing but the range of the values."""
+        shown = self.verdict in (Verdict.BETTER, Verdict.WORSE)
+        return shown and self.ci95 is not None and self.ci95[0] <= 0 <= self.ci95[1]
+
+    @property
     def small(self) -> bool:
         """Shown to be within the margin, beside a verdict that does not say so."""
         return self.within_margin and self.verdict is not Verdict.EQUIVALENT
@@ -126,12 +133,14 @@ class Rules:
         tests: further tests beside the randomisation test, of :data:`.EXTRA`.
         resamples: sign patterns of the randomisation test.
         interval_alpha: 1 minus the level of each interval.
+        equivalence: the test of it, of :data:`.EQUIVALENCE`.
     """
 
     margin: float
     tests: tuple[str, ...]
     resamples: int
     interval_alpha: float = ALPHA
+    equivalence: str = EQUIVALENCE[0]
 
 
 Refusal = Callable[[int, int], tuple[Verdict, str]]
@@ -351,6 +360,7 @@ class PairJudge:
             resamples=rules.resamples,
             scales=[metric.scale for metric in self._metrics],
             alpha=rules.interval_alpha,
+            equivalence=rules.equivalence,
         )
 
     def _delta(

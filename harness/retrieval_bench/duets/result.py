@@ -34,6 +34,7 @@ WORDS = {
     Verdict.BETTER: "PASS",
     Verdict.EQUIVALENT: "PASS",
     Verdict.WORSE: "FAIL",
+    Verdict.UNRESOLVABLE: "INCONCLUSIVE",
     Verdict.UNDECIDED: "INCONCLUSIVE",
     Verdict.MISSING: "NOT MEASURED",
     Verdict.NOT_COMPARABLE: "NOT MEASURED",

@@ -20,6 +20,7 @@ _WORST_FIRST = (
     Verdict.WORSE,
     Verdict.MISSING,
     Verdict.NOT_COMPARABLE,
+    Verdict.UNRESOLVABLE,
     Verdict.UNDECIDED,
     Verdict.EQUIVALENT,
     Verdict.BETTER,
@@ -110,6 +111,6 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
 def _code(verdict: Verdict, undecided: Undecided) -> int:
     if verdict is Verdict.WORSE:
         return 1
-    if verdict is Verdict.UNDECIDED:
+    if verdict.open:
         return {Undecided.PASS: 0, Undecided.FAIL: 1, Undecided.INCONCLUSIVE: 3}[undecided]
     return 0 if verdict in (Verdict.EQUIVALENT, Verdict.BETTER) else 4

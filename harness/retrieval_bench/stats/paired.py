@@ -30,12 +30,17 @@ from retrieval_bench.stats.resampling import (
     mean_below_p,
     randomization_p,
     sign_patterns,
+    student_p,
 )
 
 Floats = NDArray[np.float64]
 
 EXTRA = ("t", "wilcoxon")
 """Further tests of a difference, beside the randomisation test."""
+
+EQUIVALENCE = ("bound", "tost")
+"""Tests of equivalence: by the bound that assumes nothing but the range, which holds always; by two
+one-sided t tests, which assume that means of so many differences are normal."""
 
 _CELLS = 4_000_000
 """Differences that are held at once; bounds the memory of a large comparison."""
@@ -101,6 +106,7 @@ def paired_tests(
     seed: int = SEED,
     scales: Sequence[Scale | None] = (),
     alpha: float = ALPHA,
+    equivalence: str = EQUIVALENCE[0],
 ) -> PairedTests:
     """Tests of every pair on every metric.
 
@@ -113,11 +119,12 @@ def paired_tests(
         resamples: sign patterns of the randomisation test.
         scales: what the values of each metric can be; without, no range is known.
         alpha: 1 minus the level of each interval.
+        equivalence: of :data:`EQUIVALENCE`.
     """
     places = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
     n, metrics = values.shape[1:]
     columns: dict[str, Callable[[Floats], Floats]] = {
-        "equivalence": lambda d: equivalence_p(d, margin)
+        "equivalence": lambda d: _EQUIVALENCE_P[equivalence](d, margin)
     }
     columns |= {name: _EXTRA_P[name] for name in extra}
     if n <= EXACT_ROWS:
@@ -228,6 +235,20 @@ def _side_by_side(values: Floats) -> Floats:
     return np.ascontiguousarray(values.transpose(1, 0, 2)).reshape(n, systems * metrics)
 
 
+def tost_p(differences: Floats, margin: float = MARGIN) -> Floats:
+    """As :func:`equivalence_p`, by two one-sided t tests: too sure of itself where differences are
+    few, or rare and large. p is 1 with fewer than two queries; without any spread, 0 or 1.
+
+    Source: Schuirmann (1987), Journal of Pharmacokinetics and Biopharmaceutics 15.
+    """
+    n, columns = differences.shape
+    if n < 2:
+        return np.ones(columns)
+    error = differences.std(axis=0, ddof=1) / np.sqrt(n)
+    distance = np.abs(differences.mean(axis=0)) - margin
+    return student_p(distance, error, n - 1)
+
+
 def equivalence_p(differences: Floats, margin: float = MARGIN) -> Floats:
     """p-values that each column's mean is less than ``margin`` away from 0, (columns,): the larger
     of two one-sided tests (:func:`retrieval_bench.stats.resampling.mean_below_p`).
@@ -269,4 +290,5 @@ def _wilcoxon_p(differences: Floats) -> Floats:
     return p
 
 
+_EQUIVALENCE_P = dict(zip(EQUIVALENCE, (equivalence_p, tost_p), strict=True))
 _EXTRA_P = dict(zip(EXTRA, (_t_p, _wilcoxon_p), strict=True))

@@ -28,7 +28,7 @@ def render(suite: str, gates: Sequence[tuple[str, Gate]]) -> str:
         gates: each with its name.
     """
     failed = [name for name, gate in gates if gate.verdict is Verdict.WORSE]
-    open_ = [n for n, gate in gates if gate.verdict in (Verdict.UNDECIDED, Verdict.MISSING)]
+    open_ = [n for n, gate in gates if gate.verdict.open or gate.verdict is Verdict.MISSING]
     root = ElementTree.Element(
         "testsuite",
         name=one_line(suite),

@@ -37,7 +37,7 @@ from retrieval_bench.reports.render.table import (
 )
 from retrieval_bench.reports.tables.board import board_tables
 from retrieval_bench.reports.tables.comparison import how_timed, queries_of, said
-from retrieval_bench.reports.tables.labels import metric_label, verdict_label
+from retrieval_bench.reports.tables.labels import REACHES_ZERO, metric_label, verdict_label
 from retrieval_bench.reports.tables.run import beside_leg, needless
 from retrieval_bench.reports.tables.run_facts import (
     corpus,
@@ -186,6 +186,8 @@ def _group_brief(comparison: Comparison, group: DatasetComparison, answer: Recom
             f'"better", "worse": paired randomisation test, p < .05{corrected}; brackets: 95 % '
             f'{together} ({method(metric.scale)}). "Faster": median over paired calls.'
         )
+    if any(delta.reaches_zero for delta in group.of(metric)):
+        notes.append(REACHES_ZERO)
     return Table(
         _title_of(group),
         columns,

@@ -39,6 +39,7 @@ from retrieval_bench.reports.render.table import (
 )
 from retrieval_bench.reports.tables.board import board_tables
 from retrieval_bench.reports.tables.labels import (
+    REACHES_ZERO,
     letter,
     marks,
     meaning,
@@ -254,6 +255,12 @@ def differences_table(
     )
 
 
+_HOW_EQUIVALENT = {
+    "bound": "on either side by Gaffke's bound, which assumes nothing but the range",
+    "tost": "two one-sided t tests, which assume normal means",
+}
+
+
 def most_telling(
     deltas: Sequence[Delta], best_first: Sequence[str], *, baseline: str | None, most: int
 ) -> list[Delta]:
@@ -323,9 +330,11 @@ def _test_notes(
         notes.append(f"p {', p '.join(tests)}: of these tests, Holm-corrected likewise.")
     if any(delta.within_margin or delta.verdict is Verdict.EQUIVALENT for delta in deltas):
         notes.append(
-            f'"equivalent", "small": shown to differ by less than {comparison.margin:g} (two '
-            "one-sided tests, Holm-corrected)."
+            f'"equivalent", "small": shown to differ by less than {comparison.margin:g} '
+            f"({_HOW_EQUIVALENT[comparison.equivalence]}, Holm-corrected)."
         )
+    if any(delta.reaches_zero for delta in deltas):
+        notes.append(REACHES_ZERO)
     if any(delta.resolvable_from is not None for delta in deltas):
         notes.append('"n queries could": so few decide nothing, whatever they say; n would do.')
     if any(delta.queries_needed is not None for delta in deltas):

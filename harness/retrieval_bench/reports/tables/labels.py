@@ -21,6 +21,11 @@ _TIMES = {
     Verdict.MISSING: "no times",
 }
 
+REACHES_ZERO = (
+    'An interval that holds 0 beside "better" or "worse" assumes less than the test: nothing but '
+    "the range of the values."
+)
+
 LETTERS = "abcdefghijklmnoprstuvwxyz"
 """Without q, whose raised form many fonts lack."""
 

@@ -190,6 +190,8 @@ def _gate_reason(gate: QualityGate) -> str:
     if gate.p is not None and gate.lower and gate.ci95 is not None:
         low, high = gate.ci95
         figures = [f"95 % interval [{low:+.4f}, {high:+.4f}]", f"p {p_value(gate.p).text}"]
+        if gate.verdict is Verdict.WORSE and low <= 0 <= high:
+            figures.append("the interval assumes less than the test")
     if gate.verdict is Verdict.UNDECIDED and gate.queries_needed is not None:
         more = counted(gate.queries_needed, "more query")
         figures.append(f"about {more} would show the difference")
