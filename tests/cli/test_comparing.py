@@ -182,3 +182,41 @@ class TestSlices:
         folders = [str(path) for path in sorted((project / "results" / "runs").glob("[!.]*"))]
         assert run("compare", *folders, "--dataset", "data") == 2
         assert "--dataset for saved runs" in run.err
+
+
+class TestFusion:
+    def test_saved_runs_are_fused_and_the_fusion_is_saved(
+        self, project: Path, run: Command
+    ) -> None:
+        assert run("compare", *BOTH, "--dataset", "data", *QUICK) == 0
+        assert run("compare", "@last", "--fuse", "rrf", "tuned-convex", "--format", "json") == 2
+        assert "accepted: at least one for each of 5 folds" in run.err
+        assert run("compare", "@last", "--fuse", "--format", "json") == 0
+        names = [system["name"] for system in document(run)["systems"]]
+        assert names == ["bm25", "own", "rrf of bm25 + own"]
+        assert run("explain", "@last", "--format", "json") == 0
+
+    def test_what_cannot_be_fused_is_refused(self, project: Path, run: Command) -> None:
+        assert run("compare", *BOTH, "--fuse", "rrf") == 2
+        assert "--fuse without saved runs" in run.err
+        assert run("compare", *BOTH, "--dataset", "data", *QUICK) == 0
+        assert run("compare", "@last", "--fuse", "borda") == 2
+        assert "accepted: convex, rrf, tuned-convex, tuned-rrf" in run.err
+
+    def test_tune_takes_saved_runs_or_a_retriever(self, project: Path, run: Command) -> None:
+        assert run("compare", *BOTH, "--dataset", "data", *QUICK) == 0
+        assert run("tune", "own@latest", "bm25@latest", "--folds", "2", "--format", "json") == 0
+        found = document(run)
+        assert found["retriever"] == "fusion of own + bm25"
+        assert set(found["grid"]) == {"fusion.k", "fusion.weights"}
+        assert run("tune", "own@latest", "hybrid") == 2
+        assert "one retriever, or saved runs to fuse" in run.err
+        assert run("tune", "own@latest", "bm25@latest", "--split", "dev") == 2
+
+
+def test_the_test_of_equivalence_is_named(project: Path, run: Command) -> None:
+    assert run("compare", *BOTH, "--dataset", "data", *QUICK, "--format", "json") == 0
+    assert document(run)["equivalence"] == "bound"
+    assert run("compare", "@last", "--equivalence", "tost", "-v") == 0
+    assert "two one-sided t tests, which assume normal means" in run.unwrapped
+    assert run("compare", "@last", "--equivalence", "nhst") == 2

@@ -158,11 +158,12 @@ def _upper(rows: Floats, high: Floats, alpha: float) -> Floats:
 def _solved(rows: Floats, high: Floats, alpha: float) -> Floats:
     from scipy.special import ndtri
 
-    mean = rows.mean(axis=1)
-    wanted = ndtri(alpha)
+    rows = np.minimum(rows, high[:, None])
+    mean, wanted = rows.mean(axis=1), ndtri(alpha)
+    full = high - rows.min(axis=1) <= _ROUNDING  # all are as high as can be
     # The normal quantile of p is nearly a line in the bound: secants, kept within a bracket.
     least, most = mean.copy(), high.copy()
-    done = rows.min(axis=1) >= high  # all are as high as can be
+    done = full.copy()
     error = np.sqrt(rows.var(axis=1) / rows.shape[1])
     bound = np.minimum(mean - wanted * error + (high - mean) / rows.shape[1], (mean + high) / 2)
     before, z_before = mean.copy(), np.zeros(len(mean))
@@ -183,7 +184,7 @@ def _solved(rows: Floats, high: Floats, alpha: float) -> Floats:
         before, z_before = np.where(done, before, bound), np.where(done, z_before, z)
         done |= close
         bound = np.where(done, bound, following)
-    return np.where(rows.min(axis=1) >= high, high, bound)
+    return np.where(full, high, bound)
 
 
 def _known(scale: Scale | None) -> Scale:
@@ -195,10 +196,12 @@ def fitting(scale: Scale | None, values: Floats) -> Scale | None:
     """``scale``, or None where ``values`` show that it is not theirs."""
     if scale is None:
         return None
-    slack = 1e-9 * (scale.high - scale.low)
+    slack = _ROUNDING * (scale.high - scale.low)
     inside = values.min() >= scale.low - slack and values.max() <= scale.high + slack
     return scale if inside else None
 
 
 _CACHED = 50_000
+_ROUNDING = 1e-7
+"""Nearer than this values are equal; ranges are 1 to 100 wide."""
 _STEPS = 60

@@ -76,7 +76,10 @@ def with_fusions(
             raise ConfigError(
                 data, accepted="the dataset of the runs", fix="say where it is with --dataset"
             )
-        found += [*group, *(fused(group, data, how, reporter) for how in hows)]
+        # What may be refused comes first: a fusion is saved once it is there.
+        tuned_first = sorted(hows, key=lambda how: not how.startswith(TUNED))
+        made = {how: fused(group, data, how, reporter) for how in tuned_first}
+        found += [*group, *(made[how] for how in dict.fromkeys(hows))]
     return found
 
 

@@ -133,3 +133,29 @@ def test_metrics_without_an_upper_end_say_no_range() -> None:
     assert {"nDCG", "AP", "RR", "R", "Success"} <= ranged
     assert not ranged & {"GMAP", "GMBpref", "YAAP", "Utility", "NumRet"}
     assert [name for name in ranged if DEFINITIONS[name].scale == HIT] == ["Success"]
+
+
+@pytest.mark.parametrize("gap", [0.0, 1e-16, 1e-12, 1e-9, 2e-9, 1e-8, 2e-7, 1e-6, 1e-3])
+@pytest.mark.parametrize("value", [0.0, 0.25, 1.0])
+def test_values_that_nearly_are_equal_are_no_trouble(value: float, gap: float) -> None:
+    values = np.full((12, 1), value)
+    values[0] = abs(value - gap)
+    (low, high) = mean_intervals(values, [SHARE])[0]
+    assert 0 <= low <= values.mean() <= high <= 1
+    assert (low, high) == pytest.approx(one([value] * 12, SHARE), abs=1e-4 + gap)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_whatever_the_values_the_interval_is_one(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, columns = int(rng.integers(2, 60)), 40
+    spread = 10.0 ** rng.integers(-14, 1, size=columns)
+    values = np.clip(rng.random(columns) + spread * rng.normal(size=(n, columns)), 0, 1)
+    values[:, rng.random(columns) < 0.3] = rng.integers(0, 2)
+    for alpha in (0.05, 0.05 / 780):
+        ends = mean_intervals(values, [SHARE] * columns, alpha=alpha)
+        mean = values.mean(axis=0)
+        assert (ends[:, 0] <= mean + 1e-9).all()
+        assert (mean - 1e-9 <= ends[:, 1]).all()
+        assert ((ends >= 0) & (ends <= 1)).all()
+        assert (ends[:, 1] - ends[:, 0] > 1e-4).all()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,17 +11,20 @@ from numpy.typing import NDArray
 
 import retrieval_bench.stats.paired
 from retrieval_bench.stats.intervals import mean_intervals
-from retrieval_bench.stats.paired import EXTRA, PairedTests, equivalence_p, paired_tests
+from retrieval_bench.stats.paired import EXTRA, PairedTests, equivalence_p, paired_tests, tost_p
 from retrieval_bench.stats.power import queries_needed
 from retrieval_bench.stats.resampling import (
     mean_below_p,
     randomization_p,
     sign_patterns,
 )
+from tests.lazily import Lazily
 
 Floats = NDArray[np.float64]
 PAIRS = [(0, 1), (1, 2), (3, 0)]
 ARRAYS = ("difference", "p", "effect_size", "wins", "ties", "losses", "p_equivalence")
+
+weightstats: Any = Lazily("statsmodels.stats.weightstats")
 
 
 def table(n: int, *, systems: int = 4, metrics: int = 2, seed: int = 0) -> Floats:
@@ -282,3 +286,19 @@ def test_queries_needed_are_those_of_each_pair_and_metric() -> None:
     assert [one for row in needed for one in row] == expected
     assert found.queries_needed(0.05)[0] == queries_needed(columns[:, :2], 0.05, margin=0.2)
     assert expected != queries_needed(columns, levels.ravel(), margin=0.2)
+
+
+def test_two_one_sided_t_tests_are_those_of_statsmodels() -> None:
+    rng = np.random.default_rng(5)
+    a = rng.random((60, 1))
+    b = a + rng.normal(0.002, 0.03, size=(60, 1))
+    expected = weightstats.ttost_paired(b[:, 0], a[:, 0], -0.01, 0.01)[0]
+    assert tost_p(b - a)[0] == pytest.approx(expected)
+    found = paired_tests(np.stack([a, b]), [(0, 1)], equivalence="tost")
+    assert found.p_equivalence[0, 0] == pytest.approx(expected)
+    assert found.p_equivalence[0, 0] < paired_tests(np.stack([a, b]), [(0, 1)]).p_equivalence[0, 0]
+
+
+def test_two_one_sided_t_tests_need_two_queries_and_trust_what_does_not_vary() -> None:
+    assert tost_p(np.zeros((1, 2))).tolist() == [1.0, 1.0]
+    assert tost_p(np.column_stack([np.zeros(5), np.full(5, 0.02)])).tolist() == [0.0, 1.0]
