@@ -165,9 +165,12 @@ class LexicalRetriever(Retriever):
         return TokenizedCorpus(ids, dict(vocabulary), tokens, bounds)
 
     def _known_terms(self, text: str) -> dict[int, int]:
-        """Number of each term of ``text`` that the corpus has -> how often it occurs there."""
-        known = self._vocabulary
-        return Counter(known[term] for term in self._tokenize(text) if term in known)
+        """Number of each term of the corpus that ``text`` asks for -> how often it does."""
+        known, terms = self._vocabulary, self._tokenize(text)
+        if self._tokenize.are_parts(terms):
+            asked = frozenset(terms)
+            return {number: 1 for term, number in known.items() if not asked.isdisjoint(term)}
+        return Counter(known[term] for term in terms if term in known)
 
     def _tokenizer_warnings(self) -> list[str]:
         facts = self._tokenize.describe()
