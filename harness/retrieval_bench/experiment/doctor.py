@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -96,16 +96,16 @@ def doctor(
     experiment = prepare(
         [retriever], dataset, split=split, k=k, overrides=overrides, protocol=protocol, save=False
     )
-    data, queries = experiment.dataset, experiment.queries[:PROBED]
+    data = experiment.dataset
     start = time.perf_counter()
-    answers = replace(experiment, queries=queries).search(reporter)
+    answers = experiment.search(reporter, first=PROBED)
     seconds = time.perf_counter() - start
     n_answered = sum(status == OK for status in answers.status)
     hits = sum(len(ranking or ()) for ranking in answers.rankings)
     about_data = set(data.warnings)
     took = f"{seconds:.1f}" if seconds >= 0.1 else "under 0.1"
     probe = f"{answers.name} was ready in {took} s and answered {n_answered:,} of "
-    probe += f"{counted(len(queries), 'query')} with {counted(hits, 'hit')}."
+    probe += f"{counted(len(answers.status), 'query')} with {counted(hits, 'hit')}."
     nothing = []
     if n_answered and not hits:
         nothing = [Notice("It found nothing for any of them: look at its index and its analyzer.")]
