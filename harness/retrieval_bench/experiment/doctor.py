@@ -83,6 +83,7 @@ def doctor(
     dataset: str | Path = "science-mini",
     *,
     split: str = "test",
+    language: str | None = None,
     k: int = 10,
     overrides: Sequence[str] = (),
     reporter: Reporter | None = None,
@@ -94,7 +95,14 @@ def doctor(
     """
     protocol = Protocol(rounds=1, warm_up_s=0.0)
     experiment = prepare(
-        [retriever], dataset, split=split, k=k, overrides=overrides, protocol=protocol, save=False
+        [retriever],
+        dataset,
+        split=split,
+        language=language,
+        k=k,
+        overrides=overrides,
+        protocol=protocol,
+        save=False,
     )
     data = experiment.dataset
     start = time.perf_counter()
@@ -111,6 +119,7 @@ def doctor(
         nothing = [Notice("It found nothing for any of them: look at its index and its analyzer.")]
     command = ["retrieval-bench", "bench", str(retriever)]
     command += [] if str(dataset) == "science-mini" else ["--dataset", str(dataset)]
+    command += [] if language is None else ["--language", language]
     return Diagnosis(
         (
             _data(data),
