@@ -174,8 +174,7 @@ class LexicalRetriever(Retriever):
         """Number of each term of the corpus that ``text`` asks for -> how often it does."""
         known, terms = self._vocabulary, self._tokenize(text)
         if self._tokenize.are_parts(terms):
-            asked = frozenset(terms)
-            return {number: 1 for term, number in known.items() if not asked.isdisjoint(term)}
+            return {n: 1 for part in set(terms) for term, n in known.items() if part in term}
         return Counter(known[term] for term in terms if term in known)
 
     def _tokenizer_warnings(self) -> list[str]:
