@@ -26,6 +26,7 @@ from retrieval_bench.core.scripts import (
     script_profile,
 )
 from retrieval_bench.core.types import Document, Query, Ranking
+from retrieval_bench_retrievers.languages import language_advice
 from retrieval_bench_retrievers.tokenizers import TokenizerSpec, make_tokenizer
 
 _CUTS_AT_BLANKS = ("whitespace", "word", "english", "bm25s")
@@ -60,6 +61,7 @@ class LexicalRetriever(Retriever):
     def __init__(self, tokenizer: TokenizerSpec) -> None:
         self._spec = tokenizer
         self._tokenize = make_tokenizer(tokenizer)
+        self._language: str | None = None
         self._ids: list[str] | None = None
         self._vocabulary: dict[str, int] = {}
         self._n_tokens = 0
@@ -68,6 +70,7 @@ class LexicalRetriever(Retriever):
     def use_language(self, language: str | None) -> None:
         """Take the dataset's language for stems and stop words, where the parameters name none."""
         self._tokenize = make_tokenizer(self._spec, language)
+        self._language = language
         self._ids = None
 
     def index(self, documents: Iterable[Document]) -> None:
@@ -113,6 +116,9 @@ class LexicalRetriever(Retriever):
         """See :meth:`retrieval_bench.core.retriever.Retriever.health`."""
         require_index(self._ids is not None, self)
         warnings = self._tokenizer_warnings()
+        if self._language is None:
+            advice = language_advice(self._spec, [query.text for query in queries])
+            warnings += filter(None, [advice])
         asked = script_profile(query.text for query in queries)
         if no_common_script(self._scripts, asked):
             warnings.append(
@@ -165,9 +171,11 @@ class LexicalRetriever(Retriever):
         return TokenizedCorpus(ids, dict(vocabulary), tokens, bounds)
 
     def _known_terms(self, text: str) -> dict[int, int]:
-        """Number of each term of ``text`` that the corpus has -> how often it occurs there."""
-        known = self._vocabulary
-        return Counter(known[term] for term in self._tokenize(text) if term in known)
+        """Number of each term of the corpus that ``text`` asks for -> how often it does."""
+        known, terms = self._vocabulary, self._tokenize(text)
+        if self._tokenize.are_parts(terms):
+            return {n: 1 for part in set(terms) for term, n in known.items() if part in term}
+        return Counter(known[term] for term in terms if term in known)
 
     def _tokenizer_warnings(self) -> list[str]:
         facts = self._tokenize.describe()

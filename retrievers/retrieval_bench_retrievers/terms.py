@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -30,6 +30,11 @@ class Tokenizer(ABC):
     @abstractmethod
     def describe(self) -> dict[str, Any]:
         """Name and everything that changes the terms, for the manifest."""
+
+    def are_parts(self, terms: Sequence[str]) -> bool:
+        """Whether the ``terms`` of a query are single characters that documents hold as parts of
+        longer terms: whatever term has one of them is asked for then."""
+        return False
 
 
 class Terms(dict[str, tuple[str, ...]]):

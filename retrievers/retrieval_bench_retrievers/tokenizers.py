@@ -14,7 +14,7 @@ import re
 import sys
 import threading
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from typing import Any
@@ -176,6 +176,10 @@ class StemmingTokenizer(Tokenizer):
             "stop_words": len(self._stop_words),
             "pystemmer": self._version,
         }
+
+    def are_parts(self, terms: Sequence[str]) -> bool:
+        """See :class:`Tokenizer`; a query that has a bigram or a word as well is asked by that."""
+        return self._bigrams and all(len(term) == 1 and _is_bigram_run(term) for term in terms)
 
     def _expand(self, word: str) -> tuple[str, ...]:
         if self._bigrams and _is_bigram_run(word):

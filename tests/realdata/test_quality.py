@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from retrieval_bench import bench, compare
+from retrieval_bench import bench, compare, load_dataset
 from retrieval_bench.api.results import ComparisonResult
 from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench_retrievers.languages import language_advice
+from retrieval_bench_retrievers.tokenizers import make_tokenizer
 
 pytestmark = [pytest.mark.realdata, pytest.mark.slow]
 
@@ -52,6 +54,32 @@ def test_rank_bm25_s_own_setting_on_korean_bigrams(bench_data: Path) -> None:
     config = {"target": "bm25", "params": {"k1": 1.5, "b": 0.75}}
     result = bench(config, bench_data / "beir" / "autorag-ko", k=100, protocol=ONCE)
     assert result.summary["metrics"]["RR@100"]["mean"] > 0.88
+
+
+def test_single_characters_changed_no_ranking_of_korean_queries(bench_data: Path) -> None:
+    data = load_dataset(bench_data / "beir" / "autorag-ko")
+    tokenize = make_tokenizer("auto")
+    terms = [tokenize(query.text) for query in data.queries]
+    assert any(len(term) == 1 for query in terms for term in query)
+    assert not any(map(tokenize.are_parts, terms))
+
+
+def test_french_questions_gain_from_their_language_and_are_advised_of_it(bench_data: Path) -> None:
+    piaf = bench_data / "beir" / "piaf-v1.0"
+    plain, told = (bench("bm25", piaf, protocol=ONCE, language=code) for code in (None, "fr"))
+    assert plain.summary["metrics"]["nDCG@10"]["mean"] == pytest.approx(0.7794, abs=1e-4)
+    assert told.summary["metrics"]["nDCG@10"]["mean"] == pytest.approx(0.7991, abs=1e-4)
+    (advice,) = (text for text in plain.summary["warnings"] if "look French" in text)
+    assert "--language fr" in advice
+    assert not any("look French" in text for text in told.summary["warnings"])
+
+
+@pytest.mark.parametrize(
+    "name", ["scifact", "time", "squad2-dev", "halubench-mala299", "autorag-ko"]
+)
+def test_no_language_is_advised_where_none_is_missing(bench_data: Path, name: str) -> None:
+    queries = load_dataset(bench_data / "beir" / name).queries
+    assert language_advice("auto", [query.text for query in queries]) == ""
 
 
 @pytest.mark.dense

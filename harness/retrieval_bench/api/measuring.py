@@ -37,6 +37,7 @@ def bench(
     dataset: str | Path | Dataset = "science-mini",
     *,
     split: str = "test",
+    language: str | None = None,
     k: int = 10,
     metrics: Sequence[str] = (),
     overrides: Sequence[str] = (),
@@ -52,6 +53,7 @@ def bench(
             LangChain retriever or runnable, or function (query, k).
         dataset: name, folder, or a :class:`Dataset`.
         split: of a dataset that is given by name or folder.
+        language: ISO 639 code of the dataset's language, as if it named it; None = what it names.
         k: hits asked for per query.
         metrics: such as ``["nDCG@10", "R@100"]``; empty = the defaults for k.
         overrides: ``dotted.path=value`` into the parameters.
@@ -70,6 +72,7 @@ def bench(
         [retriever],
         dataset,
         split=split,
+        language=language,
         k=k,
         metrics=metrics,
         overrides=overrides,
@@ -85,6 +88,7 @@ def compare(
     dataset: str | Path | Dataset | Sequence[str | Path | Dataset] | None = None,
     *,
     split: str = "test",
+    language: str | None = None,
     k: int = 10,
     metrics: Sequence[str] = (),
     protocol: Protocol | None = None,
@@ -102,7 +106,7 @@ def compare(
         systems: runs, or saved runs by what names them on the command line; or retrievers as in
             :func:`bench`, which are measured together, alternating query by query.
         dataset: of retrievers, one or several, as in :func:`bench`; None = "science-mini".
-        split, k, metrics, protocol, save, reporter: of retrievers, as in :func:`bench`.
+        split, language, k, metrics, protocol, save, reporter: of retrievers, as in :func:`bench`.
         margin: up to this absolute difference of means two systems are as good as equal.
         baseline: compare all others with this system only; None = every pair.
         tests: further tests beside the randomisation test: "t", "wilcoxon".
@@ -144,6 +148,7 @@ def compare(
         [named] if isinstance(named, str | Path | Dataset) else named,
         check,
         split=split,
+        language=language,
         k=k,
         metrics=metrics,
         protocol=protocol,
@@ -169,7 +174,7 @@ def tune(
     Args:
         retriever: whose parameters to choose: name of a config, YAML file, or inline mapping.
         dataset: as in :func:`bench`.
-        options: as of :func:`.tune`: split, dev, folds, repeats, k, metric, grid,
+        options: as of :func:`.tune`: split, language, dev, folds, repeats, k, metric, grid,
             overrides, sample, seed, margin, out, reporter.
 
     Raises:

@@ -227,6 +227,7 @@ def _prepared(options: argparse.Namespace) -> list[Experiment]:
             options.dataset or ["science-mini"],
             check,
             split=options.split,
+            language=options.language,
             k=options.k,
             metrics=options.metrics,
             protocol=protocol_of(options),

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from retrieval_bench.cli.console import NOT_MEASURED, OK, show, working
-from retrieval_bench.cli.options import add_dataset, add_format, add_retriever
+from retrieval_bench.cli.options import add_dataset, add_format, add_language, add_retriever
 from retrieval_bench.cli.selftesting import run_selftest
 
 
@@ -15,6 +15,7 @@ def add_doctor(commands: Any, name: str, **texts: str) -> None:
     parser = commands.add_parser(name, **texts)
     add_retriever(parser)
     add_dataset(parser)
+    add_language(parser)
     parser.add_argument(
         "--selftest",
         action="store_true",
@@ -38,6 +39,7 @@ def _doctor(options: argparse.Namespace) -> int:
             options.retriever or "bm25",
             options.dataset,
             split=options.split,
+            language=options.language,
             k=options.k,
             overrides=options.set,
             reporter=bars,

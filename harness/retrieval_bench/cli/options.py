@@ -136,6 +136,15 @@ def add_dataset(
     _add_depth(parser, k)
 
 
+def add_language(parser: argparse.ArgumentParser) -> None:
+    """Of the dataset, where its files do not name it."""
+    parser.add_argument(
+        "--language",
+        metavar="CODE",
+        help="of the dataset, such as fr, for stems and stop words (default: what it names)",
+    )
+
+
 def _add_depth(parser: argparse.ArgumentParser, k: int) -> None:
     parser.add_argument("--split", default="test", help="split of the judgements (default: test)")
     parser.add_argument("--k", type=int, default=k, help=f"hits per query (default: {k})")
@@ -153,6 +162,7 @@ def add_measuring(parser: argparse.ArgumentParser, *, several: bool = False) -> 
         _add_depth(parser, 10)
     else:
         add_dataset(parser)
+    add_language(parser)
     add_several(
         parser, "--metrics", "METRIC", "such as nDCG@10 R@100, the first decides (default: by k)"
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.cli.console import OK, say, show, working
-from retrieval_bench.cli.options import add_format, add_named, add_several
+from retrieval_bench.cli.options import add_format, add_language, add_named, add_several
 
 
 def add_tune(commands: Any, name: str, **texts: str) -> None:
@@ -26,6 +26,7 @@ def add_tune(commands: Any, name: str, **texts: str) -> None:
         help="name or folder (default: science-mini; of saved runs: where they found it)",
     )
     tune.add_argument("--split", help="split that is reported on (default: test)")
+    add_language(tune)
     tune.add_argument("--k", type=int, default=10, help="hits per query (default: 10)")
     tune.add_argument("--metric", help="what to have most of (default: nDCG@10)")
     add_several(tune, "--set", "KEY=VALUE", "parameters that are the same in every setting")
@@ -86,6 +87,7 @@ def _tune(options: argparse.Namespace) -> int:
             dataset,
             chosen,
             split=options.split or "test",
+            language=options.language,
             dev=options.dev_split,
             grid=options.grid,
             overrides=options.set,
@@ -121,11 +123,12 @@ def _subject(options: argparse.Namespace) -> tuple[Any, Any]:
             accepted="one retriever, or saved runs to fuse: tune bm25@latest dense@latest",
             fix="leave one kind out",
         )
-    if options.split is not None:
-        raise ConfigError(
-            "--split of saved runs",
-            accepted="the split that they were measured on",
-            fix="leave it out",
-        )
+    for what in ("split", "language"):
+        if getattr(options, what) is not None:
+            raise ConfigError(
+                f"--{what} of saved runs",
+                accepted=f"the {what} that they were measured on",
+                fix="leave it out",
+            )
     runs = read_runs([folder for name in given for folder in find_runs(name)])
     return fusion_config(runs), dataset_of(runs, options.dataset)

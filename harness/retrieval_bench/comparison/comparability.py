@@ -76,7 +76,7 @@ def other_settings(names: Sequence[str], runs: Sequence[Run]) -> tuple[str, ...]
 
 
 def _what_differs(alike: Sequence[tuple[str, Run]]) -> str:
-    settings = [run.settings for _, run in alike]
+    settings = [run.settings | _language(run) for _, run in alike]
     names = dict.fromkeys(name for one in settings for name in one)
     differing = [name for name in names if len({one.get(name) for one in settings}) > 1]
     if not differing:
@@ -86,6 +86,12 @@ def _what_differs(alike: Sequence[tuple[str, Run]]) -> str:
         for (name, _), one in zip(alike, settings, strict=True)
     ]
     return f"Given settings that differ: {'; '.join(each)}."
+
+
+def _language(run: Run) -> dict[str, str]:
+    """That of the dataset, which decides on stems and stop words."""
+    named = run.summary["dataset"].get("language")
+    return {} if named is None else {"language": str(named)}
 
 
 def judged_gap(names: Sequence[str], runs: Sequence[Run]) -> tuple[str, ...]:

@@ -9,7 +9,14 @@ format is and gives), ``records`` and ``qrels``, the ``formats``, then ``build``
 """
 
 from retrieval_bench.data.build import build_dataset
-from retrieval_bench.data.catalog import dataset_name, dataset_names, found_at, load_dataset, pinned
+from retrieval_bench.data.catalog import (
+    dataset_name,
+    dataset_names,
+    found_at,
+    in_language,
+    load_dataset,
+    pinned,
+)
 from retrieval_bench.data.config import DatasetConfig
 from retrieval_bench.data.export import Exported, export_dataset
 from retrieval_bench.data.faults import Faults
@@ -31,6 +38,7 @@ __all__ = [
     "dataset_names",
     "export_dataset",
     "found_at",
+    "in_language",
     "load_dataset",
     "pinned",
     "read_qrels",

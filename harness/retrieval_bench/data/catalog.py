@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from retrieval_bench.core import plugins
@@ -13,6 +15,7 @@ from retrieval_bench.core.types import Dataset
 from retrieval_bench.data.build import assemble, build_dataset
 from retrieval_bench.data.config import (
     CONFIG_NAME,
+    LANGUAGE,
     DatasetConfig,
     SplitFiles,
     read_dataset_config,
@@ -44,7 +47,9 @@ def dataset_names() -> list[str]:
     return sorted({*_catalog_folders(), *plugins.names("dataset")})
 
 
-def load_dataset(name_or_path: str | Path, split: str = "test") -> Dataset:
+def load_dataset(
+    name_or_path: str | Path, split: str = "test", *, language: str | None = None
+) -> Dataset:
     """The dataset that a name or a path stands for, checked as a whole.
 
     A name is a folder ``configs/datasets/NAME`` with a ``dataset.yaml`` (the user's own first),
@@ -58,13 +63,39 @@ def load_dataset(name_or_path: str | Path, split: str = "test") -> Dataset:
     Args:
         name_or_path: the name or the path.
         split: which judgements.
+        language: ISO 639 code, as if ``dataset.yaml`` named it; None = what it names.
 
     Raises:
         ConfigError: no such dataset or split (close names are offered), unknown layout, faults in
-            ``dataset.yaml``.
+            ``dataset.yaml``, no language code.
         DataError: all faults of the files in one message, with file and line.
         PluginError: a plug-in that cannot be loaded or gives something else.
     """
+    _check_language(language)
+    return in_language(_loaded(name_or_path, split), language)
+
+
+def in_language(dataset: Dataset, language: str | None) -> Dataset:
+    """``dataset`` as if it named ``language``; as it is for None.
+
+    Raises:
+        ConfigError: no language code.
+    """
+    _check_language(language)
+    return dataset if language is None else replace(dataset, language=language)
+
+
+def _check_language(language: str | None) -> None:
+    if language is not None and not re.fullmatch(LANGUAGE, language):
+        raise ConfigError(
+            f"language {language!r}",
+            where="--language",
+            accepted="an ISO 639 code of two or three small letters, such as en, fr, ko",
+            fix="give the code of the language that the queries are written in",
+        )
+
+
+def _loaded(name_or_path: str | Path, split: str) -> Dataset:
     text = str(name_or_path)
     is_name = isinstance(name_or_path, str)
     if is_irds(name_or_path):

@@ -12,6 +12,9 @@ from retrieval_bench.core.config import read_yaml, validate
 
 CONFIG_NAME = "dataset.yaml"
 
+LANGUAGE = "^[a-z]{2,3}$"
+"""A code of ISO 639."""
+
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
@@ -98,7 +101,7 @@ class DatasetConfig(_Strict):
     format: str
     name: str = ""
     description: str = ""
-    language: str | None = Field(default=None, pattern="^[a-z]{2,3}$")
+    language: str | None = Field(default=None, pattern=LANGUAGE)
     licence: str = ""
     source: str = ""
     version: str = ""

@@ -235,6 +235,7 @@ def cold_start(
     dataset: str | Path = "science-mini",
     *,
     split: str = "test",
+    language: str | None = None,
     k: int = 10,
     overrides: Sequence[str] = (),
     processes: int = 5,
@@ -253,6 +254,7 @@ def cold_start(
         retriever: a config's name, a YAML file, ``module:Class`` or an inline mapping; an object
             cannot be started elsewhere.
         dataset: a name or a folder.
+        language: of the dataset, as in :func:`.load_dataset`.
         timeout_s: seconds that one process may take in all.
         progress: told (processes finished, processes in all).
 
@@ -268,6 +270,7 @@ def cold_start(
         "overrides": list(overrides),
         "dataset": child.dataset_to_send(dataset, "write the dataset to a folder"),
         "split": split,
+        "language": language,
         "k": int(k),
         "threads": threads,
         "timeout_s": timeout_s,

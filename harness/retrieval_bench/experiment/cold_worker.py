@@ -160,7 +160,7 @@ def _data(spec: Mapping[str, Any], retriever: Retriever) -> tuple[Dataset, Seque
     from retrieval_bench.core.errors import DataError
     from retrieval_bench.data import load_dataset
 
-    data = load_dataset(spec["dataset"], spec["split"])
+    data = load_dataset(spec["dataset"], spec["split"], language=spec["language"])
     counted = {q.id for q in data.evaluated} | {q.id for q in data.unanswerable}
     queries = tuple(q for q in data.queries if q.id in counted)
     if not queries:

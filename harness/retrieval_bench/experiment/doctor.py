@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +83,7 @@ def doctor(
     dataset: str | Path = "science-mini",
     *,
     split: str = "test",
+    language: str | None = None,
     k: int = 10,
     overrides: Sequence[str] = (),
     reporter: Reporter | None = None,
@@ -94,23 +95,31 @@ def doctor(
     """
     protocol = Protocol(rounds=1, warm_up_s=0.0)
     experiment = prepare(
-        [retriever], dataset, split=split, k=k, overrides=overrides, protocol=protocol, save=False
+        [retriever],
+        dataset,
+        split=split,
+        language=language,
+        k=k,
+        overrides=overrides,
+        protocol=protocol,
+        save=False,
     )
-    data, queries = experiment.dataset, experiment.queries[:PROBED]
+    data = experiment.dataset
     start = time.perf_counter()
-    answers = replace(experiment, queries=queries).search(reporter)
+    answers = experiment.search(reporter, first=PROBED)
     seconds = time.perf_counter() - start
     n_answered = sum(status == OK for status in answers.status)
     hits = sum(len(ranking or ()) for ranking in answers.rankings)
     about_data = set(data.warnings)
     took = f"{seconds:.1f}" if seconds >= 0.1 else "under 0.1"
     probe = f"{answers.name} was ready in {took} s and answered {n_answered:,} of "
-    probe += f"{counted(len(queries), 'query')} with {counted(hits, 'hit')}."
+    probe += f"{counted(len(answers.status), 'query')} with {counted(hits, 'hit')}."
     nothing = []
     if n_answered and not hits:
         nothing = [Notice("It found nothing for any of them: look at its index and its analyzer.")]
     command = ["retrieval-bench", "bench", str(retriever)]
     command += [] if str(dataset) == "science-mini" else ["--dataset", str(dataset)]
+    command += [] if language is None else ["--language", language]
     return Diagnosis(
         (
             _data(data),

@@ -154,8 +154,11 @@ class Experiment:
         finally:
             self.close()
 
-    def search(self, reporter: Reporter | None = None) -> Searched:
+    def search(self, reporter: Reporter | None = None, *, first: int | None = None) -> Searched:
         """Index and search with the first retriever; nothing is evaluated or saved.
+
+        Args:
+            first: ask so many queries only; how the retriever fits is told of all.
 
         Raises:
             KeyboardInterrupt: the user stopped it; half of the answers are of no use here.
@@ -176,7 +179,7 @@ class Experiment:
                 reporter.phase(Phase(Step.SEARCHING, candidate.name)) as task,
             ):
                 (found,) = runner.measure(
-                    [system], self.queries, self.k, self.protocol, progress=task
+                    [system], self.queries[:first], self.k, self.protocol, progress=task
                 )
             if found.interrupted:
                 raise KeyboardInterrupt

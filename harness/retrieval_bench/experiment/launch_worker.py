@@ -97,6 +97,7 @@ def _measured(spec: Mapping[str, Any], pulse: Pulse) -> list[Run]:
         spec["retrievers"],
         spec["dataset"],
         split=spec["split"],
+        language=spec["language"],
         k=spec["k"],
         metrics=spec["metrics"],
         overrides=spec["overrides"],

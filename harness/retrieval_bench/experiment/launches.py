@@ -80,6 +80,7 @@ class LaunchSpec:
     metrics: Sequence[str] = ()
     overrides: Sequence[str] = ()
     protocol: Protocol = field(default_factory=Protocol)
+    language: str | None = None
 
     def __post_init__(self) -> None:
         self.message(0)
@@ -107,6 +108,7 @@ class LaunchSpec:
             "retrievers": [child.retriever_to_send(given, _FIX) for given in self.retrievers],
             "dataset": child.dataset_to_send(self.dataset, _FIX),
             "split": self.split,
+            "language": self.language,
             "k": self.k,
             "metrics": metrics,
             "overrides": list(self.overrides),

@@ -20,7 +20,7 @@ from retrieval_bench.core.foreign import WorkingFolder
 from retrieval_bench.core.retriever import Retriever, require_k
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.core.units import UnitRetriever
-from retrieval_bench.data import found_at, load_dataset
+from retrieval_bench.data import found_at, in_language, load_dataset
 from retrieval_bench.experiment.candidate import Candidate, close_all
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.launches import LaunchSpec
@@ -35,6 +35,7 @@ def prepare(
     dataset: str | Path | Dataset,
     *,
     split: str = "test",
+    language: str | None = None,
     k: int = 10,
     metrics: Sequence[str] = (),
     overrides: Sequence[str] = (),
@@ -48,6 +49,7 @@ def prepare(
     Args:
         retrievers: names of configs, YAML files, ``module:Class``, inline mappings, or objects:
             a :class:`Retriever`, a LangChain retriever or runnable, or a function (query, k).
+        language: of the dataset, as in :func:`.load_dataset`.
         overrides: ``dotted.path=value`` into the parameters of every retriever.
         protocol: with launches, all is measured in processes of their own.
         every_query: also queries that nothing judges.
@@ -59,7 +61,7 @@ def prepare(
     protocol = protocol or Protocol()
     launches = None
     if protocol.launches:
-        launches = LaunchSpec(retrievers, dataset, split, k, metrics, overrides, protocol)
+        launches = LaunchSpec(retrievers, dataset, split, k, metrics, overrides, protocol, language)
     prepare_environment(protocol.threads)
     problems = Problems()
     metrics = [metrics] if isinstance(metrics, str) else metrics
@@ -70,7 +72,11 @@ def prepare(
             candidates.append(_candidate(given, overrides))
     data: Dataset | None = None
     with problems.kept():
-        data = dataset if isinstance(dataset, Dataset) else load_dataset(dataset, split)
+        data = (
+            in_language(dataset, language)
+            if isinstance(dataset, Dataset)
+            else load_dataset(dataset, split, language=language)
+        )
     with problems.kept():
         require_k(k)
     chosen: tuple[Metric, ...] = ()

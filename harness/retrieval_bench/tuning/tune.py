@@ -15,7 +15,7 @@ from retrieval_bench.core.errors import ConfigError, DataError, counted
 from retrieval_bench.core.progress import Reporter, Silent
 from retrieval_bench.core.retriever import require_k
 from retrieval_bench.core.types import Dataset, Query
-from retrieval_bench.data import load_dataset
+from retrieval_bench.data import in_language, load_dataset
 from retrieval_bench.experiment.preparation import Problems
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.measure.threads import prepare_environment
@@ -37,6 +37,7 @@ def tune(
     dataset: str | Path | Dataset = "science-mini",
     *,
     split: str = "test",
+    language: str | None = None,
     dev: str | Dataset | None = None,
     folds: int = FOLDS,
     repeats: int = REPEATS,
@@ -56,6 +57,7 @@ def tune(
         retriever: name of a config, YAML file, ``module:Class`` or inline mapping.
         dataset: name, folder, or a :class:`Dataset`; its judged queries are reported on.
         split: of a dataset that is given by name or folder.
+        language: of the dataset, as in :func:`.load_dataset`.
         dev: split of the same dataset, or a dataset with the same documents, on whose queries
             settings are chosen; None = cross-validation over the queries of ``split``.
         folds, repeats: of the cross-validation.
@@ -78,6 +80,7 @@ def tune(
         dataset,
         options,
         split=split,
+        language=language,
         dev=dev,
         grid=grid,
         overrides=overrides,
@@ -149,6 +152,7 @@ def tuned(
     options: Options,
     *,
     split: str,
+    language: str | None,
     dev: str | Dataset | None,
     grid: GridGiven,
     overrides: Sequence[str],
@@ -167,7 +171,7 @@ def tuned(
         metric = options.chosen_metric()
     queries: _Queries | None = None
     with problems.kept():
-        queries = _Queries.of(dataset, split, dev, options.folds)
+        queries = _Queries.of(dataset, split, dev, options.folds, language=language)
     tunable: Tunable | None = None
     with problems.kept():
         config = _config(retriever, overrides)
@@ -240,12 +244,22 @@ class _Queries:
 
     @classmethod
     def of(
-        cls, dataset: str | Path | Dataset, split: str, dev: str | Dataset | None, folds: int
+        cls,
+        dataset: str | Path | Dataset,
+        split: str,
+        dev: str | Dataset | None,
+        folds: int,
+        *,
+        language: str | None,
     ) -> _Queries:
         """Raises:
         HarnessError: no such data, too few queries, or other documents.
         """
-        data = dataset if isinstance(dataset, Dataset) else load_dataset(dataset, split)
+        data = (
+            in_language(dataset, language)
+            if isinstance(dataset, Dataset)
+            else load_dataset(dataset, split, language=language)
+        )
         held_out = _by_id(data.evaluated)
         if held_out and len(data.without_relevant) == len(held_out):
             raise DataError(

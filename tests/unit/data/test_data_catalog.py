@@ -13,7 +13,7 @@ import pytest
 
 from retrieval_bench.core.errors import ConfigError, DataError, HarnessError, PluginError
 from retrieval_bench.core.types import Dataset, Document, Documents, Query
-from retrieval_bench.data import build_dataset, dataset_names, load_dataset
+from retrieval_bench.data import build_dataset, dataset_names, in_language, load_dataset
 from retrieval_bench.data.build import assemble
 from retrieval_bench.data.faults import Faults, Place
 from retrieval_bench.data.source import Judgement, Located, Source, file_stream, held_stream
@@ -35,6 +35,18 @@ def test_a_name_is_a_folder_of_the_catalog(here: Path) -> None:
     dataset = load_dataset("mine")
     assert (dataset.name, dataset.language, dataset.n_documents) == ("mine", "fr", 2)
     assert "mine" in dataset_names()
+
+
+def test_a_language_that_is_given_stands_above_that_of_the_card(here: Path) -> None:
+    folder = beir(here / "mine", "format: beir\nlanguage: fr\n")
+    card, given = load_dataset(folder), load_dataset(folder, language="de")
+    assert (card.language, given.language) == ("fr", "de")
+    assert (given.fingerprint, in_language(card, "de").language) == (card.fingerprint, "de")
+    assert in_language(card, None) is card
+    with pytest.raises(ConfigError, match="language 'deutsch'"):
+        in_language(card, "deutsch")
+    with pytest.raises(ConfigError, match="language 'DE'"):  # before anything is looked for
+        load_dataset("nowhere", language="DE")
 
 
 def test_a_name_wins_over_a_folder_and_a_path_is_the_folder(here: Path) -> None:

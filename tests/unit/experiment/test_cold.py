@@ -135,11 +135,12 @@ def config(kind: str = "Plain", **params: str) -> dict[str, Any]:
 
 def told_by_the_worker(kind: str = "Plain", **changes: Any) -> list[Mapping[str, Any]]:
     """What it says in this process, where its clock is the script's."""
-    spec = {
+    spec: dict[str, Any] = {
         "retriever": config(kind),
         "overrides": [],
         "dataset": "science-mini",
         "split": "test",
+        "language": None,
         "k": 5,
         "threads": 1,
         "steady_s": 10.0,

@@ -224,6 +224,31 @@ def test_a_language_told_after_indexing_asks_for_a_new_index(make: Make) -> None
 
 
 @BOTH
+@pytest.mark.parametrize(
+    ("texts", "query", "expected"),
+    [
+        (["강물이 흐른다", "물 한 잔", "불이 났다", "water"], "물", {"d0000", "d0001"}),
+        (["下雨了", "雨", "晴天"], "雨", {"d0000", "d0001"}),
+        (["大雨が降った", "雨のち晴れ", "みずうみ"], "雨?", {"d0000", "d0001"}),
+        (["강물이 흐른다", "불이 났다", "산에 간다"], "물, 불", {"d0000", "d0001"}),
+        (["下雨了", "晴天"], "雪", set()),
+    ],
+)
+def test_a_query_of_single_characters_finds_every_text_that_has_one(
+    make: Make, texts: list[str], query: str, expected: set[str]
+) -> None:
+    assert set(_found(_indexed(make, texts), query)) == expected
+
+
+@BOTH
+def test_single_characters_beside_a_pair_or_a_word_are_asked_as_they_stand(make: Make) -> None:
+    retriever = _indexed(make, ["강물이 흐른다", "물 한 잔", "불길", "water"])
+    assert set(_found(retriever, "물 불길")) == {"d0001", "d0002"}
+    assert set(_found(retriever, "물 water")) == {"d0001", "d0003"}
+    assert set(_found(_indexed(make, ["강물", "물"], tokenizer="word"), "물")) == {"d0001"}
+
+
+@BOTH
 def test_it_describes_what_the_parameters_do_not_say(make: Make) -> None:
     facts = _indexed(make, ["red fox", "blue fox and wolf"]).describe()
     assert facts["k1"] == 0.9

@@ -1,0 +1,97 @@
+"""``--language``: what a dataset's card would say, wherever a retriever is measured."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.project import Command, make_project
+
+RETRIEVER = """
+from pathlib import Path
+from own import Overlap
+
+
+class Told(Overlap):
+    def use_language(self, language):
+        with Path(__file__).with_name("told.txt").open("a") as file:
+            file.write(f"{language} ")
+"""
+QUICK = ("--rounds", "1", "--no-pictures", "--warm-up", "0")
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    folder = make_project(tmp_path)
+    (folder / "heard.py").write_text(RETRIEVER, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(capsys)
+
+
+@pytest.mark.parametrize(
+    ("words", "times"),
+    [
+        (("bench", "heard.py:Told", *QUICK), 1),
+        (("compare", "heard.py:Told", "bm25", *QUICK), 1),
+        (("report", "heard.py:Told", "bm25", *QUICK), 1),
+        (("doctor", "heard.py:Told"), 1),
+        (("tune", "heard.py:Told", "--grid", "boost=1,2", "--folds", "2", "--repeats", "2"), 2),
+        pytest.param(
+            ("bench", "heard.py:Told", *QUICK, "--launches", "2"), 2, marks=pytest.mark.slow
+        ),
+        pytest.param(("bench", "heard.py:Told", *QUICK, "--cold", "1"), 2, marks=pytest.mark.slow),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else str(value),
+)
+def test_a_retriever_is_told_the_language(
+    project: Path, run: Command, words: tuple[str, ...], times: int
+) -> None:
+    assert run(*words, "--dataset", "data", "--language", "fr") == 0, run.err
+    told = (project / "told.txt").read_text().split()
+    assert set(told) == {"fr"}
+    assert len(told) >= times
+
+
+def test_it_stands_above_the_card_and_leaves_the_data_as_they_are(
+    project: Path, run: Command
+) -> None:
+    (project / "data" / "dataset.yaml").write_text("format: beir\nlanguage: de\n")
+    found = []
+    for more in ([], ["--language", "fr"]):
+        words = ("bench", "bm25", "--dataset", "data", *QUICK, "--format", "json", *more)
+        assert run(*words) == 0
+        found.append(json.loads(run.out)["dataset"])
+    assert [one["language"] for one in found] == ["de", "fr"]
+    assert found[0]["fingerprint"] == found[1]["fingerprint"]
+    runs = sorted(map(str, Path("results/runs").glob("*-bm25-*")))
+    assert run("compare", *runs) == 0
+    assert "language de" in run.unwrapped
+    assert "language fr" in run.unwrapped
+
+
+@pytest.mark.parametrize("command", ["bench", "doctor", "tune"])
+def test_what_is_no_code_is_refused(project: Path, run: Command, command: str) -> None:
+    assert run(command, "bm25", "--dataset", "data", "--language", "French") == 2
+    assert "language 'French'" in run.err
+    assert "an ISO 639 code of two or three small letters" in run.err
+
+
+def test_saved_runs_have_theirs(project: Path, run: Command) -> None:
+    for _ in range(2):
+        assert run("bench", "bm25", "--dataset", "data", *QUICK) == 0
+    runs = sorted(map(str, Path("results/runs").glob("*-bm25-*")))
+    for command in ("compare", "report", "tune"):
+        assert run(command, *runs, "--language", "fr") == 2
+        assert "--language" in run.err
+
+
+def test_doctor_hands_it_on(project: Path, run: Command) -> None:
+    assert run("doctor", "bm25", "--dataset", "data", "--language", "fr", "--format", "json") == 0
+    assert json.loads(run.out)["next"].endswith("--dataset data --language fr")
