@@ -104,6 +104,7 @@ def _tune(options: argparse.Namespace) -> int:
 def _subject(options: argparse.Namespace) -> tuple[Any, Any]:
     """What is tuned, and on which dataset: a retriever as it is named, or the fusion of saved runs
     on theirs."""
+    from retrieval_bench.core.config import retriever_names
     from retrieval_bench.core.errors import ConfigError, counted
     from retrieval_bench.runs.dataset import dataset_of
     from retrieval_bench.runs.find import find_runs, is_run
@@ -112,7 +113,7 @@ def _subject(options: argparse.Namespace) -> tuple[Any, Any]:
 
     given = [options.retriever, *options.runs]
     others = [name for name in given if not is_run(name)]
-    if others == given[:1] and not options.runs:
+    if not options.runs and (others or options.retriever in retriever_names()):
         return options.retriever, options.dataset or "science-mini"
     if others:
         raise ConfigError(
