@@ -35,7 +35,7 @@ DOCUMENTS: dict[str, str] = {
     "history": "data history",
     "submit": "lab submit",
     "reproduce": "lab reproduce",
-    "error": "any command whose input is wrong",
+    "error": "COMMAND",
 }
 """Every JSON document: what prints it. Its cases below carry its name, some with a hyphen and what
 is special about them."""
@@ -44,7 +44,7 @@ READING: dict[str, tuple[str, ...]] = {
     "compare": ("compare", "bm25", "words", "hybrid", "--tests", "t", "wilcoxon"),
     "compare-failed": ("compare", "bm25", "flaky", "--margin", "0.05"),
     "compare-unlike": ("compare", "bm25", "launches"),
-    "compare-baseline": ("compare", "bm25", "words", "other", "hybrid", "--baseline", "words"),
+    "compare-baseline": ("compare", "bm25", "words", "other", "hybrid", "--baseline", "bm25"),
     "compare-slices": ("compare", "bm25", "words", "--slices", "length", "relevant"),
     "diff": ("diff", "bm25", "words"),
     "diff-hybrid": ("diff", "hybrid", "--queries", "5"),
@@ -103,7 +103,7 @@ MEASURING: dict[str, tuple[str, ...]] = {
         "policy.yaml",
     ),
     "duet": ("duet", "bm25", "hybrid.yaml", *QUICK, "--seconds", "0.05", "--most", "0.2"),
-    "selftest": ("doctor", "--selftest", "--time", "0.1", "--dataset", "science-ko-mini"),
+    "selftest": ("selftest", "--time", "0.1", "--dataset", "science-ko-mini"),
     "doctor": ("doctor", "bm25", "--dataset", "science-ko-mini"),
     "fetch": ("fetch", "ir_datasets:rb-own/test"),
     "fetch-missing": ("fetch", "ir_datasets:rb-own/far"),
