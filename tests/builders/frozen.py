@@ -82,6 +82,16 @@ MEASURING: dict[str, tuple[str, ...]] = {
     "report": ("report", "--retrievers", "bm25", "hybrid.yaml", *QUICK, *ONCE),
     "verify": ("report", "--verify", "results/report.html"),
     "tune": ("tune", "--retriever", "bm25", "--grid", "k1=[0.9,1.5]", "--folds", "2", *QUICK),
+    "tune-words": (
+        "tune",
+        "--retriever",
+        "bm25",
+        "--grid",
+        "tokenizer=[word,whitespace]",
+        "--folds",
+        "2",
+        *QUICK,
+    ),
     "baseline": (
         "baseline",
         "--retriever",
@@ -112,9 +122,12 @@ MEASURING: dict[str, tuple[str, ...]] = {
     "qa": ("qa", "--retriever", "bm25", "--reader", "answers.json", "--dataset", "squad"),
 }
 
-_MAPS = ("metrics", "queries", "packages", "memory_limits", "values", "parameters", "params",
-         "papers", "verdicts", "variables")  # fmt: skip
+_MAPS = ("metrics", "queries", "packages", "memory_limits", "values", "parameters", "grid",
+         "papers", "verdicts")  # fmt: skip
 """Keys below which names are data."""
+
+_OPEN = ("params", "environment", "reader_facts")
+"""Keys below which all is data: what a user gave, what a machine or a reader tells of itself."""
 
 
 NULL = "null"
@@ -124,6 +137,9 @@ def paths_of(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
     """Every key of a document with the type of its value, however deep."""
     if isinstance(value, dict):
         inner = path.rpartition(".")[2]  # of a list of records the keys are ours
+        if inner in _OPEN:
+            yield path, "map"
+            return
         for key, item in value.items():
             yield from paths_of(item, f"{path}.{'*' if inner in _MAPS else key}".lstrip("."))
     elif isinstance(value, list):

@@ -25,6 +25,7 @@ _TYPES = {
     "number": "number",
     "truth": "boolean",
     "list": "array",
+    "map": "object",
     "null": "null",
 }
 
