@@ -54,7 +54,8 @@ def schema_of(name: str, paths: Iterable[tuple[str, str]]) -> dict[str, Any]:
             for _ in range(part.count("[]")):
                 _add(node, "array")
                 node = node.setdefault("items", {})
-        _add(node, _TYPES[kind])
+        if not (name == "tune" and ".value" in path):  # of parameters: whatever a config may hold
+            _add(node, _TYPES[kind])
     for field, property_ in root["properties"].items():
         property_["description"] = meaning(name, field)
     return {
