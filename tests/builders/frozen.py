@@ -8,11 +8,43 @@ from typing import Any
 
 HERE = Path(__file__).parents[1] / "golden" / "frozen"
 
+DOCUMENTS: dict[str, str] = {
+    "bench": "bench",
+    "plan": "bench --dry-run",
+    "tutorial": "bench --protocol tutorial",
+    "compare": "compare",
+    "diff": "explain",
+    "tune": "tune",
+    "doctor": "doctor",
+    "selftest": "doctor --selftest",
+    "baseline": "baseline",
+    "regress": "regress",
+    "duet": "duet",
+    "evaluate": "score run",
+    "audit": "score audit",
+    "scorer": "score audit --scorer",
+    "table": "score audit --table",
+    "reader": "score reader",
+    "qa": "score qa",
+    "outcomes": "score outcomes",
+    "report": "report",
+    "verify": "report --verify",
+    "list": "data list",
+    "fetch": "data fetch",
+    "export": "data export",
+    "history": "data history",
+    "submit": "lab submit",
+    "reproduce": "lab reproduce",
+    "error": "COMMAND",
+}
+"""Every JSON document: what prints it. Its cases below carry its name, some with a hyphen and what
+is special about them."""
+
 READING: dict[str, tuple[str, ...]] = {
     "compare": ("compare", "bm25", "words", "hybrid", "--tests", "t", "wilcoxon"),
     "compare-failed": ("compare", "bm25", "flaky", "--margin", "0.05"),
     "compare-unlike": ("compare", "bm25", "launches"),
-    "compare-baseline": ("compare", "bm25", "words", "other", "hybrid", "--baseline", "words"),
+    "compare-baseline": ("compare", "bm25", "words", "other", "hybrid", "--baseline", "bm25"),
     "compare-slices": ("compare", "bm25", "words", "--slices", "length", "relevant"),
     "diff": ("diff", "bm25", "words"),
     "diff-hybrid": ("diff", "hybrid", "--queries", "5"),
@@ -23,6 +55,11 @@ READING: dict[str, tuple[str, ...]] = {
                            "--convention", "scienceqa"),
     "audit": ("audit", "--dataset", "science-ko-mini", "bm25/run.trec", "words/run.trec",
               "hybrid/run.trec", "--k", "5"),
+    "scorer": ("audit", "--scorer", "scorers.py:share_found"),
+    "table": ("audit", "--table", "published.csv", "--sd", "nDCG@10=0.3"),
+    "export": ("data", "export", "science-ko-mini", "--to", "quepid", "--out", "out"),
+    "export-run": ("data", "export", "bm25", "--to", "ir_metadata", "--out", "bm25.trec"),
+    "reproduce": ("reproduce", "--paper", "paper.yaml"),
     "reader": ("reader", "--gold", "gold.json", "--predictions", "answers.json", "--per-question"),
     "outcomes": ("outcomes", "--records", "labels.jsonl"),
     "history": ("history", "--no-pictures"),
@@ -30,17 +67,31 @@ READING: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 QUICK = ("--dataset", "science-ko-mini", "--k", "5")
+SEVERAL = ("--retrievers", "bm25", "hybrid.yaml", "--dataset", "science-ko-mini", "tiny")
 ONCE = ("--rounds", "1", "--warm-up", "0", "--no-pictures")
 MEASURING: dict[str, tuple[str, ...]] = {
     "list": ("list",),
     "bench": ("bench", "--retriever", "hybrid.yaml", *QUICK, *ONCE),
-    "bench-dry": ("bench", "--retriever", "bm25", *QUICK, "--dry-run"),
     "bench-launches": ("bench", "--retriever", "bm25", *QUICK, *ONCE, "--launches", "1"),
     "bench-cold": ("bench", "--retriever", "bm25", *QUICK, *ONCE, "--cold", "1"),
-    "bench-tutorial": ("bench", "--retriever", "bm25", *QUICK, "--protocol", "tutorial"),
+    "plan": ("bench", "--retriever", "bm25", *QUICK, "--dry-run"),
+    "plan-several": ("compare", *SEVERAL, "--dry-run"),
+    "tutorial": ("bench", "--retriever", "bm25", *QUICK, "--protocol", "tutorial"),
     "compare": ("compare", "--retrievers", "bm25", "hybrid.yaml", *QUICK, *ONCE),
+    "compare-datasets": ("compare", *SEVERAL, "--k", "5", *ONCE),
     "report": ("report", "--retrievers", "bm25", "hybrid.yaml", *QUICK, *ONCE),
+    "verify": ("report", "--verify", "results/report.html"),
     "tune": ("tune", "--retriever", "bm25", "--grid", "k1=[0.9,1.5]", "--folds", "2", *QUICK),
+    "tune-words": (
+        "tune",
+        "--retriever",
+        "bm25",
+        "--grid",
+        "tokenizer=[word,whitespace]",
+        "--folds",
+        "2",
+        *QUICK,
+    ),
     "baseline": (
         "baseline",
         "--retriever",
@@ -61,12 +112,22 @@ MEASURING: dict[str, tuple[str, ...]] = {
         "--policy",
         "policy.yaml",
     ),
+    "duet": ("duet", "bm25", "hybrid.yaml", *QUICK, "--seconds", "0.05", "--most", "0.2"),
+    "selftest": ("selftest", "--time", "0.1", "--dataset", "science-ko-mini"),
+    "doctor": ("doctor", "bm25", "--dataset", "science-ko-mini"),
+    "fetch": ("fetch", "ir_datasets:rb-own/test"),
+    "fetch-missing": ("fetch", "ir_datasets:rb-own/far"),
+    "error": ("bench", "nothing", "--dataset", "science-ko-mini"),
     "submit": ("submit", "--retriever", "bm25", *QUICK),
     "qa": ("qa", "--retriever", "bm25", "--reader", "answers.json", "--dataset", "squad"),
 }
 
-_MAPS = ("metrics", "queries", "packages", "memory_limits", "values", "parameters", "params")
+_MAPS = ("metrics", "queries", "packages", "memory_limits", "values", "parameters", "grid",
+         "papers", "verdicts")  # fmt: skip
 """Keys below which names are data."""
+
+_OPEN = ("params", "environment", "reader_facts")
+"""Keys below which all is data: what a user gave, what a machine or a reader tells of itself."""
 
 
 NULL = "null"
@@ -76,6 +137,9 @@ def paths_of(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
     """Every key of a document with the type of its value, however deep."""
     if isinstance(value, dict):
         inner = path.rpartition(".")[2]  # of a list of records the keys are ours
+        if inner in _OPEN:
+            yield path, "map"
+            return
         for key, item in value.items():
             yield from paths_of(item, f"{path}.{'*' if inner in _MAPS else key}".lstrip("."))
     elif isinstance(value, list):

@@ -11,14 +11,14 @@ from typing import Any
 
 import yaml
 
-from retrieval_bench.cli import parser
+from retrieval_bench.cli import console, parser
 from retrieval_bench.cli.commands import GROUPS, SHOWN, UNLISTED
 from retrieval_bench.duets import result as duets
 from retrieval_bench.regression import gate, workflow
 from retrieval_bench.regression.history import lines as history
 from retrieval_bench.runs import records as runs
 from tests.builders import api_records
-from tests.builders.frozen import HERE
+from tests.builders.frozen import DOCUMENTS, HERE
 
 MADE = "<!-- Made from the code: UPDATE_GOLDEN=1 pytest tests/golden/test_reference_pages.py -->"
 SCHEMAS = HERE.parents[2] / "harness" / "docs" / "schemas"
@@ -50,11 +50,11 @@ retrieval-bench)"`. Exit codes are in [results.md](results.md).
 
 def options_page() -> str:
     """Every command with its options; those that all of them have come last."""
-    commands = dict(_commands())
-    rows = Counter(_row(action) for one in commands.values() for action in _actions(one))
-    of_all = {row for row, n in rows.items() if n >= len(commands) - 1}  # one has a further format
+    every = dict(commands())
+    rows = Counter(_row(action) for one in every.values() for action in _actions(one))
+    of_all = {row for row, n in rows.items() if n >= len(every) - 1}  # one has a further format
     lines = []
-    for name, one in commands.items():
+    for name, one in every.items():
         usage = " ".join(one.format_help().partition("\n\n")[0].split()).removeprefix("usage: ")
         lines += ["", f"## {name}", "", str(one.description).partition("\n")[0], "", f"`{usage}`"]
         own = [action for action in _actions(one) if _row(action) not in of_all]
@@ -69,7 +69,7 @@ def options_page() -> str:
     return _page(_OPTIONS, [*lines, *_table(("older", "today"), older)])
 
 
-def _commands() -> Iterator[tuple[str, argparse.ArgumentParser]]:
+def commands() -> Iterator[tuple[str, argparse.ArgumentParser]]:
     """What ``--help`` names, and what the groups hold, in that order; no older names."""
     for name, one in _below(parser()).items():
         if name in GROUPS:
@@ -115,12 +115,12 @@ _JSON = """
 
 {made}
 
-What `--format json` prints; `explain` prints `diff`, `score run` prints `evaluate`. Within one
-`schema_version` a key keeps its name, its place and its type, and may be null where there is
-nothing to say; new keys may come. A change that breaks this gets a new version and an entry in the
-changelog, and files that older versions wrote are read for as long as it is possible. A document
-without a `schema_version` keeps the same promise within a version of the package. The schemas are
-made from documents that tests keep frozen.
+What `--format json` prints. Each document says its `schema_version`. Within one version a key
+keeps its name, its place and its type, and may be null where there is nothing to say; new keys may
+come. A change that breaks this gets a new version and an entry in the changelog, and files that
+older versions wrote are read for as long as it is possible. The schemas are made from documents
+that tests keep frozen. Formats of other programs (`--format github-action-benchmark`, `trec`) are
+theirs.
 """
 
 VERSIONS = {
@@ -150,10 +150,10 @@ def json_page() -> str:
     lines = []
     for name, fields in MEANINGS.items():
         lines += ["", f"## {name}"]
-        about = [f"`schema_version` {VERSIONS[name]}"] if name in VERSIONS else []
-        if (SCHEMAS / f"{name}.json").exists():
-            about.append(f"[JSON Schema](schemas/{name}.json)")
-        lines += ["", ", ".join(about)] if about else []
+        if name in DOCUMENTS:
+            version = f"`schema_version` {VERSIONS.get(name, console.SCHEMA_VERSION)}"
+            about = (f"`{DOCUMENTS[name]}`", version, f"[JSON Schema](schemas/{name}.json)")
+            lines += ["", ", ".join(about)]
         lines += _table(("field", "meaning"), ((_coded(one), fields[one]) for one in fields))
     return _page(_JSON, lines)
 

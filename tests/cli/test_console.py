@@ -91,7 +91,10 @@ class TestShow:
     def test_json_is_the_document_however_loud(
         self, capsys: pytest.CaptureFixture[str], loud: dict[str, bool]
     ) -> None:
-        assert json.loads(shown(capsys, options("json", **loud))) == {"a": 1}
+        assert json.loads(shown(capsys, options("json", **loud))) == {
+            "schema_version": 1,
+            "a": 1,
+        }
 
     def test_a_command_without_a_short_output_shows_all(
         self, capsys: pytest.CaptureFixture[str]

@@ -368,7 +368,7 @@ class TestEvaluate:
             "Convention trec: NIST trec_eval",
             "Ties: score in single precision desc, id desc.",
             "Queries: 4 evaluated, 1 missing from the run, 1 unknown but in the run.",
-            "95 % intervals (Gaffke's bound)",
+            "95 % intervals (Gaffke's bound and Clopper-Pearson)",
             "! 1 query to score not in the run",
             "! 1 query of the run unknown, not scored: other",
             "Worst queries by nDCG@10",

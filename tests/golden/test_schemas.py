@@ -8,24 +8,24 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
-from tests.builders.frozen import HERE, MEASURING, READING, paths_of
+from retrieval_bench.cli.commands import parsed
+from tests.builders.frozen import DOCUMENTS, HERE, MEASURING, READING, paths_of
 from tests.builders.reference_pages import SCHEMAS as FOLDER
-from tests.builders.reference_pages import meaning
-
-NAMES = sorted({name.partition("-")[0] for name in (*READING, *MEASURING)})
-"""Of documents; what stands behind a hyphen is another case of the same one."""
+from tests.builders.reference_pages import commands, meaning
 
 _TYPES = {
     "text": "string",
     "number": "number",
     "truth": "boolean",
     "list": "array",
+    "map": "object",
     "null": "null",
 }
 
@@ -44,7 +44,8 @@ def known_paths(name: str) -> list[tuple[str, str]]:
 
 
 def schema_of(name: str, paths: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """Keys with the types that their values may have; any may be null, and others may come."""
+    """Keys with the types that their values may have; any may be null, and others may come. Of what
+    is null in every frozen document no type is known."""
     root: dict[str, Any] = {"type": ["object"]}
     for path, kind in sorted(set(paths)):
         node = root
@@ -53,12 +54,13 @@ def schema_of(name: str, paths: Iterable[tuple[str, str]]) -> dict[str, Any]:
             for _ in range(part.count("[]")):
                 _add(node, "array")
                 node = node.setdefault("items", {})
-        _add(node, _TYPES[kind])
+        if not (name == "tune" and ".value" in path):  # of parameters: whatever a config may hold
+            _add(node, _TYPES[kind])
     for field, property_ in root["properties"].items():
         property_["description"] = meaning(name, field)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": f"retrieval-bench {name} --format json",
+        "title": f"retrieval-bench {DOCUMENTS[name]} --format json",
         **_finished(root),
     }
 
@@ -81,7 +83,7 @@ def _finished(node: dict[str, Any]) -> dict[str, Any]:
     made: dict[str, Any] = {}
     if node.get("description"):
         made["description"] = node["description"]
-    if node.get("type"):
+    if node.get("type", ["null"]) != ["null"]:
         made["type"] = sorted({*node["type"], "null"})
     if "properties" in node:
         made["properties"] = {k: _finished(v) for k, v in sorted(node["properties"].items())}
@@ -91,7 +93,15 @@ def _finished(node: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-@pytest.mark.parametrize("name", NAMES)
+def test_every_document_of_every_command_is_frozen() -> None:
+    cases = {**READING, **MEASURING}
+    assert {name.partition("-")[0] for name in cases} == set(DOCUMENTS)
+    of_commands = {one.get_default("run"): name for name, one in commands()}
+    lacking = set(of_commands) - {parsed(words).run for words in cases.values()}
+    assert not {of_commands[run] for run in lacking}, "see tests/builders/frozen.py"
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
 def test_a_schema_has_every_frozen_key(name: str) -> None:
     text = json.dumps(schema_of(name, known_paths(name)), indent=1, ensure_ascii=False) + "\n"
     path = FOLDER / f"{name}.json"
@@ -106,12 +116,13 @@ def test_frozen_documents_are_valid_and_broken_ones_are_not(file: Path) -> None:
     schema = json.loads((FOLDER / f"{file.stem.partition('-')[0]}.json").read_text("utf-8"))
     document = json.loads(file.read_text("utf-8"))
     jsonschema.validate(document, schema)
-    first = next(key for key, value in document.items() if isinstance(value, list | dict))
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate({**document, first: "a text"}, schema)
+    for key, value in document.items():
+        wrong = 1 if isinstance(value, str) else "a text"
+        with pytest.raises(jsonschema.ValidationError) if value is not None else nullcontext():
+            jsonschema.validate({**document, key: wrong}, schema)
 
 
 def test_the_guide_names_every_schema() -> None:
     page = (FOLDER.parent / "json.md").read_text("utf-8")
-    assert all(f"(schemas/{name}.json)" in page for name in NAMES)
-    assert {file.stem for file in FOLDER.glob("*.json")} == set(NAMES)
+    assert all(f"(schemas/{name}.json)" in page for name in DOCUMENTS)
+    assert {file.stem for file in FOLDER.glob("*.json")} == set(DOCUMENTS)

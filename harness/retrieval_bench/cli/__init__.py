@@ -127,14 +127,13 @@ _NEEDED = {
 
 def _put_error(problem: HarnessError) -> None:
     """The message as a document, for whoever reads stdout."""
-    from retrieval_bench.cli.console import put
+    from retrieval_bench.cli.console import put_document
     from retrieval_bench.core import secrets
-    from retrieval_bench.runs.records import to_json
 
     parts = {"what": "given", "where": "where", "accepted": "accepted", "do": "fix"}
     error = {name: secrets.redact(getattr(problem, part)) for name, part in parts.items()}
     error["faults"] = [secrets.redact(fault) for fault in getattr(problem, "faults", ())]
-    put(to_json({"error": error, "code": BAD_INPUT}) + "\n")
+    put_document({"error": error, "code": BAD_INPUT})
 
 
 def _tell(problem: BaseException, what: str, *, traceback: bool) -> None:

@@ -20,10 +20,13 @@ if TYPE_CHECKING:
 OK, REGRESSION, BAD_INPUT, UNDECIDED, NOT_MEASURED, BUG, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
 """Exit codes, each with one meaning; see :mod:`retrieval_bench.cli`."""
 
+SCHEMA_VERSION = 1
+"""Of a document that says no other; one that is also kept in a file has its own."""
+
 
 def show(
     options: argparse.Namespace,
-    document: Any,
+    document: Mapping[str, Any] | None,
     tables: Callable[[], Sequence[Table]],
     brief: Callable[[], Sequence[Table]] | None = None,
     rows: Callable[[], Sequence[Mapping[str, Any]]] | None = None,
@@ -35,13 +38,11 @@ def show(
         brief: the answer and little more, where the command has such a thing.
         rows: tidy ones for CSV, where the command has such a thing; else its tables.
     """
-    from retrieval_bench.core.notices import to_document
     from retrieval_bench.reports.render import csv, latex, markdown, terminal
     from retrieval_bench.reports.render.table import answers
-    from retrieval_bench.runs.records import to_json
 
     if options.format == "json":
-        put(to_json(to_document(document)) + "\n")
+        put_document(document or {})
         return
     if options.format == "csv" and rows is not None:
         from retrieval_bench.reports.frames import MEANS
@@ -64,6 +65,14 @@ def show(
         laid_out, Console(file=drawn, width=width, force_terminal=terminal_ or None)
     )
     put(callable_here(drawn.getvalue()))
+
+
+def put_document(document: Mapping[str, Any]) -> None:
+    """Print a document of ``--format json``, with its version."""
+    from retrieval_bench.core.notices import to_document
+    from retrieval_bench.runs.records import to_json
+
+    put(to_json({"schema_version": SCHEMA_VERSION, **to_document(document)}) + "\n")
 
 
 _COMMAND = re.compile(r"(?<![\w./@\"-])retrieval-bench(?= [a-z@])")

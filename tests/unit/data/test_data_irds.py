@@ -17,11 +17,7 @@ from retrieval_bench.data import load_dataset
 from retrieval_bench.data.formats import irds
 from retrieval_bench.measure.protocol import Protocol
 from tests.builders import some
-
-NAME = "rb-own"
-DUA = "Please confirm you agree to share alike"
-NOWHERE = "http://127.0.0.1:9/corpus.tsv"
-MIRROR = "http://127.0.0.1:9/mirror"
+from tests.builders.own_irds import DUA, NOWHERE, own_irds
 
 
 class Titled(NamedTuple):
@@ -46,53 +42,8 @@ class Parts(NamedTuple):
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """The package with datasets of our own: ``rb-own/test`` and ``/train`` are here, ``rb-own/far``
-    has a corpus that nobody serves, ``rb-own/bought`` one that nobody may hand on."""
-    ir_datasets = pytest.importorskip("ir_datasets")
-    home = tmp_path / "home"
-    home.mkdir()
-    monkeypatch.setenv("IR_DATASETS_HOME", str(home))
-    monkeypatch.setenv("IR_DATASETS_DL_TRIES", "1")
-    monkeypatch.setenv("IR_DATASETS_DL_DISABLE_PBAR", "true")
-    texts = {
-        "corpus.tsv": "d1\tThe sea is deep.\nd2\t바다는 깊다.\nd3\tDesert sand.\n",
-        "queries.tsv": "q1\thow deep is the sea?\nq2\t바다는 얼마나 깊은가?\n",
-        "test.qrels": "q1 0 d1 1\nq2 0 d2 2\nq2 1 d2 1\nq2 0 d3 -1\n",
-        "train.qrels": "q2 0 d2 1\n",
-    }
-    for name, text in texts.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    util, formats = ir_datasets.util, ir_datasets.formats
-    here = {name: util.download.LocalDownload(tmp_path / name) for name in texts}
-    far = util.Download(
-        [util.download.RequestsDownload(NOWHERE), util.download.RequestsDownload(MIRROR)],
-        cache_path=str(home / "corpus.tsv"),
-        size_hint=1_234_567,
-        dua=DUA,
-    )
-    wrap = util.Download
-    bought = util.Download(
-        [util.download.LocalDownload(home / "bought.tsv")],
-        cache_path=str(home / "bought.tsv"),
-    )
-    queries = formats.TsvQueries(wrap([here["queries.tsv"]]), lang="en")
-    parts = {
-        "test": (wrap([here["corpus.tsv"]]), "test.qrels"),
-        "train": (wrap([here["corpus.tsv"]]), "train.qrels"),
-        "far": (far, "test.qrels"),
-        "bought": (bought, "test.qrels"),
-    }
-    names = []
-    for part, (corpus, qrels) in parts.items():
-        docs = formats.TsvDocs(corpus, namespace=NAME, lang="en", count_hint=3)
-        judged = formats.TrecQrels(wrap([here[qrels]]), {1: "relevant"})
-        names.append(f"{NAME}/{part}")
-        ir_datasets.registry.register(names[-1], ir_datasets.Dataset(docs, queries, judged))
-    names.append(NAME)
-    ir_datasets.registry.register(NAME, ir_datasets.Dataset(docs, queries))
-    yield ir_datasets
-    for name in names:
-        del ir_datasets.registry._registered[name]
+    with own_irds(tmp_path, monkeypatch) as ir_datasets:
+        yield ir_datasets
 
 
 def test_documents_queries_and_judgements_become_a_dataset(package: Any) -> None:

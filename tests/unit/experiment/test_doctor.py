@@ -202,7 +202,7 @@ class TestCommand:
     def test_json_has_each_check(self, project: Path, run: Command) -> None:
         assert run("doctor", "own.yaml", "--dataset", "data", "--format", "json") == 0
         document: dict[str, Any] = json.loads(run.out)
-        assert set(document) == {"checks", "answered", "next"}
+        assert set(document) == {"schema_version", "checks", "answered", "next"}
         assert [check["subject"] for check in document["checks"]] == [
             *("data", "retriever", "machine"),
         ]
