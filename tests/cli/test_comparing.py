@@ -220,3 +220,48 @@ def test_the_test_of_equivalence_is_named(project: Path, run: Command) -> None:
     assert run("compare", "@last", "--equivalence", "tost", "-v") == 0
     assert "two one-sided t tests, which assume normal means" in run.unwrapped
     assert run("compare", "@last", "--equivalence", "nhst") == 2
+
+
+class TestUntilDecided:
+    """Retrievers that are asked no more than it takes."""
+
+    def test_the_answer_says_what_was_saved_and_which_interval_it_is(
+        self, project: Path, run: Command
+    ) -> None:
+        asked = ("compare", *BOTH, "--dataset", "data", "--until-decided")
+        assert run(*asked) == 0
+        assert "anytime-valid intervals by betting, of the mean of all queries of this split" in (
+            run.unwrapped
+        )
+        assert "p50" not in run.out
+        assert run(*asked, "population", "--format", "json") == 0
+        found = document(run)
+        (saved,) = found["until_decided"]
+        assert saved["target"] == "population"
+        assert saved["calls"] + saved["calls_saved"] == 2 * saved["queries"]
+        assert found["comparisons"][0]["interval"] == "anytime-valid, betting"
+        assert found["latency"] == []
+        assert run("compare", "@last", "--format", "json") == 0
+        assert document(run)["until_decided"] == found["until_decided"]
+        assert run("report", "@last", "--methods") == 0
+        assert "betting confidence sequences" in Path("results/report.tex").read_text("utf-8")
+
+    @pytest.mark.parametrize(
+        ("more", "said"),
+        [
+            (("--until-decided", "--rounds", "2"), "--rounds with --until-decided"),
+            (("--until-decided", "--tests", "t"), "--tests with --until-decided"),
+            (("--until-decided", "--slices"), "--slices with --until-decided"),
+            (("--until-decided", "all"), "target 'all'"),
+        ],
+    )
+    def test_what_does_not_go_with_it_is_refused(
+        self, project: Path, run: Command, more: tuple[str, ...], said: str
+    ) -> None:
+        assert run("compare", *BOTH, "--dataset", "data", *more) == 2
+        assert said in run.err
+
+    def test_saved_runs_were_asked_already(self, project: Path, run: Command) -> None:
+        assert run("compare", *BOTH, "--dataset", "data", *QUICK) == 0
+        assert run("compare", "@last", "--until-decided") == 2
+        assert "--until-decided for saved runs" in run.err

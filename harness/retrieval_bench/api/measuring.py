@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.api.results import BenchResult, ComparisonResult, Result, TuneResult, run_of
-from retrieval_bench.comparison.comparison import check_asked, compare_runs
-from retrieval_bench.core.errors import ConfigError, distinct_names
+from retrieval_bench.comparison.comparison import check_asked, compare_runs, watch
+from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.duets import workflow as duets
@@ -99,6 +99,7 @@ def compare(
     tests: Sequence[str] = (),
     equivalence: str = EQUIVALENCE[0],
     fuse: Sequence[str] = (),
+    until_decided: str | None = None,
 ) -> ComparisonResult:
     """Put two or more systems side by side, with paired differences and verdicts.
 
@@ -115,6 +116,9 @@ def compare(
         fuse: of saved runs: also their fusions, each saved as a run: "rrf", "convex", "tuned-rrf",
             "tuned-convex". A tuned one answers each query by the parameters that are best on other
             queries.
+        until_decided: of retrievers: ask query by query, in a random order, until every pair is
+            decided, for "split" (the mean of all these queries) or "population" (of queries like
+            these). Of ``protocol`` only ``timeout_s``, ``max_s``, ``threads`` and ``seed`` count.
 
     Raises:
         HarnessError: everything that is wrong with the input, in one message.
@@ -122,6 +126,19 @@ def compare(
     fuse = [fuse] if isinstance(fuse, str) else fuse
     rules: dict[str, Any] = {"margin": margin, "baseline": baseline, "tests": tests}
     rules["equivalence"] = equivalence
+    refused = {
+        "tests": bool(tests),
+        "equivalence": equivalence != EQUIVALENCE[0],
+        "saved runs": any(map(_is_run, systems)),
+    }
+    if until_decided is not None and any(refused.values()):
+        what = next(name for name, given in refused.items() if given)
+        raise ConfigError(
+            f"until_decided={until_decided!r} with {what}",
+            accepted="retrievers to measure, judged by the interval that allows a look after each "
+            "query",
+            fix="leave one of the two out",
+        )
     if dataset is None and any(map(_is_run, systems)):
         runs = with_fusions([run_of(system) for system in systems], fuse, (), in_notebook(reporter))
         return ComparisonResult(compare_runs(runs, **rules))
@@ -139,8 +156,7 @@ def compare(
         )
 
     def check(experiment: Experiment) -> None:
-        names = distinct_names([candidate.name for candidate in experiment.candidates])
-        check_asked(names, **rules)
+        check_asked(experiment.names, **rules)
 
     named = "science-mini" if dataset is None else dataset
     experiments = prepare_several(
@@ -153,6 +169,8 @@ def compare(
         metrics=metrics,
         protocol=protocol,
         save=save,
+        until=until_decided,
+        watch=lambda *of: watch(*of, margin=margin, baseline=baseline),
     )
     runs = [run for runs in run_each(experiments, in_notebook(reporter), save=save) for run in runs]
     return ComparisonResult(compare_runs(runs, **rules))

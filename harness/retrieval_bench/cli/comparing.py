@@ -45,6 +45,14 @@ def add_compare(commands: Any, name: str, **texts: str) -> None:
         "tuned-convex; tuned: each query by the parameters that are best on other queries",
     )
     add_systems(compare)
+    compare.add_argument(
+        "--until-decided",
+        nargs="?",
+        const="split",
+        metavar="TARGET",
+        help="ask query by query, in a random order, until every pair is decided: for split "
+        "(default), the mean of all these queries, or population, that of queries like these",
+    )
     compare.set_defaults(run=_compare, command="compare")
 
 
@@ -133,6 +141,8 @@ def _compare(options: argparse.Namespace) -> int:
         raise _settled("dataset")
     if options.fuse is not None and not options.runs:
         raise _nothing_to_fuse()
+    if options.until_decided is not None:
+        _check_until_decided(options)
     runs = runs_asked_for(options, print_runs)
     if runs is not None and options.fuse is not None:
         with working(options) as bars:
@@ -204,9 +214,9 @@ def runs_asked_for(
 
 
 def _prepared(options: argparse.Namespace) -> list[Experiment]:
-    from retrieval_bench.comparison.comparison import check_asked
+    from retrieval_bench.comparison.comparison import check_asked, watch
     from retrieval_bench.comparison.slices import check_names
-    from retrieval_bench.core.errors import ConfigError, distinct_names
+    from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.experiment.several import prepare_several
 
     if len(options.retrievers) < 2:
@@ -216,9 +226,10 @@ def _prepared(options: argparse.Namespace) -> list[Experiment]:
             fix="give two or more; use bench for one",
         )
 
+    rules = _rules(options)
+
     def check(experiment: Experiment) -> None:
-        names = distinct_names([candidate.name for candidate in experiment.candidates])
-        check_asked(names, **_rules(options))
+        check_asked(experiment.names, **rules)
         check_names(getattr(options, "slices", None) or (), experiment.dataset)
 
     with output_kept_clean():
@@ -232,7 +243,40 @@ def _prepared(options: argparse.Namespace) -> list[Experiment]:
             metrics=options.metrics,
             protocol=protocol_of(options),
             save=not options.dry_run,
+            until=getattr(options, "until_decided", None),
+            watch=lambda *of: watch(*of, margin=rules["margin"], baseline=rules["baseline"]),
         )
+
+
+def _check_until_decided(options: argparse.Namespace) -> None:
+    """Refuse what says something of times, or of a number of queries fixed beforehand.
+
+    Raises:
+        ConfigError: which one.
+    """
+    from retrieval_bench.core.errors import ConfigError
+    from retrieval_bench.experiment.until import target_of
+
+    target_of(options.until_decided)
+    if options.runs:
+        raise _settled("until-decided")
+    usual = options.only_when_measuring
+    given = [name for name in _OF_TIMES if getattr(options, name) != usual[name]]
+    given += [name for name in ("tests", "slices") if getattr(options, name)]
+    given += ["equivalence"] if options.equivalence != "bound" else []
+    if given or options.slices is not None:
+        name = given[0] if given else "slices"
+        raise ConfigError(
+            f"--{name.replace('_', '-')} with --until-decided",
+            accepted="each query asked once, judged by the interval that allows a look after each",
+            fix="leave one of the two out",
+        )
+
+
+_OF_TIMES = (
+    "profile", "min_calls", "rounds", "max_calls", "launches", "warm_up", "collector",
+    "percentiles",
+)  # fmt: skip
 
 
 def _nothing_to_fuse() -> Exception:

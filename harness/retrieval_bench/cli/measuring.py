@@ -54,7 +54,9 @@ def _complete(
     saved = [run for run in runs if run.folder is not None]
     try:
         for run in saved:
-            leg = best_leg(run, data[run.summary["dataset"]["fingerprint"]])
+            leg = None
+            if run.asked is None:
+                leg = best_leg(run, data[run.summary["dataset"]["fingerprint"]])
             add_files(Path(run.folder or ""), {TEXT: terminal.plain(run_tables(run, leg))})
         if not options.pictures:
             return
@@ -88,7 +90,7 @@ def dry_run(experiments: Sequence[Experiment], options: argparse.Namespace) -> i
 
 def exit_code(runs: Sequence[Run]) -> int:
     """Of a command that measured ``runs``; says what is wrong with them."""
-    if any(run.partial for run in runs):
+    if any(run.interrupted for run in runs):
         say("retrieval-bench: interrupted; what was finished is saved, marked as partial")
         return INTERRUPTED
     unjudged = [run for run in runs if not run.answered]

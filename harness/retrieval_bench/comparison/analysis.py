@@ -102,7 +102,9 @@ def _group(
 ) -> GroupAnalysis:
     if isinstance(source, str):
         return GroupAnalysis(group, recommendation, source)
-    slicings = all_slicings(group, source, baseline=recommendation.system)
+    # The intervals of slices are those of a number of queries that was fixed beforehand.
+    sliced = all(run.asked is None for run in group.runs)
+    slicings = all_slicings(group, source, baseline=recommendation.system) if sliced else ()
     queries = query_values(group, source, recommendation.system)
     return GroupAnalysis(group, recommendation, "", tuple(slicings), queries)
 

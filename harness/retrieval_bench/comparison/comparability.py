@@ -63,6 +63,10 @@ def not_comparable(a: Run, b: Run) -> str:
             return f"{what} {a.summary.get(what)} and {b.summary.get(what)}"
     if set(a.evaluation.query_ids) != set(b.evaluation.query_ids):
         return "different queries were finished"
+    if (a.asked is None) != (b.asked is None):
+        return "only one of them was measured until decided"
+    if a.asked != b.asked:
+        return "the queries were asked in different orders"
     return ""
 
 

@@ -7,7 +7,7 @@ Decides in data; reads no file and prints nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.comparison.anytime import anytime_deltas, watch_for, what_was_asked
 from retrieval_bench.comparison.comparability import by_dataset, common_metrics, judged_gap
 from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.holm import QUALITY_ALPHA
@@ -124,6 +125,12 @@ class Comparison:
                 for delta in group.latency
             ],
         }
+        if asked := [
+            {"dataset": group.dataset, **group.asked.as_dict()}
+            for group in self.groups
+            if group.asked is not None
+        ]:
+            document["until_decided"] = asked
         if several:
             document["boards"] = [self.board(metric).as_dict() for metric in self.metrics]
         return document
@@ -234,6 +241,29 @@ def check_asked(
         )
 
 
+def watch(
+    names: Sequence[str],
+    metric: Metric,
+    total: int | None,
+    *,
+    margin: float = MARGIN,
+    baseline: str | None = None,
+) -> Callable[[NDArray[np.float64], NDArray[np.bool_]], bool]:
+    """What looks at every query of systems that are measured until their pairs are decided, and
+    says when that is; :func:`compare_runs` comes to the same of the runs.
+
+    Args:
+        names: of the systems, told apart.
+        metric: the first, which decides.
+        total: queries of the split whose mean is meant; None = the mean of queries like these.
+
+    Raises:
+        ConfigError: nothing can be bet on ``metric``.
+    """
+    pairs = watch_for(_pairs(names, baseline), metric, margin, total)
+    return lambda values, answered: pairs.add(values[:, 0], answered)
+
+
 def _group(
     dataset: str,
     runs: list[Run],
@@ -255,6 +285,18 @@ def _group(
         warnings.append(f"left out, since not all runs have them: {', '.join(lost)}")
     if not pairs:
         warnings.append(f"{' and '.join(names)} alone, nothing to compare with there")
+    if any(run.asked is not None for run in runs):
+        deltas = anytime_deltas(dataset, runs, names, common, pairs, margin=rules.margin)
+        asked = what_was_asked(runs, deltas, common[0])
+        return DatasetComparison(
+            dataset,
+            tuple(runs),
+            tuple(names),
+            common,
+            tuple(deltas),
+            warnings=tuple(warnings),
+            asked=asked,
+        )
     resamples = resamples_for(len(pairs))
     if len(pairs) / (resamples + 1) >= QUALITY_ALPHA:
         warnings.append(

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from retrieval_bench.comparison.anytime import Asked
 from retrieval_bench.comparison.speed import LatencyDelta
 from retrieval_bench.comparison.verdicts import Delta
 from retrieval_bench.core.types import Verdict
@@ -34,6 +35,7 @@ class DatasetComparison:
         latency: every pair whose times can be held against each other, or why not.
         resamples: how many sign patterns were drawn for each p.
         warnings: what makes the differences less than they seem, in plain words.
+        asked: of runs that were measured until decided; None of any others.
     """
 
     dataset: str
@@ -44,6 +46,7 @@ class DatasetComparison:
     latency: tuple[LatencyDelta, ...] = ()
     resamples: int = RESAMPLES
     warnings: tuple[str, ...] = ()
+    asked: Asked | None = None
 
     def of(self, metric: Metric | str) -> list[Delta]:
         """The pairs of one metric: those that Holm corrects together."""

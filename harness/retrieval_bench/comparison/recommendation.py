@@ -148,8 +148,10 @@ class _View:
             known = [p for p in found if p is not None]
             p = p_text(max(known, default=1.0))
             p += " or less" if len(known) > 1 and not p.startswith("<") else ""
-            won = f"Use {taken}: its {metric} of {value} is significantly better than {others}"
-            return f"{won} (p {p})." if known else f"{won}."
+            better, why = "significantly better", f"p {p}"
+            if not known:
+                better, why = "better", "anytime-valid interval"
+            return f"Use {taken}: its {metric} of {value} is {better} than {others} ({why})."
         if not self.unbeaten(taken, best):
             return (
                 f"Use {taken}: it has the highest {metric} ({value}); {_named(unbeaten)} "

@@ -32,6 +32,9 @@ from retrieval_bench.stats.paired import EQUIVALENCE, PairedTests, paired_tests
 from retrieval_bench.stats.power import ROUNDING, Needed
 from retrieval_bench.stats.resampling import bootstrap_means, smallest_p
 
+ANYTIME = "anytime-valid, betting"
+"""What the interval is of a difference that was looked at after every query."""
+
 
 @dataclass(frozen=True, slots=True)
 class Delta:
@@ -66,6 +69,8 @@ class Delta:
         answered: the same on the queries that both answered; None where neither failed on any.
         rests_on_failures: what would be decided over all queries is not on those that both
             answered, and so is undecided.
+        anytime: the interval and the verdict are those of a betting confidence sequence, since the
+            values decided how many queries were asked; nothing has a p then.
         reason: why there is no difference: not comparable, or nothing to compare; or why the
             verdict rests on failures.
     """
@@ -92,6 +97,7 @@ class Delta:
     needed_for: str = ""
     answered: Answered | None = None
     rests_on_failures: bool = False
+    anytime: bool = False
     reason: str = ""
 
     @property
@@ -115,6 +121,8 @@ class Delta:
         )
         for name, (p, adjusted) in self.tests.items():
             row |= {f"p_{name}": p, f"p_{name}_adjusted": adjusted}
+        if self.anytime:
+            row["interval"] = ANYTIME
         if self.resolvable_from is not None:
             row["resolvable_from"] = self.resolvable_from
         if self.needed_for:

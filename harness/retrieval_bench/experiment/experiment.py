@@ -7,26 +7,27 @@ import threading
 import time
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
 from retrieval_bench.core import secrets
-from retrieval_bench.core.errors import ContractError, RecordError
+from retrieval_bench.core.errors import ContractError, RecordError, distinct_names
 from retrieval_bench.core.foreign import (
     folder_kept,
     foreign_code,
     innermost,
     message_of,
 )
-from retrieval_bench.core.notices import Code, coded
+from retrieval_bench.core.notices import Code, about_times, coded
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.scripts import ScriptSample, main_scripts, script_profile
 from retrieval_bench.core.types import Dataset, Query, Ranking
 from retrieval_bench.experiment.candidate import Candidate, ask, close_all
 from retrieval_bench.experiment.launches import LaunchSpec, run_launches
 from retrieval_bench.experiment.summary import resummarize, summarize
+from retrieval_bench.experiment.until import Asking, Until
 from retrieval_bench.experiment.warnings import (
     deep,
     failures,
@@ -87,11 +88,29 @@ class Experiment:
     """Shared by runs that were measured together."""
     launches: LaunchSpec | None = None
     """When given, it is measured in processes of their own, with retrievers of their own."""
+    until: Until | None = None
+    """When given, each query is asked once, until enough is known."""
+
+    @property
+    def names(self) -> list[str]:
+        """Of the retrievers, told apart."""
+        return distinct_names([candidate.name for candidate in self.candidates])
 
     @property
     def plan(self) -> Plan:
         """How many calls each retriever gets."""
         return plan(self.protocol, len(self.queries))
+
+    @property
+    def counted(self) -> tuple[Query, ...]:
+        """The queries that count in a mean."""
+        return tuple(query for query in self.queries if query.answerable)
+
+    def ending(self, until: Until) -> Experiment:
+        """The same, asking each query that counts once, as far as ``until`` says."""
+        queries = self.counted
+        protocol = replace(self.protocol, max_calls=len(queries))  # leaves none to the warm-up
+        return replace(self, queries=queries, protocol=protocol, until=until)
 
     def dry_run(self) -> dict[str, Any]:
         """The document of ``--dry-run``: what :meth:`run` would do."""
@@ -108,7 +127,8 @@ class Experiment:
             "warm_up_calls_at_least": calls.warm_up,
             "warm_up_calls_at_most": calls.warm_up_most,
             "warm_up_seconds_at_most": self.protocol.warm_up_s,
-            "calls_at_least": calls.total * calls.launches * len(names),
+            "calls_at_least": (calls.total * calls.launches if self.until is None else 1)
+            * len(names),
             "calls_at_most": None if most is None else most * calls.launches * len(names),
             "not_checked": [*map(_not_asked, self.candidates), "where the run would be saved"],
             "warnings": list(self.dataset.warnings),
@@ -133,21 +153,26 @@ class Experiment:
                 runner.System(c.name, c.retriever, None if c.capabilities.external else known)
                 for c in self.candidates
             ]
+            asking = self._asking()
             with self._searching(), search_threads(self.protocol.threads) as complaints:
                 surroundings = environment(self.protocol.threads)
                 names = ", ".join(c.name for c in self.candidates)
                 with reporter.phase(Phase(Step.SEARCHING, names)) as task:
                     measurements = runner.measure(
-                        systems, self.queries, self.k, self.protocol, progress=task
+                        systems, self.queries, self.k, self.protocol, progress=task, enough=asking
                     )
                 noise = measurements[0].noise
                 disturbed = disturbances(noise, surroundings["machine"], self.protocol.threads)
             if not any(len(m.timings.wall_ns) for m in measurements):
                 raise KeyboardInterrupt  # it came in the warm-up: there is nothing to keep
+            if asking is not None:
+                measurements = [asking.whole_queries(one) for one in measurements]
             told = [*coded(complaints, Code.THREADS), *coded(disturbed, Code.BUSY)]
             with _interrupts_deferred():
                 runs = [
-                    self._account(candidate, measurement, surroundings, told, scripts)
+                    self._account(
+                        candidate, measurement, surroundings, told, scripts, asking=asking
+                    )
                     for candidate, measurement in zip(self.candidates, measurements, strict=True)
                 ]
                 return self._saved(runs) if save else runs
@@ -243,6 +268,11 @@ class Experiment:
             problem.runs = runs
             raise
 
+    def _asking(self) -> Asking | None:
+        if self.until is None:
+            return None
+        return Asking(self.until, self.queries, self.dataset.qrels, self.metrics)
+
     def close(self) -> None:
         """Close every retriever; one that fails to close is told as a warning."""
         close_all(self.candidates)
@@ -292,6 +322,8 @@ class Experiment:
         surroundings: Mapping[str, Any],
         complaints: Sequence[str],
         scripts: str,
+        *,
+        asking: Asking | None,
     ) -> Run:
         rankings = pack_rankings([q.id for q in self.queries], measurement.rankings, self.k)
         # A failed query counts as 0; one that an interrupted run did not reach does not count.
@@ -307,6 +339,7 @@ class Experiment:
             self.dataset.qrels,
             self.metrics,
             judged_at=min(self.k, JUDGED_AT),
+            intervals=asking is None,
         )
         told: list[str] = []  # what the retriever itself could not say
         facts = ask(candidate, "describe", told, {})
@@ -324,6 +357,8 @@ class Experiment:
         ]
         if candidate.capabilities.external:
             warnings += foreign_ids(rankings.doc_ids, self.dataset)
+        if asking is not None:
+            warnings = [warning for warning in warnings if not about_times(warning)]
         summary = summarize(
             retriever=candidate.name,
             dataset=self.dataset,
@@ -337,6 +372,7 @@ class Experiment:
             health=health,
             levels=self.protocol.levels,
             parallel=facts.get("parallel"),
+            until_decided=None if asking is None else asking.as_dict(),
         )
         summary["warnings"] += remembered(summary["latency_ms"])
         manifest = {

@@ -13,6 +13,9 @@ from retrieval_bench.data import found_at
 from retrieval_bench.experiment.candidate import close_all
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.preparation import Problems, prepare
+from retrieval_bench.experiment.until import Target, Until, Watch, asking_once, target_of
+from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
 
 
@@ -20,27 +23,41 @@ def prepare_several(
     retrievers: Sequence[Any],
     datasets: Sequence[str | Path | Dataset],
     check: Callable[[Experiment], None],
+    *,
+    until: str | None = None,
+    watch: Callable[[Sequence[str], Metric, int | None], Watch] | None = None,
+    protocol: Protocol | None = None,
     **options: Any,
 ) -> list[Experiment]:
     """One experiment for each dataset; the faults of all of them at once.
 
     Args:
         check: raises what would be refused after the measurement.
-        options: as of :func:`.prepare`.
+        until: a :class:`.Target`: each query is asked once, until enough is known of it.
+        watch: with ``until``, makes what decides that; of the names of the systems, the first
+            metric, and the queries whose mean is meant (None = of queries like these).
+        protocol, options: as of :func:`.prepare`.
 
     Raises:
         HarnessError: everything that is wrong with them, or a dataset that is given twice.
     """
+    target = None if until is None else target_of(until)
+    if target is not None:
+        protocol = asking_once(protocol or Protocol())
     named = [dataset for dataset in datasets if not isinstance(dataset, Dataset)]
     check_distinct([found_at(dataset) for dataset in named], "dataset")
     problems, experiments = Problems(), list[Experiment]()
     for dataset in datasets:
         with problems.kept():
-            experiments.append(prepare(retrievers, dataset, **options))
+            experiments.append(prepare(retrievers, dataset, protocol=protocol, **options))
     try:
         problems.raise_if_any()
-        for experiment in experiments:
+        for at, experiment in enumerate(experiments):
             check(experiment)
+            if target is not None and watch is not None:
+                total = len(experiment.counted) if target is Target.SPLIT else None
+                see = watch(experiment.names, experiment.metrics[0], total)
+                experiments[at] = experiment.ending(Until(target, see))
     except BaseException:
         for experiment in experiments:
             experiment.close()
@@ -58,7 +75,7 @@ def run_each(
     """
     waiting, measured = list(experiments), list[Run]()
     try:
-        while waiting and not any(run.partial for run in measured):
+        while waiting and not any(run.interrupted for run in measured):
             try:
                 runs = waiting.pop(0).run(reporter, save=save)
             except RecordError as problem:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from retrieval_bench.core.document import document
@@ -17,6 +18,11 @@ from retrieval_bench.runs.evaluation import Evaluation
 from retrieval_bench.runs.latency import LEVELS, latency_report
 from retrieval_bench.runs.records import SCHEMA_VERSION
 from retrieval_bench.runs.stages import stage_report
+
+REPLAYED = "the rankings were read from a saved run"
+"""Reading a saved ranking says nothing of who made it."""
+ASKED_ONCE = "each query was asked once, without warm-up: --until-decided"
+"""Why such times are not judged."""
 
 
 def summarize(
@@ -33,10 +39,14 @@ def summarize(
     health: Sequence[str],
     levels: Sequence[float] = LEVELS,
     parallel: bool | None = None,
+    until_decided: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The summary of one run, without its ``run_id``, which is known when it is written."""
     status = measurement.status
-    partial = measurement.interrupted
+    partial = measurement.interrupted or NOT_RUN in status
+    timings, withheld = measurement.timings, REPLAYED if capabilities.replays else ""
+    if until_decided is not None:  # what a call did inside is no more typical than how long it took
+        timings, withheld = replace(timings, stages={}), ASKED_ONCE
     return {
         "schema_version": SCHEMA_VERSION,
         "status": "partial" if partial else "complete",
@@ -48,7 +58,7 @@ def summarize(
             "n_without_relevant": len(
                 {query.id for query in dataset.without_relevant} & set(evaluation.query_ids)
             ),
-            "n_not_run": len(dataset.queries) - len(queries),
+            "n_not_run": len(dataset.queries) - len({*queries, *dataset.unanswerable}),
         },
         "k": k,
         "convention": conventions.DEFAULT,
@@ -58,20 +68,21 @@ def summarize(
         "judged": dict(evaluation.judged),
         "unanswerable": unanswerable(queries, measurement),
         "latency_ms": latency(
-            measurement.timings,
+            timings,
             warm_up_calls=measurement.warm_up_calls,
             steady_after=measurement.steady_after,
             overhead_ns=measurement.overhead_ns,
             levels=levels,
-            replayed=capabilities.replays,
+            withheld=withheld,
         ),
-        **stages(measurement.timings, parallel),
+        **stages(timings, parallel),
         "index": index,
         "n_collapsed": sum(r.collapsed for r in measurement.rankings if r is not None),
         "n_failed": sum(s not in (OK, NOT_RUN) for s in status),
         "n_unreached": sum(s == NOT_RUN for s in status),
         "health": list(health),
         "warnings": list(warnings),
+        **({} if until_decided is None else {"until_decided": dict(until_decided)}),
     }
 
 
@@ -97,16 +108,17 @@ def latency(
     steady_after: int | None,
     overhead_ns: int,
     levels: Sequence[float] = LEVELS,
-    replayed: bool = False,
+    withheld: str = "",
 ) -> dict[str, Any]:
     """Both families of percentiles and what surrounds them; failed calls are in every figure: a
     user waits for them.
 
-    A replayed run yields no latency: reading a saved ranking says nothing of who made it.
+    Args:
+        withheld: why the times say nothing of the retriever; empty where they do.
     """
     report = latency_report(timings, levels)
-    if replayed:
-        report = report.withheld("the rankings were read from a saved run")
+    if withheld:
+        report = report.withheld(withheld)
     return report.as_dict() | {
         "warm_up_calls": warm_up_calls,
         "steady_after": steady_after,
@@ -125,7 +137,7 @@ def resummarize(summary: Mapping[str, Any], timings: Timings) -> dict[str, Any]:
         steady_after=None,
         overhead_ns=0,
         levels=[float(name[1:]) for name in before if re.fullmatch(r"p[\d.]+", name)],
-        replayed=before["mean"] is None and before["n"] > 0,
+        withheld=REPLAYED if before["mean"] is None and before["n"] > 0 else "",
     )
     legs = summary.get("legs")
     parallel = None if legs is None else legs["measured"] == "parallel"

@@ -35,6 +35,10 @@ Clock = Callable[[], int]
 Progress = Callable[[int, int], None]
 """Called between calls with (calls made, calls planned)."""
 
+Enough = Callable[[int, Sequence[Ranking | None]], bool]
+"""Called when every system has answered a query: its number, and each ranking, None where it
+failed. True ends the measurement."""
+
 OK = "ok"
 NOT_RUN = "not run"
 
@@ -118,6 +122,7 @@ def measure(
     *,
     clock: Clock = time.perf_counter_ns,
     progress: Progress | None = None,
+    enough: Enough | None = None,
 ) -> list[Measurement]:
     """Run all ``queries`` on all ``systems``; one measurement for each system.
 
@@ -125,7 +130,8 @@ def measure(
     call counts. Each round visits the queries in a fresh seeded order. Several systems alternate
     query by query, in an order that gives none an advantage from its place, or from the one before
     it (:func:`_turns`). A query that raises or runs past the time-out is failed, is not repeated,
-    and the run goes on. Ctrl-C ends the measurement early and keeps what was finished.
+    and the run goes on. Ctrl-C ends the measurement early and keeps what was finished; so does
+    ``enough``.
 
     Raises:
         ContractError: a retriever broke the contract; such a run has no meaning.
@@ -163,9 +169,10 @@ def measure(
                             done += 1
                             if progress:
                                 progress(done, total)
+                        _end_if(enough, query, recorders)
                     round_ns.append(time.monotonic_ns() - begin)
-        except KeyboardInterrupt:
-            interrupted = True
+        except (KeyboardInterrupt, _EnoughError) as end_of_it:
+            interrupted = isinstance(end_of_it, KeyboardInterrupt)
     results = []
     for recorder in recorders:
         result = recorder.result(warm_up, interrupted, overhead)
@@ -197,6 +204,15 @@ def _clock_warnings(timings: Timings, round_ns: Sequence[int]) -> list[str]:
     finished = timings.round < len(round_ns)
     lengths = np.asarray(round_ns, dtype=np.int64)
     return clock_warnings(timings.wall_ns[finished], lengths[timings.round[finished]])
+
+
+class _EnoughError(Exception):
+    """All that was asked of the measurement is known."""
+
+
+def _end_if(enough: Enough | None, query: int, recorders: Sequence[_Recorder]) -> None:
+    if enough is not None and enough(query, [one.rankings[query] for one in recorders]):
+        raise _EnoughError
 
 
 class _WarmUp:

@@ -53,6 +53,12 @@ SOURCES: Mapping[str, str] = {
   journal = {Journal of Pharmacokinetics and Biopharmaceutics},
   volume = {15}, number = {6}, pages = {657--680}, year = {1987}
 }""",
+    "waudbysmith2024": r"""@article{waudbysmith2024,
+  author = {Waudby-Smith, Ian and Ramdas, Aaditya},
+  title = {Estimating means of bounded random variables by betting},
+  journal = {Journal of the Royal Statistical Society Series B},
+  volume = {86}, number = {1}, pages = {1--27}, year = {2024}
+}""",
     "clopper1934": r"""@article{clopper1934,
   author = {Clopper, Charles J. and Pearson, Egon S.},
   title = {The use of confidence or fiducial limits illustrated in the case of the binomial},
@@ -112,6 +118,9 @@ def _sentences(comparison: Comparison) -> Iterator[str]:
         rf"\cite{{retrievalbench}}{by}."
     )
     cited = {"Clopper": "clopper1934", "Gaffke": "gaffke2005", "bootstrap": "efron1993"}
+    if any(group.asked is not None for group in comparison.groups):
+        yield from _until_decided(comparison)
+        return
     used = intervals.methods(metric.scale for metric in comparison.metrics)
     keys = ",".join(key for word, key in cited.items() if word in used)
     yield (
@@ -120,6 +129,21 @@ def _sentences(comparison: Comparison) -> Iterator[str]:
     )
     yield from _tests(comparison)
     yield from _times(comparison)
+
+
+def _until_decided(comparison: Comparison) -> Iterator[str]:
+    yield (
+        "Queries were asked in random order until every pair was decided; verdicts rest on "
+        r"betting confidence sequences \cite{waudbysmith2024}; the intervals of all pairs of one "
+        r"metric on one dataset hold together, at every look, with 95\,\%."
+    )
+    for group in comparison.groups:
+        if group.asked is not None:
+            name, asked = latex.escaped(group.dataset), group.asked
+            yield (
+                f"On {name} {asked.asked:,} of {counted(asked.queries, 'query')} were asked; what "
+                f"is estimated is {asked.mean}."
+            )
 
 
 def _systems(comparison: Comparison) -> Iterator[str]:

@@ -96,6 +96,7 @@ def evaluate(
     metrics: Sequence[Metric],
     *,
     judged_at: int = JUDGED_AT,
+    intervals: bool = True,
 ) -> Evaluation:
     """Score rankings of the queries that count.
 
@@ -103,21 +104,29 @@ def evaluate(
         ranking: (queries, depth) positions in ``doc_ids``, -1 behind the last hit.
         query_ids: the evaluated queries, one for each row.
         judged_at: cut-off of ``Judged``.
+        intervals: see :func:`averaged`.
     """
     run = judge(ranking, doc_ids, query_ids, Judgements(qrels))
     per_query = np.column_stack([metric.compute(run) for metric in metrics])
     judged = Metric("Judged", judged_at)
     known = {str(judged): float(judged.compute(run).mean())} if len(query_ids) else {}
-    return replace(averaged(query_ids, metrics, per_query), judged=known)
+    means = averaged(query_ids, metrics, per_query, intervals=intervals)
+    return replace(means, judged=known)
 
 
 def averaged(
-    query_ids: Sequence[str], metrics: Sequence[Metric], per_query: NDArray[np.float64]
+    query_ids: Sequence[str],
+    metrics: Sequence[Metric],
+    per_query: NDArray[np.float64],
+    *,
+    intervals: bool = True,
 ) -> Evaluation:
     """Values with their means and intervals, see :mod:`retrieval_bench.stats.intervals`.
 
     Args:
         per_query: (queries, metrics).
+        intervals: whether there are any; those of a number of queries that the values themselves
+            decided would not hold.
     """
     n = len(query_ids)
     additive = np.column_stack(
@@ -125,11 +134,13 @@ def averaged(
     )
     # In the order of the ids: the order in which queries were given changes no interval.
     by_id = sorted(range(n), key=query_ids.__getitem__)
-    intervals = mean_intervals(additive[by_id], [metric.scale for metric in metrics])
+    ends = np.full((len(metrics), 2), np.nan)
+    if intervals:
+        ends = mean_intervals(additive[by_id], [metric.scale for metric in metrics])
     means = []
-    for metric, column, ends in zip(metrics, additive.T, intervals, strict=True):
+    for metric, column, both in zip(metrics, additive.T, ends, strict=True):
         scale = n if metric.counts else 1
         mean = scale * float(metric.from_additive(column.mean())) if n else float("nan")
-        low, high = (scale * float(end) for end in metric.from_additive(ends))
+        low, high = (scale * float(end) for end in metric.from_additive(both))
         means.append(Mean(mean, None if np.isnan(low) else (low, high), n))
     return Evaluation(tuple(query_ids), tuple(metrics), per_query, tuple(means))

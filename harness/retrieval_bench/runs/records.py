@@ -385,7 +385,8 @@ def _read_per_query(
     original = {visible(query_id): query_id for query_id in query_ids}
     evaluated = tuple(original[shown] for shown in values)
     judged = summary.get("judged", {})
-    again = averaged(evaluated, parse_metrics(names), per_query)
+    intervals = "until_decided" not in summary
+    again = averaged(evaluated, parse_metrics(names), per_query, intervals=intervals)
     # Means as they were saved, with the intervals of today: those of earlier versions were shorter.
     means = tuple(
         replace(mean, mean=float("nan") if entry["mean"] is None else entry["mean"], n=entry["n"])

@@ -14,7 +14,7 @@ from retrieval_bench.core import secrets
 from retrieval_bench.core.config import flat
 from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench.core.types import Ranking
-from retrieval_bench.measure.runner import OK, Timings
+from retrieval_bench.measure.runner import NOT_RUN, OK, Timings
 from retrieval_bench.metrics import parse_metrics
 from retrieval_bench.metrics.judged import NONE
 from retrieval_bench.runs.evaluation import Evaluation
@@ -90,8 +90,9 @@ class Run:
 
     @property
     def stages(self) -> StageReport:
-        """Where the time of a call goes."""
-        return stage_report(self.timings.wall_ns, self.timings.stages, parallel=self.parallel)
+        """Where the time of a call goes; nothing is said of calls that were made only once."""
+        stages = self.timings.stages if self.asked is None else {}
+        return stage_report(self.timings.wall_ns, stages, parallel=self.parallel)
 
     @property
     def name(self) -> str:
@@ -106,8 +107,25 @@ class Run:
 
     @property
     def partial(self) -> bool:
-        """Whether it was interrupted."""
+        """Whether there are queries that it did not ask."""
         return bool(self.summary["status"] == "partial")
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether it was meant to ask more."""
+        return self.partial and self.summary.get("until_decided", {}).get("interrupted", True)
+
+    @property
+    def asked(self) -> tuple[str, ...] | None:
+        """The queries in the order asked, where their values decided how many were asked; None for
+        any other run."""
+        if "until_decided" not in self.summary:
+            return None
+        return tuple(
+            self.rankings.query_ids[at]
+            for at in self.timings.query.tolist()
+            if self.status[at] != NOT_RUN
+        )
 
     @property
     def answered(self) -> bool:

@@ -10,7 +10,7 @@ from retrieval_bench.core.figures import about, times_text
 from retrieval_bench.reports.render.cells import SHORT_MS, SHORT_QUALITY, Cell
 from retrieval_bench.reports.render.html import notes_html
 from retrieval_bench.reports.render.markup import Markup, el, joined, own_direction
-from retrieval_bench.reports.render.table import warning
+from retrieval_bench.reports.render.table import result, warning
 from retrieval_bench.reports.tables.brief import warnings_of
 from retrieval_bench.reports.tables.labels import metric_label
 from retrieval_bench.reports.tables.run_facts import latency_of
@@ -52,15 +52,16 @@ def _answer(group: DatasetComparison, answer: Recommendation, id_: str) -> Marku
     partial = [
         warning(f"{name} was interrupted: what it finished is here, and no more.")
         for name, run in zip(group.names, group.runs, strict=True)
-        if run.summary.get("status") == "partial"
+        if run.interrupted
     ]
+    saved = [] if group.asked is None else [result(group.asked.sentence)]
     reasons = [el("li", reason, dir="auto") for reason in answer.reasons]
     return joined(
         [
             el("p", _why(answer), class_="answer", dir="auto"),
             _tiles(group, answer.leaders[0]) if answer.leaders else "",
             el("ul", *reasons, class_="reasons") if reasons else "",
-            notes_html([*partial, *warnings_of(group)]),
+            notes_html([*saved, *partial, *warnings_of(group)]),
             el("p", meaning(group), class_="aside"),
             el("p", "Evidence: ", joined(links, ", "), ".", class_="aside"),
         ]

@@ -127,6 +127,13 @@ def _rules(comparison: Comparison, group: DatasetComparison) -> dict[str, str]:
 
     used = list(dict.fromkeys(summary.get("convention", "?") for summary in summaries))
     sources = [f"{name} ({CONVENTIONS[name].source})" for name in used if name in CONVENTIONS]
+    tested = {
+        "intervals of means": f"95 %, {methods(m.scale for m in group.metrics)}",
+        "test": f"paired randomisation, {patterns(group)}, two-sided",
+        "family (Holm)": "the pairs of one metric on one dataset",
+    }
+    if group.asked is not None:
+        tested = {"test": group.asked.meaning, "family": "the pairs of one metric on one dataset"}
     return {
         "split": data("split"),
         "documents": data("n_documents"),
@@ -137,9 +144,7 @@ def _rules(comparison: Comparison, group: DatasetComparison) -> dict[str, str]:
         "convention": " / ".join(sources or map(str, used)),
         "ties": all_of([summary.get("tie_rule", "?") for summary in summaries]),
         "version of the metrics": all_of([s.get("metrics_version", "?") for s in summaries]),
-        "intervals of means": f"95 %, {methods(m.scale for m in group.metrics)}",
-        "test": f"paired randomisation, {patterns(group)}, two-sided",
-        "family (Holm)": "the pairs of one metric on one dataset",
+        **tested,
         "level": f"{QUALITY_ALPHA:g}",
         "margin of equivalence": f"{comparison.margin:g}",
         "compared": (

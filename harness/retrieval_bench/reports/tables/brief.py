@@ -169,6 +169,7 @@ def _group_brief(comparison: Comparison, group: DatasetComparison, answer: Recom
     leader = comparison.baseline or answer.system or group.ranked(metric)[0][0]
     columns, rows = beside_leader(group, metric, leader)
     lead: list[str] = [result(" ".join([answer.sentence, *answer.reasons[:1]]))]
+    lead += [result(group.asked.sentence)] if group.asked is not None else []
     warnings = warnings_of(group)
     lead += warnings[:WARNINGS_SHOWN]
     if len(warnings) > WARNINGS_SHOWN:
@@ -178,7 +179,9 @@ def _group_brief(comparison: Comparison, group: DatasetComparison, answer: Recom
     if n > len(rows):
         left_out = f"{counted(n - len(rows), 'more system')}: -v shows all."
         notes.append(Note(left_out, NoteKind.MORE))
-    if any(row[3] not in ("", NOT_COMPARED) for row in rows):
+    if group.asked is not None:
+        notes.append(f'"better", "worse", brackets: {group.asked.meaning}.')
+    elif any(row[3] not in ("", NOT_COMPARED) for row in rows):
         several = len(group.of(metric)) > 1
         corrected = " after Holm's correction" if several else ""
         together = "intervals of all differences together" if several else "interval"

@@ -12,7 +12,7 @@ from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.recommendation import Recommendation
 from retrieval_bench.comparison.slices import Slicing
 from retrieval_bench.comparison.speed import timed_differently, timed_together
-from retrieval_bench.comparison.verdicts import Delta
+from retrieval_bench.comparison.verdicts import ANYTIME, Delta
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
@@ -73,7 +73,8 @@ def comparison_tables(
     Args:
         letters: mark each mean with the systems that it is significantly better than.
     """
-    tables = [answer_table(one) for one in comparison.recommendations]
+    answers = zip(comparison.recommendations, comparison.groups, strict=True)
+    tables = [answer_table(answer, group) for answer, group in answers]
     for group in comparison.groups:
         tables += [
             quality_table(comparison, group, letters=letters),
@@ -89,9 +90,11 @@ def comparison_tables(
     ]
 
 
-def answer_table(recommendation: Recommendation) -> Table:
-    """The answer: a sentence, and what it rests on."""
-    return Table(recommendation.sentence, (), (), notes=list(map(result, recommendation.reasons)))
+def answer_table(recommendation: Recommendation, group: DatasetComparison) -> Table:
+    """The answer: a sentence, what it rests on, and what it saved to ask no more than needed."""
+    saved = [] if group.asked is None else [group.asked.sentence]
+    notes = list(map(result, [*saved, *recommendation.reasons]))
+    return Table(recommendation.sentence, (), (), notes=notes)
 
 
 def quality_table(
@@ -120,7 +123,8 @@ def quality_table(
     if letters and any(any(of_metric.values()) for of_metric in beaten.values()):
         notes.append(Note(meaning(len(names)), NoteKind.LEGEND))
     return Table(
-        f"Quality on {group.dataset}: means over {queries_of(group)}, with 95 % intervals",
+        f"Quality on {group.dataset}: means over {queries_of(group)}"
+        + (", with 95 % intervals" if group.asked is None else ""),
         ["system", *map(metric_label, group.metrics), *judged],
         rows,
         notes=notes,
@@ -234,9 +238,10 @@ def differences_table(
     shown = most_telling(deltas, best_first, baseline=comparison.baseline, most=most)[:most]
     tests = sorted({name for delta in deltas for name in delta.tests})
     rows = [row for delta in shown for row in difference_rows(delta, tests)]
+    made = method(metric.scale) if group.asked is None else ANYTIME
     notes: list[str] = [
         (
-            f"Difference: first minus second, with its interval ({method(metric.scale)}); all "
+            f"Difference: first minus second, with its interval ({made}); all "
             "intervals of a table hold together with 95 %. The verdict is about the first system."
         ),
         "d: mean difference over its standard deviation; won, tied, lost: queries.",
@@ -321,6 +326,8 @@ def _test_notes(
     """How the pairs of one metric were tested, and what their verdicts mean."""
     tested = [delta for delta in deltas if delta.p is not None]
     notes = []
+    if group.asked is not None:
+        notes.append(f"Verdicts: by {group.asked.meaning}; they hold at every look. There is no p.")
     if tested:
         notes.append(
             f"p: paired randomisation test ({patterns(group)}), Holm-corrected over "
@@ -328,10 +335,10 @@ def _test_notes(
         )
     if tests:
         notes.append(f"p {', p '.join(tests)}: of these tests, Holm-corrected likewise.")
+    how = f"{_HOW_EQUIVALENT[comparison.equivalence]}, Holm-corrected" if tested else "the interval"
     if any(delta.within_margin or delta.verdict is Verdict.EQUIVALENT for delta in deltas):
         notes.append(
-            f'"equivalent", "small": shown to differ by less than {comparison.margin:g} '
-            f"({_HOW_EQUIVALENT[comparison.equivalence]}, Holm-corrected)."
+            f'"equivalent", "small": shown to differ by less than {comparison.margin:g} ({how}).'
         )
     if any(delta.reaches_zero for delta in deltas):
         notes.append(REACHES_ZERO)
@@ -340,9 +347,12 @@ def _test_notes(
     if any(delta.queries_needed is not None for delta in deltas):
         notes.append('"+n queries": about so many more would settle it with 80 % power.')
     if any(delta.answered is not None for delta in deltas):
+        without = "with the queries that failed on either side as ties"
+        if group.asked is None:
+            without = "without the queries that failed on either side"
         notes.append(
-            "Both answered: the same without the queries that failed on either side. Where that "
-            "changes the verdict, the verdict rests on failures: can't tell."
+            f"Both answered: the same {without}. Where that changes the verdict, the verdict rests "
+            "on failures: can't tell."
         )
     return notes
 
@@ -380,6 +390,8 @@ def how_measured(group: DatasetComparison) -> list[str]:
 
 def how_timed(runs: Sequence[Run]) -> str:
     """Whether the times of ``runs`` can be held against each other."""
+    if any(run.asked is not None for run in runs):
+        return "Times are not judged: each query was asked once, without warm-up."
     different = timed_differently(runs)
     if different:
         return warning(f"Times cannot be compared: {different}.")
@@ -415,6 +427,8 @@ def said(
 def queries_of(group: DatasetComparison) -> str:
     """How many queries the means are over, from the fewest to the most."""
     counts = sorted({run.evaluation.means[0].n for run in group.runs})
+    if group.asked is not None:
+        return f"{group.asked.asked:,} of {counted(group.asked.queries, 'query')}"
     if len(counts) == 1:
         return counted(counts[0], "query")
     return f"{counts[0]:,} to {counts[-1]:,} queries"

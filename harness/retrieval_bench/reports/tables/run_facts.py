@@ -44,7 +44,9 @@ def measured_on(run: Run) -> list[str]:
     warm_up = counted(latency.get("warm_up_calls", 0), "call")
     return [
         f"Data: {corpus(data)}; {'; '.join([evaluated(data), *besides])}.",
-        Note(
+        _once(run)
+        if run.asked is not None
+        else Note(
             f"Calls: {_launches(latency)}{counted(latency.get('rounds', 0), 'round')} after "
             f"{warm_up} of warm-up ({_steady(latency)}), "
             f"{counted(environment.get('threads', 1), 'thread')}.",
@@ -59,6 +61,13 @@ def measured_on(run: Run) -> list[str]:
             f"{run.summary.get('tie_rule', '?')}; data fingerprint {data['fingerprint'][:12]}."
         ),
     ]
+
+
+def _once(run: Run) -> str:
+    """How a run was measured that asked no more than needed."""
+    until = run.summary["until_decided"]
+    asked = f"{until['asked']:,} of {counted(until['queries'], 'query')}"
+    return f"Calls: {asked}, each asked once, without warm-up, until decided."
 
 
 def corpus(data: Mapping[str, Any]) -> str:

@@ -1,0 +1,120 @@
+"""Ask no more than needed: each query once of every system, until somebody has seen enough."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench.core.errors import ConfigError, near_names
+from retrieval_bench.core.types import Qrels, Query, Ranking
+from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
+from retrieval_bench.measure.runner import NOT_RUN, Measurement
+from retrieval_bench.metrics import Judgements, Metric, judge_lists
+
+Watch = Callable[[NDArray[np.float64], NDArray[np.bool_]], bool]
+"""Told of each query the values, (systems, metrics), and which systems answered, (systems,); True
+when enough is known."""
+
+
+class Target(StrEnum):
+    """Whose mean is meant."""
+
+    SPLIT = "split"
+    POPULATION = "population"
+
+
+def target_of(name: str) -> Target:
+    """The target called ``name``.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    if name not in list(Target):
+        raise ConfigError(
+            f"target {name!r}",
+            where="--until-decided",
+            accepted=f"{near_names(name, list(Target))}: the mean of this split, or of queries "
+            "like these",
+            fix="correct the name, or leave it out for this split; systems stand before the option",
+        )
+    return Target(name)
+
+
+def asking_once(protocol: Protocol) -> Protocol:
+    """One call per query, the first of which counts; of ``protocol`` what a call may take, when the
+    measurement ends in any case, and the seed of the order."""
+    return Protocol(
+        RANKINGS_ONLY,
+        rounds=1,
+        warm_up_s=0.0,
+        timeout_s=protocol.timeout_s,
+        max_s=protocol.max_s,
+        threads=protocol.threads,
+        seed=protocol.seed,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """When a measurement ends.
+
+    Attributes:
+        target: whose mean is meant.
+        watch: looks at each query.
+    """
+
+    target: Target
+    watch: Watch
+
+
+class Asking:
+    """One measurement that ends when enough is known; called by the runner after each query.
+
+    Attributes:
+        asked: numbers of the queries that every system was asked, in this order.
+        enough: whether it was ended.
+    """
+
+    def __init__(
+        self, until: Until, queries: Sequence[Query], qrels: Qrels, metrics: Sequence[Metric]
+    ) -> None:
+        self._until, self._queries, self._metrics = until, queries, metrics
+        self._judgements = Judgements(qrels)
+        self.asked: list[int] = []
+        self.enough = False
+
+    def __call__(self, at: int, rankings: Sequence[Ranking | None]) -> bool:
+        self.asked.append(at)
+        values = np.array([self._values(self._queries[at].id, one) for one in rankings])
+        answered = np.array([one is not None for one in rankings])
+        self.enough = self._until.watch(values, answered)
+        return self.enough
+
+    def _values(self, query_id: str, ranking: Ranking | None) -> list[float]:
+        lists = {} if ranking is None else {query_id: list(ranking.doc_ids)}
+        judged = judge_lists(lists, [query_id], self._judgements)
+        return [float(metric.compute(judged)[0]) for metric in self._metrics]
+
+    def whole_queries(self, measurement: Measurement) -> Measurement:
+        """Without the query that not every system was asked, when it was interrupted there."""
+        asked = set(self.asked)
+        places = range(len(measurement.status))
+        return replace(
+            measurement,
+            rankings=[measurement.rankings[at] if at in asked else None for at in places],
+            status=[measurement.status[at] if at in asked else NOT_RUN for at in places],
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """``until_decided`` of a summary."""
+        return {
+            "target": self._until.target.value,
+            "queries": len(self._queries),
+            "asked": len(self.asked),
+            "interrupted": not self.enough and len(self.asked) < len(self._queries),
+        }
