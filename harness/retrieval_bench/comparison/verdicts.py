@@ -30,7 +30,7 @@ from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.intervals import ALPHA, interval
 from retrieval_bench.stats.paired import EQUIVALENCE, PairedTests, paired_tests
 from retrieval_bench.stats.power import ROUNDING, Needed
-from retrieval_bench.stats.resampling import bootstrap_means, smallest_p
+from retrieval_bench.stats.resampling import bootstrap_means, fewest_rows, smallest_p
 
 ANYTIME = "anytime-valid, betting"
 """What the interval is of a difference that was looked at after every query."""
@@ -471,8 +471,7 @@ def _decided(
     if delta.ci95 is not None:  # the test decides, and an interval beside it does not contradict it
         delta = replace(delta, ci95=(min(delta.ci95[0], 0.0), max(delta.ci95[1], 0.0)))
     if smallest_p(delta.n) >= level:
-        fewest = math.floor(1 - math.log2(level)) + 1
-        return replace(delta, verdict=Verdict.UNRESOLVABLE, resolvable_from=fewest)
+        return replace(delta, verdict=Verdict.UNRESOLVABLE, resolvable_from=fewest_rows(level))
     ways = [(needed.difference, "a difference")]
     if not geometric:
         ways.append((needed.equivalence, "equivalence"))

@@ -29,7 +29,7 @@ from retrieval_bench.metrics import Metric
 from retrieval_bench.regression.baseline import FAILED, QualityBaseline
 from retrieval_bench.stats.paired import PairedTests, paired_tests
 from retrieval_bench.stats.power import ROUNDING
-from retrieval_bench.stats.resampling import holm, mean_below_p
+from retrieval_bench.stats.resampling import fewest_rows, holm, mean_below_p, smallest_p
 
 _SAME = ("split", "fingerprint")
 _SETTLED = ("k", "convention", "metrics_version")
@@ -262,7 +262,7 @@ def _second_look(gate: QualityGate, there: QualityGate | None, why: str) -> Qual
     same = there is not None and (
         gate.verdict is there.verdict or (gate.verdict in passes and there.verdict in passes)
     )
-    if not why and (same or gate.verdict is Verdict.UNDECIDED):
+    if not why and (same or gate.verdict.open):
         return gate
     reason = why or "it rests on queries that failed in the baseline"
     return replace(gate, verdict=Verdict.MISSING, queries_needed=None, reason=reason)
@@ -305,7 +305,8 @@ def _tested(
             p_limit=p_limit,
             queries_needed=needed[at].difference,
         )
-        gates[name] = _judged(gate, difference, chance, p_limit)
+        judged = _judged(gate, difference, chance, p_limit)
+        gates[name] = _resolvable(judged, found.n, QUALITY_ALPHA / len(limits))
     return gates
 
 
@@ -325,6 +326,15 @@ def _beyond_limit_p(drops: NDArray[np.float64], limit: float) -> float:
     """A query that was not seen may drop by 1, or by as much as any seen one if that is more."""
     largest = np.array([max(1.0, float(np.abs(drops).max()))])
     return float(mean_below_p(drops[:, None], limit, largest)[0])
+
+
+def _resolvable(gate: QualityGate, n: int, level: float) -> QualityGate:
+    """``gate``, unless it is open because so few queries show nothing, whatever they say."""
+    if not gate.verdict.open or smallest_p(n) < level:
+        return gate
+    queries, fewest = counted(n, "query"), fewest_rows(level)
+    why = f"{queries} can't show any drop, whatever they say; {fewest:,} could"
+    return replace(gate, verdict=Verdict.UNRESOLVABLE, queries_needed=None, reason=why)
 
 
 def _judged(gate: QualityGate, difference: float, p: float, p_limit: float) -> QualityGate:

@@ -319,10 +319,11 @@ class Today:
             return [f"{ALWAYS_FAILING}: {self.make} --force"]
         if Verdict.MISSING in verdicts:
             return [f"Make the baseline anew, with all metrics of the policy: {self.make} --force"]
-        if not verdicts & {Verdict.WORSE, Verdict.UNDECIDED}:
+        is_open = any(verdict.open for verdict in verdicts)
+        if not is_open and Verdict.WORSE not in verdicts:
             return []
         told = [WANTED]
-        if Verdict.UNDECIDED in verdicts and Verdict.WORSE not in verdicts:
+        if is_open and Verdict.WORSE not in verdicts:
             told.append(
                 "More queries would decide; `undecided` in the policy says what counts until then."
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -84,6 +85,11 @@ def sign_patterns(
 def smallest_p(n: int) -> float:
     """What :func:`randomization_p` gives at least, if all ``n`` differences have one sign."""
     return min(1.0, 2.0 ** (1 - n))
+
+
+def fewest_rows(level: float) -> int:
+    """The least n for which :func:`smallest_p` is below ``level``."""
+    return math.floor(1 - math.log2(level)) + 1
 
 
 EXACT_ROWS = 13

@@ -82,9 +82,17 @@ def test_a_drop_beyond_the_limit_that_is_shown_fails() -> None:
 
 
 def test_the_same_drop_on_few_queries_may_be_chance() -> None:
-    gate = judged([0.5, 0.5, 0.3, 0.5], [0.5, 0.5, 0.5, 0.5])
+    gate = judged([0.5] * 5 + [0.3], [0.5] * 6)
     assert gate.verdict is Verdict.UNDECIDED
     assert "that may be chance" in gate.reason
+
+
+def test_so_few_queries_decide_nothing_whatever_they_say() -> None:
+    gate = judged([0.1] * 5, [0.9] * 5)
+    assert gate.verdict is Verdict.UNRESOLVABLE
+    assert gate.reason == "5 queries can't show any drop, whatever they say; 6 could"
+    assert judged([0.1] * 6, [0.9] * 6).verdict is Verdict.WORSE
+    assert judged([0.5] * 5, [0.5] * 5).verdict is not Verdict.UNRESOLVABLE
 
 
 def test_a_drop_beyond_the_limit_hidden_in_noise_is_undecided() -> None:
