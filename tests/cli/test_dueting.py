@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from functools import partial
 from pathlib import Path
@@ -225,7 +226,9 @@ def test_selftest_with_a_false_alarm_is_red(
 ) -> None:
     monkeypatch.setattr("retrieval_bench.duets.controller.overall", lambda gates: Verdict.WORSE)
     assert run("selftest", "--dataset", "data", "--time", "0.1") == 3
-    assert "False alarms: 1 of 1" in run.out
+    assert re.search(
+        r"False alarms: (\d+) of \1\b", run.out
+    )  # as many as a tenth of a second holds
     assert "failed its check" in run.err
 
 
@@ -237,7 +240,7 @@ def test_selftest_refuses_no_time(run: Command) -> None:
 @pytest.mark.usefixtures("quick")
 def test_selftest_that_finds_nothing_is_red(sides: FakeSides, run: Command) -> None:
     assert run("selftest", "--dataset", "data", "--time", "0.1") == 3
-    assert "Missed: 1 of 1 duets with extra work beyond the limit" in run.out
+    assert re.search(r"Missed: (\d+) of \1 duets with extra work beyond the limit", run.out)
 
 
 @pytest.mark.slow
@@ -266,5 +269,5 @@ def test_selftest_whose_processes_die_again_and_again_judges_nothing(
 @pytest.mark.usefixtures("quick", "slowed")
 def test_selftest_shows_a_table(run: Command) -> None:
     assert run("selftest", "--dataset", "data", "--time", "0.1") == 0
-    assert "False alarms: 0 of 1 duets of equal sides failed." in run.out
+    assert re.search(r"False alarms: 0 of \d+ duets of equal sides failed", run.out)
     assert "Smallest slow-down that 90 % of duets find" in run.out
