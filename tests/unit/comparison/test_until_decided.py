@@ -146,6 +146,7 @@ def test_when_the_queries_run_out_the_interval_of_the_population_stands() -> Non
     assert "can't tell" in comparison.recommendations[0].reasons[0]
 
 
+@pytest.mark.slow
 def test_every_pair_has_to_be_decided_or_those_with_the_baseline() -> None:
     def systems() -> list[Knowing]:
         return [
@@ -172,6 +173,7 @@ def test_no_verdict_rests_on_failures() -> None:
     assert "with the queries that failed on either side as ties" in " ".join(text.split())
 
 
+@pytest.mark.slow
 def test_saved_runs_say_the_same_and_are_not_compared_with_others(here: Path) -> None:
     comparison = until(Knowing("bad", never), Knowing("good", always), save=True)
     runs = read_runs([some(run.folder) for run in comparison.runs])
@@ -195,6 +197,7 @@ def test_saved_runs_say_the_same_and_are_not_compared_with_others(here: Path) ->
     assert delta.reason == "only one of them was measured until decided"
 
 
+@pytest.mark.slow
 def test_runs_of_other_orders_and_full_runs_beside_them_are_refused() -> None:
     def whole(seed: int) -> Run:
         protocol = Protocol(seed=seed)

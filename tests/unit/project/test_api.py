@@ -500,7 +500,7 @@ class TestRegress:
         assert result.as_dict()["exit_code"] == result.value.code == 0
         assert "PASS: own on data" in result._repr_html_()
         other = regress(**own, overrides=["boost=-1"])
-        assert (other.value.verdict, other.value.code) == (Verdict.UNDECIDED, 3)
+        assert (other.value.verdict, other.value.code) == (Verdict.UNRESOLVABLE, 3)
         assert baseline(**own, overrides=["boost=-1"], as_before=True).value.stored.changes
         with pytest.raises(NothingToKeepError, match="there is nothing to keep"):
             baseline(**own, overrides=["fail_on=e"], force=True)

@@ -163,6 +163,7 @@ def test_the_true_mean_is_hardly_ever_ruled_out_however_often_one_looks(
     assert found <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / streams)
 
 
+@pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.parametrize("total", [QUERIES, None], ids=["split", "population"])
 @pytest.mark.parametrize("effect", [0.0, 0.02, 0.05, 0.1, 0.2])

@@ -56,6 +56,7 @@ def test_the_fusion_of_saved_runs_is_that_of_a_hybrid_that_asks_the_same_systems
     assert found.summary["latency_ms"]["mean"] is None
 
 
+@pytest.mark.slow
 def test_a_tuned_fusion_answers_each_query_by_what_was_chosen_without_it(
     here: Path, saved: Sequence[Run], data: Dataset
 ) -> None:
@@ -76,6 +77,7 @@ def _without_its_judgements(data: Dataset, query_id: str) -> Dataset:
     return replace(data, qrels={**data.qrels, query_id: {others[0]: 1}})
 
 
+@pytest.mark.slow
 def test_runs_and_their_fusions_stand_side_by_side_without_a_verdict_on_time(
     here: Path, saved: Sequence[Run]
 ) -> None:
@@ -87,6 +89,7 @@ def test_runs_and_their_fusions_stand_side_by_side_without_a_verdict_on_time(
     assert with_fusions(saved, []) == list(saved)
 
 
+@pytest.mark.slow
 def test_lists_of_saved_runs_have_no_depth_to_tune(
     here: Path, saved: Sequence[Run], data: Dataset
 ) -> None:
