@@ -76,11 +76,15 @@ def find_runs(given: str | Path, root: Path = DEFAULT_ROOT) -> list[Path]:
 
 
 def _newest_first(root: Path) -> Iterator[Path]:
-    """Folders of runs; their names begin with the time."""
+    """Folders of runs; their names begin with the second, within which the files tell the order."""
     folders = root.iterdir() if root.is_dir() else ()
-    for folder in sorted(folders, key=lambda folder: folder.name, reverse=True):
-        if (folder / SUMMARY).is_file():
-            yield folder
+    runs = [folder for folder in folders if (folder / SUMMARY).is_file()]
+    yield from sorted(runs, key=_when, reverse=True)
+
+
+def _when(folder: Path) -> tuple[str, int, str]:
+    second = folder.name.partition("-")[0]
+    return second, (folder / SUMMARY).stat().st_mtime_ns, folder.name
 
 
 def _beginning_with(text: str, root: Path) -> list[Path]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,16 @@ def test_the_last_runs_are_all_that_were_measured_together(
         save(root / name / MANIFEST, json.dumps({"schema_version": 1, "session": session}))
     assert find_runs("@last") == [root / name for name in found]
     assert find_runs("bm25@latest") == [root / NEW]
+
+
+def test_two_measurements_of_one_second_stay_apart(here: Path) -> None:
+    names = [f"20260102T000000Z-{name}" for name in ("own-1", "bm25-2", "own-3", "bm25-4")]
+    for at, name in enumerate(names):
+        folder = here / DEFAULT_ROOT / name
+        summary = save(folder / SUMMARY, json.dumps({"schema_version": 1, "retriever": name}))
+        os.utime(summary, ns=(at * 1_000_000, at * 1_000_000))
+        save(folder / MANIFEST, json.dumps({"schema_version": 1, "session": "ab"[at // 2]}))
+    assert find_runs("@last") == [DEFAULT_ROOT / name for name in names[2:]]
 
 
 def test_the_name_of_a_retriever_is_one_whatever_folder_is_called_so(here: Path) -> None:

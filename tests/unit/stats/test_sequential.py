@@ -153,7 +153,9 @@ def errors(split: Floats, rng: np.random.Generator, total: int | None, streams: 
 
 @pytest.mark.parametrize("total", [QUERIES, None], ids=["split", "population"])
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("streams", [100, pytest.param(2_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "streams", [100, pytest.param(2_000, marks=[pytest.mark.slow, pytest.mark.long])]
+)
 def test_the_true_mean_is_hardly_ever_ruled_out_however_often_one_looks(
     shape: str, total: int | None, streams: int
 ) -> None:
