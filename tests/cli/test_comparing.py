@@ -193,7 +193,7 @@ class TestFusion:
         assert "accepted: at least one for each of 5 folds" in run.err
         assert run("compare", "@last", "--fuse", "--format", "json") == 0
         names = [system["name"] for system in document(run)["systems"]]
-        assert names == ["bm25", "own", "rrf of bm25 + own"]
+        assert names == ["own", "bm25", "rrf of own + bm25"]
         assert run("explain", "@last", "--format", "json") == 0
 
     def test_what_cannot_be_fused_is_refused(self, project: Path, run: Command) -> None:
