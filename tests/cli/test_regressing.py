@@ -551,3 +551,66 @@ def test_all_that_is_wrong_comes_at_once(project: Path, run: Command) -> None:
     assert run("regress", "--retriever", "nothing", "--dataset", "nowhere") == 2
     for part in ("problems", "p50: '0%'", "unknown retriever 'nothing'", "nowhere"):
         assert part in run.err
+
+
+class TestUntilDecided:
+    def test_a_bug_fails_before_all_queries_are_asked(self, project: Path, run: Command) -> None:
+        policy(project, BOTH)
+        baseline(run)
+        assert regress(run, "--set", "turn=all", "--until-decided", "--format", "json") == 1
+        document = json.loads(run.out)
+        assert document["latency"] is None
+        far = document["quality"]["until_decided"]
+        assert far["decided"]
+        assert far["asked"] + far["calls_saved"] == far["queries"] == 16
+        assert far["calls_saved"] > 0
+        assert document["quality"]["n"] == far["asked"]
+        assert regress(run, "--set", "turn=all", "--until-decided") == 1
+        assert f"\n  Decided after {far['asked']} of 16 queries: " in run.out
+        assert "betting, of the mean of all queries of this split." in run.unwrapped
+        assert "Latency is not judged: each query is asked once." in run.unwrapped
+
+    def test_nothing_that_changed_passes(self, project: Path, run: Command) -> None:
+        baseline(run)
+        assert regress(run, "--until-decided") == 0
+        assert regress(run, "--until-decided", "population") == 0
+        assert "nDCG@10: same rankings" in run.out
+
+    @pytest.mark.slow
+    def test_the_population_stays_open_and_the_way_out_is_told(
+        self, project: Path, run: Command
+    ) -> None:
+        baseline(run)
+        assert regress(run, "--set", "turn=n05", "--until-decided", "population") == 3
+        assert "Not decided, though all 16 queries were asked." in run.out
+        assert "those of the split alone (--until-decided) would decide" in run.unwrapped
+
+    @pytest.mark.slow
+    def test_an_interruption_judges_nothing(self, project: Path, run: Command) -> None:
+        baseline(run)
+        assert regress(run, "--set", "turn=stop", "--until-decided") == 130
+        assert "PASS" not in run.out
+
+    @pytest.mark.parametrize(
+        ("more", "told"),
+        [
+            (["--accept"], "--accept with --until-decided split"),
+            (["--duet", "always"], "--until-decided with --duet always"),
+        ],
+    )
+    def test_what_does_not_go_together(
+        self, project: Path, run: Command, more: list[str], told: str
+    ) -> None:
+        baseline(run)
+        assert regress(run, "--until-decided", *more) == 2
+        assert told in run.err
+
+    def test_a_policy_of_latency_alone_has_nothing_to_decide(
+        self, project: Path, run: Command
+    ) -> None:
+        policy(project, LATENCY)
+        baseline(run)
+        assert regress(run, "--until-decided") == 2
+        assert "error: a policy without limits on quality, with --until-decided" in run.err
+        assert regress(run, "--until-decided", "bm25") == 2
+        assert "error: target 'bm25'" in run.err

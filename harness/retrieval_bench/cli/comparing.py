@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.cli.console import NOT_MEASURED, OK, output_kept_clean, say, show, working
 from retrieval_bench.cli.measuring import dry_run, exit_code, measured
-from retrieval_bench.cli.options import add_measuring, add_several, protocol_of
+from retrieval_bench.cli.options import add_measuring, add_several, add_until_decided, protocol_of
 
 if TYPE_CHECKING:
     from retrieval_bench.comparison.comparison import Comparison
@@ -45,14 +45,7 @@ def add_compare(commands: Any, name: str, **texts: str) -> None:
         "tuned-convex; tuned: each query by the parameters that are best on other queries",
     )
     add_systems(compare)
-    compare.add_argument(
-        "--until-decided",
-        nargs="?",
-        const="split",
-        metavar="TARGET",
-        help="ask query by query, in a random order, until every pair is decided: for split "
-        "(default), the mean of all these queries, or population, that of queries like these",
-    )
+    add_until_decided(compare, "every pair is decided")
     compare.set_defaults(run=_compare, command="compare")
 
 

@@ -44,6 +44,18 @@ def add_junit(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_until_decided(parser: argparse.ArgumentParser, enough: str) -> None:
+    """Ask no more than needed."""
+    parser.add_argument(
+        "--until-decided",
+        nargs="?",
+        const="split",
+        metavar="TARGET",
+        help=f"ask query by query, in a random order, until {enough}: for split (default), the "
+        "mean of all these queries, or population, that of queries like these",
+    )
+
+
 def how_many(text: str) -> int | None:
     """A number of things to show; None = all.
 

@@ -15,6 +15,7 @@ from retrieval_bench.cli.options import (
     add_limits,
     add_retriever,
     add_several,
+    add_until_decided,
     setup_of,
 )
 
@@ -59,6 +60,7 @@ def add_regress(commands: Any, name: str, **texts: str) -> None:
         action="store_true",
         help="replace the baseline by what is measured now, and say what that changes",
     )
+    add_until_decided(regress, "quality is decided, latency left out")
     add_environments(regress)
     add_junit(regress)
     add_format(regress)
@@ -93,22 +95,31 @@ def _baseline(options: argparse.Namespace) -> int:
     return _made(options, metrics=options.metrics, protocol=given, force=options.force)
 
 
+_USUAL = (None, "suspicion")
+
+
 def _regress(options: argparse.Namespace) -> int:
     from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.regression.workflow import regress
     from retrieval_bench.reports.tables.regress import regress_tables
 
     if options.accept:
-        if options.duet != "suspicion":
+        judging = {"--duet": options.duet, "--until-decided": options.until_decided}
+        given = [f"{name} {word}" for name, word in judging.items() if word not in _USUAL]
+        if given:
             raise ConfigError(
-                f"--accept with --duet {options.duet}",
+                f"--accept with {given[0]}",
                 accepted="one of them: what is accepted is not judged",
                 fix="leave one out",
             )
         return _made(options, as_before=True)
     with working(options) as bars:
         result = regress(
-            _request(options), duet=options.duet, setup=setup_of(options), reporter=bars
+            _request(options),
+            duet=options.duet,
+            setup=setup_of(options),
+            until=options.until_decided,
+            reporter=bars,
         )
     for sentence in result.not_kept:
         say(f"retrieval-bench: {sentence}")

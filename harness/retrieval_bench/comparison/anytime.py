@@ -79,16 +79,21 @@ def watch_for(pairs: Sequence[Pair], metric: Metric, margin: float, total: int |
     Raises:
         ConfigError: its values have no known range, so that nothing can be bet on them.
     """
-    return PairWatch(pairs, _scale(metric), margin, total)
+    return PairWatch(pairs, scale_to_bet_on(metric), margin, total)
 
 
-def _scale(metric: Metric) -> Scale:
+def scale_to_bet_on(metric: Metric, *, where: str = "--metrics") -> Scale:
+    """What a value of ``metric`` can be.
+
+    Raises:
+        ConfigError: it has no known range; the metric is named in ``where``.
+    """
     if metric.scale is None:
         raise ConfigError(
             f"metric {metric} with --until-decided",
-            where="--metrics",
+            where=where,
             accepted="a metric whose values have a known range, such as nDCG@10",
-            fix="name another one first, or measure without --until-decided",
+            fix="name another one, or measure without --until-decided",
         )
     return metric.scale
 
@@ -101,7 +106,7 @@ class Asked:
         target: "split" (the mean of all its queries) or "population" (of queries like these).
         asked, queries: of the queries that count, those that were asked, and all.
         calls, calls_saved: of all systems together.
-        decided: whether every pair is, by the first metric.
+        decided: whether it is: every pair, by the first metric.
     """
 
     target: str
@@ -110,6 +115,19 @@ class Asked:
     calls: int
     calls_saved: int
     decided: bool
+
+    @classmethod
+    def of(cls, runs: Sequence[Run], decided: bool) -> Asked:
+        """Of ``runs`` that were measured together, until decided."""
+        facts = runs[0].summary["until_decided"]
+        asked, queries = facts["asked"], facts["queries"]
+        calls = (asked * len(runs), (queries - asked) * len(runs))
+        return cls(facts["target"], asked, queries, *calls, decided)
+
+    @property
+    def total(self) -> int | None:
+        """Values whose mean is meant; None = of queries like these."""
+        return self.queries if self.target == "split" else None
 
     @property
     def sentence(self) -> str:
@@ -149,16 +167,9 @@ def what_was_asked(runs: Sequence[Run], deltas: Sequence[Delta], metric: Metric)
     """
     if any(run.asked is None for run in runs):
         return None
-    facts = runs[0].summary["until_decided"]
-    asked, queries = facts["asked"], facts["queries"]
     own = [delta for delta in deltas if delta.metric == str(metric)]
-    return Asked(
-        facts["target"],
-        asked,
-        queries,
-        asked * len(runs),
-        (queries - asked) * len(runs),
-        all(d.verdict in (Verdict.BETTER, Verdict.WORSE, Verdict.EQUIVALENT) for d in own),
+    return Asked.of(
+        runs, all(d.verdict in (Verdict.BETTER, Verdict.WORSE, Verdict.EQUIVALENT) for d in own)
     )
 
 
@@ -215,7 +226,7 @@ def _judged(
     margin: float,
 ) -> list[Delta]:
     """Those of ``pairs`` in one metric."""
-    scale = _scale(metric)
+    scale = scale_to_bet_on(metric)
     systems = sorted({at for pair in pairs for at in pair})
     place = {at: row for row, at in enumerate(systems)}
     told = [_in_order(runs[at], metric) for at in systems]

@@ -7,7 +7,7 @@ Decides in data; reads no file and prints nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -24,6 +24,7 @@ from retrieval_bench.comparison.speed import corrected, latency_deltas
 from retrieval_bench.comparison.verdicts import Delta, PairJudge, Rules
 from retrieval_bench.core.errors import ConfigError, distinct_names, near_names
 from retrieval_bench.core.types import Verdict
+from retrieval_bench.experiment.until import Watch
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.paired import EQUIVALENCE, EXTRA
@@ -248,7 +249,7 @@ def watch(
     *,
     margin: float = MARGIN,
     baseline: str | None = None,
-) -> Callable[[NDArray[np.float64], NDArray[np.bool_]], bool]:
+) -> Watch:
     """What looks at every query of systems that are measured until their pairs are decided, and
     says when that is; :func:`compare_runs` comes to the same of the runs.
 
@@ -261,7 +262,7 @@ def watch(
         ConfigError: nothing can be bet on ``metric``.
     """
     pairs = watch_for(_pairs(names, baseline), metric, margin, total)
-    return lambda values, answered: pairs.add(values[:, 0], answered)
+    return lambda _, values, answered: pairs.add(values[:, 0], answered)
 
 
 def _group(

@@ -16,9 +16,9 @@ from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
 from retrieval_bench.measure.runner import NOT_RUN, Measurement
 from retrieval_bench.metrics import Judgements, Metric, judge_lists
 
-Watch = Callable[[NDArray[np.float64], NDArray[np.bool_]], bool]
-"""Told of each query the values, (systems, metrics), and which systems answered, (systems,); True
-when enough is known."""
+Watch = Callable[[str, NDArray[np.float64], NDArray[np.bool_]], bool]
+"""Told of each query its id, the values, (systems, metrics), and which systems answered,
+(systems,); True when enough is known."""
 
 
 class Target(StrEnum):
@@ -90,9 +90,10 @@ class Asking:
 
     def __call__(self, at: int, rankings: Sequence[Ranking | None]) -> bool:
         self.asked.append(at)
-        values = np.array([self._values(self._queries[at].id, one) for one in rankings])
+        query_id = self._queries[at].id
+        values = np.array([self._values(query_id, one) for one in rankings])
         answered = np.array([one is not None for one in rankings])
-        self.enough = self._until.watch(values, answered)
+        self.enough = self._until.watch(query_id, values, answered)
         return self.enough
 
     def _values(self, query_id: str, ranking: Ranking | None) -> list[float]:

@@ -12,13 +12,14 @@ could be in question. Otherwise the paired test decides; decision record 0035 sa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.comparison.anytime import Asked
 from retrieval_bench.comparison.holm import QUALITY_ALPHA
 from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import counted
@@ -108,6 +109,7 @@ class QualityResult:
         unanswered: queries that were answered in the baseline and failed now.
         failed: evaluated queries that failed now.
         failing: why those that were answered do not stand for all; empty where they do.
+        asked: of a measurement until decided, how far it came.
     """
 
     gates: tuple[QualityGate, ...]
@@ -117,11 +119,13 @@ class QualityResult:
     unanswered: int = 0
     failed: int = 0
     failing: str = ""
+    asked: Asked | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """``quality`` of ``regress --format json``."""
         names = "gates n changed unanswered failed reason"
-        return document(self, names) | {"reason": self.reason or self.failing}
+        found = document(self, names) | {"reason": self.reason or self.failing}
+        return found if self.asked is None else found | {"until_decided": self.asked.as_dict()}
 
 
 def not_measured(
@@ -155,12 +159,25 @@ def incomparable(
     return ""
 
 
+Test = Callable[
+    [QualityBaseline, QualityBaseline, Mapping[Metric, float], Sequence[str] | None],
+    dict[str, QualityGate],
+]
+"""Gives the gate of each metric by then and now, limits, and queries (None = all)."""
+
+
 def judge_quality(
     before: QualityBaseline,
     now: QualityBaseline,
     limits: Mapping[Metric, float],
+    anytime: Test | None = None,
 ) -> QualityResult:
-    """Every metric of ``limits`` on the queries of both, which :func:`incomparable` finds equal."""
+    """Every metric of ``limits`` on the queries of both, which :func:`incomparable` finds equal.
+
+    Args:
+        anytime: in place of the paired test where these queries are those that were asked; then
+            identical rankings show nothing by themselves.
+    """
     if set(before.queries) != set(now.queries) or before.evaluated != now.evaluated:
         return not_measured(limits, "other queries were finished", Verdict.NOT_COMPARABLE)
     unanswered = sum(FAILED == now.ranking(q) != before.ranking(q) for q in now.queries)
@@ -173,13 +190,14 @@ def judge_quality(
     changed = _changed(before, now)
     missing = {m: why for m in limits if (why := _why_missing(str(m), before, now))}
     known = [m for m in limits if m not in missing]
-    tested = _tested(before, now, {m: limits[m] for m in known}) if changed else {}
+    test, open_to_doubt = anytime or _tested, bool(changed) or anytime is not None
+    tested = test(before, now, {m: limits[m] for m in known}, None) if open_to_doubt else {}
     gates = []
     for metric, limit in limits.items():
         name = str(metric)
         if metric in missing:
             gates.append(QualityGate(name, Verdict.MISSING, limit, reason=missing[metric]))
-        elif changed:
+        elif open_to_doubt:
             gates.append(tested[name])
         else:
             same = (before.metrics[name], now.metrics[name])
@@ -191,7 +209,7 @@ def judge_quality(
         # Whether its values would have fallen is not known, also where they were 0 before.
         why = f"{counted(unanswered, 'query')} that had an answer failed"
     if why or _failed(before):
-        there = _where_answered(before, now, {m: limits[m] for m in known})
+        there = _where_answered(before, now, {m: limits[m] for m in known}, test)
         gates = [_second_look(gate, there.get(gate.metric), why) for gate in gates]
     return QualityResult(
         tuple(gates), len(now.evaluated), tuple(changed), "", unanswered, failed, failing
@@ -236,11 +254,11 @@ def _changed(before: QualityBaseline, now: QualityBaseline) -> list[ChangedQuery
 
 
 def _where_answered(
-    before: QualityBaseline, now: QualityBaseline, limits: Mapping[Metric, float]
+    before: QualityBaseline, now: QualityBaseline, limits: Mapping[Metric, float], test: Test
 ) -> dict[str, QualityGate]:
     """The gates on the queries that were answered both times."""
     answered = [q for q in now.evaluated if FAILED not in (before.ranking(q), now.ranking(q))]
-    return _tested(before, now, limits, answered) if answered else {}
+    return test(before, now, limits, answered) if answered else {}
 
 
 def _second_look(gate: QualityGate, there: QualityGate | None, why: str) -> QualityGate:

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
+from retrieval_bench.comparison.anytime import Asked
 from retrieval_bench.comparison.comparability import nothing_is_relevant
 from retrieval_bench.core.errors import ConfigError, RecordError
 from retrieval_bench.core.git import why_no_commit
 from retrieval_bench.core.notices import about_times
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.experiment.experiment import Experiment
+from retrieval_bench.experiment.until import Target, Until, asking_once
 from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
 from retrieval_bench.measure.threads import prepare_environment
 from retrieval_bench.metrics import (
@@ -23,6 +25,7 @@ from retrieval_bench.metrics import (
     parse_metrics,
 )
 from retrieval_bench.regression import latency, quality
+from retrieval_bench.regression.anytime import DropWatch, judge_asked
 from retrieval_bench.regression.baseline import (
     Given,
     LatencyBaseline,
@@ -148,6 +151,32 @@ class Today:
         prepare_environment(protocol.threads)
         return replace(self, experiment=replace(self.experiment, protocol=protocol))
 
+    def ending(self, before: QualityBaseline, target: Target) -> Today:
+        """The same, asking each query once, until quality is decided.
+
+        Raises:
+            ConfigError: nothing can be bet on a metric of the policy.
+        """
+        experiment = replace(self.experiment, protocol=asking_once(self.experiment.protocol))
+        total = len(experiment.counted) if target is Target.SPLIT else None
+        watch = DropWatch(before, self.policy.quality, experiment.metrics, total)
+        return replace(self, experiment=experiment.ending(Until(target, watch)))
+
+    def without_times(self) -> Today:
+        """The same, judging quality alone.
+
+        Raises:
+            ConfigError: the policy has no limit on quality.
+        """
+        if not self.policy.quality:
+            raise ConfigError(
+                "a policy without limits on quality, with --until-decided",
+                where=self.policy.source,
+                accepted="a limit on a metric, such as nDCG@10: -0.01",
+                fix="add one, or leave --until-decided out",
+            )
+        return replace(self, policy=replace(self.policy, latency={}))
+
     def scored_by(self, before: QualityBaseline | None, more: Sequence[str] = ()) -> Today:
         """The same with the metrics of the policy, of the baseline as far as they are known here,
         the usual ones, and ``more``.
@@ -199,6 +228,10 @@ class Today:
                 if nothing_is_relevant(run):
                     why = "no judged query has a relevant document"
                     quality_result = quality.not_measured(policy.quality, why)
+                elif run.asked is not None:
+                    quality_result = judge_asked(
+                        before, now, policy.quality, run.asked, Asked.of([run], decided=False)
+                    )
                 else:
                     quality_result = quality.judge_quality(before, now, policy.quality)
                 advice += self._about_quality(quality_result)
@@ -323,7 +356,11 @@ class Today:
         if not is_open and Verdict.WORSE not in verdicts:
             return []
         told = [WANTED]
-        if is_open and Verdict.WORSE not in verdicts:
+        if found.asked is not None and found.asked.target == Target.POPULATION and is_open:
+            told.append(
+                "All queries were asked: those of the split alone (--until-decided) would decide."
+            )
+        elif is_open and Verdict.WORSE not in verdicts:
             told.append(
                 "More queries would decide; `undecided` in the policy says what counts until then."
             )

@@ -69,6 +69,11 @@ class Betting:
         self.too_low = np.zeros(self._means.shape, dtype=bool)
         self.too_high = self.too_low.copy()
 
+    @property
+    def complete(self) -> bool:
+        """Whether all values were drawn, so that the means are known."""
+        return self.n == self._total
+
     def add(self, values: ArrayLike) -> None:
         """Look at one more value of each stream, (streams,).
 

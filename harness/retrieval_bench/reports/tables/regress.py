@@ -177,6 +177,12 @@ def _reasons(regression: Regression) -> list[str]:
 def _quality_reasons(quality: QualityResult) -> list[str]:
     if quality.reason:
         return [f"Quality: {quality.reason}"]
+    if quality.asked is not None:
+        return [
+            result(quality.asked.sentence),
+            *map(_gate_reason, quality.gates),
+            f"Intervals: {quality.asked.meaning}. Latency is not judged: each query is asked once.",
+        ]
     if not quality.changed:
         judged = counted(quality.n, "evaluated query")
         some = f", {quality.failed} of them failed then and now" if quality.failed else ""
@@ -187,9 +193,10 @@ def _quality_reasons(quality: QualityResult) -> list[str]:
 
 def _gate_reason(gate: QualityGate) -> str:
     figures = []
-    if gate.p is not None and gate.lower and gate.ci95 is not None:
+    if gate.ci95 is not None and (gate.p is None or gate.lower):
         low, high = gate.ci95
-        figures = [f"95 % interval [{low:+.4f}, {high:+.4f}]", f"p {p_value(gate.p).text}"]
+        figures = [f"95 % interval [{low:+.4f}, {high:+.4f}]"] if low < high else []
+        figures += [] if gate.p is None else [f"p {p_value(gate.p).text}"]
         if gate.verdict is Verdict.WORSE and low <= 0 <= high:
             figures.append("the interval assumes less than the test")
     if gate.verdict is Verdict.UNDECIDED and gate.queries_needed is not None:
