@@ -24,12 +24,12 @@ from retrieval_bench.comparison.speed import corrected, latency_deltas
 from retrieval_bench.comparison.verdicts import Delta, PairJudge, Rules
 from retrieval_bench.core.errors import ConfigError, distinct_names, near_names
 from retrieval_bench.core.types import Verdict
-from retrieval_bench.experiment.until import Watch
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.paired import EQUIVALENCE, EXTRA
 from retrieval_bench.stats.power import MARGIN, check_margin
 from retrieval_bench.stats.resampling import RESAMPLES
+from retrieval_bench.stats.sequential import Watch
 
 MOST_RESAMPLES = 200_000
 """However many pairs a table has; enough for 10,000 of them."""

@@ -32,6 +32,8 @@ class Capabilities:
             corpus. Approximate indexes say False.
         has_scores: False when the order of the list is all there is.
         replays: answers are read from a saved run, so that its times are no latencies.
+        filters: it applies the filter of a query before it ranks, or hands it to an engine that
+            does.
         score_tolerance: relative difference below which two scores are the same (encoders: 1e-5).
     """
 
@@ -39,6 +41,7 @@ class Capabilities:
     exact: bool = True
     has_scores: bool = True
     replays: bool = False
+    filters: bool = False
     score_tolerance: float = 1e-9
 
 
@@ -83,6 +86,11 @@ class Retriever(ABC):
     def use_k(self, k: int) -> None:
         """Told before ``index`` (and to external retrievers too): the number of hits that
         searches will ask for. Another number in ``search`` must work all the same. Optional."""
+        return
+
+    def use_filters(self, fields: Sequence[str]) -> None:
+        """Told before ``index``: the metadata fields that filters of the queries name, none where
+        no query has a filter. Optional."""
         return
 
     @abstractmethod

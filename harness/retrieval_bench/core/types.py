@@ -1,6 +1,6 @@
 """The few records that everything else passes around; all are frozen, none knows a file.
 
-Only the standard library is imported here, so that importing :mod:`harness` stays cheap.
+Only the standard library is imported here and below, so that importing :mod:`harness` stays cheap.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+
+from retrieval_bench.core.filters import Filter
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,12 +67,14 @@ class Query:
         text: never empty of meaning; for a conversation its last user turn.
         messages: all turns of a conversation; empty where it is none.
         metadata: whatever else its line or row holds.
+        filter: what a document must meet to be an answer; None = nothing.
     """
 
     id: str
     text: str
     messages: tuple[Message, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=lambda: EMPTY, hash=False)
+    filter: Filter | None = None
 
     @property
     def answerable(self) -> bool:

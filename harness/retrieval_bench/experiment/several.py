@@ -13,10 +13,11 @@ from retrieval_bench.data import found_at
 from retrieval_bench.experiment.candidate import close_all
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.preparation import Problems, prepare
-from retrieval_bench.experiment.until import Target, Until, Watch, asking_once, target_of
+from retrieval_bench.experiment.until import Target, Until, asking_once, target_of
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
+from retrieval_bench.stats.sequential import Watch
 
 
 def prepare_several(

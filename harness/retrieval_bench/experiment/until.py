@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench.core.types import Qrels, Query, Ranking
 from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
 from retrieval_bench.measure.runner import NOT_RUN, Measurement
 from retrieval_bench.metrics import Judgements, Metric, judge_lists
-
-Watch = Callable[[str, NDArray[np.float64], NDArray[np.bool_]], bool]
-"""Told of each query its id, the values, (systems, metrics), and which systems answered,
-(systems,); True when enough is known."""
+from retrieval_bench.stats.sequential import Watch
 
 
 class Target(StrEnum):

@@ -20,14 +20,20 @@ JRSS B 86: hedged capital, its proposition 4 for draws without replacement, a mi
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.stats.intervals import ALPHA, Floats, Scale
 
 BETS = np.arange(0.05, 1.0, 0.1)
 """Shares of the most that may be lost at once, each with an equal part of the capital."""
+
+Watch = Callable[[str, NDArray[np.float64], NDArray[np.bool_]], bool]
+"""Told of each query its id, the values, (systems, metrics), and which systems answered,
+(systems,); True when enough is known."""
 
 _GRID, _PASSES = 65, 4
 """Candidates for each end, and how often they close in on it: 1e-7 of the range is left."""

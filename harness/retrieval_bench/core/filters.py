@@ -1,0 +1,237 @@
+"""Filters: conditions on the metadata of documents that a query sets beside its text.
+
+Written as JSON, in the words that search engines share::
+
+    {"tenant": "a"}                                  equal
+    {"tenant": {"in": ["a", "b"]}}                   one of
+    {"since": {"gte": "2026-01-01", "lt": "2027"}}   range: gt, gte, lt, lte
+    {"tenant": "a", "year": 2026}                    all of them
+    {"and": [...]}, {"or": [...]}, {"not": {...}}
+
+A document whose metadata holds a list fits if one of its values does; one that lacks the field, or
+has a value of another kind (a text where a number is asked for), does not. ``not`` takes what is
+left. Texts compare by code point, so that dates are written as ISO 8601 has them. A dot leads into
+a mapping (``author.country``), unless a key is spelt like that.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+Value = str | int | float | bool
+
+RANGES: Mapping[str, Callable[[Any, Any], bool]] = {
+    "gt": operator.gt,
+    "gte": operator.ge,
+    "lt": operator.lt,
+    "lte": operator.le,
+}
+_MISSING = object()
+
+
+class FilterError(ValueError):
+    """What is wrong with a filter as written: a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One field against one value.
+
+    Attributes:
+        field: key of the metadata.
+        operator: "eq", "in", "gt", "gte", "lt" or "lte".
+        value: a tuple for "in".
+    """
+
+    field: str
+    operator: str
+    value: Value | tuple[Value, ...]
+
+    def fits(self, found: object) -> bool:
+        """Whether a value of the field does."""
+        if isinstance(found, list | tuple | set | frozenset):
+            return any(self.fits(one) for one in found)
+        if self.operator == "in":
+            assert isinstance(self.value, tuple)
+            return any(_kind(found) == _kind(one) and found == one for one in self.value)
+        if _kind(found) != _kind(self.value):
+            return False
+        compare: Callable[[Any, Any], bool] = RANGES.get(self.operator, operator.eq)
+        return bool(compare(found, self.value))
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Conditions joined by "and", "or" or "not" (of one part)."""
+
+    operator: str
+    parts: tuple[Condition | Group, ...]
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A condition that a document must meet to be an answer.
+
+    Attributes:
+        condition: as a tree, for whoever translates it for an engine.
+        source: as written, JSON types; read-only.
+    """
+
+    condition: Condition | Group
+    source: Mapping[str, Any]
+
+    def __hash__(self) -> int:
+        return hash(self.canonical)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Filter) and self.canonical == other.canonical
+
+    @cached_property
+    def canonical(self) -> str:
+        """One text for all ways of writing the same conditions: keys in order."""
+        return json.dumps(_plain(self.condition), ensure_ascii=False, sort_keys=True)
+
+    @cached_property
+    def fields(self) -> tuple[str, ...]:
+        """Fields of all its conditions, distinct, in order."""
+        return tuple(sorted({one.field for one in _conditions(self.condition)}))
+
+    @cached_property
+    def values(self) -> Mapping[str, Any]:
+        """What must hold in any case, by name, for templates: ``tenant`` -> the value that it must
+        equal, or the list it must be in; ``since.gte`` -> the end of a range. What stands in
+        ``or`` or ``not`` has no name."""
+        found: dict[str, Any] = {}
+        for one in _required(self.condition):
+            plain = one.operator in ("eq", "in")
+            name = one.field if plain else f"{one.field}.{one.operator}"
+            found[name] = list(one.value) if isinstance(one.value, tuple) else one.value
+        return MappingProxyType(found)
+
+    def matches(self, metadata: Mapping[str, Any]) -> bool:
+        """Whether a document with this metadata fits."""
+        return _matches(self.condition, metadata)
+
+
+def parse_filter(given: object) -> Filter:
+    """A filter as written.
+
+    Raises:
+        FilterError: it is none.
+    """
+    return Filter(_parsed(given), MappingProxyType(dict(given)))  # type: ignore[call-overload]
+
+
+def value_at(metadata: Mapping[str, Any], field: str) -> Any:
+    """The value of a field, dots leading into mappings; an object of its own where there is none,
+    which fits nothing."""
+    if field in metadata:
+        return metadata[field]
+    found: Any = metadata
+    for part in field.split("."):
+        if not isinstance(found, Mapping) or part not in found:
+            return _MISSING
+        found = found[part]
+    return found
+
+
+def _matches(node: Condition | Group, metadata: Mapping[str, Any]) -> bool:
+    if isinstance(node, Condition):
+        return node.fits(value_at(metadata, node.field))
+    if node.operator == "not":
+        return not _matches(node.parts[0], metadata)
+    joined = all if node.operator == "and" else any
+    return joined(_matches(part, metadata) for part in node.parts)
+
+
+def _parsed(given: object) -> Condition | Group:
+    if not isinstance(given, Mapping) or not given:
+        raise FilterError(
+            f"{_shown(given)} is no filter: write a mapping, such as {{field: value}}"
+        )
+    parts: list[Condition | Group] = []
+    for key, value in given.items():
+        if key in ("and", "or"):
+            if not isinstance(value, Sequence) or isinstance(value, str) or not value:
+                raise FilterError(f"{key!r} takes a list of filters, not {_shown(value)}")
+            parts.append(Group(key, tuple(_parsed(one) for one in value)))
+        elif key == "not":
+            parts.append(Group("not", (_parsed(value),)))
+        elif isinstance(key, str):
+            parts += _of_field(key, value)
+        else:
+            raise FilterError(f"the field {_shown(key)} is no text")
+    return parts[0] if len(parts) == 1 else Group("and", tuple(parts))
+
+
+def _of_field(field: str, given: object) -> Iterator[Condition]:
+    if not isinstance(given, Mapping):
+        yield Condition(field, "eq", _checked(field, given))
+        return
+    known = ("eq", "in", *RANGES)
+    unknown = [key for key in given if key not in known]
+    if unknown or not given:
+        what = _shown(unknown[0]) if unknown else "nothing"
+        raise FilterError(f"{field}: {what} is no comparison: {', '.join(known)}")
+    for name, value in given.items():
+        if name != "in":
+            yield Condition(field, name, _checked(field, value))
+        elif isinstance(value, Sequence) and not isinstance(value, str) and value:
+            yield Condition(field, "in", tuple(_checked(field, one) for one in value))
+        else:
+            raise FilterError(f"{field}: 'in' takes a list of values, not {_shown(value)}")
+
+
+def _checked(field: str, value: object) -> Value:
+    if isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    if isinstance(value, Sequence):
+        raise FilterError(f"{field}: write {{in: [...]}} for one of several values")
+    raise FilterError(f"{field}: {_shown(value)} is no text, number, true or false")
+
+
+def _conditions(node: Condition | Group) -> Iterator[Condition]:
+    if isinstance(node, Condition):
+        yield node
+    else:
+        for part in node.parts:
+            yield from _conditions(part)
+
+
+def _required(node: Condition | Group) -> Iterator[Condition]:
+    if isinstance(node, Condition):
+        yield node
+    elif node.operator == "and":
+        for part in node.parts:
+            yield from _required(part)
+
+
+def _plain(node: Condition | Group) -> Any:
+    if isinstance(node, Condition):
+        if isinstance(node.value, tuple):
+            return [node.field, "in", sorted({json.dumps(one) for one in node.value})]
+        return [node.field, node.operator, node.value]
+    parts = [_plain(part) for part in node.parts]
+    if node.operator == "not":
+        return ["not", *parts]
+    return [node.operator, *sorted(parts, key=lambda part: json.dumps(part, sort_keys=True))]
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, bool):
+        return "truth"
+    if isinstance(value, int | float):
+        return "number"
+    return "text" if isinstance(value, str) else "none"
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]} ..."
