@@ -103,11 +103,11 @@ class BM25(LexicalRetriever):
         )
 
     def _rank(
-        self, counts: Mapping[int, int], k: int
+        self, counts: Mapping[int, int], k: int, allowed: NDArray[np.bool_] | None
     ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         if self._index is None:
             return np.empty(0, dtype=np.intp), np.empty(0)
-        positions, scores = self._index.search(counts, k)
+        positions, scores = self._index.search(counts, k, allowed)
         if self._variant == "plus":
             scores += sum(self._background[term] * count for term, count in counts.items())
         return positions, scores

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.installation import require
-from retrieval_bench.core.ranking import top_k
+from retrieval_bench_retrievers.inverted_index import best_allowed
 from retrieval_bench_retrievers.lexical import (
     LexicalRetriever,
     TokenizedCorpus,
@@ -95,23 +95,24 @@ class BM25S(LexicalRetriever):
         self._model = model
 
     def _rank(
-        self, counts: Mapping[int, int], k: int
+        self, counts: Mapping[int, int], k: int, allowed: NDArray[np.bool_] | None
     ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         terms = [term for term, count in counts.items() for _ in range(count)]
         scores = self._model.get_scores_from_ids(terms)
-        best = top_k(scores, k)
+        best = best_allowed(scores, k, allowed)
         if scores[best[-1]] <= self._score_without_terms(terms):
             candidates = self._with_any(terms)
-            best = candidates[top_k(scores[candidates], k)]
+            candidates &= True if allowed is None else allowed
+            best = best_allowed(scores, k, candidates)
         return best, scores[best].astype(np.float64)
 
-    def _with_any(self, terms: list[int]) -> NDArray[np.intp]:
-        """Positions of the documents that have one of ``terms``, ascending."""
+    def _with_any(self, terms: list[int]) -> NDArray[np.bool_]:
+        """Which documents have one of ``terms``."""
         index = self._model.scores
         found = np.zeros(index["num_docs"], dtype=np.bool_)
         for term in terms:
             found[index["indices"][index["indptr"][term] : index["indptr"][term + 1]]] = True
-        return np.flatnonzero(found)
+        return found
 
     def _score_without_terms(self, terms: list[int]) -> float:
         """What the library gives to a document without any of ``terms``, rounded up a little."""

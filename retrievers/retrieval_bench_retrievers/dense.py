@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.errors import ConfigError, ContractError, near_names
+from retrieval_bench.core.errors import ConfigError, ContractError, counted, near_names
 from retrieval_bench.core.installation import require
+from retrieval_bench.core.metadata import MetadataTable
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_index, require_k
 from retrieval_bench.core.types import Document, Query, Ranking
 from retrieval_bench_retrievers import encoder_fit
@@ -32,6 +33,7 @@ from retrieval_bench_retrievers.model_files import DEFAULT_MODEL, WHERE
 
 _SIMILARITIES = ("cosine", "dot")
 _PAST_THE_CUT = 16
+_RECALL_SAMPLE = 100
 
 _Fits = tuple[encoder_fit.TokenFit, encoder_fit.TokenFit]
 
@@ -98,12 +100,24 @@ class Dense(Retriever):
         self._cache: EmbeddingCache | None = None
         self._cache_note = ""
         self._facts: dict[str, Any] = {}
+        self._fields: tuple[str, ...] = ()
+        self._metadata = MetadataTable(())
+        self._k = 10
 
     @property
     def capabilities(self) -> Capabilities:
         """Exact with a flat index. A vector depends a little on what it was encoded together with,
         hence the tolerance."""
-        return Capabilities(exact=self._settings.kind == "flat", score_tolerance=1e-5)
+        return Capabilities(exact=self._settings.kind == "flat", score_tolerance=1e-5, filters=True)
+
+    def use_k(self, k: int) -> None:
+        """Remembered, for the recall of a graph under filters."""
+        self._k = k
+
+    def use_filters(self, fields: Sequence[str]) -> None:
+        """Keep these fields of the documents."""
+        self._fields = tuple(fields)
+        self._index = None
 
     def use_language(self, language: str | None) -> None:
         """Remembered, to be compared with the languages that the model's card names."""
@@ -129,7 +143,13 @@ class Dense(Retriever):
         self._index = None
         self._fitted = None
         self._encoder.load()
-        pairs = sorted((document.id, readable(document.contents)) for document in documents)
+        metadata, unsorted = MetadataTable(self._fields), []
+        for document in documents:
+            metadata.add(document.metadata)
+            unsorted.append((document.id, readable(document.contents)))
+        order = sorted(range(len(unsorted)), key=unsorted.__getitem__)
+        pairs = [unsorted[at] for at in order]
+        self._metadata = metadata.reordered(order)
         self._ids = [doc_id for doc_id, _ in pairs]
         _require_distinct(self._ids)
         row_of: dict[str, int] = {}
@@ -145,24 +165,23 @@ class Dense(Retriever):
         self._index = self._settings.build(vectors)
 
     def search(self, query: Query, k: int) -> Ranking:
-        """The ``k`` documents nearest to ``query.text``; stages ``encode`` and ``dense``."""
+        """The ``k`` documents nearest to ``query.text``; stages ``encode``, ``dense``, and
+        ``filter`` of a query that has one."""
         require_k(k)
         require_index(self._index is not None, self)
-        if not self._ids or not query.text.strip():
-            return Ranking([], [])
         begin = perf_counter_ns()
-        vector = self._encoder.encode_query(query.text)
-        if self._similarity == "cosine":
-            _normalise(vector)
+        allowed = None if query.filter is None else self._metadata.mask(query.filter)
+        filtered = perf_counter_ns()
+        none_fits = allowed is not None and not allowed.any()
+        if not self._ids or not query.text.strip() or none_fits:
+            return Ranking([], [])
+        vector = self._vector(query)
         encoded = perf_counter_ns()
-        scores, rows = self._nearest(vector, k)
-        if self._groups is not None:
-            scores, rows = self._groups.spread(scores, rows)
-        order = np.lexsort((rows, -scores))[:k]
-        ids = [self._ids[position] for position in rows[order].tolist()]
-        ranked = scores[order].astype(np.float64)
-        stages = {"encode": encoded - begin, "dense": perf_counter_ns() - encoded}
-        return Ranking(ids, ranked, stages)
+        ids, scores = self._ranked(vector, k, allowed)
+        stages = {"encode": encoded - filtered, "dense": perf_counter_ns() - encoded}
+        if allowed is not None:
+            stages["filter"] = filtered - begin
+        return Ranking(ids, scores, stages)
 
     def describe(self) -> Mapping[str, Any]:
         """Model, index, cache: how many vectors were encoded for this index and how many were on
@@ -188,7 +207,7 @@ class Dense(Retriever):
                 f"{cached:,} of {texts:,} vectors came from the cache: index seconds are not those "
                 "of a first run"
             )
-        return facts
+        return facts + self._recall_under_filters(queries)
 
     def health(self, queries: Sequence[Query]) -> Sequence[str]:
         """Warnings: an encoder that does not fit the language, trouble with the cache."""
@@ -215,6 +234,24 @@ class Dense(Retriever):
             ),
             *trouble,
         ]
+
+    def _recall_under_filters(self, queries: Sequence[Query]) -> list[str]:
+        """Of a graph: how much of the exact filtered list it finds, on a sample of the queries."""
+        filtered = [query for query in queries if query.filter and query.text.strip()]
+        if not filtered or not hasattr(self._index, "exactly_nearest"):
+            return []
+        sample = filtered[:: -(-len(filtered) // _RECALL_SAMPLE)]
+        found = wanted = 0
+        for query in sample:
+            allowed = self._metadata.mask(query.filter) if query.filter else None
+            if allowed is not None and allowed.any():
+                vector = self._vector(query)
+                exact, _ = self._ranked(vector, self._k, allowed, exactly=True)
+                wanted += len(exact)
+                found += len({*exact} & {*self._ranked(vector, self._k, allowed)[0]})
+        share = f"{found / wanted:.3f}" if wanted else "-"
+        asked = f"{len(sample)} of {counted(len(filtered), 'query')} with a filter"
+        return [f"under filters the graph finds {share} of the exact top {self._k} ({asked})"]
 
     def _fits(self, queries: Sequence[Query]) -> _Fits | None:
         """What the tokenizer makes of documents and of queries; None when there is no index, or no
@@ -283,12 +320,41 @@ class Dense(Retriever):
             return None
         return EmbeddingCache(root, identity, self._encoder.dimension)
 
-    def _nearest(self, vector: Vectors, k: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    def _vector(self, query: Query) -> Vectors:
+        vector = self._encoder.encode_query(query.text)
+        if self._similarity == "cosine":
+            _normalise(vector)
+        return vector
+
+    def _ranked(
+        self, vector: Vectors, k: int, allowed: NDArray[np.bool_] | None, *, exactly: bool = False
+    ) -> tuple[list[str], NDArray[np.float64]]:
+        """Ids and scores of the best ``k`` of the ``allowed`` documents (None = all)."""
+        scores, rows = self._nearest(vector, k, allowed, exactly=exactly)
+        if self._groups is not None:
+            scores, rows = self._groups.spread(scores, rows)
+            if allowed is not None:
+                scores, rows = scores[allowed[rows]], rows[allowed[rows]]
+        order = np.lexsort((rows, -scores))[:k]
+        ids = [self._ids[position] for position in rows[order].tolist()]
+        return ids, scores[order].astype(np.float64)
+
+    def _nearest(
+        self, vector: Vectors, k: int, allowed: NDArray[np.bool_] | None, *, exactly: bool
+    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """At least the ``k`` best rows with all that tie with the last of them, best first."""
         n = len(self._groups) if self._groups is not None else len(self._ids)
+        among = None
+        if allowed is not None and not allowed.all():
+            among = np.flatnonzero(allowed)
+            if self._groups is not None:
+                among = self._groups.rows_of(among)
+            n = len(among)
+        index: Any = self._index
+        nearest = index.exactly_nearest if exactly else index.nearest
         want = min(k + _PAST_THE_CUT, n)
         while True:
-            scores, rows = self._index.nearest(vector, want)  # type: ignore[union-attr]
+            scores, rows = nearest(vector, want, among)
             if want == n or len(rows) < want or scores[-1] < scores[k - 1]:
                 return scores, rows
             want = min(2 * want, n)
@@ -302,11 +368,16 @@ class _Groups:
     """
 
     def __init__(self, rows: NDArray[np.intp]) -> None:
+        self._rows = rows
         self._members = np.argsort(rows, kind="stable")
         self._starts = np.concatenate(([0], np.cumsum(np.bincount(rows))))
 
     def __len__(self) -> int:
         return len(self._starts) - 1
+
+    def rows_of(self, documents: NDArray[np.intp]) -> NDArray[np.intp]:
+        """The rows of these documents, ascending, each once."""
+        return np.unique(self._rows[documents])
 
     def spread(
         self, scores: NDArray[np.float32], rows: NDArray[np.int64]

@@ -18,6 +18,7 @@ from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench_retrievers.encoder import whole_number
 
 Vectors = NDArray[np.float32]
+Rows = NDArray[np.int64]
 Nearest = tuple[NDArray[np.float32], NDArray[np.int64]]
 
 SMALLEST_GRAPH = 1000
@@ -94,21 +95,24 @@ class IndexSettings:
 class Index(Protocol):
     """Vectors that can be searched."""
 
-    def nearest(self, query: Vectors, k: int) -> Nearest:
-        """At most ``k`` rows for a query of shape (1, dimension); k at most the number of rows."""
+    def nearest(self, query: Vectors, k: int, among: Rows | None = None) -> Nearest:
+        """At most ``k`` rows for a query of shape (1, dimension).
+
+        Args:
+            k: at most the number of rows, or of those in ``among``.
+            among: int64, the rows that may be answers, ascending; None = all.
+        """
 
 
 class _Flat:
     """Exhaustive search over the matrix itself: FAISS's own flat index would hold a copy."""
 
     def __init__(self, vectors: Vectors) -> None:
-        self._faiss = _import_faiss()
+        _import_faiss()  # not in the first search
         self._vectors = vectors
 
-    def nearest(self, query: Vectors, k: int) -> Nearest:
-        metric = self._faiss.METRIC_INNER_PRODUCT
-        scores, rows = self._faiss.knn(query, self._vectors, k, metric=metric)
-        return _without_padding(scores[0], rows[0])
+    def nearest(self, query: Vectors, k: int, among: Rows | None = None) -> Nearest:
+        return _exhaustive(query, self._vectors, k, among)
 
 
 class _HNSW:
@@ -121,11 +125,29 @@ class _HNSW:
         self._graph.hnsw.efConstruction = settings.ef_construction
         self._graph.add(vectors)
 
-    def nearest(self, query: Vectors, k: int) -> Nearest:
+    def nearest(self, query: Vectors, k: int, among: Rows | None = None) -> Nearest:
+        if among is not None and len(among) < SMALLEST_GRAPH:
+            return self.exactly_nearest(query, k, among)
         # FAISS itself would not look at more than ef_search candidates, and pad what is missing.
         parameters = self._faiss.SearchParametersHNSW(efSearch=max(self._ef_search, k))
+        if among is not None:
+            parameters.sel = self._faiss.IDSelectorBatch(among)
         scores, rows = self._graph.search(query, k, params=parameters)
         return _without_padding(scores[0], rows[0])
+
+    def exactly_nearest(self, query: Vectors, k: int, among: Rows | None = None) -> Nearest:
+        """What the graph should find; arguments as of ``nearest``."""
+        storage = self._faiss.downcast_index(self._graph.storage)
+        flat = self._faiss.rev_swig_ptr(storage.get_xb(), storage.ntotal * storage.d)
+        return _exhaustive(query, flat.reshape(storage.ntotal, storage.d), k, among)
+
+
+def _exhaustive(query: Vectors, vectors: Vectors, k: int, among: Rows | None) -> Nearest:
+    faiss = _import_faiss()
+    searched = vectors if among is None else vectors[among]
+    scores, rows = faiss.knn(query, searched, k, metric=faiss.METRIC_INNER_PRODUCT)
+    scores, rows = _without_padding(scores[0], rows[0])
+    return scores, rows if among is None else among[rows]
 
 
 def _without_padding(scores: NDArray[np.float32], rows: NDArray[np.int64]) -> Nearest:

@@ -178,6 +178,7 @@ class Hybrid(Retriever):
             external=all(leg.external for leg in of_legs),
             exact=all(leg.exact for leg in of_legs),
             replays=any(leg.replays for leg in of_legs),
+            filters=all(leg.filters for leg in of_legs),
             score_tolerance=max(leg.score_tolerance for leg in of_legs),
         )
 
@@ -196,6 +197,11 @@ class Hybrid(Retriever):
         """Passed on to every leg."""
         for leg in self._legs:
             leg.retriever.use_language(language)
+
+    def use_filters(self, fields: Sequence[str]) -> None:
+        """Passed on to every leg."""
+        for leg in self._legs:
+            leg.retriever.use_filters(fields)
 
     def use_k(self, k: int) -> None:
         """Every leg is told what it will be asked for."""

@@ -67,24 +67,26 @@ class InvertedIndex:
         return sum(array.nbytes for array in arrays)
 
     def search(
-        self, counts: Mapping[int, int], k: int
+        self, counts: Mapping[int, int], k: int, allowed: NDArray[np.bool_] | None = None
     ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         """Positions and scores of the best ``k`` documents that share a term with the query.
 
         Args:
             counts: how often each term occurs in the query; at least one term, all known.
             k: at least 1.
+            allowed: which documents may be there, bool (documents,); None = all.
 
         Returns:
             Score descending, ties by position; documents without any of the terms are never there,
             those whose score is zero or negative are.
         """
         scores = self.scores(counts)
-        best = top_k(scores, k)
+        best = best_allowed(scores, k, allowed)
         if not scores[best[-1]] > 0:
             # Fewer than k positive scores: what is no candidate must not stand in for one.
-            candidates = np.flatnonzero(self._has_any(counts))
-            best = candidates[top_k(scores[candidates], k)]
+            candidates = self._has_any(counts)
+            candidates &= True if allowed is None else allowed
+            best = best_allowed(scores, k, candidates)
         return best, scores[best].astype(np.float64)
 
     def scores(self, counts: Mapping[int, int]) -> NDArray[np.floating[Any]]:
@@ -112,6 +114,16 @@ class InvertedIndex:
             else:
                 found |= self._rows[row] > 0
         return found
+
+
+def best_allowed(
+    scores: NDArray[np.floating[Any]], k: int, allowed: NDArray[np.bool_] | None
+) -> NDArray[np.intp]:
+    """Positions of the best ``k`` scores of the allowed documents; None = of all."""
+    if allowed is None:
+        return top_k(scores, k)
+    candidates = np.flatnonzero(allowed)
+    return candidates[top_k(scores[candidates], k)]
 
 
 def _dense_terms(postings: Postings) -> NDArray[np.intp]:

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ConfigError, DataError, counted
+from retrieval_bench.core.metadata import MetadataTable
 from retrieval_bench.core.notices import Code, Notice, coded
-from retrieval_bench.core.retriever import Retriever, require_index, require_k
+from retrieval_bench.core.retriever import Capabilities, Retriever, require_index, require_k
 from retrieval_bench.core.scripts import (
     BLANKLESS,
     ScriptSample,
@@ -66,6 +67,18 @@ class LexicalRetriever(Retriever):
         self._vocabulary: dict[str, int] = {}
         self._n_tokens = 0
         self._scripts: dict[str, float] = {}
+        self._fields: tuple[str, ...] = ()
+        self._metadata = MetadataTable(())
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Exact, and filters before it ranks."""
+        return Capabilities(filters=True)
+
+    def use_filters(self, fields: Sequence[str]) -> None:
+        """Keep these fields of the documents."""
+        self._fields = tuple(fields)
+        self._ids = None
 
     def use_language(self, language: str | None) -> None:
         """Take the dataset's language for stems and stop words, where the parameters name none."""
@@ -97,10 +110,14 @@ class LexicalRetriever(Retriever):
         tokenized = time.perf_counter_ns()
         ids: list[str] = []
         scores = np.empty(0)
-        if counts and self._ids:
-            positions, scores = self._rank(counts, k)
+        allowed = None if query.filter is None else self._metadata.mask(query.filter)
+        filtered = time.perf_counter_ns()
+        if counts and self._ids and (allowed is None or allowed.any()):
+            positions, scores = self._rank(counts, k, allowed)
             ids = [self._ids[position] for position in positions.tolist()]
-        stages = {"tokenize": tokenized - began, "sparse": time.perf_counter_ns() - tokenized}
+        stages = {"tokenize": tokenized - began, "sparse": time.perf_counter_ns() - filtered}
+        if allowed is not None:
+            stages["filter"] = filtered - tokenized
         return Ranking(ids, scores, stages)
 
     def describe(self) -> Mapping[str, Any]:
@@ -141,10 +158,14 @@ class LexicalRetriever(Retriever):
 
     @abstractmethod
     def _rank(
-        self, counts: Mapping[int, int], k: int
+        self, counts: Mapping[int, int], k: int, allowed: NDArray[np.bool_] | None
     ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         """Positions and scores of the best ``k`` documents that have a term of ``counts``, by
-        score, ties by position."""
+        score, ties by position.
+
+        Args:
+            allowed: which documents may be answers, some of them; None = all.
+        """
 
     @abstractmethod
     def _index_bytes(self) -> int:
@@ -154,13 +175,17 @@ class LexicalRetriever(Retriever):
         vocabulary = _Numbering()
         tokens = array("i")
         found: list[tuple[str, int, int]] = []
+        metadata = MetadataTable(self._fields)
         for document in documents:
+            metadata.add(document.metadata)
             text = document.contents
             sample.add(text)
             start = len(tokens)
             tokens.extend(map(vocabulary.__getitem__, self._tokenize(text)))
             found.append((document.id, start, len(tokens)))
-        found.sort()
+        order = sorted(range(len(found)), key=found.__getitem__)
+        found = [found[at] for at in order]
+        self._metadata = metadata.reordered(order)
         ids = [doc_id for doc_id, _, _ in found]
         if len(set(ids)) != len(ids):
             repeated = next(a for a, b in pairwise(ids) if a == b)

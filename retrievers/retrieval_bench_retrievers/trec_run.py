@@ -53,8 +53,10 @@ class TrecRun(Retriever):
 
     @property
     def capabilities(self) -> Capabilities:
-        """External: the system that made the run held the corpus."""
-        return Capabilities(external=True, has_scores=self._has_scores, replays=True)
+        """External: the system that made the run held the corpus. Only a saved run was measured
+        with the filters of its queries, if any."""
+        saved = self.path.name == RANKINGS
+        return Capabilities(external=True, has_scores=self._has_scores, replays=True, filters=saved)
 
     def search(self, query: Query, k: int) -> Ranking:
         """The first ``k`` hits that the run has for ``query.id``; its text is not looked at."""

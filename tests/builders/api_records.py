@@ -15,6 +15,7 @@ from typing import Any
 import numpy.typing
 
 import retrieval_bench
+from retrieval_bench.core.metadata import Filtering
 
 INSIDE = ("retrieval_bench.reports.render", "retrieval_bench.core.config")
 """Not given to be read: what tables are made of, and configs, which the guide has a page on."""
@@ -108,7 +109,10 @@ def _public() -> dict[str, Any]:
 def _hints(one: Any) -> dict[str, Any]:
     """Also where a name is imported for type checking only."""
     module: ModuleType = importlib.import_module(one.__module__)
-    more = {"NDArray": numpy.typing.NDArray, "np": numpy, "DataFrame": Any}
+    more = {
+        **{"NDArray": numpy.typing.NDArray, "np": numpy, "DataFrame": Any},
+        "Filtering": Filtering,
+    }
     return typing.get_type_hints(one, more | vars(module))
 
 

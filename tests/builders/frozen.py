@@ -72,6 +72,7 @@ ONCE = ("--rounds", "1", "--warm-up", "0", "--no-pictures")
 MEASURING: dict[str, tuple[str, ...]] = {
     "list": ("list",),
     "bench": ("bench", "--retriever", "hybrid.yaml", *QUICK, *ONCE),
+    "bench-filters": ("bench", "--retriever", "bm25", "--dataset", "filtered", "--k", "2", *ONCE),
     "bench-launches": ("bench", "--retriever", "bm25", *QUICK, *ONCE, "--launches", "1"),
     "bench-cold": ("bench", "--retriever", "bm25", *QUICK, *ONCE, "--cold", "1"),
     "plan": ("bench", "--retriever", "bm25", *QUICK, "--dry-run"),
@@ -118,6 +119,15 @@ MEASURING: dict[str, tuple[str, ...]] = {
         *QUICK,
         "--duet",
         "never",
+        "--policy",
+        "policy.yaml",
+    ),
+    "regress-until": (
+        "regress",
+        "--retriever",
+        "bm25",
+        *QUICK,
+        "--until-decided",
         "--policy",
         "policy.yaml",
     ),

@@ -100,14 +100,14 @@ def _bench(options: argparse.Namespace) -> int:
     runs = measured([experiment], options, print_runs)
     if options.cold is None:
         print_runs(runs)
-        return exit_code(runs)
+        return exit_code(runs, no_leaks=options.no_leaks)
     try:
         start = _cold(options, runs[0])
     except BaseException:  # also Ctrl-C: what was measured is there
         print_runs(runs)
         raise
     print_runs(runs, start)
-    return INTERRUPTED if start.interrupted else exit_code(runs)
+    return INTERRUPTED if start.interrupted else exit_code(runs, no_leaks=options.no_leaks)
 
 
 def _check_together(options: argparse.Namespace) -> None:

@@ -171,7 +171,7 @@ def moved(options: argparse.Namespace) -> Sequence[str]:
 
 def code_of(options: argparse.Namespace, runs: Sequence[Run], comparison: Comparison) -> int:
     """The exit code of what was measured and judged; says what is wrong with it."""
-    code = OK if options.runs else exit_code(runs)
+    code = OK if options.runs else exit_code(runs, no_leaks=options.no_leaks)
     if code != OK:  # an interruption may also leave runs that cannot be compared
         return code
     why = comparison.why_nothing
@@ -208,7 +208,7 @@ def runs_asked_for(
 
 def _prepared(options: argparse.Namespace) -> list[Experiment]:
     from retrieval_bench.comparison.comparison import check_asked, watch
-    from retrieval_bench.comparison.slices import check_names
+    from retrieval_bench.comparison.groupings import check_names
     from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.experiment.several import prepare_several
 

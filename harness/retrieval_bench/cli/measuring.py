@@ -7,7 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrieval_bench.cli.console import INTERRUPTED, NOT_MEASURED, OK, say, show, working
+from retrieval_bench.cli.console import (
+    INTERRUPTED,
+    NOT_MEASURED,
+    OK,
+    REGRESSION,
+    say,
+    show,
+    working,
+)
 
 if TYPE_CHECKING:
     from retrieval_bench.core.types import Dataset
@@ -88,12 +96,30 @@ def dry_run(experiments: Sequence[Experiment], options: argparse.Namespace) -> i
     return OK
 
 
-def exit_code(runs: Sequence[Run]) -> int:
-    """Of a command that measured ``runs``; says what is wrong with them."""
+def exit_code(runs: Sequence[Run], *, no_leaks: bool = False) -> int:
+    """Of a command that measured ``runs``; says what is wrong with them.
+
+    Args:
+        no_leaks: a hit outside of its query's filter is a failure.
+    """
     if any(run.interrupted for run in runs):
         say("retrieval-bench: interrupted; what was finished is saved, marked as partial")
         return INTERRUPTED
     unjudged = [run for run in runs if not run.answered]
     for run in unjudged:
         say(f"retrieval-bench: nothing could be judged of {run.name}: no evaluated query answered")
-    return NOT_MEASURED if unjudged else OK
+    if unjudged:
+        return NOT_MEASURED
+    return max([_leak_code(run) for run in runs], default=OK) if no_leaks else OK
+
+
+def _leak_code(run: Run) -> int:
+    """What ``--no-leaks`` says of a run."""
+    found = run.summary.get("filters")
+    if found is None or found["leaked"] is None:
+        why = "no query has a filter" if found is None else "there are no documents to tell by"
+        say(f"retrieval-bench: --no-leaks shows nothing of {run.name}: {why}")
+        return NOT_MEASURED
+    if found["leaked"]:
+        say(f"retrieval-bench: {run.name} leaked {found['leaked']:,} hits: --no-leaks")
+    return REGRESSION if found["leaked"] else OK

@@ -178,6 +178,11 @@ def add_measuring(parser: argparse.ArgumentParser, *, several: bool = False) -> 
     add_several(
         parser, "--metrics", "METRIC", "such as nDCG@10 R@100, the first decides (default: by k)"
     )
+    parser.add_argument(
+        "--no-leaks",
+        action="store_true",
+        help="exit code 1 when a hit lies outside of its query's filter",
+    )
     timing = parser.add_argument_group("measuring")
     timing.add_argument(
         "--profile",

@@ -1,20 +1,14 @@
-"""Queries in groups, and the means of systems on them: by tag, by source, by length, by number of
-relevant documents, or by any metadata key.
+"""The means of systems on groups of queries, as :mod:`.comparison.groupings` makes them.
 
 Slices say where to look, and decide nothing: there are many of them, most are small, and no test
-looks at them. A slice is never empty; a query may be in several, when it has several tags. Equal
-lengths and equal numbers are never torn apart.
+looks at them.
 """
 
 from __future__ import annotations
 
-import math
-import unicodedata
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -23,214 +17,15 @@ from numpy.typing import NDArray
 from retrieval_bench.comparison.comparability import not_comparable
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.group import DatasetComparison
+from retrieval_bench.comparison.groupings import Grouping, check_names, dimensions, grouped
 from retrieval_bench.core.document import document
-from retrieval_bench.core.errors import ConfigError, near_names
-from retrieval_bench.core.scripts import BLANKLESS, main_script, script_profile
-from retrieval_bench.core.types import Dataset, Qrels, Query
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.types import Dataset
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.evaluation import Mean
 from retrieval_bench.stats.intervals import interval, mean_intervals
 from retrieval_bench.stats.power import ROUNDING
 from retrieval_bench.stats.resampling import bootstrap_means
-
-DIMENSIONS = ("tags", "source", "length", "relevant")
-"""What queries of any dataset are grouped by."""
-
-SOURCE_KEYS = ("source", "source_ds", "dataset", "domain")
-"""Metadata keys that name where a query comes from; the first one there is counts."""
-
-NONE = "(none)"
-
-_FEW_NUMBERS = 6
-"""A numeric key with more distinct values than this is grouped in thirds."""
-
-Rows = list[int]
-
-
-@dataclass(frozen=True, slots=True)
-class Grouping:
-    """Groups of queries.
-
-    Attributes:
-        by: name of the dimension, or the metadata key.
-        what: the same in words.
-        groups: label and places of the queries, rising; at least one query in each.
-        notes: what to know before reading them, in plain words.
-        one_by_one: hardly any two queries share a value: these are no groups.
-    """
-
-    by: str
-    what: str
-    groups: tuple[tuple[str, Rows], ...]
-    notes: tuple[str, ...] = ()
-    one_by_one: bool = False
-
-
-def check_names(names: Iterable[str], dataset: Dataset) -> None:
-    """Refuse what queries cannot be grouped by.
-
-    Raises:
-        ConfigError: a name that is neither of ``DIMENSIONS`` nor a metadata key of a query.
-    """
-    keys = {key for query in dataset.evaluated for key in query.metadata}
-    for name in names:
-        if name not in DIMENSIONS and name not in keys:
-            known = [*DIMENSIONS, *sorted(keys - set(DIMENSIONS))]
-            raise ConfigError(
-                f"slices by {name!r}",
-                where=f"queries of {dataset.name}",
-                accepted=near_names(name, known),
-                fix="name some of them, or none for all that there are",
-            )
-
-
-def grouped(by: str, queries: Sequence[Query], qrels: Qrels, *, most: int) -> Grouping:
-    """``queries`` in groups; of more than ``most`` the smallest are one group together."""
-    if by == "tags":
-        return _by_value(by, "tag", [query.tags for query in queries], most)
-    if by == "source":
-        return _by_source(queries, most)
-    if by == "length":
-        return _by_length(queries)
-    if by == "relevant":
-        return _by_relevant([sum(g >= 1 for g in qrels[query.id].values()) for query in queries])
-    return _by_key(by, queries, most)
-
-
-def _by_source(queries: Sequence[Query], most: int) -> Grouping:
-    present = {key for query in queries for key in query.metadata}
-    key = next((key for key in SOURCE_KEYS if key in present), None)
-    if key is None:
-        return Grouping("source", "source", (), ("No query says where it comes from.",))
-    values = [_labels(query.metadata.get(key)) for query in queries]
-    return _by_value("source", f"source (metadata.{key})", values, most)
-
-
-def _by_key(key: str, queries: Sequence[Query], most: int) -> Grouping:
-    given = [query.metadata.get(key) for query in queries]
-    what = f"metadata.{key}"
-    told = [value for value in given if value is not None]
-    numbers = [value for value in told if _is_number(value)]
-    if len(numbers) < len(told) or len(set(numbers)) <= _FEW_NUMBERS:
-        return _by_value(key, what, [_labels(value) for value in given], most)
-    places = [at for at, value in enumerate(given) if value is not None]
-    groups = [
-        (label, [places[at] for at in rows])
-        for label, rows in _thirds(numbers, lambda low, high: _bounds(low, high, " to "))
-    ]
-    without = [at for at, value in enumerate(given) if value is None]
-    if without:
-        groups.append((NONE, without))
-    return Grouping(key, what, tuple(groups))
-
-
-def _is_number(value: Any) -> bool:
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return False
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # a whole number that no float can hold
-        return False
-
-
-def _by_value(by: str, what: str, labels: Sequence[Sequence[str]], most: int) -> Grouping:
-    """One group for each label, the largest first; queries without one last."""
-    groups: dict[str, Rows] = {}
-    for at, of_query in enumerate(labels):
-        for label in dict.fromkeys(of_query):
-            groups.setdefault(label, []).append(at)
-    if not groups:
-        return Grouping(by, what, (), (f"No query has a {what}.",))
-    order = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
-    without = [at for at, of_query in enumerate(labels) if not of_query]
-    tail = [(NONE, without)] if without else []
-    notes = []
-    if sum(map(len, groups.values())) + len(without) > len(labels):
-        notes.append("A query that has several counts in each of them.")
-    one_by_one = 2 * len(groups) > len(labels) > 3
-    if one_by_one:
-        notes.append("Hardly any two queries share a value.")
-    if len(order) + len(tail) > most:
-        kept = most - 1 - len(tail)
-        rest = sorted({at for _, rows in order[kept:] for at in rows})
-        notes.append(
-            f"The {len(order) - kept:,} smallest of {len(order):,} are one slice together."
-        )
-        order = [*order[:kept], (f"({len(order) - kept:,} others)", rest)]
-    return Grouping(by, what, (*order, *tail), tuple(notes), one_by_one)
-
-
-def _labels(value: Any) -> tuple[str, ...]:
-    """Labels that a metadata value stands for: a list for several, an empty one for none."""
-    if value is None or value == "":
-        return ()
-    if isinstance(value, bool):
-        return (str(value).lower(),)
-    if isinstance(value, str):
-        return (value,)
-    if isinstance(value, Sequence):
-        return tuple(label for one in value for label in _labels(one))
-    if isinstance(value, Mapping):
-        return tuple(f"{key}: {label}" for key, one in value.items() for label in _labels(one))
-    return (str(value),)
-
-
-def _by_length(queries: Sequence[Query]) -> Grouping:
-    """Thirds by number of words, or of characters in scripts without blanks between words."""
-    texts = [unicodedata.normalize("NFC", query.text) for query in queries]
-    unit = "words"
-    if main_script(script_profile(texts)) in BLANKLESS:
-        unit = "characters"
-        lengths = [len("".join(text.split())) for text in texts]
-    else:
-        lengths = [len(text.split()) for text in texts]
-
-    def label(low: float, high: float) -> str:
-        return f"1 {unit[:-1]}" if high == 1 else f"{_bounds(low, high)} {unit}"
-
-    return Grouping("length", f"length in {unit}", tuple(_thirds(lengths, label)))
-
-
-def _by_relevant(numbers: Sequence[int]) -> Grouping:
-    """1, 2-3, 4 or more; thirds where most queries have 4 or more."""
-    what = "number of relevant documents"
-    if 2 * sum(number >= 4 for number in numbers) > len(numbers):
-        groups = _thirds(numbers, lambda low, high: f"{_bounds(low, high)} relevant")
-        return Grouping("relevant", what, tuple(groups))
-    bins = {"none": (0, 0), "1": (1, 1), "2-3": (2, 3), "4 or more": (4, float("inf"))}
-    found = (
-        (f"{label} relevant", [at for at, n in enumerate(numbers) if low <= n <= high])
-        for label, (low, high) in bins.items()
-    )
-    return Grouping("relevant", what, tuple((label, rows) for label, rows in found if rows))
-
-
-def _thirds(
-    values: Sequence[float], label: Callable[[float, float], str]
-) -> list[tuple[str, Rows]]:
-    """Up to three groups of about the same size, rising; equal values stay together.
-
-    Each cut lies between two distinct values, where it comes closest to one or two thirds.
-    """
-    counts = sorted(Counter(values).items())
-    seen = accumulate((n for _, n in counts), initial=0)
-    below = {value: n for (value, _), n in zip(counts, seen, strict=False)}
-    firsts = [value for value, _ in counts]
-    starts = set(firsts[:1])
-    for share in (1, 2):
-        wanted = share * len(values) / 3
-        starts |= set(sorted(firsts[1:], key=lambda value: abs(below[value] - wanted))[:1])
-    groups = []
-    for start, end in pairwise([*sorted(starts), math.inf]):
-        rows = [at for at, value in enumerate(values) if start <= value < end]
-        groups.append((label(start, max(values[at] for at in rows)), rows))
-    return groups
-
-
-def _bounds(low: float, high: float, between: str = "-") -> str:
-    ends = [str(int(end)) if end == int(end) else f"{end:.6g}" for end in (low, high)]
-    return between.join(dict.fromkeys(ends))
-
 
 FEW = 30
 """Below so many queries an interval is a rough guess."""
@@ -364,8 +159,8 @@ def slicings(
 
     Args:
         dataset: what the runs were measured on.
-        names: of ``DIMENSIONS``, or metadata keys of the queries; none = every one of
-            ``DIMENSIONS`` that has at least two slices, see :func:`all_slicings`.
+        names: of ``DIMENSIONS`` and ``BY_FILTER``, or metadata keys of the queries; none = every
+            one of them that has at least two slices, see :func:`all_slicings`.
         baseline: the system that others are compared with; None, or one that is not here, = the
             first.
 
@@ -382,10 +177,10 @@ def slicings(
 def all_slicings(
     group: DatasetComparison, dataset: Dataset, *, baseline: str | None = None
 ) -> list[Slicing]:
-    """Every one of ``DIMENSIONS`` that has at least two slices, but not by values that hardly two
-    queries share; arguments as of :func:`slicings`."""
+    """Every dimension that has at least two slices, but not by values that hardly two queries
+    share; arguments as of :func:`slicings`."""
     systems = _Systems(group, dataset, baseline)
-    found = [systems.grouping(by) for by in DIMENSIONS]
+    found = [systems.grouping(by) for by in dimensions(dataset)]
     telling = [one for one in found if len(one.groups) > 1 and not one.one_by_one]
     return [systems.sliced(one) for one in telling]
 
@@ -400,6 +195,7 @@ class _Systems:
         # In the order of the ids: the order in which queries were given changes no interval.
         found = sorted((q for q in dataset.evaluated if q.id in shared), key=lambda q: q.id)
         self._queries, self._qrels = found, dataset.qrels
+        self._filtering = dataset.filtering
         self._ids = tuple(query.id for query in found)
         columns = []
         for one in evaluations:
@@ -423,7 +219,7 @@ class _Systems:
 
     def grouping(self, by: str) -> Grouping:
         """The queries in groups."""
-        return grouped(by, self._queries, self._qrels, most=MOST_SLICES)
+        return grouped(by, self._queries, self._qrels, most=MOST_SLICES, filtering=self._filtering)
 
     def sliced(self, grouping: Grouping) -> Slicing:
         """The systems on every group."""

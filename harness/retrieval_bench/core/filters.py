@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 import math
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -33,7 +33,8 @@ RANGES: Mapping[str, Callable[[Any, Any], bool]] = {
     "lt": operator.lt,
     "lte": operator.le,
 }
-_MISSING = object()
+MISSING = object()
+"""In place of the value of a field that is not there; fits nothing."""
 
 
 class FilterError(ValueError):
@@ -69,7 +70,12 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Conditions joined by "and", "or" or "not" (of one part)."""
+    """Conditions joined.
+
+    Attributes:
+        operator: "and", "or", or "not" (of one part).
+        parts: what is joined.
+    """
 
     operator: str
     parts: tuple[Condition | Group, ...]
@@ -129,15 +135,19 @@ def parse_filter(given: object) -> Filter:
     return Filter(_parsed(given), MappingProxyType(dict(given)))  # type: ignore[call-overload]
 
 
+def fields_of(filters: Iterable[Filter | None]) -> tuple[str, ...]:
+    """The fields that ``filters`` name, distinct, in order."""
+    return tuple(sorted({field for one in filters if one is not None for field in one.fields}))
+
+
 def value_at(metadata: Mapping[str, Any], field: str) -> Any:
-    """The value of a field, dots leading into mappings; an object of its own where there is none,
-    which fits nothing."""
+    """The value of a field, dots leading into mappings; :data:`MISSING` where there is none."""
     if field in metadata:
         return metadata[field]
     found: Any = metadata
     for part in field.split("."):
         if not isinstance(found, Mapping) or part not in found:
-            return _MISSING
+            return MISSING
         found = found[part]
     return found
 

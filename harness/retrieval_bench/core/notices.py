@@ -25,6 +25,7 @@ class Code(StrEnum):
     UNFIT = "unfit-for-language"
     NO_KNOWN_TERM = "no-known-term"
     FOREIGN_IDS = "foreign-ids"
+    LEAKED = "leaked"
     NOTHING_RELEVANT = "nothing-relevant"
     DEEP = "deeper-than-corpus"
     DATA = "data"

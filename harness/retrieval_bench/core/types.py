@@ -11,11 +11,13 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
-from retrieval_bench.core.filters import Filter
+from retrieval_bench.core.filters import Filter, fields_of
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from retrieval_bench.core.metadata import Filtering
 
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 
@@ -181,6 +183,8 @@ class Dataset:
             judgements are on the documents themselves.
         unit_of: document id -> unit id, filled when ``unit_key`` is given.
         warnings: faults that do not prevent a run, in plain words.
+        filtering: which documents the filters of the queries allow; None where no query has one, or
+            there is no corpus.
     """
 
     name: str
@@ -193,11 +197,17 @@ class Dataset:
     unit_key: str | None = None
     unit_of: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     warnings: tuple[str, ...] = ()
+    filtering: Filtering | None = field(default=None, compare=False, repr=False)
 
     @property
     def n_documents(self) -> int:
         """Size of the corpus, 0 when there is none."""
         return 0 if self.documents is None else len(self.documents)
+
+    @property
+    def filter_fields(self) -> tuple[str, ...]:
+        """Metadata fields that filters of the queries name."""
+        return fields_of(query.filter for query in self.queries)
 
     @property
     def evaluated(self) -> tuple[Query, ...]:

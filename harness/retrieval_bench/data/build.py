@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
+from retrieval_bench.core.filters import fields_of
+from retrieval_bench.core.metadata import Filtering, MetadataTable
 from retrieval_bench.core.types import Dataset, Document, Documents, Qrels, Query
 from retrieval_bench.data import fingerprint
 from retrieval_bench.data.faults import Faults, Place, reporting, shown
@@ -32,9 +34,14 @@ _FLAGS = ("answerable", "is_impossible")
 class _Scanned:
     """What one walk over the corpus leaves behind."""
 
+    metadata: MetadataTable
     digests: fingerprint.Sum = field(default_factory=fingerprint.Sum)
     places: dict[str, Place] = field(default_factory=dict)
     unit_of: dict[str, str] = field(default_factory=dict)
+
+    def filtering(self, unit_key: str | None) -> Filtering:
+        """What filters are answered by, hits being documents or units."""
+        return Filtering(self.metadata, list(self.places), self.unit_of if unit_key else {})
 
     def judged_ids(self, unit_key: str | None) -> Collection[str]:
         return self.places if unit_key is None else set(self.unit_of.values())
@@ -79,14 +86,20 @@ def assemble(
     """The dataset that ``source`` holds; usable only when ``faults`` has none afterwards."""
     corpus = source.documents
     before = stamp(corpus.path) if corpus and corpus.path else None
-    scanned = _scan_documents(corpus, faults, unit_key) if corpus else None
+    if corpus:
+        faults.of(corpus.label)  # its faults are told first
     queries = _scan_queries(source.queries, faults)
+    fields = fields_of(query.filter for query in queries.values())
+    scanned = _scan_documents(corpus, faults, unit_key, fields) if corpus else None
     qrels: dict[str, dict[str, int]] = {}
     if source.judgements is None:
         faults.note("no judgements are there: nothing can be evaluated")
     else:
         known = None if scanned is None else scanned.judged_ids(unit_key)
         qrels = _scan_judgements(source.judgements, faults, queries, known)
+    filtering = scanned.filtering(unit_key) if scanned and fields else None
+    if filtering is not None:
+        _check_filters(source.queries, queries, qrels, filtering, faults)
     documents: Documents | None = None
     if corpus and scanned:
         if corpus.path and stamp(corpus.path) != before:
@@ -105,12 +118,53 @@ def assemble(
         unit_key=unit_key,
         unit_of=scanned.unit_of if scanned else {},
         warnings=faults.warnings(),
+        filtering=filtering,
     )
 
 
-def _scan_documents(stream: Stream[Document], faults: Faults, unit_key: str | None) -> _Scanned:
+def _check_filters(
+    stream: Stream[Query],
+    queries: Mapping[str, Query],
+    qrels: Qrels,
+    filtering: Filtering,
+    faults: Faults,
+) -> None:
+    """Report fields that no document has, and warn of filters that leave nothing, or leave out what
+    is relevant: such documents can never be found."""
     report = faults.of(stream.label)
-    scanned = _Scanned()
+    known = filtering.table.known
+    for field_name in filtering.table.fields:
+        if field_name not in known:
+            found = f"a filter names the field {field_name!r}, which no document has"
+            report.error(None, found, "a key of the documents' metadata")
+    if set(filtering.table.fields) - known:
+        return
+    for query in queries.values():
+        if query.filter is None:
+            continue
+        if not filtering.share(query.filter):
+            report.warn("filters that no document fits", None, shown(query.id))
+        grades = qrels.get(query.id, {})
+        relevant = [doc_id for doc_id, grade in grades.items() if grade >= 1]
+        if not all(filtering.fits(query.filter, relevant)):
+            report.warn(
+                "queries with a relevant document that their filter leaves out: it counts as "
+                "missed",
+                None,
+                shown(query.id),
+            )
+
+
+def _scan_documents(
+    stream: Stream[Document], faults: Faults, unit_key: str | None, fields: Sequence[str]
+) -> _Scanned:
+    """One walk.
+
+    Args:
+        fields: metadata fields that filters name.
+    """
+    report = faults.of(stream.label)
+    scanned = _Scanned(metadata=MetadataTable(fields))
     places = scanned.places
     for place, document in stream.read(faults):
         if document.id in places:
@@ -126,7 +180,8 @@ def _scan_documents(stream: Stream[Document], faults: Faults, unit_key: str | No
             if unit is None:
                 continue
             scanned.unit_of[document.id] = unit
-        scanned.digests.add(fingerprint.document_digest(document, unit))
+        scanned.metadata.add(document.metadata)
+        scanned.digests.add(fingerprint.document_digest(document, unit, fields))
     if not places and not report.count:
         report.error(None, "no documents", "at least one; leave the file out for no corpus")
     return scanned

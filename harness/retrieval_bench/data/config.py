@@ -34,6 +34,7 @@ class QueryColumns(_Strict):
     id: str = "id"
     text: str = "text"
     answerable: str = "answerable"
+    filter: str = "filter"
 
 
 class JudgementColumns(_Strict):

@@ -8,16 +8,19 @@ kind are *added* modulo 2**256. A sum needs no order and no memory: sorting the 
 
 What is in it is what can change a result: ids, titles and texts of documents, and their relevance
 unit where judgements are on units; ids, texts, turns and the flag "answerable" of those queries
-that are run; the judgements of the split. Not in it: names, language, queries of other splits, and
-all other metadata, so that a corrected tag or answer does not make old results incomparable. A
-retriever that filters by metadata must therefore treat a change of that metadata as a new dataset.
+that are run; the judgements of the split; where queries have filters, these and the metadata fields
+that they name. Not in it: names, language, queries of other splits, and all other metadata, so that
+a corrected tag or answer does not make old results incomparable. A retriever that filters by
+metadata of its own accord must therefore treat a change of that metadata as a new dataset.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 
+from retrieval_bench.core.filters import MISSING, value_at
 from retrieval_bench.core.types import Dataset, Document, Documents, Qrels, Query
 
 _VERSION = b"1"
@@ -38,10 +41,20 @@ class Sum:
         self.total = (self.total + int.from_bytes(digest, "little")) % _MODULUS
 
 
-def document_digest(document: Document, unit: str | None) -> bytes:
-    """32 bytes for one document; ``unit`` is None where judgements are on documents."""
+def document_digest(document: Document, unit: str | None, filtered: Sequence[str] = ()) -> bytes:
+    """32 bytes for one document.
+
+    Args:
+        unit: None where judgements are on documents.
+        filtered: metadata fields that filters of the queries name.
+    """
     fields = [document.id, document.title, document.text]
-    return _digest(b"document", fields if unit is None else [*fields, unit])
+    if unit is not None:
+        fields.append(unit)
+    for name in filtered:
+        value = value_at(document.metadata, name)
+        fields += [name, "" if value is MISSING else json.dumps(value, default=str, sort_keys=True)]
+    return _digest(b"document", fields)
 
 
 def combined(documents: Sum | None, queries: Iterable[Query], qrels: Qrels) -> str:
@@ -51,7 +64,8 @@ def combined(documents: Sum | None, queries: Iterable[Query], qrels: Qrels) -> s
         if query.id in qrels or not query.answerable:
             turns = [part for m in query.messages for part in (m.role, m.content)]
             flag = "answerable" if query.answerable else "unanswerable"
-            asked.add(_digest(b"query", [query.id, query.text, flag, *turns]))
+            condition = [] if query.filter is None else ["filter", query.filter.canonical]
+            asked.add(_digest(b"query", [query.id, query.text, flag, *turns, *condition]))
     for query_id, grades in qrels.items():
         for doc_id, grade in grades.items():
             judged.add(_digest(b"judgement", [query_id, doc_id, str(grade)]))
@@ -69,14 +83,16 @@ def dataset_fingerprint(dataset: Dataset) -> str:
     """
     documents = dataset.documents
     unit_of = dataset.unit_of if dataset.unit_key is not None else None
-    added = None if documents is None else _added(documents, unit_of)
+    filtered = dataset.filter_fields
+    added = None if documents is None else _added(documents, unit_of, filtered)
     return combined(added, dataset.queries, dataset.qrels)
 
 
-def _added(documents: Documents, unit_of: Mapping[str, str] | None) -> Sum:
+def _added(documents: Documents, unit_of: Mapping[str, str] | None, filtered: Sequence[str]) -> Sum:
     added = Sum()
     for document in documents:
-        added.add(document_digest(document, unit_of[document.id] if unit_of is not None else None))
+        unit = unit_of[document.id] if unit_of is not None else None
+        added.add(document_digest(document, unit, filtered))
     return added
 
 

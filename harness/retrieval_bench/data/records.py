@@ -21,6 +21,7 @@ from retrieval_bench.data.source import (
     Stream,
     file_stream,
     rest,
+    take_filter,
     take_grade,
     take_id,
     take_text,
@@ -57,7 +58,7 @@ def _documents(columns: DocumentColumns, path: Path, faults: Faults) -> Located[
 
 def _queries(columns: QueryColumns, path: Path, faults: Faults) -> Located[Query]:
     report = faults.of(path)
-    used = frozenset((columns.id, columns.text, columns.answerable))
+    used = frozenset((columns.id, columns.text, columns.answerable, columns.filter))
     needed = _needed(columns, "id", "text")
     for number, record in rows(path, needed, faults):
         query_id = take_id(record, columns.id, number, report)
@@ -68,8 +69,10 @@ def _queries(columns: QueryColumns, path: Path, faults: Faults) -> Located[Query
             flag = yes_or_no(flag, columns.answerable, number, report)
         if flag is not None:
             metadata["answerable"] = flag
+        given = record.get(columns.filter)
+        condition = None if given in (None, "") else take_filter(given, number, report)
         if query_id is not None and text is not None:
-            yield number, Query(query_id, text, metadata=metadata)
+            yield number, Query(query_id, text, metadata=metadata, filter=condition)
 
 
 def _judgements(columns: JudgementColumns, path: Path, faults: Faults) -> Located[Judgement]:

@@ -7,6 +7,7 @@ corpus stays in its file: each walk reads it again, nothing of it is held in bet
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from retrieval_bench.core.errors import DataError
+from retrieval_bench.core.filters import Filter, FilterError, parse_filter
 from retrieval_bench.core.types import EMPTY, Dataset, Document, Query
 from retrieval_bench.data.config import Columns
 from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
@@ -219,6 +221,17 @@ def rest(record: Mapping[str, Any], used: frozenset[str]) -> dict[str, Any]:
     if own is None or isinstance(own, Mapping):
         extra.pop("metadata", None)
     return {**extra, **own} if isinstance(own, Mapping) else extra
+
+
+def take_filter(given: Any, place: Place, report: FileFaults) -> Filter | None:
+    """The filter of a record, None where it is none; in a cell it is written as JSON."""
+    try:
+        return parse_filter(json.loads(given) if isinstance(given, str) else given)
+    except FilterError as problem:
+        report.error(place, f"filter: {problem}", '{"field": value}')
+    except ValueError:
+        report.error(place, f"filter: {shown(given)} is no JSON", '{"field": value}')
+    return None
 
 
 def _missing(key: str, record: Mapping[str, Any]) -> str:

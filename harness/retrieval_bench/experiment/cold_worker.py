@@ -184,6 +184,7 @@ def _index(retriever: Retriever, data: Dataset, spec: Mapping[str, Any], steps: 
     if retriever.capabilities.external or data.documents is None:
         return "external"
     retriever.use_language(data.language)
+    retriever.use_filters(data.filter_fields)
     if spec["load_from"] is not None:
         with steps.timed("index load"):
             retriever.load(Path(spec["load_from"]))

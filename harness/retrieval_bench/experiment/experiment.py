@@ -25,6 +25,7 @@ from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.scripts import ScriptSample, main_scripts, script_profile
 from retrieval_bench.core.types import Dataset, Query, Ranking
 from retrieval_bench.experiment.candidate import Candidate, ask, close_all
+from retrieval_bench.experiment.filtered import filtered, leaks
 from retrieval_bench.experiment.launches import LaunchSpec, run_launches
 from retrieval_bench.experiment.summary import resummarize, summarize
 from retrieval_bench.experiment.until import Asking, Until
@@ -295,6 +296,7 @@ class Experiment:
                 retriever.progress = task
                 start = time.perf_counter()
                 retriever.use_language(self.dataset.language)
+                retriever.use_filters(self.dataset.filter_fields)
                 retriever.index(documents)
         candidate.index = {
             "seconds": time.perf_counter() - start,
@@ -341,6 +343,9 @@ class Experiment:
             judged_at=min(self.k, JUDGED_AT),
             intervals=asking is None,
         )
+        of_filters = filtered(
+            self.dataset, self.queries, measurement.rankings, candidate.capabilities
+        )
         told: list[str] = []  # what the retriever itself could not say
         facts = ask(candidate, "describe", told, {})
         health = [scripts, *ask(candidate, "health_facts", told, (), self.queries)]
@@ -348,6 +353,7 @@ class Experiment:
             *coded(self.dataset.warnings, Code.DATA),
             *without_relevant(self.dataset),
             *deep(self.k, self.dataset),
+            *leaks(of_filters),
             *complaints,
             *coded(measurement.warnings, Code.CLOCK),
             *unsteady(candidate, measurement),
@@ -373,6 +379,7 @@ class Experiment:
             levels=self.protocol.levels,
             parallel=facts.get("parallel"),
             until_decided=None if asking is None else asking.as_dict(),
+            filtered=of_filters,
         )
         summary["warnings"] += remembered(summary["latency_ms"])
         manifest = {

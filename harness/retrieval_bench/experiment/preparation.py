@@ -203,6 +203,16 @@ def _check_match(candidates: Sequence[Candidate], data: Dataset, queries: Sequen
             accepted="at least one judged or unanswerable query",
             fix="; ".join(["choose another --split, or check the ids", *data.warnings]),
         )
+    told = [(c.name, c.capabilities) for c in candidates]
+    replayed = [name for name, can in told if can.replays and not can.filters]
+    if replayed and any(query.filter for query in queries):
+        raise ConfigError(
+            f"{', '.join(replayed)} on queries with filters",
+            where=f"dataset {data.name!r}",
+            accepted="retrievers that are asked: a saved ranking does not say whether filters were "
+            "applied",
+            fix="measure the retriever itself, or score the run: retrieval-bench score run",
+        )
     if data.documents is None:
         needy = [c.name for c in candidates if not c.capabilities.external]
         if needy:

@@ -11,6 +11,7 @@ from retrieval_bench.core.document import document
 from retrieval_bench.core.ranking import TIE_RULE
 from retrieval_bench.core.retriever import Capabilities
 from retrieval_bench.core.types import Dataset, Query
+from retrieval_bench.experiment.filtered import Filtered
 from retrieval_bench.measure.runner import NOT_RUN, OK, Measurement, Timings
 from retrieval_bench.metrics import METRICS_VERSION, conventions
 from retrieval_bench.metrics.abstention import abstention
@@ -40,6 +41,7 @@ def summarize(
     levels: Sequence[float] = LEVELS,
     parallel: bool | None = None,
     until_decided: Mapping[str, Any] | None = None,
+    filtered: Filtered | None = None,
 ) -> dict[str, Any]:
     """The summary of one run, without its ``run_id``, which is known when it is written."""
     status = measurement.status
@@ -77,6 +79,7 @@ def summarize(
         ),
         **stages(timings, parallel),
         "index": index,
+        **({} if filtered is None else {"filters": document(filtered)}),
         "n_collapsed": sum(r.collapsed for r in measurement.rankings if r is not None),
         "n_failed": sum(s not in (OK, NOT_RUN) for s in status),
         "n_unreached": sum(s == NOT_RUN for s in status),

@@ -274,6 +274,7 @@ def _index(
         return
     with _told(name):
         retriever.use_language(data.language)
+        retriever.use_filters(data.filter_fields)
         if reporter is None:
             retriever.index(data.documents)
             return

@@ -19,6 +19,7 @@ from retrieval_bench.core.errors import (
     MissingDependencyError,
     ModelError,
 )
+from retrieval_bench.core.filters import parse_filter
 from retrieval_bench.core.installation import how_to_add
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Document, Query, Ranking
@@ -133,7 +134,8 @@ class _TiesBackwards:
     def __init__(self, vectors: Vectors) -> None:
         self._vectors = vectors
 
-    def nearest(self, query: Vectors, k: int) -> Nearest:
+    def nearest(self, query: Vectors, k: int, among: Any = None) -> Nearest:
+        assert among is None
         scores = self._vectors @ query[0]
         rows = np.lexsort((-np.arange(len(scores)), -scores))[:k]
         return scores[rows], rows
@@ -518,3 +520,62 @@ def test_the_default_model_is_announced_as_unfit_for_korean_and_fit_for_english(
     assert "does not fit the corpus and the queries" in said["ko"][0]
     assert "may fit the corpus poorly" in said["fr"][0]
     assert said["en"] == []
+
+
+class TestFilters:
+    def documents(self, n: int = 1_500) -> list[Document]:
+        plain = [*corpus(n), Document("twin a", "apple pear"), Document("twin b", "apple pear")]
+        return [Document(d.id, d.text, metadata={"place": at % 100}) for at, d in enumerate(plain)]
+
+    def filtered(self, text: str, below: int) -> Query:
+        return Query("q", text, filter=parse_filter({"place": {"lt": below}}))
+
+    @pytest.mark.parametrize("percent", [100, 50, 10, 1])
+    def test_the_list_is_the_full_ranking_without_the_others(self, percent: int) -> None:
+        documents = self.documents()
+        retriever = made()
+        retriever.use_filters(["place"])
+        retriever.index(documents)
+        assert retriever.capabilities.filters
+        kept = {d.id for d in documents if d.metadata["place"] < percent}
+        for text in ("apple pear", WORDS.split()[3]):
+            full = retriever.search(Query("q", text), len(documents))
+            found = retriever.search(self.filtered(text, percent), 10)
+            expected = [hit for hit in full if hit.doc_id in kept][:10]
+            assert list(found.doc_ids) == [hit.doc_id for hit in expected]
+            assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected])
+            assert set(found.stages) == {"encode", "dense", "filter"}
+
+    def test_a_graph_says_how_much_of_the_exact_list_it_finds(self) -> None:
+        documents = self.documents(2_500)
+        retriever = made(index={"type": "hnsw", "m": 4, "ef_construction": 8, "ef_search": 4})
+        retriever.use_filters(["place"])
+        retriever.use_k(5)
+        retriever.index(documents)
+        queries = [self.filtered(text, 60) for text in WORDS.split()[:8]]
+        facts = retriever.health_facts([*queries, Query("plain", "apple")])
+        (told,) = [fact for fact in facts if "under filters" in fact]
+        share = float(told.split("finds ")[1].split()[0])
+        assert 0 <= share <= 1
+        assert told.endswith("of the exact top 5 (8 of 8 queries with a filter)")
+        for query in queries:
+            assert all(
+                int(doc_id[1:]) % 100 < 60
+                for doc_id in retriever.search(query, 5).doc_ids
+                if doc_id.startswith("d")
+            )
+
+    def test_few_documents_are_searched_one_by_one_beside_a_graph(self) -> None:
+        documents = self.documents()
+        exact, graph = made(), made(index={"type": "hnsw", "m": 2, "ef_construction": 4})
+        for retriever in (exact, graph):
+            retriever.use_filters(["place"])
+            retriever.index(documents)
+        query = self.filtered("apple pear", 20)
+        assert list(graph.search(query, 10).doc_ids) == list(exact.search(query, 10).doc_ids)
+
+    def test_nothing_fits(self) -> None:
+        retriever = made()
+        retriever.use_filters(["place"])
+        retriever.index(self.documents(50))
+        assert not len(retriever.search(self.filtered("apple", -1), 10))

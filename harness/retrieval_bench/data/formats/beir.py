@@ -16,7 +16,13 @@ from retrieval_bench.data import qrels, records
 from retrieval_bench.data.config import Columns, DocumentColumns, QueryColumns
 from retrieval_bench.data.faults import Faults
 from retrieval_bench.data.files import existing
-from retrieval_bench.data.formats.outgoing import document_lines, json_line, lost, with_metadata
+from retrieval_bench.data.formats.outgoing import (
+    document_lines,
+    json_line,
+    lost,
+    with_filter,
+    with_metadata,
+)
 from retrieval_bench.data.source import DataFormat, Files, Found, Outgoing, Source, part
 
 
@@ -53,7 +59,9 @@ def write(dataset: Dataset, settings: Mapping[str, Any], faults: Faults) -> Outg
     files: dict[str, Iterable[str]] = {
         "queries.jsonl": [
             json_line(
-                with_metadata({"_id": query.id, "text": query.text}, query.metadata),
+                with_metadata(
+                    {"_id": query.id, "text": query.text, **with_filter(query)}, query.metadata
+                ),
                 f"query {query.id}",
             )
             for query in dataset.queries
@@ -62,7 +70,7 @@ def write(dataset: Dataset, settings: Mapping[str, Any], faults: Faults) -> Outg
     }
     if dataset.documents is not None:
         files["corpus.jsonl"] = document_lines(dataset, "_id")
-    gone = lost(dataset, documents=True, metadata=True, unjudged=True)
+    gone = lost(dataset, documents=True, metadata=True, unjudged=True, filters=True)
     return Outgoing(files, {"splits": {dataset.split: split}}, gone)
 
 

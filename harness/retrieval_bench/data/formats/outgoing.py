@@ -33,6 +33,11 @@ def with_metadata(record: dict[str, Any], metadata: Mapping[str, Any]) -> dict[s
     return {**record, "metadata": dict(metadata)} if metadata else record
 
 
+def with_filter(query: Query) -> dict[str, Any]:
+    """The filter of a query under its key, where it has one."""
+    return {} if query.filter is None else {"filter": dict(query.filter.source)}
+
+
 def document_lines(dataset: Dataset, id_key: str) -> Iterator[str]:
     """The corpus as JSON lines, made while it is walked."""
     for document in dataset.documents or ():
@@ -56,7 +61,12 @@ def only_rated(dataset: Dataset, faults: Faults, holder: str) -> None:
 
 
 def lost(
-    dataset: Dataset, *, documents: bool = False, metadata: bool = False, unjudged: bool = False
+    dataset: Dataset,
+    *,
+    documents: bool = False,
+    metadata: bool = False,
+    unjudged: bool = False,
+    filters: bool = False,
 ) -> list[str]:
     """What is lost of a dataset where none of the named parts is held, a phrase each."""
     found = []
@@ -72,6 +82,8 @@ def lost(
         if others:
             names = ", ".join(sorted(dict.fromkeys(others))[:5])
             found.append(f"metadata of queries ({names})")
+    if conditions := sum(query.filter is not None for query in kept) * (not filters):
+        found.append(f"the filters of {counted(conditions, 'query')}")
     if turns := sum(bool(query.messages) for query in kept):
         found.append(f"the turns of {counted(turns, 'conversation')} before the last")
     return found

@@ -41,6 +41,10 @@ def measured_on(run: Run) -> list[str]:
     n_unanswerable, n_not_run = data.get("n_unanswerable", 0), data.get("n_not_run", 0)
     besides = [f"{counted(n_unanswerable, 'unanswerable query')} not scored"] * bool(n_unanswerable)
     besides += [f"{n_not_run:,} not judged in this split"] * bool(n_not_run)
+    if filters := run.summary.get("filters"):
+        leaked = "" if filters["leaked"] else ", no hit outside of it"
+        leaked = leaked if filters["leaked"] is not None else ""
+        besides.append(f"{counted(filters['queries'], 'query')} with a filter{leaked}")
     warm_up = counted(latency.get("warm_up_calls", 0), "call")
     return [
         f"Data: {corpus(data)}; {'; '.join([evaluated(data), *besides])}.",

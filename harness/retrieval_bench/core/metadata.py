@@ -1,0 +1,161 @@
+"""Fields of the metadata of many documents as columns, so that a filter is answered for all of them
+at once."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench.core.errors import ContractError, near_names
+from retrieval_bench.core.filters import MISSING, Condition, Filter, Group, value_at
+
+_MOST_REMEMBERED = 256
+"""Conditions whose answer for every distinct value is kept."""
+
+
+class MetadataTable:
+    """The values of some fields, document by document.
+
+    Args:
+        fields: those that can be filtered by.
+
+    Attributes:
+        fields: the same, distinct.
+    """
+
+    def __init__(self, fields: Iterable[str]) -> None:
+        self.fields = tuple(dict.fromkeys(fields))
+        self._numbers: dict[str, dict[Any, int]] = {field: {} for field in self.fields}
+        self._values: dict[str, list[Any]] = {field: [] for field in self.fields}
+        self._codes = {field: array("i") for field in self.fields}
+        self._fitting: dict[Condition, NDArray[np.bool_]] = {}
+        self._n = 0
+
+    def __len__(self) -> int:
+        return self._n
+
+    def add(self, metadata: Mapping[str, Any]) -> None:
+        """One more document."""
+        for field in self.fields:
+            value = value_at(metadata, field)
+            key = _key(value)
+            numbers = self._numbers[field]
+            number = numbers.get(key)
+            if number is None:
+                number = numbers[key] = len(numbers)
+                self._values[field].append(value)
+            self._codes[field].append(number)
+        self._n += 1
+
+    def reordered(self, order: Sequence[int]) -> MetadataTable:
+        """The same documents in another order: place i holds the one added as ``order[i]``."""
+        other = MetadataTable(self.fields)
+        other._numbers, other._values, other._n = self._numbers, self._values, self._n
+        other._codes = {
+            field: array("i", np.frombuffer(codes, dtype=np.intc)[order].tobytes())
+            for field, codes in self._codes.items()
+            if self._n
+        } or other._codes
+        return other
+
+    def mask(self, given: Filter) -> NDArray[np.bool_]:
+        """Which documents fit, bool (documents,).
+
+        Raises:
+            ContractError: it names a field that is not here.
+        """
+        for field in given.fields:
+            if field not in self._codes:
+                raise ContractError(
+                    f"a filter on the field {field!r}, which was not announced",
+                    accepted=near_names(field, self.fields) if self.fields else "no filter",
+                    fix="call use_filters([fields]) before index(documents)",
+                )
+        return self._mask(given.condition)
+
+    @property
+    def known(self) -> set[str]:
+        """The fields that a document has."""
+        return {
+            field
+            for field, values in self._values.items()
+            if any(value is not MISSING for value in values)
+        }
+
+    def _mask(self, node: Condition | Group) -> NDArray[np.bool_]:
+        if isinstance(node, Condition):
+            if not self._n:
+                return np.zeros(0, dtype=np.bool_)
+            return self._of_values(node)[np.frombuffer(self._codes[node.field], dtype=np.intc)]
+        parts = [self._mask(part) for part in node.parts]
+        if node.operator == "not":
+            return ~parts[0]
+        joined = np.logical_and if node.operator == "and" else np.logical_or
+        return np.asarray(joined.reduce(parts), dtype=np.bool_)
+
+    def _of_values(self, condition: Condition) -> NDArray[np.bool_]:
+        """Which of the distinct values of its field fit."""
+        found = self._fitting.get(condition)
+        values = self._values[condition.field]
+        if found is None or len(found) < len(values):
+            found = np.fromiter(map(condition.fits, values), dtype=np.bool_, count=len(values))
+            if len(self._fitting) >= _MOST_REMEMBERED:
+                self._fitting.clear()
+            self._fitting[condition] = found
+        return found
+
+
+class Filtering:
+    """Which documents of a dataset its filters allow.
+
+    Args:
+        table: metadata of all documents.
+        ids: of these, in the same order.
+        unit_of: document id -> unit id, where hits are units; a unit fits if one of its documents
+            does.
+
+    Attributes:
+        table: the same.
+    """
+
+    def __init__(
+        self, table: MetadataTable, ids: Sequence[str], unit_of: Mapping[str, str]
+    ) -> None:
+        self.table = table
+        self._rows: dict[str, list[int]] = {}
+        for row, doc_id in enumerate(ids):
+            self._rows.setdefault(unit_of.get(doc_id, doc_id), []).append(row)
+        self._masks: dict[Filter, NDArray[np.bool_]] = {}
+
+    def share(self, given: Filter) -> float:
+        """Of all documents, those that fit."""
+        mask = self._mask(given)
+        return float(mask.mean()) if len(mask) else 0.0
+
+    def fits(self, given: Filter, doc_ids: Iterable[str]) -> list[bool]:
+        """For each of ``doc_ids`` whether it fits; one that is not in the corpus does not."""
+        mask = self._mask(given)
+        return [any(mask[row] for row in self._rows.get(doc_id, ())) for doc_id in doc_ids]
+
+    def _mask(self, given: Filter) -> NDArray[np.bool_]:
+        """Remembered for the last filter alone: those of a corpus of millions are large."""
+        found = self._masks.get(given)
+        if found is None:
+            found = self.table.mask(given)
+            self._masks = {given: found}
+        return found
+
+
+def _key(value: Any) -> Any:
+    """Tells values apart that compare equal: 1, 1.0 and True; lists by what they hold."""
+    if isinstance(value, list | tuple | set | frozenset):
+        return ("list", *map(_key, value))
+    try:
+        hash(value)
+    except TypeError:
+        return (type(value), repr(value))
+    return (type(value), value)

@@ -1,0 +1,59 @@
+"""``bench`` on queries with filters, as a user sees it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.project import Command
+
+
+@pytest.fixture
+def run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Command:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "data/qrels").mkdir(parents=True)
+    rows: dict[str, list[dict[str, Any]]] = {
+        "corpus": [{"_id": f"d{i}", "text": "red apples", "tenant": "ab"[i % 2]} for i in range(6)],
+        "queries": [
+            {"_id": f"q{i}", "text": "apples", "filter": {"tenant": "ab"[i % 2]}} for i in range(4)
+        ],
+    }
+    for name, records in rows.items():
+        text = "".join(json.dumps(record) + "\n" for record in records)
+        (tmp_path / f"data/{name}.jsonl").write_text(text)
+    (tmp_path / "data/qrels/test.tsv").write_text(
+        "query-id\tcorpus-id\tscore\n" + "".join(f"q{i}\td{i}\t1\n" for i in range(4))
+    )
+    (tmp_path / "own.py").write_text("def careless(text, k):\n    return ['d0', 'd1', 'd2'][:k]\n")
+    return Command(capsys)
+
+
+QUICK = ("--dataset", "data", "--profile", "smoke", "--warm-up", "0")
+
+
+def test_a_built_in_leaks_nothing_and_says_so(run: Command) -> None:
+    assert run("bench", "bm25", *QUICK, "--no-leaks", "-v") == 0
+    assert "4 queries with a filter, no hit outside of it" in run.unwrapped
+
+
+def test_leaks_are_a_warning_and_a_failure_where_they_must_not_be(run: Command) -> None:
+    own = ("bench", "--retriever", "leaky.yaml", *QUICK)
+    Path("leaky.yaml").write_text("target: callable\nparams: {function: 'own.py:careless'}\n")
+    assert run(*own) == 0
+    assert "6 hits of 4 queries leaked" in run.unwrapped
+    assert run(*own, "--no-leaks") == 1
+    assert "leaky leaked 6 hits: --no-leaks" in run.err
+    assert run("bench", "bm25", "--no-leaks", "--profile", "smoke") == 4
+    assert "--no-leaks shows nothing of bm25: no query has a filter" in run.err
+
+
+def test_slices_show_where_filters_cost(run: Command) -> None:
+    assert run("compare", "bm25", "bm25", *QUICK, "--slices", "filter", "selectivity") == 0
+    assert "up to 50%" in run.out
