@@ -13,8 +13,8 @@ import numpy as np
 from retrieval_bench.core.progress import Phase, Step
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import LegTrace, Query, Ranking
+from retrieval_bench.measure.calls import System
 from retrieval_bench.measure.protocol import Protocol, plan
-from retrieval_bench.measure.runner import System
 from retrieval_bench.measure.runner import measure as run
 from retrieval_bench.reports.progress import Bars
 from tests.benchmarks import children

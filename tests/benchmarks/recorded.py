@@ -7,8 +7,9 @@ import sys
 
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Query, Ranking
+from retrieval_bench.measure.calls import System
 from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench.measure.runner import System, measure
+from retrieval_bench.measure.runner import measure
 from tests.benchmarks import memory
 
 QUERIES = 1_000

@@ -73,6 +73,19 @@ MEASURING: dict[str, tuple[str, ...]] = {
     "list": ("list",),
     "bench": ("bench", "--retriever", "hybrid.yaml", *QUICK, *ONCE),
     "bench-filters": ("bench", "--retriever", "bm25", "--dataset", "filtered", "--k", "2", *ONCE),
+    "bench-failing": (
+        "bench",
+        "failing.yaml",
+        "--dataset",
+        "filtered",
+        "--k",
+        "2",
+        "--warm-up",
+        "0",
+        "--rounds",
+        "2",
+        "--no-pictures",
+    ),
     "bench-launches": ("bench", "--retriever", "bm25", *QUICK, *ONCE, "--launches", "1"),
     "bench-cold": ("bench", "--retriever", "bm25", *QUICK, *ONCE, "--cold", "1"),
     "plan": ("bench", "--retriever", "bm25", *QUICK, "--dry-run"),
@@ -142,7 +155,7 @@ MEASURING: dict[str, tuple[str, ...]] = {
 }
 
 _MAPS = ("metrics", "queries", "packages", "memory_limits", "values", "parameters", "grid",
-         "papers", "verdicts")  # fmt: skip
+         "papers", "verdicts", "failed")  # fmt: skip
 """Keys below which names are data."""
 
 _OPEN = ("params", "environment", "reader_facts")

@@ -8,7 +8,7 @@ import numpy as np
 
 from retrieval_bench.core.types import Dataset, Document, LegTrace, Query, Ranking
 from retrieval_bench.data import build_dataset
-from retrieval_bench.measure.runner import NOT_RUN, OK, Timings
+from retrieval_bench.measure.calls import NOT_RUN, OK, Timings
 from retrieval_bench.metrics import parse_metrics
 from retrieval_bench.runs.evaluation import evaluate
 from retrieval_bench.runs.run import Run, pack_rankings

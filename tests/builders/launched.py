@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from retrieval_bench.measure.runner import Timings
+from retrieval_bench.measure.calls import Timings
 
 SCRIPTED = """
 import ctypes, os, signal, sys, threading, time

@@ -12,7 +12,7 @@ from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import signed
 from retrieval_bench.core.types import Verdict
-from retrieval_bench.measure.runner import OK
+from retrieval_bench.measure.calls import OK
 from retrieval_bench.runs.run import Run
 
 

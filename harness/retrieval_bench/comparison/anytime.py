@@ -23,7 +23,7 @@ from retrieval_bench.comparison.verdicts import Delta
 from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import ConfigError, counted
 from retrieval_bench.core.types import Verdict
-from retrieval_bench.measure.runner import OK
+from retrieval_bench.measure.calls import OK
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.intervals import Floats, Scale

@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.measure.runner import Timings
+from retrieval_bench.measure.calls import Timings
 from retrieval_bench.stats.percentiles import Clusters, clusters, medians
 
 TRIM = 0.2

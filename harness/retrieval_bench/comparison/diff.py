@@ -28,7 +28,7 @@ from retrieval_bench.comparison.winners import (
 )
 from retrieval_bench.core.errors import ConfigError, counted, distinct_names
 from retrieval_bench.core.types import Dataset, Query
-from retrieval_bench.measure.runner import OK
+from retrieval_bench.measure.calls import OK
 from retrieval_bench.metrics import Judgements, Metric, judge
 from retrieval_bench.metrics.judged import NONE
 from retrieval_bench.runs.evaluation import Mean, averaged

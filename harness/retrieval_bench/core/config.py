@@ -6,13 +6,14 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from retrieval_bench.core import plugins, secrets
 from retrieval_bench.core.errors import ConfigError, near_names
+from retrieval_bench.core.failures import Retry
 from retrieval_bench.core.installation import config_folders
 from retrieval_bench.core.modules import find_file
 from retrieval_bench.core.retriever import Retriever
@@ -27,7 +28,12 @@ YAML_FAULTS = (
 
 
 class RetrieverConfig(BaseModel):
-    """A retriever by name, with its parameters; ``${NAME}`` is still unfilled here."""
+    """A retriever by name, with its parameters; ``${NAME}`` is still unfilled here.
+
+    Attributes:
+        retry: which failed calls are made again.
+        rate_limit: calls a second, at most; pauses are outside of the timed calls.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -35,6 +41,8 @@ class RetrieverConfig(BaseModel):
     target: str
     params: dict[str, Any] = {}
     description: str = ""
+    retry: Retry = Retry()
+    rate_limit: Annotated[float, Field(gt=0)] | None = None
     source: Path | None = Field(default=None, exclude=True)
 
     def build(self) -> Retriever:

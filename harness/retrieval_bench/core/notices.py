@@ -14,6 +14,7 @@ class Code(StrEnum):
     """What a warning is about."""
 
     FAILED = "failed-queries"
+    FAILED_CALLS = "failed-calls"
     LOST_LAUNCH = "lost-launch"
     UNSTEADY = "unsteady-times"
     BUSY = "busy-machine"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from retrieval_bench.core.errors import ContractError, HarnessError
+from retrieval_bench.core.failures import Retry
 from retrieval_bench.core.figures import visible
 from retrieval_bench.core.foreign import WorkingFolder, foreign_code, innermost, message_of
 from retrieval_bench.core.notices import Notice
@@ -23,6 +24,8 @@ class Candidate:
     config: Mapping[str, Any]
     index: dict[str, Any] = field(default_factory=dict)
     folder: WorkingFolder = field(default_factory=WorkingFolder)
+    retry: Retry = field(default_factory=Retry)
+    rate_limit: float | None = None
 
     @property
     def capabilities(self) -> Capabilities:

@@ -16,11 +16,11 @@ from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.experiment.warnings import without_relevant
+from retrieval_bench.measure.calls import OK
 from retrieval_bench.measure.disturbances import disturbances
 from retrieval_bench.measure.environment import machine
 from retrieval_bench.measure.noise import NoiseRecorder
 from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench.measure.runner import OK
 
 PROBED = 5
 """Queries that a retriever is asked."""

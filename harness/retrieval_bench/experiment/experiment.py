@@ -25,6 +25,7 @@ from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.scripts import ScriptSample, main_scripts, script_profile
 from retrieval_bench.core.types import Dataset, Query, Ranking
 from retrieval_bench.experiment.candidate import Candidate, ask, close_all
+from retrieval_bench.experiment.failing import recovered
 from retrieval_bench.experiment.filtered import filtered, leaks
 from retrieval_bench.experiment.launches import LaunchSpec, run_launches
 from retrieval_bench.experiment.summary import resummarize, summarize
@@ -38,6 +39,7 @@ from retrieval_bench.experiment.warnings import (
     without_relevant,
 )
 from retrieval_bench.measure import runner
+from retrieval_bench.measure.calls import NOT_RUN, OK, Measurement, System, Timings
 from retrieval_bench.measure.disturbances import disturbances
 from retrieval_bench.measure.environment import environment, peak_rss_bytes
 from retrieval_bench.measure.protocol import Plan, Protocol, plan
@@ -65,7 +67,7 @@ class Searched:
     name: str
     rankings: tuple[Ranking | None, ...]
     status: tuple[str, ...]
-    timings: runner.Timings
+    timings: Timings
     warnings: tuple[str, ...]
 
 
@@ -151,7 +153,13 @@ class Experiment:
                 self._index(candidate, reporter)
             known, scripts = self._survey()
             systems = [
-                runner.System(c.name, c.retriever, None if c.capabilities.external else known)
+                System(
+                    c.name,
+                    c.retriever,
+                    None if c.capabilities.external else known,
+                    c.retry,
+                    c.rate_limit,
+                )
                 for c in self.candidates
             ]
             asking = self._asking()
@@ -194,7 +202,7 @@ class Experiment:
         try:
             self._index(candidate, reporter)
             known, _ = self._survey()
-            system = runner.System(
+            system = System(
                 candidate.name,
                 candidate.retriever,
                 None if candidate.capabilities.external else known,
@@ -320,7 +328,7 @@ class Experiment:
     def _account(
         self,
         candidate: Candidate,
-        measurement: runner.Measurement,
+        measurement: Measurement,
         surroundings: Mapping[str, Any],
         complaints: Sequence[str],
         scripts: str,
@@ -332,7 +340,7 @@ class Experiment:
         rows = [
             at
             for at, query in enumerate(self.queries)
-            if query.answerable and measurement.status[at] != runner.NOT_RUN
+            if query.answerable and measurement.status[at] != NOT_RUN
         ]
         evaluation = evaluate(
             rankings.ranking[rows],
@@ -359,6 +367,7 @@ class Experiment:
             *unsteady(candidate, measurement),
             *coded(ask(candidate, "health", told, (), self.queries), Code.RETRIEVER),
             *failures(measurement.status),
+            *recovered(measurement.attempts),
             *coded(told, Code.RETRIEVER),
         ]
         if candidate.capabilities.external:
@@ -404,7 +413,7 @@ class Experiment:
             secrets.redact_manifest(manifest),
             rankings,
             tuple(
-                status if status in (runner.OK, runner.NOT_RUN) else secrets.redact(status)
+                status if status in (OK, NOT_RUN) else secrets.redact(status)
                 for status in measurement.status
             ),
             measurement.timings,

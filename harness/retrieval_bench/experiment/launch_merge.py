@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.notices import Code, Notice, with_text
+from retrieval_bench.experiment.failing import joined_attempts
+from retrieval_bench.measure.calls import NOT_RUN, OK, Timings
 from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench.measure.runner import NOT_RUN, OK, Timings
 from retrieval_bench.runs.run import Rankings, Run
 
 Resummarize = Callable[[Mapping[str, Any], Timings], Mapping[str, Any]]
@@ -66,6 +67,7 @@ def merge(
         again = resummarize(run.summary, timings)
         summary = {
             **again,
+            **joined_attempts([one.summary for one in runs]),
             "latency_ms": again["latency_ms"] | _warming(runs),
             "status": "partial" if partial else "complete",
             "warnings": [*run.summary["warnings"], *told],

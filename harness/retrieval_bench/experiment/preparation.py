@@ -173,7 +173,14 @@ def _candidate(given: Any, overrides: Sequence[str]) -> Candidate:
             **called,
             "hash": config_hash(given.target, given.params),
         }
-        return Candidate(given.name, built, config, folder=folder)
+        return Candidate(
+            given.name,
+            built,
+            config,
+            folder=folder,
+            retry=given.retry,
+            rate_limit=given.rate_limit,
+        )
     if overrides:
         raise ConfigError(
             f"overrides for a {type(given).__name__} object",

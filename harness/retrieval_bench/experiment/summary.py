@@ -11,8 +11,9 @@ from retrieval_bench.core.document import document
 from retrieval_bench.core.ranking import TIE_RULE
 from retrieval_bench.core.retriever import Capabilities
 from retrieval_bench.core.types import Dataset, Query
+from retrieval_bench.experiment.failing import answered_means, attempts_document
 from retrieval_bench.experiment.filtered import Filtered
-from retrieval_bench.measure.runner import NOT_RUN, OK, Measurement, Timings
+from retrieval_bench.measure.calls import NOT_RUN, OK, Measurement, Timings
 from retrieval_bench.metrics import METRICS_VERSION, conventions
 from retrieval_bench.metrics.abstention import abstention
 from retrieval_bench.runs.evaluation import Evaluation
@@ -83,6 +84,12 @@ def summarize(
         "n_collapsed": sum(r.collapsed for r in measurement.rankings if r is not None),
         "n_failed": sum(s not in (OK, NOT_RUN) for s in status),
         "n_unreached": sum(s == NOT_RUN for s in status),
+        **attempts_document(measurement.attempts, levels),
+        **answered_means(
+            evaluation,
+            dict(zip([query.id for query in queries], status, strict=True)),
+            intervals=until_decided is None,
+        ),
         "health": list(health),
         "warnings": list(warnings),
         **({} if until_decided is None else {"until_decided": dict(until_decided)}),

@@ -11,8 +11,8 @@ import numpy as np
 
 from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench.core.types import Qrels, Query, Ranking
+from retrieval_bench.measure.calls import NOT_RUN, Measurement
 from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
-from retrieval_bench.measure.runner import NOT_RUN, Measurement
 from retrieval_bench.metrics import Judgements, Metric, judge_lists
 from retrieval_bench.stats.sequential import Watch
 

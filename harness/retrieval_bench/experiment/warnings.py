@@ -9,7 +9,7 @@ from retrieval_bench.core.errors import counted
 from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.experiment.candidate import Candidate
-from retrieval_bench.measure import runner
+from retrieval_bench.measure.calls import NOT_RUN, OK, Measurement
 from retrieval_bench.measure.steady import WINDOW, WINDOWS
 
 REMEMBERED = 5.0
@@ -30,7 +30,7 @@ def remembered(latency: Mapping[str, Any]) -> list[str]:
     return [Notice(text, Code.REMEMBERED)]
 
 
-def unsteady(candidate: Candidate, measurement: runner.Measurement) -> list[str]:
+def unsteady(candidate: Candidate, measurement: Measurement) -> list[str]:
     """Warn where times had not settled when the first one counted, or nobody can tell."""
     if measurement.steady_after is not None or candidate.capabilities.replays:
         return []
@@ -54,7 +54,7 @@ def failures(status: Sequence[str]) -> list[str]:
     id into each of them would otherwise fill the screen."""
     kinds: dict[str, list[str]] = {}
     for one in status:
-        if one not in (runner.OK, runner.NOT_RUN):
+        if one not in (OK, NOT_RUN):
             kinds.setdefault(one.partition(":")[0], []).append(one)
     lines: list[str] = []
     for messages in kinds.values():

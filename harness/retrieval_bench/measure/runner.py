@@ -8,29 +8,20 @@ from __future__ import annotations
 
 import gc
 import math
-import os
 import time
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from retrieval_bench.core.errors import ContractError, HarnessError
-from retrieval_bench.core.foreign import end_if_forked, message_of
-from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Query, Ranking
+from retrieval_bench.measure.calls import Clock, Measurement, System, Timings
 from retrieval_bench.measure.clock import clock_warnings
-from retrieval_bench.measure.deadline import Deadline, QueryTimeoutError, deadline
+from retrieval_bench.measure.deadline import Deadline, deadline
 from retrieval_bench.measure.noise import NoiseRecorder
-from retrieval_bench.measure.protocol import Plan, Protocol, plan
-from retrieval_bench.measure.steady import SteadyState
-
-Clock = Callable[[], int]
-"""Nanoseconds of a monotonic clock."""
+from retrieval_bench.measure.protocol import RANKINGS_ONLY, Plan, Protocol, plan
+from retrieval_bench.measure.recorder import Recorder
 
 Progress = Callable[[int, int], None]
 """Called between calls with (calls made, calls planned)."""
@@ -38,80 +29,6 @@ Progress = Callable[[int, int], None]
 Enough = Callable[[int, Sequence[Ranking | None]], bool]
 """Called when every system has answered a query: its number, and each ranking, None where it
 failed. True ends the measurement."""
-
-OK = "ok"
-NOT_RUN = "not run"
-
-_BLOCK = 1 << 16
-"""Calls that there is room for at first."""
-
-
-@dataclass(slots=True)
-class System:
-    """One retriever in a measurement; ``known_ids`` is None where the corpus is not known."""
-
-    name: str
-    retriever: Retriever
-    known_ids: Container[str] | None = None
-
-
-@dataclass(slots=True)
-class Timings:
-    """Every measured call, in the order made. Arrays of one length.
-
-    Attributes:
-        wall_ns: int64 nanoseconds.
-        round: of its launch, from 0.
-        position: place in its round, from 0.
-        query: number of the query, from 0.
-        failed: True where the call raised or took too long.
-        stages: stage -> int64 nanoseconds, -1 where the call did not report it.
-        launch: the process that made the call, from 0; without it there was one.
-        first_ns: int64 (launches, queries), the first call of each query, which the warm-up made;
-            -1 where it made none.
-    """
-
-    wall_ns: NDArray[np.int64]
-    round: NDArray[np.int32]
-    position: NDArray[np.int32]
-    query: NDArray[np.int32]
-    failed: NDArray[np.bool_]
-    stages: dict[str, NDArray[np.int64]]
-    launch: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
-    first_ns: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
-
-    def __post_init__(self) -> None:
-        if len(self.launch) != len(self.wall_ns):
-            self.launch = np.zeros(len(self.wall_ns), dtype=np.int32)
-
-
-@dataclass(slots=True)
-class Measurement:
-    """What was seen of one retriever.
-
-    Attributes:
-        rankings: one for each query, None where it failed or was not reached.
-        status: one for each query: "ok", "not run", or why it failed.
-        timings: all measured calls, failed ones included.
-        warm_up_calls: calls before the measured ones.
-        steady_after: calls of the warm-up until times had stopped changing, None where they had
-            not when it ended.
-        unstable: queries whose later calls returned another ranking than the first.
-        interrupted: the user stopped the run.
-        overhead_ns: what the same measurement says of a retriever that does nothing (median).
-        noise: what else went on while calls were timed, see :mod:`retrieval_bench.measure.noise`.
-    """
-
-    rankings: list[Ranking | None]
-    status: list[str]
-    timings: Timings
-    warm_up_calls: int
-    unstable: int
-    interrupted: bool
-    overhead_ns: int
-    steady_after: int | None = None
-    noise: dict[str, Any] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
 
 
 def measure(
@@ -129,15 +46,17 @@ def measure(
     Every system is warmed up until its times are steady, all with the same calls, before the first
     call counts. Each round visits the queries in a fresh seeded order. Several systems alternate
     query by query, in an order that gives none an advantage from its place, or from the one before
-    it (:func:`_turns`). A query that raises or runs past the time-out is failed, is not repeated,
-    and the run goes on. Ctrl-C ends the measurement early and keeps what was finished; so does
-    ``enough``.
+    it (:func:`_turns`). A query that raises or runs past the time-out is failed, and the run goes
+    on. It is asked again in the next round if what made it fail may pass, and after the last one,
+    with the waits that ``retry`` asks for; where no time is judged, at once. Ctrl-C ends the
+    measurement early and keeps what was finished; so does ``enough``.
 
     Raises:
         ContractError: a retriever broke the contract; such a run has no meaning.
     """
     calls = plan(protocol, len(queries))
-    recorders = [_Recorder(system, queries, k, calls) for system in systems]
+    at_once = protocol.profile == RANKINGS_ONLY
+    recorders = [Recorder(system, queries, k, calls, at_once=at_once) for system in systems]
     rng = np.random.default_rng(protocol.seed)
     turns = _turns(len(systems), protocol.seed)
     done, total = 0, calls.total * len(systems)
@@ -160,6 +79,7 @@ def measure(
                     if round_ and clock() > end:
                         break
                     gc.collect()
+                    _begin_round(recorders)
                     begin = time.monotonic_ns()
                     for position, query in enumerate(rng.permutation(len(queries)).tolist()):
                         if not round_ and clock() > end:
@@ -171,6 +91,7 @@ def measure(
                                 progress(done, total)
                         _end_if(enough, query, recorders)
                     round_ns.append(time.monotonic_ns() - begin)
+            _ask_again(recorders, timer, clock, end)
         except (KeyboardInterrupt, _EnoughError) as end_of_it:
             interrupted = isinstance(end_of_it, KeyboardInterrupt)
     results = []
@@ -184,6 +105,17 @@ def measure(
             result.warnings += _clock_warnings(result.timings, round_ns)
         results.append(result)
     return results
+
+
+def _ask_again(recorders: Sequence[Recorder], timer: Deadline, clock: Clock, end: float) -> None:
+    _begin_round(recorders)
+    for recorder in recorders:
+        recorder.ask_again(timer, clock, end)
+
+
+def _begin_round(recorders: Sequence[Recorder]) -> None:
+    for recorder in recorders:
+        recorder.begin_round()
 
 
 def _turns(systems: int, seed: int) -> Iterator[list[int]]:
@@ -210,7 +142,7 @@ class _EnoughError(Exception):
     """All that was asked of the measurement is known."""
 
 
-def _end_if(enough: Enough | None, query: int, recorders: Sequence[_Recorder]) -> None:
+def _end_if(enough: Enough | None, query: int, recorders: Sequence[Recorder]) -> None:
     if enough is not None and enough(query, [one.rankings[query] for one in recorders]):
         raise _EnoughError
 
@@ -226,7 +158,7 @@ class _WarmUp:
 
     def __init__(
         self,
-        recorders: Sequence[_Recorder],
+        recorders: Sequence[Recorder],
         queries: Sequence[Query],
         plan: Plan,
         seconds: float,
@@ -253,164 +185,6 @@ class _WarmUp:
         if self.plan.warm_up_most is not None and n >= self.plan.warm_up_most:
             return True
         return n >= self.plan.warm_up and all(r.warming.steady for r in self.recorders)
-
-
-class _Recorder:
-    """Calls one system and keeps what came of it, in arrays of the planned size."""
-
-    def __init__(self, system: System, queries: Sequence[Query], k: int, calls: Plan) -> None:
-        self.system = system
-        self.queries = queries
-        self.k = k
-        self.has_scores = system.retriever.capabilities.has_scores
-        self.rankings: list[Ranking | None] = [None] * len(queries)
-        self.status = [NOT_RUN] * len(queries)
-        self.unstable: set[int] = set()
-        self.late_failures = 0
-        self.warming = SteadyState()
-        self.first_ns = np.full(len(queries), -1, dtype=np.int64)
-        self.pid = os.getpid()
-        self.n = 0
-        self.planned = calls.measured
-        size = min(calls.measured, _BLOCK)
-        self.wall = np.zeros(size, dtype=np.int64)
-        self.round = np.zeros(size, dtype=np.int32)
-        self.position = np.zeros(size, dtype=np.int32)
-        self.query = np.zeros(size, dtype=np.int32)
-        self.failed = np.zeros(size, dtype=bool)
-        self.stages: dict[str, NDArray[np.int64]] = {}
-
-    def try_out(self, at: int, timer: Deadline, clock: Clock) -> None:
-        """One call of the warm-up: failures show again, and are told, when they count."""
-        query = self.queries[at]
-        raw, elapsed, failure = self._attempt(query, timer, clock)
-        self.warming.add(at, elapsed)
-        if self.first_ns[at] < 0:
-            self.first_ns[at] = elapsed
-        if failure is None:
-            self._check(raw, query)
-
-    def call(self, at: int, round_: int, position: int, timer: Deadline, clock: Clock) -> None:
-        """One measured call of the query at index ``at``."""
-        if self.status[at] not in (OK, NOT_RUN):
-            return
-        raw, elapsed, failure = self._attempt(self.queries[at], timer, clock)
-        self._keep(at, round_, position, elapsed, failure)
-        if failure is None:
-            self._keep_result(at, raw)
-        elif self.status[at] == NOT_RUN:
-            self.status[at] = failure
-        else:
-            self.late_failures += 1
-
-    def _attempt(self, query: Query, timer: Deadline, clock: Clock) -> tuple[Any, int, str | None]:
-        """One timed ``search``: what it returned, nanoseconds, and why it failed, if so."""
-        search, k = self.system.retriever.search, self.k
-        raw: Any = None
-        failure = None
-        start = stop = None
-        try:
-            try:
-                timer.arm()
-                start = clock()
-                raw = search(query, k)
-                stop = clock()
-                timer.disarm()
-            except (KeyboardInterrupt, QueryTimeoutError):
-                raise
-            except HarnessError as problem:
-                timer.disarm()
-                raise self._named(problem, query) from problem
-            except BaseException as problem:  # also SystemExit: it must not end the measurement
-                stop = clock()
-                timer.disarm()
-                notes = getattr(problem, "__notes__", ())
-                failure = "; ".join([message_of(problem), *notes])
-        except QueryTimeoutError:  # also when it comes while another exception is handled
-            stop = clock()
-            timer.disarm()
-            failure = timer.complaint
-        end_if_forked(self.pid)
-        elapsed = 0 if start is None or stop is None else stop - start
-        if failure is None and timer.exceeded(elapsed):
-            failure = timer.complaint
-        return raw, elapsed, failure
-
-    def _keep(self, at: int, round_: int, position: int, elapsed: int, failure: str | None) -> None:
-        i = self.n
-        if i == len(self.wall):
-            self._grow()
-        self.wall[i] = elapsed
-        self.round[i] = round_
-        self.position[i] = position
-        self.query[i] = at
-        self.failed[i] = failure is not None
-        self.n += 1
-
-    def _grow(self) -> None:
-        """Twice the room: a plan of many calls must not take memory before they are made."""
-        more = min(len(self.wall), self.planned - len(self.wall))
-        for name in ("wall", "round", "position", "query", "failed"):
-            old = getattr(self, name)
-            setattr(self, name, np.concatenate([old, np.zeros(more, dtype=old.dtype)]))
-        for stage, old in self.stages.items():
-            self.stages[stage] = np.concatenate([old, np.full(more, -1, dtype=np.int64)])
-
-    def _keep_result(self, at: int, raw: Any) -> None:
-        ranking = self._check(raw, self.queries[at])
-        for stage, nanoseconds in ranking.stages.items():
-            if stage not in self.stages:
-                self.stages[stage] = np.full(len(self.wall), -1, dtype=np.int64)
-            self.stages[stage][self.n - 1] = nanoseconds
-        first = self.rankings[at]
-        if first is None:
-            self.rankings[at] = ranking
-            self.status[at] = OK
-        elif list(ranking.doc_ids) != list(first.doc_ids):
-            self.unstable.add(at)
-
-    def _check(self, raw: Any, query: Query) -> Ranking:
-        try:
-            return checked_ranking(raw, self.k, self.system.known_ids, has_scores=self.has_scores)
-        except ContractError as problem:
-            raise self._named(problem, query) from problem
-
-    def _named(self, problem: HarnessError, query: Query | None = None) -> HarnessError:
-        place = f"retriever {self.system.name!r}" + (f", query {query.id!r}" if query else "")
-        problem.where = f"{place}; {problem.where}" if problem.where else place
-        problem.args = (problem.render(),)
-        return problem
-
-    def result(self, warm_up: int, interrupted: bool, overhead_ns: int) -> Measurement:
-        warnings = []
-        if self.unstable:
-            warnings.append(
-                f"{len(self.unstable)} queries got another ranking in a later call: the retriever "
-                "is not deterministic, quality is that of the first call"
-            )
-        if self.late_failures:
-            warnings.append(f"{self.late_failures} repeated calls failed after a first success")
-        n = self.n
-        timings = Timings(
-            self.wall[:n],
-            self.round[:n],
-            self.position[:n],
-            self.query[:n],
-            self.failed[:n],
-            {name: values[:n] for name, values in self.stages.items()},
-            first_ns=self.first_ns[None, :],
-        )
-        return Measurement(
-            self.rankings,
-            self.status,
-            timings,
-            warm_up,
-            len(self.unstable),
-            interrupted,
-            overhead_ns,
-            steady_after=self.warming.steady_after,
-            warnings=warnings,
-        )
 
 
 class _Null(Retriever):

@@ -17,8 +17,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from retrieval_bench.core import secrets
+from retrieval_bench.measure.calls import OK
 from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench.measure.runner import OK
 from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.percentiles import medians
 

@@ -27,7 +27,7 @@ from retrieval_bench.data.files import first_line, json_file, lines
 from retrieval_bench.data.formats.trec_runs import BEIR_COLUMNS, TREC_COLUMNS, Block, run_blocks
 from retrieval_bench.data.qrels import COMMENT, by_query, is_one_object, is_regular
 from retrieval_bench.data.source import take_id
-from retrieval_bench.measure.runner import NOT_RUN, OK
+from retrieval_bench.measure.calls import NOT_RUN, OK
 from retrieval_bench.metrics.conventions import Ties
 from retrieval_bench.runs.records import PER_QUERY, RANKINGS, SCHEMA_VERSION, SUMMARY, load_rankings
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.document import document
-from retrieval_bench.measure.runner import Timings
+from retrieval_bench.measure.calls import Timings
 from retrieval_bench.stats.percentiles import (
     FEWEST_LAUNCHES,
     CallSample,

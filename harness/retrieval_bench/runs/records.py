@@ -32,7 +32,7 @@ from retrieval_bench.core.errors import ConfigError, DataError, RecordError, che
 from retrieval_bench.core.figures import visible
 from retrieval_bench.core.notices import from_document, to_document, with_text
 from retrieval_bench.data.formats import trec_runs as trec
-from retrieval_bench.measure.runner import NOT_RUN, OK, Timings
+from retrieval_bench.measure.calls import NOT_RUN, OK, Timings
 from retrieval_bench.metrics import parse_metrics
 from retrieval_bench.runs.evaluation import Evaluation, averaged
 from retrieval_bench.runs.run import Rankings, Run

@@ -14,7 +14,7 @@ from retrieval_bench.core import secrets
 from retrieval_bench.core.config import flat
 from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench.core.types import Ranking
-from retrieval_bench.measure.runner import NOT_RUN, OK, Timings
+from retrieval_bench.measure.calls import NOT_RUN, OK, Timings
 from retrieval_bench.metrics import parse_metrics
 from retrieval_bench.metrics.judged import NONE
 from retrieval_bench.runs.evaluation import Evaluation

@@ -18,7 +18,7 @@ from retrieval_bench.comparison.call_pairs import (
     typical_thetas,
     whole_clusters,
 )
-from retrieval_bench.measure.runner import Timings
+from retrieval_bench.measure.calls import Timings
 from retrieval_bench.stats.percentiles import medians
 from tests.builders.runs import taken, timings
 

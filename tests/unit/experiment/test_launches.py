@@ -19,8 +19,8 @@ from retrieval_bench.core.types import Ranking
 from retrieval_bench.experiment import launches
 from retrieval_bench.experiment.launch_merge import Launch, hash_seed, merge
 from retrieval_bench.experiment.launches import LaunchSpec, run_launches
+from retrieval_bench.measure.calls import NOT_RUN, OK, Timings
 from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench.measure.runner import NOT_RUN, OK, Timings
 from retrieval_bench.metrics import parse_metrics
 from retrieval_bench.runs.evaluation import averaged
 from retrieval_bench.runs.run import Run, pack_rankings

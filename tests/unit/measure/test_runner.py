@@ -14,10 +14,11 @@ import pytest
 from retrieval_bench.core.errors import ConfigError, ContractError
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Query, Ranking
-from retrieval_bench.measure import runner
+from retrieval_bench.measure.calls import OK, Measurement, System
 from retrieval_bench.measure.deadline import Deadline, QueryTimeoutError, deadline
 from retrieval_bench.measure.protocol import Protocol, plan
-from retrieval_bench.measure.runner import Measurement, System, measure
+from retrieval_bench.measure.recorder import Recorder
+from retrieval_bench.measure.runner import measure
 from tests.builders import some
 from tests.builders.timed import MockClock, Timed
 
@@ -223,7 +224,7 @@ def test_an_alarm_that_comes_while_a_failure_is_noted_does_no_harm() -> None:
                 raise QueryTimeoutError
 
     retriever = Timed(act=fail_on_q1)
-    recorder = runner._Recorder(System("s", retriever), QUERIES, 2, plan(ONCE, 4))
+    recorder = Recorder(System("s", retriever), QUERIES, 2, plan(ONCE, 4))
     recorder.call(1, 0, 0, Late(5.0, interrupts=False), retriever.clock)
     assert recorder.status[1] == "timed out after 5 s"
 
@@ -239,7 +240,7 @@ def test_a_time_out_beyond_what_timers_take_is_none() -> None:
 def test_many_planned_calls_take_no_memory_before_they_are_made() -> None:
     retriever = Timed()
     calls = plan(Protocol(rounds=10**12), 4)
-    recorder = runner._Recorder(System("s", retriever), QUERIES, 2, calls)
+    recorder = Recorder(System("s", retriever), QUERIES, 2, calls)
     with deadline(None) as timer:
         for i in range(70_000):
             recorder.call(i % 4, i // 4, i % 4, timer, retriever.clock)
@@ -421,4 +422,4 @@ def test_the_collector_is_off_while_calls_are_timed() -> None:
     run(Timed(act=lambda n, query: states.append(gc.isenabled())))
     assert not any(states)
     assert gc.isenabled()
-    assert runner.OK == "ok"
+    assert OK == "ok"

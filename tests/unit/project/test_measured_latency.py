@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from retrieval_bench.core.types import Query
+from retrieval_bench.measure.calls import Measurement, System
 from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench.measure.runner import Measurement, System, measure
+from retrieval_bench.measure.runner import measure
 from retrieval_bench.runs.latency import LatencyReport, latency_report
 from tests.builders import some
 from tests.builders.timed import Timed

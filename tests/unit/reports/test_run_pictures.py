@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from retrieval_bench.core.errors import RecordError
-from retrieval_bench.measure.runner import Timings
+from retrieval_bench.measure.calls import Timings
 from retrieval_bench.runs.records import PICTURES, add_files
 from retrieval_bench.runs.run import Run
 from tests.builders.runs import sample_run as make_run

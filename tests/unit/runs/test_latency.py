@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.measure.runner import Timings
+from retrieval_bench.measure.calls import Timings
 from retrieval_bench.runs.latency import LEVELS, LatencyReport, first_visit, latency_report, stalls
 from tests.builders import some
 

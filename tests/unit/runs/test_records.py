@@ -15,7 +15,7 @@ import pytest
 from retrieval_bench.core import secrets
 from retrieval_bench.core.errors import RecordError
 from retrieval_bench.core.types import LegTrace, Ranking
-from retrieval_bench.measure.runner import Timings
+from retrieval_bench.measure.calls import Timings
 from retrieval_bench.metrics import parse_metrics
 from retrieval_bench.runs import records
 from retrieval_bench.runs.evaluation import evaluate

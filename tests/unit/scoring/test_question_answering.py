@@ -17,8 +17,8 @@ from retrieval_bench.core.types import Dataset, Document, Query, Ranking
 from retrieval_bench.data import build_dataset
 from retrieval_bench.experiment.experiment import Experiment, Searched
 from retrieval_bench.experiment.preparation import prepare
+from retrieval_bench.measure.calls import Timings
 from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench.measure.runner import Timings
 from retrieval_bench.scoring.answers.answers import Answer, Span
 from retrieval_bench.scoring.answers.question_answering import QuestionAnswering, answer_questions
 from retrieval_bench.scoring.answers.reading import FunctionReader, Reader

@@ -109,6 +109,10 @@ def _warnings(run: Run) -> list[str]:
     if summary.get("n_failed"):
         queries = counted(summary["n_failed"], "query")
         failed = [f"Search FAILED on {queries}: each evaluated one counts 0 in every mean."]
+        if answered := summary.get("answered"):
+            name, entry = next(iter(answered["metrics"].items()))
+            figure = f"{metric_label(name)} {Cell(entry['mean'], SHORT_QUALITY).text}"
+            failed[0] += f" Over the {answered['n']:,} that were answered: {figure}."
     return [*failed, *loudest_first(summary.get("warnings", ()))]
 
 

@@ -20,7 +20,7 @@ from retrieval_bench.comparison.diff import (
 from retrieval_bench.comparison.winners import Ceiling, Partition, QueryGroup
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import signed
-from retrieval_bench.measure.runner import OK
+from retrieval_bench.measure.calls import OK
 from retrieval_bench.reports.pictures.text import cells_of, clean, cut
 from retrieval_bench.reports.render.cells import (
     SHORT_QUALITY,

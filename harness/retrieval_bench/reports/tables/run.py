@@ -128,6 +128,13 @@ def _notes(run: Run) -> list[str]:
     if summary.get("n_failed"):
         failed = counted(summary["n_failed"], "query")
         notes.append(warning(f"Search FAILED on {failed}: each evaluated one counts 0."))
+    if answered := summary.get("answered"):
+        means = [
+            f"{metric_label(name)} {quality(entry['mean']).text}"
+            for name, entry in answered["metrics"].items()
+        ]
+        over = f"Over the {answered['n']:,} evaluated queries that were answered"
+        notes.append(f"{over}: {', '.join(means)}.")
     stalls = latency_of(run).get("stalls")
     if stalls:
         notes.append(f"{counted(stalls, 'call')} far slower than their query usually is (stalls).")

@@ -26,7 +26,7 @@ from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.types import Dataset, Document, Query
 from retrieval_bench.data.faults import Faults, reporting, shown
 from retrieval_bench.experiment.experiment import Experiment, Searched
-from retrieval_bench.measure.runner import OK
+from retrieval_bench.measure.calls import OK
 from retrieval_bench.metrics import Judgements
 from retrieval_bench.metrics.conventions import convention
 from retrieval_bench.runs.lines import write_lines

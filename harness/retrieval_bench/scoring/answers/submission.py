@@ -23,7 +23,7 @@ from retrieval_bench.core.errors import ConfigError, counted
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Dataset, Ranking
 from retrieval_bench.experiment.experiment import Experiment
-from retrieval_bench.measure.runner import OK
+from retrieval_bench.measure.calls import OK
 from retrieval_bench.metrics.abstention import Outcomes, figures, outcomes
 from retrieval_bench.metrics.conventions import convention
 from retrieval_bench.metrics.thresholds import AbstentionReport, abstention_report, threshold_curve
