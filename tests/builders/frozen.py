@@ -11,6 +11,7 @@ HERE = Path(__file__).parents[1] / "golden" / "frozen"
 DOCUMENTS: dict[str, str] = {
     "bench": "bench",
     "plan": "bench --dry-run",
+    "probe": "bench --probe",
     "tutorial": "bench --protocol tutorial",
     "compare": "compare",
     "diff": "explain",
@@ -89,6 +90,7 @@ MEASURING: dict[str, tuple[str, ...]] = {
     "bench-launches": ("bench", "--retriever", "bm25", *QUICK, *ONCE, "--launches", "1"),
     "bench-cold": ("bench", "--retriever", "bm25", *QUICK, *ONCE, "--cold", "1"),
     "plan": ("bench", "--retriever", "bm25", *QUICK, "--dry-run"),
+    "probe": ("bench", "--retriever", "bm25", "--dataset", "filtered", "--probe", "2"),
     "plan-several": ("compare", *SEVERAL, "--dry-run"),
     "tutorial": ("bench", "--retriever", "bm25", *QUICK, "--protocol", "tutorial"),
     "compare": ("compare", "--retrievers", "bm25", "hybrid.yaml", *QUICK, *ONCE),

@@ -104,15 +104,50 @@ class TestBench:
         assert code == 0
         document = json.loads(run.out)
         assert document["measured_calls"] + document["warm_up_calls_at_most"] == 30
-        assert document["not_checked"][0].startswith("own was built, and has indexed nothing")
+        assert document["tried"] == [{"retriever": "own", "documents": 4, "hits": 2}]
+        assert document["not_checked"] == ["where the run would be saved"]
         assert nothing_written(project)
 
-    def test_a_dry_run_says_that_a_service_was_not_asked(self, project: Path, run: Command) -> None:
-        code = run(
+    def test_a_dry_run_that_gets_no_answer_says_why(self, project: Path, run: Command) -> None:
+        plan = ("bench", "--retriever", "own.yaml", "--dataset", "data", "--dry-run")
+        assert run(*plan, "--set", "fail_on=red") == 2
+        assert "error: the first call failed: RuntimeError: cannot answer q1" in run.err
+        assert "retriever 'own', query 'q1'" in run.err
+
+    def test_a_probe_shows_answers_with_their_texts_and_measures_nothing(
+        self, project: Path, run: Command
+    ) -> None:
+        probe = ("bench", "--retriever", "own.yaml", "--dataset", "data")
+        assert run(*probe, "--probe", "2") == 0
+        assert "q1: red apples" in run.out
+        assert "red apples and pears" in run.out
+        assert nothing_written(project)
+        assert run(*probe, "--probe", "4", "--format", "json", "--set", "fail_on=whales") == 0
+        found = json.loads(run.out)["queries"]
+        assert [query["query_id"] for query in found] == ["q1", "q2", "q3", "질문"]
+        assert found[0]["hits"][0] == {
+            "doc_id": "d1",
+            "score": 2.0,
+            "grade": 2,
+            "text": "red apples and pears",
+            "fits": None,
+        }
+        assert found[1]["status"] == "RuntimeError: cannot answer q2"
+        assert found[1]["hits"] == []
+        assert run(*probe, "--probe", "1", "--set", "fail_on=red") == 4
+        assert "FAILED: RuntimeError" in run.out
+        assert run(*probe, "--probe", "0") == 2
+
+    def test_a_dry_run_asks_a_service_once_unless_calls_cost(
+        self, project: Path, run: Command
+    ) -> None:
+        plan = (
             *("bench", "--retriever", "callable", "--dataset", "data", "--dry-run"),
             *("--set", "function=own:answer"),
         )
-        assert code == 0
+        assert run(*plan) == 0
+        assert "callable answered the first query: 2 hits." in run.out
+        assert run(*plan, "--no-calls") == 0
         assert "Not checked: callable was built, not asked: whether it answers." in run.out
 
     def test_max_calls_is_kept(self, project: Path, run: Command) -> None:

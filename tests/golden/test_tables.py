@@ -169,6 +169,7 @@ def test_the_plan_of_a_dry_run() -> None:
         "warm_up_seconds_at_most": 10.0,
         "calls_at_least": 3000,
         "calls_at_most": None,
+        "tried": [{"retriever": "bm25", "documents": 20, "hits": 10}],
         "not_checked": ["mine was built, not asked: whether it answers"],
         "warnings": ["3 empty documents"],
     }

@@ -20,6 +20,7 @@ from retrieval_bench.cli.options import add_measuring, add_retriever, protocol_o
 
 if TYPE_CHECKING:
     from retrieval_bench.experiment.cold import ColdStart
+    from retrieval_bench.experiment.experiment import Experiment
     from retrieval_bench.runs.run import Run
 
 
@@ -46,6 +47,12 @@ def add_bench(commands: Any, name: str, **texts: str) -> None:
         const=5,
         metavar="N",
         help="then start N fresh processes (5) and time each step until the first answer",
+    )
+    bench.add_argument(
+        "--probe",
+        type=int,
+        metavar="N",
+        help="print the answers to the first N queries with their texts, measure and save nothing",
     )
     add_measuring(bench)
     bench.set_defaults(run=_bench)
@@ -78,8 +85,10 @@ def _bench(options: argparse.Namespace) -> int:
             overrides=options.set,
             protocol=protocol_of(options),
             out=options.out,
-            save=not options.dry_run and options.protocol == "own",
+            save=not options.dry_run and options.probe is None and options.protocol == "own",
         )
+    if options.probe is not None:
+        return _probe(experiment, options)
     if options.dry_run:
         return dry_run([experiment], options)
     if options.protocol == "tutorial":
@@ -110,6 +119,16 @@ def _bench(options: argparse.Namespace) -> int:
     return INTERRUPTED if start.interrupted else exit_code(runs, no_leaks=options.no_leaks)
 
 
+def _probe(experiment: Experiment, options: argparse.Namespace) -> int:
+    from retrieval_bench.experiment.probing import probe
+    from retrieval_bench.reports.tables.probe import probe_tables
+
+    with working(options) as bars:
+        found = probe(experiment, options.probe, bars)
+    show(options, found.as_dict(), lambda: probe_tables(found))
+    return OK if found.answered else NOT_MEASURED
+
+
 def _check_together(options: argparse.Namespace) -> None:
     """Refuse options of which one would silently do nothing.
 
@@ -118,6 +137,10 @@ def _check_together(options: argparse.Namespace) -> None:
     """
     from retrieval_bench.core.errors import ConfigError
 
+    if options.probe is not None and options.probe < 1:
+        raise ConfigError(
+            f"--probe {options.probe}", accepted="a number of queries, at least 1", fix="such as 3"
+        )
     if options.cold is not None and options.max_calls is not None:
         raise ConfigError(
             "--cold with --max-calls",

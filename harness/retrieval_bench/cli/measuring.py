@@ -84,13 +84,12 @@ def _complete(
 
 
 def dry_run(experiments: Sequence[Experiment], options: argparse.Namespace) -> int:
-    """Say what a run would do; nothing was indexed."""
+    """Say what a run would do, once each retriever has answered one query."""
+    from retrieval_bench.experiment.probing import planned
     from retrieval_bench.reports.tables.run import plan_table
 
-    plans = []
-    for experiment in experiments:
-        plans.append(experiment.dry_run())
-        experiment.close()
+    with working(options) as bars:
+        plans = planned(experiments, calls=not options.no_calls, reporter=bars)
     document = plans[0] if len(plans) == 1 else {"experiments": plans}
     show(options, document, lambda: [plan_table(plan) for plan in plans])
     return OK

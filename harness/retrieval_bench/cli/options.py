@@ -248,7 +248,12 @@ def add_measuring(parser: argparse.ArgumentParser, *, several: bool = False) -> 
     parser.add_argument(
         "--dry-run",
         action="store_true",
-        help="build and check everything, say how many calls a run would make, run none",
+        help="build and check everything, ask each retriever once, say how many calls a run makes",
+    )
+    parser.add_argument(
+        "--no-calls",
+        action="store_true",
+        help="with --dry-run: ask no external retriever, whose calls may cost",
     )
     add_format(parser)
 

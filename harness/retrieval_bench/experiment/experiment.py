@@ -116,7 +116,7 @@ class Experiment:
         return replace(self, queries=queries, protocol=protocol, until=until)
 
     def dry_run(self) -> dict[str, Any]:
-        """The document of ``--dry-run``: what :meth:`run` would do."""
+        """What :meth:`run` would do, for the document of ``--dry-run``."""
         calls = self.plan
         names = [candidate.name for candidate in self.candidates]
         most = None if calls.warm_up_most is None else calls.measured + calls.warm_up_most
@@ -133,7 +133,6 @@ class Experiment:
             "calls_at_least": (calls.total * calls.launches if self.until is None else 1)
             * len(names),
             "calls_at_most": None if most is None else most * calls.launches * len(names),
-            "not_checked": [*map(_not_asked, self.candidates), "where the run would be saved"],
             "warnings": list(self.dataset.warnings),
         }
 
@@ -419,12 +418,6 @@ class Experiment:
             measurement.timings,
             evaluation,
         )
-
-
-def _not_asked(candidate: Candidate) -> str:
-    if candidate.capabilities.external:
-        return f"{candidate.name} was built, not asked: whether it answers"
-    return f"{candidate.name} was built, and has indexed nothing: whether it can"
 
 
 @contextmanager

@@ -179,6 +179,12 @@ def tutorial_table(name: str, dataset: str, k: int, latency: TutorialLatency) ->
     )
 
 
+def _trial(trial: Mapping[str, Any]) -> str:
+    documents = trial["documents"]
+    over = "" if documents is None else f" over {counted(documents, 'document')}"
+    return f"{trial['retriever']} answered the first query{over}: {counted(trial['hits'], 'hit')}."
+
+
 def plan_table(document: Mapping[str, Any]) -> Table:
     """What ``--dry-run`` says: how many calls a run would make."""
     rows: Sequence[tuple[str, str]] = (
@@ -192,6 +198,7 @@ def plan_table(document: Mapping[str, Any]) -> Table:
     )
     notes = [
         "Checked: configs with their parameters, the dataset; every retriever was built.",
+        *map(_trial, document["tried"]),
         *(f"Not checked: {what}." for what in document["not_checked"]),
     ]
     if document["calls_at_most"] is None:

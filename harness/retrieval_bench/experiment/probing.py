@@ -1,0 +1,219 @@
+"""A few real answers before anything is measured: to be read, or only to see that there are any."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+from retrieval_bench.core.document import document
+from retrieval_bench.core.errors import ConfigError, counted
+from retrieval_bench.core.progress import Reporter
+from retrieval_bench.core.types import Document, Query, Ranking
+from retrieval_bench.experiment.candidate import Candidate, close_all
+from retrieval_bench.experiment.experiment import Experiment
+from retrieval_bench.experiment.until import asking_once
+from retrieval_bench.measure.calls import OK
+
+SCHEMA_VERSION = 1
+"""Of the document of ``bench --probe``; 1: first version."""
+
+FEW = 20
+"""Documents that a dry run indexes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProbedHit:
+    """One hit of an answer.
+
+    Attributes:
+        doc_id: the document, or its unit.
+        score: None where there is none.
+        grade: None where it is not judged.
+        text: title and text, None where the documents are not here.
+        fits: whether the query's filter allows it; None without a filter, or without documents.
+    """
+
+    doc_id: str
+    score: float | None
+    grade: int | None
+    text: str | None
+    fits: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProbedQuery:
+    """One query and its answer.
+
+    Attributes:
+        query: what was asked.
+        status: "ok", or why it failed.
+        ms: of the one call, which nothing was warmed up for.
+        hits: best first.
+    """
+
+    query: Query
+    status: str
+    ms: float
+    hits: tuple[ProbedHit, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """An entry of ``queries`` of ``bench --probe --format json``."""
+        asked = self.query
+        return {
+            "query_id": asked.id,
+            "text": asked.text,
+            "filter": None if asked.filter is None else dict(asked.filter.source),
+            **document(self, "status ms"),
+            "hits": [document(hit) for hit in self.hits],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Answers of one retriever to the first queries; nothing was evaluated or saved.
+
+    Attributes:
+        retriever, dataset, k: what was asked for.
+        queries: with their answers.
+        warnings: of the data and the retriever.
+    """
+
+    retriever: str
+    dataset: str
+    k: int
+    queries: tuple[ProbedQuery, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def answered(self) -> bool:
+        """Whether any query was."""
+        return any(query.status == OK for query in self.queries)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The document of ``bench --probe --format json``."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            **document(self, "retriever dataset k warnings"),
+            "queries": [query.as_dict() for query in self.queries],
+        }
+
+
+def probe(experiment: Experiment, n: int, reporter: Reporter | None = None) -> Probe:
+    """The answers of the first retriever to the first ``n`` queries."""
+    data, queries = experiment.dataset, experiment.queries[:n]
+    once = replace(experiment, protocol=asking_once(experiment.protocol))
+    found = once.search(reporter, first=n)
+    wanted = {doc_id for ranking in found.rankings if ranking for doc_id in ranking.doc_ids}
+    texts: dict[str, str] = {}
+    for one in data.documents or ():
+        unit = data.unit_of.get(one.id, one.id)
+        if unit in wanted:
+            texts.setdefault(unit, one.contents)
+    answers = tuple(
+        ProbedQuery(
+            query,
+            status,
+            float(found.timings.wall_ns[found.timings.query == at][0]) / 1e6,
+            tuple(_hits(experiment, query, ranking, texts)),
+        )
+        for at, (query, status, ranking) in enumerate(
+            zip(queries, found.status, found.rankings, strict=True)
+        )
+    )
+    return Probe(found.name, data.name, experiment.k, answers, found.warnings)
+
+
+def _hits(
+    experiment: Experiment, query: Query, ranking: Ranking | None, texts: Mapping[str, str]
+) -> Iterator[ProbedHit]:
+    if ranking is None:
+        return
+    grades, filtering = experiment.dataset.qrels.get(query.id, {}), experiment.dataset.filtering
+    fits: list[Any] = [None] * len(ranking)
+    if query.filter is not None and filtering is not None:
+        fits = filtering.fits(query.filter, ranking.doc_ids)
+    for hit, fit in zip(ranking, fits, strict=True):
+        score = None if hit.score != hit.score else hit.score
+        yield ProbedHit(hit.doc_id, score, grades.get(hit.doc_id), texts.get(hit.doc_id), fit)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One call of one retriever.
+
+    Attributes:
+        retriever: its name.
+        documents: that it indexed for it; None where it holds its own.
+        hits: of the answer.
+    """
+
+    retriever: str
+    documents: int | None
+    hits: int
+
+
+def planned(
+    experiments: Sequence[Experiment], *, calls: bool, reporter: Reporter | None = None
+) -> list[dict[str, Any]]:
+    """The documents of ``--dry-run``: what each of ``experiments`` would do, once every retriever
+    was asked one query; one that indexes does so with :data:`FEW` documents. All are closed.
+
+    Args:
+        calls: whether external retrievers, whose calls may cost, are asked.
+
+    Raises:
+        ConfigError: the call failed.
+        HarnessError: the retriever cannot index, or broke the contract.
+    """
+    waiting = [candidate for one in experiments for candidate in one.candidates]
+    plans = []
+    try:
+        for experiment in experiments:
+            trials = []
+            for candidate in experiment.candidates:
+                if calls or not candidate.capabilities.external:
+                    waiting.remove(candidate)  # the search closes it
+                    trials.append(_tried(experiment, candidate, reporter))
+            told = {
+                "tried": [document(trial) for trial in trials],
+                "not_checked": _not_tried(experiment, trials),
+            }
+            plans.append(experiment.dry_run() | told)
+    finally:
+        close_all(waiting)
+    return plans
+
+
+def _tried(experiment: Experiment, candidate: Candidate, reporter: Reporter | None) -> Trial:
+    data, external = experiment.dataset, candidate.capabilities.external
+    if data.documents is not None and not external:
+        data = replace(data, documents=_Few(list(islice(data.documents, FEW))))
+    once = asking_once(experiment.protocol)
+    small = replace(experiment, candidates=[candidate], dataset=data, protocol=once)
+    searched = small.search(reporter, first=1)
+    (status,), (ranking,) = searched.status, searched.rankings
+    if status != OK or ranking is None:
+        raise ConfigError(
+            f"the first call failed: {status}",
+            where=f"retriever {candidate.name!r}, query {experiment.queries[0].id!r}",
+            accepted="an answer",
+            fix="correct the retriever, or plan without calls: --no-calls",
+        )
+    return Trial(candidate.name, None if external else data.n_documents, len(ranking))
+
+
+class _Few(list[Document]):
+    """The first documents of a corpus."""
+
+
+def _not_tried(experiment: Experiment, trials: Sequence[Trial]) -> list[str]:
+    """What a plan with ``trials`` leaves open."""
+    asked = {trial.retriever for trial in trials}
+    left = [c.name for c in experiment.candidates if c.name not in asked]
+    told = [f"{name} was built, not asked: whether it answers" for name in left]
+    total = experiment.dataset.n_documents
+    if any(trial.documents is not None and trial.documents < total for trial in trials):
+        told.append(f"whether all {counted(total, 'document')} can be indexed")
+    return [*told, "where the run would be saved"]
