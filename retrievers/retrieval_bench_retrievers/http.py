@@ -124,6 +124,7 @@ class HTTP(Retriever):
         http_client.check_url(self._url.render(dict.fromkeys(self._url.names, "x")))
         self._headers = Template(given, f"{WHERE}, headers", literal=raw)
         self._body = Template(body, f"{WHERE}, body", literal=raw)
+        self._empty: Any = "" if isinstance(body, str) else {}
         _as_bytes(body)  # a date, say, which YAML has and JSON has not
         if body is not None and not isinstance(body, str):
             self._fixed_headers = {"Content-Type": "application/json"}
@@ -290,18 +291,16 @@ class HTTP(Retriever):
             stages["encode"] = perf_counter_ns() - begin
         return values
 
-    def _request(
-        self, values: Mapping[str, Any]
-    ) -> tuple[str, dict[str, str | bytes], bytes | None]:
+    def _request(self, values: Mapping[str, Any]) -> tuple[str, dict[str, bytes], bytes | None]:
         url = self._url.render(values)
-        headers: dict[str, str | bytes] = dict(self._fixed_headers)
+        headers = {name: value.encode() for name, value in self._fixed_headers.items()}
         filled = self._headers.render(values)
         for name, value in () if filled is GONE else filled.items():
             for own in [own for own in headers if own.lower() == name.lower()]:
                 del headers[own]
             headers[name] = (value if isinstance(value, str) else json.dumps(value)).encode()
         body = self._body.render(values)
-        return url, headers, _as_bytes({} if body is GONE else body)
+        return url, headers, _as_bytes(self._empty if body is GONE else body)
 
     def _count(self, given: int, k: int) -> None:
         self._searches += 1

@@ -60,7 +60,7 @@ class Line:
         self._verify = verify
         wait = _GENEROUS_S if timeout_s is None else timeout_s
         self._timeout = httpx.Timeout(wait, connect=min(wait, _CONNECT_S))
-        self._client: httpx.Client | None = None
+        self._client: httpx.Client | None = self._new_client()
         self._hidden: tuple[str, ...] = ()
         self.opened = self.redirected = 0
         self._reached = False
@@ -72,7 +72,7 @@ class Line:
         self._hidden = tuple(sorted({*self._hidden, *long}, key=len, reverse=True))
 
     def ask(
-        self, method: str, url: str, headers: Mapping[str, str | bytes], content: bytes | None
+        self, method: str, url: str, headers: Mapping[str, bytes], content: bytes | None
     ) -> tuple[bytes, int]:
         """The body of the answer, and the nanoseconds from sending to its last byte.
 
@@ -82,13 +82,13 @@ class Line:
                 be sent.
             ConfigError: the very first connection could not be made.
         """
-        client = self._opened_client()
+        client = self._client = self._client or self._new_client()
         place = _place(url)
         try:
             request = client.build_request(
                 method,
                 url,
-                headers=dict(headers),
+                headers=[(name.encode(), value) for name, value in headers.items()],
                 content=content,
                 extensions={"trace": self._trace},
             )
@@ -128,16 +128,14 @@ class Line:
             with suppress(Exception):
                 client.close()
 
-    def _opened_client(self) -> httpx.Client:
-        if self._client is None:
-            # Idle connections stay open however long the harness is busy with other things.
-            limits = httpx.Limits(
-                max_keepalive_connections=None if self._reuse else 0, keepalive_expiry=None
-            )
-            self._client = httpx.Client(
-                timeout=self._timeout, limits=limits, verify=self._verify, follow_redirects=False
-            )
-        return self._client
+    def _new_client(self) -> httpx.Client:
+        # Idle connections stay open however long the harness is busy with other things.
+        limits = httpx.Limits(
+            max_keepalive_connections=None if self._reuse else 0, keepalive_expiry=None
+        )
+        return httpx.Client(
+            timeout=self._timeout, limits=limits, verify=self._verify, follow_redirects=False
+        )
 
     def _trace(self, event: str, _info: Any) -> None:
         if event == _OPENED:
