@@ -67,7 +67,8 @@ class Template:
         """The value with ``values`` in it, by name of their placeholder.
 
         A key or an item whose placeholder has no value is left out, and so is a mapping or a list
-        that is empty because of it; GONE where nothing remains.
+        that is empty because of it, and an item of a list of which only constants remain. GONE
+        where nothing remains.
         """
         return self._root if not self.names else _rendered(self._root, values)
 
@@ -198,10 +199,17 @@ def _rendered(node: Any, values: Mapping[str, Any]) -> Any:
         kept = {key: value for key, value in filled.items() if value is not GONE}
         return kept if kept or not filled else GONE
     if isinstance(node, list):
-        items = [_rendered(value, values) for value in node]
+        items = [GONE if _emptied(item, values) else _rendered(item, values) for item in node]
         left = [value for value in items if value is not GONE]
         return left if left or not items else GONE
     return node
+
+
+def _emptied(item: Any, values: Mapping[str, Any]) -> bool:
+    """Whether an item lost its values and only constants are left: a condition without its value,
+    such as ``{key: tenant, match: {value: "{filter.tenant}"}}``."""
+    names = set(_names(item)) if isinstance(item, Mapping) else set()
+    return bool(names) and names.isdisjoint(values)
 
 
 def _joined(parts: Parts, values: Mapping[str, Any], write: Callable[[Any], str]) -> Any:

@@ -127,6 +127,14 @@ def test_what_has_no_value_goes_with_what_holds_it() -> None:
     assert render(["{filter.x}"]) is GONE
 
 
+def test_an_item_of_which_only_constants_remain_goes_too() -> None:
+    gone = {"key": "x", "match": {"value": "{filter.x}"}}
+    kept = {"field": "e", "k": "{k}", "filter": {"x": "{filter.x}"}}
+    assert render({"must": [gone, kept, {"a": 1}]}) == {"must": [{"field": "e", "k": 5}, {"a": 1}]}
+    assert render({"must": [gone]}) is GONE
+    assert render({"range": {"gte": "{filter.x}", "lt": 9}}) == {"range": {"lt": 9}}
+
+
 def test_a_url_is_encoded_and_loses_parameters_without_a_value() -> None:
     url = UrlTemplate("http://h/{filter.tenant}/s?x={filter.x}&q={text}&k={k}&z=a?b")
     assert url.render(VALUES) == "http://h/a%20b/s?q=a%20%22b%22%20%7Bk%7D&k=5&z=a?b"
