@@ -599,6 +599,35 @@ def _dataset(folder: Path) -> list[Document]:
     return documents
 
 
+def test_filters_are_applied_by_the_service(
+    served: Service, asking: Callable[..., HTTP], tmp_path: Path
+) -> None:
+    served.answer = searching(_dataset(tmp_path))
+    retriever = asking(body={**BODY, "filter": "{filter}"}, missing="drop")
+    asked = parse_filter({"or": [{"tenant": "a"}, {"tenant": "c"}]})
+    found = retriever.search(Query("q", "stone", filter=asked), 10).doc_ids
+    assert found == ["d0", "d2", "d4", "d6", "d8"]
+    assert len(retriever.search(Query("q", "stone"), 10)) == 10
+
+
+def test_a_query_that_fails_does_not_end_a_run(served: Service, tmp_path: Path) -> None:
+    search = searching(_dataset(tmp_path))
+    faults = {"word1": Reply(b"busy", status=503), "word2": Reply(b"{"), "word3": Reply(drop=True)}
+
+    def answer(request: Request) -> Reply:
+        return faults.get(request.body["text"]) or search(request)
+
+    served.answer = answer
+    params = {"url": served.url, "body": BODY, **READ}
+    run = bench({"target": "http", "params": params}, tmp_path, k=5, protocol=QUICK).run
+    statuses = dict(zip(run.rankings.query_ids, run.status, strict=True))
+    said = {query: status for query, status in statuses.items() if status != "ok"}
+    assert set(said) == {"q1", "q2", "q3"}
+    assert f"TransientError: 127.0.0.1:{served.port} answered 503: busy" in said["q1"]
+    assert "CallError: the answer is no JSON: {" in said["q2"]
+    assert "TransientError: the connection to" in said["q3"]
+
+
 def test_a_run_measures_the_service_and_keeps_its_facts(served: Service, tmp_path: Path) -> None:
     documents = _dataset(tmp_path)
     served.answer = searching(documents)

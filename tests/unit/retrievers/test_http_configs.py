@@ -16,6 +16,7 @@ import pytest
 from retrieval_bench.core.config import RetrieverConfig, load_retriever_config
 from retrieval_bench.core.filters import parse_filter
 from retrieval_bench.core.installation import packaged_configs
+from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Query
 from retrieval_bench_retrievers import encoder
@@ -219,11 +220,11 @@ def test_a_config_reads_the_documented_answer(served: Service, name: str) -> Non
     engine = ENGINES[name]
     served.answer = replies(Reply(engine.answer), Reply(engine.empty))
     retriever = built(name, served)
-    ranking = retriever.search(Query("q", TEXT), 2)
-    nothing = retriever.search(Query("q", TEXT), 2)
+    ranking = checked_ranking(retriever.search(Query("q", TEXT), 2), 2)
+    nothing = checked_ranking(retriever.search(Query("q", TEXT), 2), 2)
     retriever.close()
-    assert (list(ranking.doc_ids), ranking.scores) == (engine.ids, engine.scores)
-    assert list(nothing.doc_ids) == []
+    assert list(ranking) == list(zip(engine.ids, engine.scores, strict=True))
+    assert not len(nothing)
     assert ranking.stages.get("server") == (engine.server_ms and round(engine.server_ms * 1e6))
     assert not engine.absent or engine.absent not in sent(served.requests[0])
 

@@ -16,6 +16,7 @@ import pytest
 from retrieval_bench import bench
 from retrieval_bench.core.config import load_retriever_config
 from retrieval_bench.core.filters import parse_filter
+from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.data import load_dataset
 from retrieval_bench.measure.protocol import Protocol
@@ -124,7 +125,7 @@ def test_chroma_applies_the_filter(data: Dataset, overrides: list[str]) -> None:
     retriever = load_retriever_config("http-chroma", overrides).build()
     for tenant in "ab":
         asked = Query("q", "why is the sky blue", filter=parse_filter({"tenant": tenant}))
-        found = retriever.search(asked, 20).doc_ids  # type: ignore[union-attr]
+        found = checked_ranking(retriever.search(asked, 20), 20).doc_ids
         assert len(found) == 20
         assert {documents.index(one) % 2 for one in found} == {"ab".index(tenant)}
     retriever.close()
