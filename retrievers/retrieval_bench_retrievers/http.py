@@ -11,7 +11,7 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.core import plugins, secrets
-from retrieval_bench.core.errors import ConfigError, ContractError, near_names
+from retrieval_bench.core.errors import ConfigError, ContractError, counted, near_names
 from retrieval_bench.core.failures import CallError
 from retrieval_bench.core.installation import require
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_k
@@ -251,8 +251,8 @@ class HTTP(Retriever):
             )
         if self._line.redirected:
             warnings.append(
-                f"the service redirected {self._line.redirected:,} requests, which adds a round "
-                "trip to each: give the address that it leads to as `url`"
+                f"the service redirected {counted(self._line.redirected, 'request')}, which adds "
+                "a round trip to each: give the address that it leads to as `url`"
             )
         return warnings
 

@@ -7,6 +7,8 @@ never reached is a fault of the config. No message holds a header, a password or
 from __future__ import annotations
 
 import base64
+import logging
+import math
 import re
 import ssl
 import time
@@ -56,6 +58,7 @@ class Line:
     def __init__(
         self, *, reuse: bool, timeout_s: float | None, verify: bool | ssl.SSLContext
     ) -> None:
+        logging.getLogger("httpx").addFilter(_redacted)  # once, however often it is asked to
         self._reuse = reuse
         self._verify = verify
         wait = _GENEROUS_S if timeout_s is None else timeout_s
@@ -251,6 +254,12 @@ def check_url(url: str) -> None:
         )
 
 
+def _redacted(record: logging.LogRecord) -> bool:
+    """Let httpx log no URL with a secret in it."""
+    record.msg, record.args = secrets.redact(record.getMessage()), ()
+    return True
+
+
 def _place(url: str) -> str:
     """Host and port, which are all that a message tells of a URL."""
     try:
@@ -269,10 +278,10 @@ def _seconds(header: str | None) -> float | None:
     if header is None:
         return None
     try:
-        return max(0.0, float(header))
+        seconds = float(header)
     except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
-    except (ValueError, TypeError):
-        return None
+        try:
+            seconds = parsedate_to_datetime(header).timestamp() - time.time()
+        except (ValueError, TypeError, OverflowError):
+            return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -103,7 +104,8 @@ def searching(documents: Sequence[Document]) -> Callable[[Request], Reply]:
 
 @contextmanager
 def service(answer: Callable[[Request], Reply]) -> Iterator[Service]:
-    """A service that runs until the end of the block; afterwards all its sockets are closed."""
+    """A service that runs until the end of the block; afterwards all its sockets are closed.
+    Meanwhile no proxy stands before it."""
     ending = threading.Event()
     sockets: list[socket.socket] = []
 
@@ -155,9 +157,13 @@ def service(answer: Callable[[Request], Reply]) -> Iterator[Service]:
         running = Service(server.server_address[1], answer)
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
+        proxies, os.environ["NO_PROXY"] = os.environ.get("NO_PROXY"), "127.0.0.1"
         try:
             yield running
         finally:
+            os.environ.pop("NO_PROXY")
+            if proxies is not None:
+                os.environ["NO_PROXY"] = proxies
             ending.set()
             server.shutdown()
             thread.join()

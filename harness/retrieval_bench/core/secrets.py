@@ -49,7 +49,7 @@ class Filled(str):
 
     spans: tuple[tuple[int, int], ...]
 
-    def __new__(cls, text: str, spans: Iterable[tuple[int, int]]) -> Filled:
+    def __new__(cls, text: str, spans: Iterable[tuple[int, int]] = ()) -> Filled:
         made = super().__new__(cls, text)
         made.spans = tuple(spans)
         return made

@@ -1,4 +1,4 @@
-"""BM25 over science-mini, answering as Elasticsearch does; its port goes to the file that is given."""
+"""BM25 over science-mini, answering as Elasticsearch does; its port goes into a file."""
 
 from __future__ import annotations
 

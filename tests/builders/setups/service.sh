@@ -1,4 +1,5 @@
 set -e
+export NO_PROXY=127.0.0.1
 rm -f port.txt
 python "$SETUPS/service.py" port.txt &
 trap "kill $!" EXIT

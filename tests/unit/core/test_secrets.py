@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
+import pickle
 from typing import Any
 from urllib.parse import quote, quote_plus
 
@@ -132,5 +134,6 @@ def test_a_filled_text_knows_what_came_from_the_environment(
     assert isinstance(filled, secrets.Filled)
     assert [filled[start:end] for start, end in filled.spans] == ["one", "", "one"]
     assert type(secrets.expand("plain", "here")) is str
+    assert copy.deepcopy(filled).spans == pickle.loads(pickle.dumps(filled)).spans == filled.spans
     nested = secrets.expand("${NESTED}", "here")
     assert secrets.expand(nested, "here") == "${A}"

@@ -194,7 +194,6 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
     for name in ("TYPESENSE_API_KEY", "AZURE_SEARCH_API_KEY"):
         monkeypatch.setenv(name, "key-of-mine")
     monkeypatch.setenv("CHROMA_COLLECTION_ID", "0b1")
-    monkeypatch.setenv("NO_PROXY", "*")
     with service(replies(Reply())) as running:
         monkeypatch.setenv("AZURE_SEARCH_URL", running.url)
         yield running
