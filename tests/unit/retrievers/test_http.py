@@ -423,6 +423,23 @@ def test_after_a_deadline_the_next_query_gets_its_own_answer(
     assert served.connections == retriever.describe()["connections_opened"] == 2
 
 
+def test_whatever_interrupts_a_call_its_connection_is_not_used_again(
+    served: Service, asking: Callable[..., HTTP], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    retriever = asking()
+    retriever.search(QUERY, 2)
+    with monkeypatch.context() as patched:
+        patched.setattr(httpx.Client, "send", _interrupted)
+        with pytest.raises(QueryTimeoutError):
+            retriever.search(QUERY, 2)
+    retriever.search(QUERY, 2)
+    assert served.connections == 2
+
+
+def _interrupted(*_: Any) -> httpx.Response:
+    raise QueryTimeoutError
+
+
 def test_a_host_that_was_never_reached_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     port = free_port()
@@ -540,7 +557,7 @@ def test_no_secret_is_shown_anywhere(
     monkeypatch.setenv("MY_TOKEN", "t0ken-of-mine")
     params = {
         "url": "${MY_URL}/?key=${MY_TOKEN}",
-        "headers": {"X-Api-Key": "Key ${MY_TOKEN}"},
+        "headers": {"X-Api-Key": "Key ${MY_TOKEN}", "X-Org": "org-of-mine"},
         "body": BODY,
         **READ,
     }
@@ -548,7 +565,8 @@ def test_no_secret_is_shown_anywhere(
     said = []
 
     def echo(request: Request) -> Reply:
-        return Reply({"path": request.path, **request.headers}, status=400)
+        told = [request.headers[name] for name in ("authorization", "x-api-key", "x-org")]
+        return Reply([*told, request.path], status=400)
 
     served.answer = echo
     with caplog.at_level(logging.DEBUG), pytest.raises(CallError) as caught:
@@ -558,7 +576,8 @@ def test_no_secret_is_shown_anywhere(
     said += [str(caught.value), repr(retriever), json.dumps(dict(retriever.describe()))]
     logged = [record.getMessage() for record in caplog.records]
     assert any("key=${MY_TOKEN}" in line for line in logged)
-    for secret in ("pa/ss", "pa%2Fss", "bWU6cGEvc3M=", "t0ken-of-mine"):
+    assert "***" in str(caught.value)
+    for secret in ("pa/ss", "pa%2Fss", "bWU6cGEvc3M=", "t0ken-of-mine", "org-of-mine"):
         assert secret not in "\n".join([*said, *logged])
     retriever.close()
 
