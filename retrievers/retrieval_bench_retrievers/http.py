@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
@@ -15,17 +14,9 @@ from retrieval_bench.core.errors import ConfigError, ContractError, counted, nea
 from retrieval_bench.core.failures import CallError
 from retrieval_bench.core.installation import require
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_k
-from retrieval_bench.core.secrets import Filled
 from retrieval_bench.core.types import Query, Ranking
 from retrieval_bench_retrievers import http_answer
-from retrieval_bench_retrievers.templates import (
-    FILTER,
-    GONE,
-    Template,
-    UrlTemplate,
-    unplaced,
-    values_of,
-)
+from retrieval_bench_retrievers.templates import FILTER, unplaced, values_of
 from retrieval_bench_retrievers.user_code import declared_index
 
 if TYPE_CHECKING:
@@ -33,12 +24,6 @@ if TYPE_CHECKING:
 
 WHERE = "target http"
 _MISSING = ("error", "drop")
-_METHOD = re.compile("[A-Z]+")
-_OPEN = frozenset({"content-type", "accept", "accept-encoding", "user-agent"})
-"""Headers whose values are no secret, so that a message may hold the same words."""
-
-_SECRET = re.compile("authorization|cookie|key|token|secret|password", re.IGNORECASE)
-"""Headers whose values are: they come from the environment, for a manifest holds parameters."""
 
 
 class HTTP(Retriever):
@@ -102,6 +87,7 @@ class HTTP(Retriever):
         for package in ("httpx", "jmespath"):
             require(package, "http", WHERE)
         from retrieval_bench_retrievers import http_client
+        from retrieval_bench_retrievers.http_request import RequestTemplate
 
         self._declared = declared_index(external)
         self._reading = http_answer.reading(
@@ -113,26 +99,8 @@ class HTTP(Retriever):
         if timeout_s is not None and not 0 < timeout_s < math.inf:
             raise ConfigError(f"timeout_s = {timeout_s!r}", where=WHERE, accepted="seconds above 0")
 
-        self._method = (method or ("GET" if body is None else "POST")).upper()
-        if not _METHOD.fullmatch(self._method):
-            raise ConfigError(f"method = {method!r}", where=WHERE, accepted="a word, such as POST")
-        given = _as_texts(headers or {})
-        self._address, authorization = _address(url)
-        if authorization is not None:
-            given = {"Authorization": authorization, **given}
-        self._url = UrlTemplate(self._address, literal=raw)
-        http_client.check_url(self._url.render(dict.fromkeys(self._url.names, "x")))
-        self._headers = Template(given, f"{WHERE}, headers", literal=raw)
-        self._body = Template(body, f"{WHERE}, body", literal=raw)
-        self._empty: Any = "" if isinstance(body, str) else {}
-        _as_bytes(body)  # a date, say, which YAML has and JSON has not
-        if body is not None and not isinstance(body, str):
-            self._fixed_headers = {"Content-Type": "application/json"}
-        else:
-            self._fixed_headers = {}
-        self._fixed_headers |= {"Accept": "application/json", "Accept-Encoding": "gzip, deflate"}
-        self._header_names = sorted(given)
-        self._names = self._url.names | self._headers.names | self._body.names
+        self._request = RequestTemplate(method, url, headers or {}, body, literal=raw)
+        self._names = self._request.names
         self._check_names(raw, encoder)
         self._encoder = None if encoder is None else _encoder(encoder)
 
@@ -141,7 +109,7 @@ class HTTP(Retriever):
             timeout_s=timeout_s,
             verify=http_client.certificates(ca, verify, plugins.beside_config),
         )
-        self._line.hide(value for name, value in given.items() if name.lower() not in _OPEN)
+        self._line.hide(self._request.hidden)
         self._searches = self._short = self._most = self._most_asked = 0
 
     def _check_names(self, raw: bool, encoder: Mapping[str, Any] | None) -> None:
@@ -203,8 +171,8 @@ class HTTP(Retriever):
         start = perf_counter_ns()
         require_k(k)
         stages: dict[str, int] = {}
-        url, headers, body = self._request(self._values(query, int(k), stages))
-        content, elapsed = self._line.ask(self._method, url, headers, body)
+        url, headers, body = self._request.render(self._values(query, int(k), stages))
+        content, elapsed = self._line.ask(self._request.method, url, headers, body)
         try:
             answer = json.loads(content)
         except (ValueError, RecursionError):
@@ -227,9 +195,9 @@ class HTTP(Retriever):
         from importlib.metadata import version
 
         facts: dict[str, Any] = {
-            "url": secrets.redact(str(self._address)),
-            "method": self._method,
-            "header_names": self._header_names,
+            "url": secrets.redact(str(self._request.address)),
+            "method": self._request.method,
+            "header_names": self._request.header_names,
             "connections": "reused" if self._reuse else "new",
             "connections_opened": self._line.opened,
             "httpx": version("httpx"),
@@ -273,7 +241,7 @@ class HTTP(Retriever):
                 fix='add a placeholder for it, or "{filter}" for the filter as it is written',
             )
         absent = {name for name in self._names - {"embedding"} if name not in values}
-        kept = absent & self._url.in_path if self._drop else absent
+        kept = absent & self._request.in_path if self._drop else absent
         if kept:
             names = ", ".join(f"{{{name}}}" for name in sorted(kept))
             raise ContractError(
@@ -291,47 +259,11 @@ class HTTP(Retriever):
             stages["encode"] = perf_counter_ns() - begin
         return values
 
-    def _request(self, values: Mapping[str, Any]) -> tuple[str, dict[str, bytes], bytes | None]:
-        url = self._url.render(values)
-        headers = {name: value.encode() for name, value in self._fixed_headers.items()}
-        filled = self._headers.render(values)
-        for name, value in () if filled is GONE else filled.items():
-            for own in [own for own in headers if own.lower() == name.lower()]:
-                del headers[own]
-            headers[name] = (value if isinstance(value, str) else json.dumps(value)).encode()
-        body = self._body.render(values)
-        return url, headers, _as_bytes(self._empty if body is GONE else body)
-
     def _count(self, given: int, k: int) -> None:
         self._searches += 1
         self._short += given < k
         self._most = max(self._most, given)
         self._most_asked = max(self._most_asked, k)
-
-
-def _address(url: Any) -> tuple[str, str | None]:
-    """The URL without user and password, and the header that stands for them.
-
-    Raises:
-        ConfigError: it is no URL, or the password is written in the config.
-    """
-    from retrieval_bench_retrievers.http_client import without_userinfo
-
-    if not isinstance(url, str) or not re.match(r"https?://[^/?#\s]", url):
-        raise ConfigError(
-            "url is no text that begins with http:// or https:// and a host",
-            where=WHERE,
-            accepted="such as http://localhost:9200/articles/_search",
-        )
-    plain, authorization, (start, end) = without_userinfo(url)
-    spans = url.spans if isinstance(url, Filled) else ()
-    if authorization is not None and not any(a < end and b > start for a, b in spans):
-        raise _in_the_open("user and password in the url")
-
-    def moved(at: int) -> int:
-        return at if at <= start else max(start, at - (end - start))
-
-    return Filled(plain, [(moved(a), moved(b)) for a, b in spans]), authorization
 
 
 def _encoder(params: Mapping[str, Any]) -> Encoder:
@@ -349,47 +281,6 @@ def _encoder(params: Mapping[str, Any]) -> Encoder:
             fix="correct the keys under `encoder:`",
         )
     return Encoder(**params)
-
-
-def _as_texts(headers: Mapping[str, Any]) -> dict[str, str]:
-    """Header values as texts; YAML reads a bare number or truth value as one."""
-    for name, value in headers.items():
-        if not isinstance(value, str | int | float):
-            raise ConfigError(
-                f"header {name!r} is of type {type(value).__name__}",
-                where=WHERE,
-                accepted="a text",
-                fix="put the value into quotes",
-            )
-        if _SECRET.search(name) and not isinstance(value, Filled):
-            raise _in_the_open(f"the value of the header {name!r}")
-    return {
-        name: value if isinstance(value, str) else json.dumps(value)
-        for name, value in headers.items()
-    }
-
-
-def _in_the_open(what: str) -> ConfigError:
-    return ConfigError(
-        f"{what} stands in the config, which is copied into every saved run",
-        where=WHERE,
-        accepted="${NAME}, which is filled from the environment and never written anywhere",
-        fix="export the value under a name of your own, and write ${NAME} in its place",
-    )
-
-
-def _as_bytes(body: Any) -> bytes | None:
-    if body is None or isinstance(body, str):
-        return None if body is None else body.encode()
-    try:
-        text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    except (TypeError, ValueError) as problem:
-        raise ConfigError(
-            f"the body is no JSON: {problem}",
-            where=WHERE,
-            fix="put dates into quotes",
-        ) from None
-    return text.encode()
 
 
 def _one_of(given: str, name: str, accepted: Sequence[str]) -> str:
