@@ -28,6 +28,8 @@ ROOT = Path(__file__).parents[2]
         ("hybrid-light", {"dense-light"}),
         ("hybrid-dynamic", {"dense"}),
         ("langchain-in-memory", set()),
+        ("http-solr", {"http"}),
+        ("http-qdrant", {"http", "dense"}),
         ("", set()),
         ("bm52", set()),
         ("my_module:Mine", set()),

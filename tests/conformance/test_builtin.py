@@ -14,10 +14,11 @@ from retrieval_bench.core import plugins
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Document, Query
 from retrieval_bench.measure.threads import search_threads
-from retrieval_bench.testing import RetrieverConformance
+from retrieval_bench.testing import RetrieverConformance, sample_documents
 from retrieval_bench_retrievers.hybrid_dynamic import HybridDynamic
 from retrieval_bench_retrievers.trec_run import TrecRun
 from tests.builders.reference import TermOverlap
+from tests.builders.service import searching, service
 from tests.builders.tiny_wordnet import write_wordnet
 
 
@@ -183,6 +184,30 @@ class TestPyTerrier(RetrieverConformance):
     params: ClassVar[Mapping[str, Any]] = {"pipeline": f"{__name__}:_Pipeline", "depth": 50}
 
 
+class TestHTTP(RetrieverConformance):
+    target = "http"
+    params: ClassVar[Mapping[str, Any]] = {
+        "url": "http://127.0.0.1:9/search",
+        "body": {"text": "{text}", "k": "{k}"},
+        "hits": "hits",
+        "id": "id",
+        "score": "score",
+        "server_time": "took",
+    }
+
+    @pytest.fixture(autouse=True, scope="class")
+    @staticmethod
+    def _running() -> Iterator[None]:
+        with service(searching(sample_documents())) as running:
+            TestHTTP.params = {**TestHTTP.params, "url": f"{running.url}/search"}
+            yield
+            # Before the service goes: what still is open would be cut off.
+            TestHTTP.teardown_class()
+
+    def documents(self) -> Sequence[Document]:
+        return sample_documents()  # said again: these are what the service holds
+
+
 class TestTrecRun(RetrieverConformance):
     def make(self) -> Retriever:
         inner, documents = _indexed()
@@ -210,6 +235,7 @@ def test_every_built_in_retriever_is_covered() -> None:
 def test_retrievers_with_required_parameters_say_so() -> None:
     from retrieval_bench.core.errors import ConfigError
 
-    for target in ("trec_run", "callable", "langchain", "pyterrier", "hybrid", "hybrid-dynamic"):
+    needing = ("trec_run", "callable", "langchain", "pyterrier", "hybrid", "hybrid-dynamic", "http")
+    for target in needing:
         with pytest.raises(ConfigError):
             plugins.construct(target, {})

@@ -16,7 +16,7 @@ import yaml
 from retrieval_bench.core.installation import config_folders
 from retrieval_bench.core.modules import find_file
 
-_TARGETS = {"bm25s": "bm25s", "dense": "dense"}
+_TARGETS = {"bm25s": "bm25s", "dense": "dense", "http": "http"}
 _MODELS = {"all-minilm-l6-v2-int8": "dense-light"}
 _TOKENIZERS = {"kiwi": "korean"}
 
@@ -55,13 +55,19 @@ def _of_target(content: Mapping[str, Any], base: Path | None, above: frozenset[P
     target, params = content["target"], content.get("params") or {}
     needed = {_TARGETS.get(target)}
     if target == "dense":
-        needed = {_MODELS.get(str(params.get("model")).casefold(), "dense")}
+        needed = {_model(params)}
+    elif target == "http" and params.get("encoder") is not None:
+        needed.add(_model(params["encoder"]))
     tokenizer = params.get("tokenizer")
     name = tokenizer.get("name") if isinstance(tokenizer, Mapping) else tokenizer
     needed.add(_TOKENIZERS.get(str(name)))
     legs = params.get("legs")
     of_legs = [layers(leg, base, above) for leg in (legs if isinstance(legs, list) else ())]
     return {layer for layer in needed if layer}.union(*of_legs)
+
+
+def _model(params: Mapping[str, Any]) -> str:
+    return _MODELS.get(str(params.get("model")).casefold(), "dense")
 
 
 if __name__ == "__main__":

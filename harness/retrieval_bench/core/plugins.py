@@ -39,6 +39,7 @@ BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
         "langchain": "retrieval_bench_retrievers.langchain:LangChainRetriever",
         "pyterrier": "retrieval_bench_retrievers.pyterrier:PyTerrierRetriever",
         "callable": "retrieval_bench_retrievers.callable:CallableRetriever",
+        "http": "retrieval_bench_retrievers.http:HTTP",
         "trec_run": "retrieval_bench_retrievers.trec_run:TrecRun",
     },
     "metric": {},

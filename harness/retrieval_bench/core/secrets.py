@@ -39,8 +39,25 @@ _IDENTIFIERS = ("name", "target", "hash")
 _filled: dict[str, str] = {}
 
 
+class Filled(str):
+    """A text with values of the environment in it; whoever reads words of a config in texts, such
+    as ``{text}``, leaves these alone.
+
+    Attributes:
+        spans: (start, end) of each value, in order.
+    """
+
+    spans: tuple[tuple[int, int], ...]
+
+    def __new__(cls, text: str, spans: Iterable[tuple[int, int]] = ()) -> Filled:
+        made = super().__new__(cls, text)
+        made.spans = tuple(spans)
+        return made
+
+
 def expand(value: Any, where: str) -> Any:
-    """``value`` with every ``${NAME}`` in its strings filled from the environment.
+    """``value`` with every ``${NAME}`` in its strings filled from the environment, which makes
+    them :class:`Filled`.
 
     Raises:
         ConfigError: a name that is not set; all missing names are told at once.
@@ -60,21 +77,29 @@ def expand(value: Any, where: str) -> Any:
 
 def _expand(value: Any, missing: list[str]) -> Any:
     if isinstance(value, str):
-
-        def fill(match: re.Match[str]) -> str:
-            name = match[1]
-            if name not in os.environ:
-                missing.append(name)
-                return match[0]
-            _filled[name] = os.environ[name]
-            return os.environ[name]
-
-        return _REFERENCE.sub(fill, value)
+        return _filled_text(value, missing)
     if isinstance(value, Mapping):
         return {key: _expand(item, missing) for key, item in value.items()}
     if isinstance(value, list):
         return [_expand(item, missing) for item in value]
     return value
+
+
+def _filled_text(text: str, missing: list[str]) -> str:
+    if isinstance(text, Filled):  # once: what a variable holds is no config
+        return text
+    made, spans, end = "", [], 0
+    for match in _REFERENCE.finditer(text):
+        made += text[end : match.start()]
+        end = match.end()
+        name = match[1]
+        if name not in os.environ:
+            missing.append(name)
+            continue
+        _filled[name] = os.environ[name]
+        spans.append((len(made), len(made) + len(os.environ[name])))
+        made += os.environ[name]
+    return Filled(made + text[end:], spans) if spans else text
 
 
 def redact(value: Any) -> Any:

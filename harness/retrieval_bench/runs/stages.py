@@ -3,7 +3,8 @@ a hybrid its legs one after the other against side by side.
 
 Stages may be parts of stages. What a call is directly made of: of a hybrid ``leg:NAME`` and
 ``fuse``; of an adapter of foreign code ``wrapper`` and ``function``, or ``langchain`` and
-``factory``; of any other retriever all its stages. The rest of a call is ``other``.
+``factory``; of one that asks a service ``encode``, ``request`` and ``wrapper``; of any other
+retriever all its stages. The rest of a call is ``other``.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ TAIL = 95.0
 _FUSE = "fuse"
 _WRAPPER = "wrapper"
 _WRAPPED = ("function", "langchain", "factory")
+_ASKED = "request"
+_SERVER = "server"
+"""What a service says it took itself, a part of the request."""
 _NS_PER_MS = 1e6
 
 Nanoseconds = NDArray[np.int64]
@@ -230,6 +234,8 @@ def _direct(names: Collection[str]) -> set[str]:
         return {name for name in names if name.startswith(LEG) or name == _FUSE}
     if _WRAPPER in names and not set(_WRAPPED).isdisjoint(names):
         return {name for name in names if name == _WRAPPER or name in _WRAPPED}
+    if _WRAPPER in names and _ASKED in names:
+        return set(names) - {_SERVER}
     return set(names)
 
 

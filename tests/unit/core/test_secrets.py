@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
+import pickle
 from typing import Any
 from urllib.parse import quote, quote_plus
 
@@ -121,3 +123,17 @@ def test_of_a_manifest_only_the_retriever_is_redacted(monkeypatch: pytest.Monkey
         | {"params": {"test": "a ${FIELD}"}, "source": "a ${FIELD}", "facts": ["${FIELD}"]}
     }
     assert secrets.redact_manifest({"k": 3}) == {"k": 3}
+
+
+def test_a_filled_text_knows_what_came_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "environ", {"A": "one", "B": "", "NESTED": "${A}"})
+    filled = secrets.expand({"a": ["x ${A} y ${B}${A}"]}, "here")["a"][0]
+    assert filled == "x one y one"
+    assert isinstance(filled, secrets.Filled)
+    assert [filled[start:end] for start, end in filled.spans] == ["one", "", "one"]
+    assert type(secrets.expand("plain", "here")) is str
+    assert copy.deepcopy(filled).spans == pickle.loads(pickle.dumps(filled)).spans == filled.spans
+    nested = secrets.expand("${NESTED}", "here")
+    assert secrets.expand(nested, "here") == "${A}"

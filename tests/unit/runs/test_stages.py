@@ -120,6 +120,8 @@ def test_stages_that_ran_at_the_same_time_leave_nothing_over() -> None:
         (["tokenize", "wrapper"], {"tokenize", "wrapper"}),
         (["langchain", "factory", "wrapper"], {"langchain", "factory", "wrapper"}),
         (["sparse", "function", "wrapper"], {"function", "wrapper"}),
+        (["encode", "request", "server", "wrapper"], {"encode", "request", "wrapper"}),
+        (["request", "function", "wrapper"], {"function", "wrapper"}),
         (["encode", "x.wrapper", "leg:x", "leg:y", "fuse"], {"leg:x", "leg:y", "fuse"}),
         (["function", "wrapper", "leg:x", "leg:y", "fuse"], {"leg:x", "leg:y", "fuse"}),
         (["leg:x", "leg:y", "fuse", "leg.leg:a", "leg.fuse"], {"leg:x", "leg:y", "fuse"}),
