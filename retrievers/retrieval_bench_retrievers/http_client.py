@@ -24,12 +24,12 @@ import httpx
 
 from retrieval_bench.core import secrets
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.core.failures import STATUS_OF_MANY, CallError, TransientError
+from retrieval_bench.core.failures import CallError, Kind, TransientError
 from retrieval_bench_retrievers.http_answer import shown
 
 CONNECTIONS = ("reused", "new")
 
-_REQUEST_TIMEOUT = 408
+_PASSES = {408: Kind.TIMEOUT, 429: Kind.THROTTLED}
 _GENEROUS_S, _CONNECT_S = 600.0, 30.0
 """Time-outs where none is given; the harness ends a call that takes too long by its own."""
 
@@ -106,10 +106,12 @@ class Line:
             raise self._unreachable(place, problem) from None
         except httpx.TimeoutException as problem:
             name = type(problem).__name__
-            raise TransientError(f"{place} did not answer in time ({name})") from None
+            raise TransientError(f"{place} did not answer in time ({name})", Kind.TIMEOUT) from None
         except (httpx.NetworkError, httpx.RemoteProtocolError, httpx.ProxyError) as problem:
             says = self.clean(str(problem)) or type(problem).__name__
-            raise TransientError(f"the connection to {place} broke: {says}") from None
+            raise TransientError(
+                f"the connection to {place} broke: {says}", Kind.CONNECTION
+            ) from None
         except httpx.LocalProtocolError:  # its text repeats the header
             raise CallError(f"a header for {place} holds what HTTP cannot carry") from None
         except (httpx.HTTPError, httpx.InvalidURL) as problem:
@@ -174,14 +176,15 @@ class Line:
         status = response.status_code
         text = self.clean(response.content[:4000].decode("utf-8", "replace"))
         says = f"{place} answered {status}" + (f": {shown(text)}" if text.strip() else "")
-        if status in (_REQUEST_TIMEOUT, STATUS_OF_MANY) or status >= 500:
-            return TransientError(says, retry_after=_seconds(response.headers.get("retry-after")))
-        return CallError(says)
+        kind = _PASSES.get(status, Kind.SERVER if status >= 500 else None)
+        if kind is None:
+            return CallError(says)
+        return TransientError(says, kind, retry_after=_seconds(response.headers.get("retry-after")))
 
     def _unreachable(self, place: str, problem: Exception) -> Exception:
         says = self.clean(str(problem)) or type(problem).__name__
         if self._reached:
-            return TransientError(f"no connection to {place}: {says}")
+            return TransientError(f"no connection to {place}: {says}", Kind.CONNECTION)
         if "CERTIFICATE_VERIFY_FAILED" in says:
             fix = "give the certificate of its authority as `ca`, or `verify: false` for a test"
         else:
