@@ -33,6 +33,7 @@ class RetrieverConfig(BaseModel):
     Attributes:
         retry: which failed calls are made again.
         rate_limit: calls a second, at most; pauses are outside of the timed calls.
+        server: ``{pid: N}`` or ``{port: N}`` of the process that answers.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -43,6 +44,7 @@ class RetrieverConfig(BaseModel):
     description: str = ""
     retry: Retry = Retry()
     rate_limit: Annotated[float, Field(gt=0)] | None = None
+    server: dict[str, int] | None = None
     source: Path | None = Field(default=None, exclude=True)
 
     def build(self) -> Retriever:

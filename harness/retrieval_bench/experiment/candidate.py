@@ -26,6 +26,7 @@ class Candidate:
     folder: WorkingFolder = field(default_factory=WorkingFolder)
     retry: Retry = field(default_factory=Retry)
     rate_limit: float | None = None
+    server: int | None = None
 
     @property
     def capabilities(self) -> Capabilities:

@@ -158,6 +158,7 @@ class Experiment:
                     None if c.capabilities.external else known,
                     c.retry,
                     c.rate_limit,
+                    c.server,
                 )
                 for c in self.candidates
             ]
@@ -388,6 +389,7 @@ class Experiment:
             parallel=facts.get("parallel"),
             until_decided=None if asking is None else asking.as_dict(),
             filtered=of_filters,
+            server=candidate.server,
         )
         summary["warnings"] += remembered(summary["latency_ms"])
         manifest = {

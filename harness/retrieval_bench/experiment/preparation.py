@@ -14,6 +14,7 @@ from retrieval_bench.core.config import (
     inline_config,
     load_retriever_config,
     path_of,
+    validate,
 )
 from retrieval_bench.core.errors import ConfigError, DataError, HarnessError
 from retrieval_bench.core.foreign import WorkingFolder
@@ -25,6 +26,7 @@ from retrieval_bench.experiment.candidate import Candidate, close_all
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.launches import LaunchSpec
 from retrieval_bench.measure.protocol import Protocol, plan
+from retrieval_bench.measure.servers import Server
 from retrieval_bench.measure.threads import prepare_environment
 from retrieval_bench.metrics import Metric, default_metrics, parse_metrics
 from retrieval_bench.runs.records import DEFAULT_ROOT, check_destination
@@ -163,7 +165,10 @@ def _candidate(given: Any, overrides: Sequence[str]) -> Candidate:
     elif isinstance(given, Mapping):
         given = inline_config(given, overrides)
     if isinstance(given, RetrieverConfig):
-        folder = WorkingFolder()
+        folder, server = WorkingFolder(), None
+        if given.server is not None:
+            where = str(given.source or given.name)
+            server = validate(Server, given.server, where=f"{where}, server").find()
         with folder.lent():
             built = given.build()
         config = {
@@ -180,6 +185,7 @@ def _candidate(given: Any, overrides: Sequence[str]) -> Candidate:
             folder=folder,
             retry=given.retry,
             rate_limit=given.rate_limit,
+            server=server,
         )
     if overrides:
         raise ConfigError(

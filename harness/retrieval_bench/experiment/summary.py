@@ -43,6 +43,7 @@ def summarize(
     parallel: bool | None = None,
     until_decided: Mapping[str, Any] | None = None,
     filtered: Filtered | None = None,
+    server: int | None = None,
 ) -> dict[str, Any]:
     """The summary of one run, without its ``run_id``, which is known when it is written."""
     status = measurement.status
@@ -80,6 +81,7 @@ def summarize(
         ),
         **stages(timings, parallel),
         "index": index,
+        **server_document(measurement, server),
         **({} if filtered is None else {"filters": document(filtered)}),
         "n_collapsed": sum(r.collapsed for r in measurement.rankings if r is not None),
         "n_failed": sum(s not in (OK, NOT_RUN) for s in status),
@@ -93,6 +95,23 @@ def summarize(
         "health": list(health),
         "warnings": list(warnings),
         **({} if until_decided is None else {"until_decided": dict(until_decided)}),
+    }
+
+
+def server_document(measurement: Measurement, server: int | None) -> dict[str, Any]:
+    """``server`` of a summary: what the named process cost while calls were timed."""
+    use = measurement.noise.get("servers", {}).get(str(server))
+    if use is None:
+        return {}
+    calls = len(measurement.timings.wall_ns)
+    return {
+        "server": {
+            "pid": server,
+            "processes": use["processes"],
+            "memory_bytes": use["memory_bytes"],
+            "cpu_seconds": use["cpu_s"],
+            "cpu_ms_per_call": 1_000 * use["cpu_s"] / calls if calls else None,
+        }
     }
 
 

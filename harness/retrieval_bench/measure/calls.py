@@ -29,6 +29,7 @@ class System:
         known_ids: None where the corpus is not known.
         retry: which failed calls are made again.
         rate_limit: calls a second, at most; None = no limit.
+        server: number of the process that answers, whose cost is a figure; None = not known.
     """
 
     name: str
@@ -36,6 +37,7 @@ class System:
     known_ids: Container[str] | None = None
     retry: Retry = field(default_factory=Retry)
     rate_limit: float | None = None
+    server: int | None = None
 
 
 @dataclass(slots=True)

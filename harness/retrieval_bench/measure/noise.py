@@ -10,12 +10,13 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from retrieval_bench.core.document import document
 from retrieval_bench.measure.kernel import (
     ControlGroup,
     as_int,
@@ -24,6 +25,8 @@ from retrieval_bench.measure.kernel import (
     read_text,
     usable_cpus,
 )
+from retrieval_bench.measure.processes import after_name, descendants, ticks_a_second
+from retrieval_bench.measure.servers import ServerUse, server_use
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,8 @@ class NoiseRecorder:
 
     A context manager around the timed rounds; ``record`` then holds what changed in between, also
     when the rounds ended with an exception. Two readings take a fraction of a millisecond and
-    belong outside of every timed call. Arguments are for tests.
+    belong outside of every timed call. Arguments but ``servers``, numbers of processes whose use of
+    the processor is no noise either, are for tests.
     """
 
     def __init__(
@@ -80,7 +84,9 @@ class NoiseRecorder:
         clock: Callable[[], int] = time.monotonic_ns,
         boot_clock: Callable[[], int | None] = _boot_clock,
         usage: Callable[[], Usage] = process_usage,
+        servers: Sequence[int] = (),
     ) -> None:
+        self._servers = tuple(servers)
         self.record: dict[str, Any] = {}
         self._root, self._clock, self._boot_clock, self._usage = root, clock, boot_clock, usage
         self._group = ControlGroup.of_this_process(root)
@@ -117,6 +123,7 @@ class NoiseRecorder:
             boot_ns=self._boot_clock(),
             usage=self._usage(),
             helpers_s=_helpers_seconds(root),
+            servers={pid: server_use(pid, root) for pid in self._servers},
             ticks=_ticks(root, self._cpus),
             load=_load(root),
             throttled=throttled,
@@ -141,6 +148,7 @@ class _Reading:
     boot_ns: int | None
     usage: Usage
     helpers_s: float
+    servers: Mapping[int, ServerUse]
     ticks: _Ticks | None
     load: list[float] | None
     throttled: tuple[int, float] | None
@@ -156,6 +164,7 @@ def _record(before: _Reading, after: _Reading) -> dict[str, Any]:
     helpers = (used.children_s or 0.0) - (first.children_s or 0.0)
     helpers = max(helpers + after.helpers_s - before.helpers_s, 0.0)
     own = used.cpu_s - first.cpu_s
+    asked = sum(_more_s(use, before.servers[pid]) for pid, use in after.servers.items())
     asleep = None
     if after.boot_ns is not None and before.boot_ns is not None:
         asleep = max((after.boot_ns - before.boot_ns) / 1e9 - seconds, 0.0)
@@ -177,7 +186,11 @@ def _record(before: _Reading, after: _Reading) -> dict[str, Any]:
             "major": _more(used.major, first.major),
             "minor": _more(used.minor, first.minor),
         },
-        "cores": _shares(before.ticks, after.ticks, own + helpers),
+        "cores": _shares(before.ticks, after.ticks, own + helpers, asked),
+        "servers": {
+            str(pid): document(use) | {"cpu_s": _more_s(use, before.servers[pid])}
+            for pid, use in after.servers.items()
+        },
         "load_average": {"before": before.load, "after": after.load},
         "throttled": throttled,
         "mhz": {"before": before.mhz, "after": after.mhz},
@@ -187,12 +200,20 @@ def _record(before: _Reading, after: _Reading) -> dict[str, Any]:
     }
 
 
+def _more_s(after: ServerUse, before: ServerUse) -> float:
+    """Core seconds in between; a server that is gone tells nothing."""
+    return max(after.cpu_s - before.cpu_s, 0.0)
+
+
 def _more(after: int | None, before: int | None) -> int | None:
     return None if after is None or before is None else after - before
 
 
-def _shares(before: _Ticks | None, after: _Ticks | None, own: float) -> dict[str, float] | None:
-    """``own``, ``others``, ``idle`` and ``stolen`` of the usable cores' time; they add up to 1."""
+def _shares(
+    before: _Ticks | None, after: _Ticks | None, own: float, servers: float = 0.0
+) -> dict[str, float] | None:
+    """``own``, ``others``, ``idle`` and ``stolen`` of the usable cores' time, and ``servers`` where
+    some are named; they add up to 1."""
     if before is None or after is None:
         return None
     # A core that sleeps may have its idle time booked late, even backwards by a tick.
@@ -202,12 +223,14 @@ def _shares(before: _Ticks | None, after: _Ticks | None, own: float) -> dict[str
     if not total > 0:
         return None
     own = min(own, busy)
+    servers = min(servers, busy - own)
     return {
         "seconds": total,
         "own": own / total,
-        "others": (busy - own) / total,
+        "others": (busy - own - servers) / total,
         "idle": idle / total,
         "stolen": stolen / total,
+        **({"servers": servers / total} if servers else {}),
     }
 
 
@@ -227,40 +250,18 @@ def _ticks(root: Path, cpus: frozenset[int] | None) -> _Ticks | None:
         stolen += counts[7]
     if busy + idle + stolen == 0:
         return None
-    a_second = _ticks_a_second()
+    a_second = ticks_a_second()
     return _Ticks(busy / a_second, idle / a_second, stolen / a_second)
-
-
-def _ticks_a_second() -> int:
-    try:
-        return os.sysconf("SC_CLK_TCK")
-    except (AttributeError, OSError, ValueError):
-        return 100
 
 
 def _helpers_seconds(root: Path) -> float:
     """Core time of the processes that this one started and that still run, and of theirs."""
-    ticks, todo, seen = 0, ["self"], set[str]()
-    while todo:
-        process = root / "proc" / todo.pop()
-        try:
-            threads = list((process / "task").iterdir())
-        except OSError:
-            continue
-        for thread in threads:
-            children = (read_text(thread / "children") or "").split()
-            seen.update(children)
-            todo += children
-    for pid in seen:
-        words = _after_name(read_text(root / "proc" / pid / "stat"))
+    ticks = 0
+    for pid in descendants(root, "self"):
+        words = after_name(read_text(root / "proc" / pid / "stat"))
         # fields 14 to 17 of proc(5): user, system, and the same of children that ended
         ticks += sum(as_int(word) or 0 for word in words[11:15])
-    return ticks / _ticks_a_second()
-
-
-def _after_name(stat: str | None) -> list[str]:
-    """Fields 3 and up of a ``stat`` file; the name before them may hold blanks and brackets."""
-    return (stat or "").rpartition(")")[2].split()
+    return ticks / ticks_a_second()
 
 
 def _load(root: Path) -> list[float] | None:
@@ -275,7 +276,7 @@ def _load(root: Path) -> list[float] | None:
 
 def _mhz(root: Path) -> float | None:
     """Clock rate of the core that this thread is on; the others may be asleep."""
-    words = _after_name(read_text(root / "proc/self/stat"))
+    words = after_name(read_text(root / "proc/self/stat"))
     if len(words) < 37:
         return None
     cpu = words[36]  # field 39 of proc(5)

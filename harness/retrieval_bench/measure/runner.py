@@ -64,7 +64,7 @@ def measure(
     warm_up = 0
     overhead = _overhead(clock)
     round_ns: list[int] = []
-    noise = NoiseRecorder()
+    noise = NoiseRecorder(servers=[one.server for one in systems if one.server is not None])
     end = math.inf if protocol.max_s is None else clock() + 1e9 * protocol.max_s
     with deadline(protocol.timeout_s) as timer, _collector(on=protocol.collector):
         warming = _WarmUp(recorders, queries, calls, protocol.warm_up_s)

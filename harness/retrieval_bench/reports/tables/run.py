@@ -159,6 +159,11 @@ def _index_rows(summary: Mapping[str, Any]) -> list[list[Content]]:
         rows.append(["disk MB", Cell(index["disk_bytes"], MEGABYTES), "kept by the retriever"])
     if index.get("peak_rss_bytes"):
         rows.append(["peak memory MB", Cell(index["peak_rss_bytes"], MEGABYTES), "process"])
+    if server := summary.get("server"):
+        of = counted(server["processes"], "process")
+        if server["memory_bytes"]:
+            rows.append(["server memory MB", Cell(server["memory_bytes"], MEGABYTES), of])
+        rows.append(["server cpu ms", milliseconds(server["cpu_ms_per_call"]), "a call"])
     return rows
 
 
