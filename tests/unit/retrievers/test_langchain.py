@@ -464,7 +464,7 @@ class TestNumberOfHits:
             return store(documents).as_retriever(**{"search_kwargs": {"k": k}, **kwargs})
 
         retriever = indexed(factory)
-        retriever._runnable(3)
+        retriever._engine(3)
         assert builds == [10, 3]
 
     def test_a_ranking_does_not_depend_on_the_searches_before(self) -> None:
