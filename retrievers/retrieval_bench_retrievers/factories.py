@@ -21,7 +21,6 @@ from retrieval_bench.core.errors import (
     ConfigError,
     ContractError,
     HarnessError,
-    MissingDependencyError,
 )
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_index, require_k
 from retrieval_bench.core.types import EMPTY, Document, Query, Ranking

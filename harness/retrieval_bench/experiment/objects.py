@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from retrieval_bench.core import plugins
-from retrieval_bench.core.retriever import Retriever
+from retrieval_bench.core.config import path_of
+from retrieval_bench.experiment.candidate import Candidate
 
 _LIBRARIES = {
     "langchain_core": ("langchain", "factory"),
@@ -20,7 +21,7 @@ _LIBRARIES = {
 """Package that classes come from -> target, and the parameter that takes the object."""
 
 
-def wrapped(given: Any) -> Retriever | None:
+def adapted(given: Any) -> Candidate | None:
     """``given`` in the adapter of the library that it comes from, a function in that of functions;
     None for what is neither.
 
@@ -28,11 +29,15 @@ def wrapped(given: Any) -> Retriever | None:
         ConfigError: it comes from a library, and is none of its retrievers; says how to get one.
     """
     library = _library_of(given)
-    if library is None and not callable(given):
-        return None
-    target, parameter = ("callable", "function") if library is None else _LIBRARIES[library]
-    made: Retriever = plugins.resolve("retriever", target)(**{parameter: given})
-    return made
+    if library is not None:
+        target, parameter = _LIBRARIES[library]
+        made = plugins.resolve("retriever", target)(**{parameter: given})
+        return Candidate(type(given).__name__, made, {"target": path_of(type(given))})
+    if callable(given):
+        made = plugins.resolve("retriever", "callable")(function=given)
+        name = getattr(given, "__name__", type(given).__name__)
+        return Candidate(name, made, {"target": "callable"})
+    return None
 
 
 def _library_of(given: Any) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +23,7 @@ from retrieval_bench.data import found_at, in_language, load_dataset
 from retrieval_bench.experiment.candidate import Candidate, close_all
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.launches import LaunchSpec
-from retrieval_bench.experiment.objects import wrapped
+from retrieval_bench.experiment.objects import adapted
 from retrieval_bench.measure.protocol import Protocol, plan
 from retrieval_bench.measure.threads import prepare_environment
 from retrieval_bench.metrics import Metric, default_metrics, parse_metrics
@@ -186,16 +185,14 @@ def _candidate(given: Any, overrides: Sequence[str]) -> Candidate:
         name = called_itself if isinstance(called_itself, str) else ""
         kind = type(given)
         return Candidate(name or kind.__name__, given, {"target": path_of(kind)})
-    adapted = wrapped(given)
-    if adapted is None:
+    candidate = adapted(given)
+    if candidate is None:
         raise ConfigError(
             f"a {type(given).__name__} as retriever",
             accepted="a name, a YAML file, a Retriever, a retriever of LangChain, LlamaIndex, "
             "Haystack or PyTerrier, or a function(query, k)",
         )
-    if inspect.isroutine(given):
-        return Candidate(getattr(given, "__name__", "callable"), adapted, {"target": "callable"})
-    return Candidate(type(given).__name__, adapted, {"target": path_of(type(given))})
+    return candidate
 
 
 def _check_match(candidates: Sequence[Candidate], data: Dataset, queries: Sequence[Query]) -> None:
