@@ -72,7 +72,7 @@ class HaystackRetriever(FactoryRetriever):
         min_k: int = 1,
         deepen: bool = True,
         exact: bool = True,
-        filter: Any = None,  # noqa: A002 - the word of the config
+        filter: Any = None,
         **params: Any,
     ) -> None:
         self._output = output

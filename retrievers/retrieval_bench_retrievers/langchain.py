@@ -73,7 +73,7 @@ class LangChainRetriever(FactoryRetriever):
         min_k: int = 1,
         deepen: bool = True,
         exact: bool = True,
-        filter: Any = None,  # noqa: A002 - the word of the config
+        filter: Any = None,
         **params: Any,
     ) -> None:
         self._score_key = score_key

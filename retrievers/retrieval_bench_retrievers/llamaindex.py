@@ -71,7 +71,7 @@ class LlamaIndexRetriever(FactoryRetriever):
         min_k: int = 1,
         deepen: bool = True,
         exact: bool = True,
-        filter: Any = None,  # noqa: A002 - the word of the config
+        filter: Any = None,
         **params: Any,
     ) -> None:
         options = Options(
