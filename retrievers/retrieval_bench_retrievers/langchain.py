@@ -44,7 +44,7 @@ class LangChainRetriever(FactoryRetriever):
             chunks collapse the list stays shorter.
         exact: False for an approximate index: equal searches may differ from build to build.
         filter: ``module:function`` that makes of a query's :class:`.Filter` what the engine wants;
-            ``invoke`` gets it as the keyword ``filter``.
+            ``invoke`` gets it as the keyword ``filter``, or as that of the vector store (``expr``).
         **params: handed on to the factory.
 
     Raises:

@@ -99,7 +99,7 @@ class LangChain(Library):
                 "other keywords, or RunnableLambda(function(text, filter=None))",
                 "wrap the chain in a RunnableLambda that puts the filter where it belongs",
             )
-        return LangChainEngine(made)
+        return LangChainEngine(made, _keyword(made) if filtered else "filter")
 
     def reader(self, known_ids: Container[str] | None) -> AnswerReader:
         """Reads lists of LangChain documents."""
@@ -107,19 +107,28 @@ class LangChain(Library):
 
 
 class LangChainEngine(Engine):
-    """A Runnable from text to documents."""
+    """A Runnable from text to documents.
+
+    Args:
+        made: the Runnable.
+        keyword: how ``invoke`` gets a filter.
+    """
+
+    def __init__(self, made: Any, keyword: str) -> None:
+        super().__init__(made)
+        self._keyword = keyword
 
     def ask(self, asked: Any, k: int, filters: Any) -> Any:
         """``invoke``."""
         if filters is None:
             return self.made.invoke(asked)
-        return self.made.invoke(asked, filter=filters)
+        return self.made.invoke(asked, **{self._keyword: filters})
 
     def ask_async(self, asked: Any, k: int, filters: Any) -> Coroutine[Any, Any, Any]:
         """``ainvoke``."""
         if filters is None:
             return self.made.ainvoke(asked)  # type: ignore[no-any-return]
-        return self.made.ainvoke(asked, filter=filters)  # type: ignore[no-any-return]
+        return self.made.ainvoke(asked, **{self._keyword: filters})  # type: ignore[no-any-return]
 
     def only_async(self, problem: Exception) -> bool:
         """A RunnableLambda over an async function raises a TypeError that names ainvoke."""
@@ -135,7 +144,7 @@ class LangChainEngine(Engine):
         if "k" not in made.search_kwargs or set(made.search_kwargs) - {"k", "filter"}:
             return None
         kwargs = {**made.search_kwargs, "k": k}
-        return LangChainEngine(made.model_copy(update={"search_kwargs": kwargs}))
+        return LangChainEngine(made.model_copy(update={"search_kwargs": kwargs}), self._keyword)
 
 
 class LangChainReader(AnswerReader):
@@ -214,6 +223,15 @@ class LangChainReader(AnswerReader):
                 fix="leave score_key out to rank by the order of the list; negate distances",
             )
         return score
+
+
+def _keyword(made: Any) -> str:
+    """What the search of a vector store calls its filter, for retrievers over one; else "filter".
+    Stores that only declare ``**kwargs`` hand that on."""
+    if isinstance(made, VectorStoreRetriever):
+        declared = inspect.signature(made.vectorstore.similarity_search).parameters
+        return next((name for name in ("filter", "expr", "filters") if name in declared), "filter")
+    return "filter"
 
 
 def _takes_filter(made: Runnable[Any, Any]) -> bool:
