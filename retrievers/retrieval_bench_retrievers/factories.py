@@ -157,7 +157,8 @@ class FactoryRetriever(Retriever):
 
         Raises:
             ContractError: ``k`` below 1, no index yet, an answer that is no list of documents, a
-                document without id, or an id that is not in the corpus.
+                document without id, or an id that is not in the corpus; a filter that was
+                translated to None.
         """
         start = perf_counter_ns()
         require_k(k)
@@ -168,8 +169,7 @@ class FactoryRetriever(Retriever):
         if self._reader is None:
             self._reader = self._side.reader(self._known_ids)
         asked = query if self._options.pass_query else query.text
-        wanted = self._filter is not None and query.filter is not None
-        filters = self._filter(query.filter) if self._filter is not None and wanted else None
+        filters = self._translated(query)
         depth, seen = max(k, self._options.min_k), -1
         stages: dict[str, int] = {self.library: 0}
         while True:
@@ -264,6 +264,21 @@ class FactoryRetriever(Retriever):
             yield document.id
             if key is not None and key in document.metadata:
                 yield str(document.metadata[key])
+
+    def _translated(self, query: Query) -> Any:
+        """The query's filter as the engine wants it; None where nothing is to be filtered."""
+        if self._filter is None or query.filter is None:
+            return None
+        filters = self._filter(query.filter)
+        if filters is None:
+            raise ContractError(
+                f"the filter {dict(query.filter.source)} was translated to None",
+                where="filter",
+                accepted="what the engine filters with",
+                fix="end the function with `return`; raise an error for a filter that it cannot "
+                "translate",
+            )
+        return filters
 
     def _count(self, query: Query, k: int, hits: int, documents: int) -> None:
         size = declared_size(self._declared)

@@ -14,13 +14,27 @@ from retrieval_bench_retrievers.langchain_examples import trigram_counts
 
 
 @cache
-def encode() -> Any:
-    """The packaged encoder: one text to 384 numbers, loaded once."""
+def _encoder() -> Any:
     from retrieval_bench_retrievers.encoder import Encoder
 
     encoder = Encoder()
     encoder.load()
-    return lambda text: encoder.encode_query(text)[0].tolist()
+    return encoder
+
+
+def encode(text: str) -> list[float]:
+    """384 numbers by the packaged encoder."""
+    vector: list[float] = _encoder().encode_query(text)[0].tolist()
+    return vector
+
+
+def encode_all(texts: Sequence[str]) -> list[list[float]]:
+    """The same for many; equal texts get equal numbers, whatever stands beside them."""
+    distinct = list(dict.fromkeys(texts))
+    found: dict[str, list[float]] = {}
+    for positions, vectors in _encoder().document_batches(distinct):
+        found |= {distinct[at]: row.tolist() for at, row in zip(positions, vectors, strict=True)}
+    return [found[text] for text in texts]
 
 
 def trigrams(text: str) -> list[float]:
@@ -49,11 +63,10 @@ def _embeddings() -> Any:
 
     class Packaged(Embeddings):
         def embed_documents(self, texts: list[str]) -> list[list[float]]:
-            return [self.embed_query(text) for text in texts]
+            return encode_all(texts)
 
         def embed_query(self, text: str) -> list[float]:
-            vector: list[float] = encode()(text)
-            return vector
+            return encode(text)
 
     return Packaged()
 
@@ -111,12 +124,14 @@ def milvus_filter(filter: Filter) -> str:
 def _llama_embedding(model: str) -> Any:
     from llama_index.core.embeddings import BaseEmbedding
 
-    embed = encode() if model == "packaged" else trigrams
+    packaged = model == "packaged"
 
     class Own(BaseEmbedding):  # type: ignore[misc]
         def _get_text_embedding(self, text: str) -> list[float]:
-            vector: list[float] = embed(text)
-            return vector
+            return encode(text) if packaged else trigrams(text)
+
+        def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+            return encode_all(texts) if packaged else [trigrams(text) for text in texts]
 
         def _get_query_embedding(self, query: str) -> list[float]:
             return self._get_text_embedding(query)

@@ -610,6 +610,12 @@ class TestFilters:
             LangChainRetriever(runnable, filter=by_metadata)
         assert "RunnableLambda" in caught.value.fix
 
+    def test_a_translation_to_nothing_is_an_error_and_not_a_search_without_a_filter(self) -> None:
+        retriever = indexed(in_memory, filter=lambda filter: None)
+        assert len(ask(retriever, "fox", 5)) == 5
+        with pytest.raises(ContractError, match="was translated to None"):
+            retriever.search(about("fox", topic="land"), 5)
+
     def test_without_a_translation_it_does_not_filter(self) -> None:
         assert not indexed(in_memory).capabilities.filters
 
