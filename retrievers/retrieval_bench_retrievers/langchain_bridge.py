@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Coroutine, Mapping, Sequence
 from typing import Any
-from uuid import UUID
 
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document as LangChainDocument
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import Runnable
+from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 
 from retrieval_bench.core.errors import ContractError
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.retriever import Retriever
-from retrieval_bench.core.types import EMPTY, Document, Query, Ranking
-
-__all__ = [
-    "AnswerReader",
-    "HarnessRetriever",
-    "Runnable",
-    "advice",
-    "ask_for",
-    "described",
-    "to_langchain",
-]
+from retrieval_bench.core.types import Document, Query
+from retrieval_bench_retrievers.library import AnswerReader, Engine, Library, cannot_filter
 
 
 def to_langchain(document: Document) -> LangChainDocument:
@@ -36,18 +26,6 @@ def to_langchain(document: Document) -> LangChainDocument:
     return LangChainDocument(
         id=document.id, page_content=document.contents, metadata={**added, **document.metadata}
     )
-
-
-def ask_for(runnable: Runnable[Any, Any], k: int) -> Runnable[Any, Any] | None:
-    """``runnable`` over the same index but for ``k`` hits; None where that cannot be known.
-
-    Only a plain similarity search whose one number is k is sure to be what the factory would build.
-    """
-    if type(runnable) is not VectorStoreRetriever or runnable.search_type != "similarity":
-        return None
-    if "k" not in runnable.search_kwargs or set(runnable.search_kwargs) - {"k", "filter"}:
-        return None
-    return runnable.model_copy(update={"search_kwargs": {**runnable.search_kwargs, "k": k}})
 
 
 class HarnessRetriever(BaseRetriever):
@@ -78,8 +56,99 @@ class HarnessRetriever(BaseRetriever):
         return found
 
 
-class AnswerReader:
-    """Turns what LangChain returns into a ranking, by the ids of the documents, never their texts.
+class LangChain(Library):
+    """See :class:`retrieval_bench_retrievers.langchain.LangChainRetriever`.
+
+    Args:
+        name: of the factory, for messages.
+        id_key: the metadata key that holds the document id; None = ``Document.id``.
+        score_key: the metadata key that holds the score; None = no scores.
+    """
+
+    def __init__(self, name: str, id_key: str | None, score_key: str | None) -> None:
+        self._name = name
+        self._id_key = id_key
+        self._score_key = score_key
+
+    def document(self, document: Document) -> LangChainDocument:
+        """See :func:`to_langchain`."""
+        return to_langchain(document)
+
+    def is_engine(self, made: Any) -> bool:
+        """Any Runnable; what it returns is seen at the first search."""
+        return isinstance(made, Runnable)
+
+    def advice(self, made: Any) -> str:
+        """Names what a Runnable is made of it with."""
+        if isinstance(made, VectorStore):
+            return "return store.as_retriever(search_kwargs={'k': k})"
+        if made is None:
+            return "end the factory with `return`"
+        return (
+            "wrap it: RunnableLambda(function)" if callable(made) else "return the retriever itself"
+        )
+
+    def engine(self, made: Any, name: str, *, filtered: bool) -> Engine:
+        """A retriever takes the filter by keyword; so does the function of a RunnableLambda. Any
+        other Runnable hands keywords to who knows which of its parts, if any."""
+        if filtered and not _takes_filter(made):
+            raise cannot_filter(
+                name,
+                f"a {type(made).__name__}",
+                "a retriever of a vector store, a retriever whose _get_relevant_documents takes "
+                "other keywords, or RunnableLambda(function(text, filter=None))",
+                "wrap the chain in a RunnableLambda that puts the filter where it belongs",
+            )
+        return LangChainEngine(made, _keyword(made) if filtered else "filter")
+
+    def reader(self, known_ids: Container[str] | None) -> AnswerReader:
+        """Reads lists of LangChain documents."""
+        return LangChainReader(self._name, self._id_key, self._score_key, known_ids)
+
+
+class LangChainEngine(Engine):
+    """A Runnable from text to documents.
+
+    Args:
+        made: the Runnable.
+        keyword: how ``invoke`` gets a filter.
+    """
+
+    def __init__(self, made: Any, keyword: str) -> None:
+        super().__init__(made)
+        self._keyword = keyword
+
+    def ask(self, asked: Any, k: int, filters: Any) -> Any:
+        """``invoke``."""
+        if filters is None:
+            return self.made.invoke(asked)
+        return self.made.invoke(asked, **{self._keyword: filters})
+
+    def ask_async(self, asked: Any, k: int, filters: Any) -> Coroutine[Any, Any, Any]:
+        """``ainvoke``."""
+        if filters is None:
+            return self.made.ainvoke(asked)  # type: ignore[no-any-return]
+        return self.made.ainvoke(asked, **{self._keyword: filters})  # type: ignore[no-any-return]
+
+    def only_async(self, problem: Exception) -> bool:
+        """A RunnableLambda over an async function raises a TypeError that names ainvoke."""
+        named = isinstance(problem, TypeError) and "ainvoke" in str(problem)
+        return named or isinstance(problem, NotImplementedError)
+
+    def deeper(self, k: int) -> Engine | None:
+        """Only a plain similarity search whose one number is k is sure to be what the factory would
+        build."""
+        made = self.made
+        if type(made) is not VectorStoreRetriever or made.search_type != "similarity":
+            return None
+        if "k" not in made.search_kwargs or set(made.search_kwargs) - {"k", "filter"}:
+            return None
+        kwargs = {**made.search_kwargs, "k": k}
+        return LangChainEngine(made.model_copy(update={"search_kwargs": kwargs}), self._keyword)
+
+
+class LangChainReader(AnswerReader):
+    """Reads lists of LangChain documents.
 
     Args:
         name: of the factory, for messages.
@@ -88,6 +157,18 @@ class AnswerReader:
         known_ids: ids that may come back; None where the corpus is not known.
     """
 
+    hit_type = LangChainDocument
+    accepted = "a list of LangChain documents"
+    own_place = "Document.id"
+    no_id_advice = (
+        "give the engine the ids (ids=[...] or Document(id=...)), or name the metadata "
+        "key that holds the id: id_key"
+    )
+    unknown_id_advice = (
+        "hand the ids on (ids=[d.id for d in documents]); a text splitter drops them, "
+        "then use `id_key: doc_id`"
+    )
+
     def __init__(
         self,
         name: str,
@@ -95,73 +176,47 @@ class AnswerReader:
         score_key: str | None,
         known_ids: Container[str] | None,
     ) -> None:
-        self._name = name
-        self._id_key = id_key
+        super().__init__(name, id_key, known_ids)
         self._score_key = score_key
-        self._known_ids = known_ids
-        self._id_place = "Document.id" if id_key is None else f"metadata key {id_key!r}"
 
-    def read(self, found: Any, stages: Mapping[str, int] = EMPTY) -> Ranking:
-        """All of ``found`` in its order, with ``stages``; an id may stand in it more than once.
+    def id_of(self, hit: Any) -> Any:
+        """``Document.id``, or the metadata under ``id_key``."""
+        return hit.id if self.id_key is None else hit.metadata.get(self.id_key)
 
-        Raises:
-            ContractError: no list of documents, a document without an id or with one that is not
-                in the corpus, a score that is missing or rises.
-        """
-        if not isinstance(found, list | tuple):
-            raise self._no_documents(found)
-        ids: list[str] = []
-        scores: list[float] | None = None if self._score_key is None else []
-        known, key = self._known_ids, self._id_key
-        for document in found:
-            if not isinstance(document, LangChainDocument):
-                raise self._no_documents(document, "a list with ")
-            doc_id: Any = document.id if key is None else document.metadata.get(key)
-            if type(doc_id) is not str or not doc_id:
-                doc_id = self._as_text(doc_id, document)
-            if known is not None and doc_id not in known:
-                raise self._unknown(doc_id, document)
-            ids.append(doc_id)
-            if scores is not None:
-                scores.append(self._score_of(document, scores))
-        return Ranking(ids, scores, stages)
+    def metadata(self, hit: Any) -> Mapping[str, Any]:
+        """That of the document."""
+        found: Mapping[str, Any] = hit.metadata
+        return found
 
-    def _as_text(self, doc_id: Any, document: LangChainDocument) -> str:
-        if isinstance(doc_id, int) and not isinstance(doc_id, bool):
-            return str(doc_id)
-        raise ContractError(
-            f"{self._name} returned a document without an id ({doc_id!r})",
-            where=self._id_place,
-            accepted=f"text or a whole number; metadata keys there: {_keys(document)}",
-            fix="give the engine the ids (ids=[...] or Document(id=...)), or name the metadata "
-            "key that holds the id: id_key",
-        )
+    def scores(self, hits: Sequence[Any]) -> list[float] | None:
+        """The numbers under ``score_key``, which never rise."""
+        if self._score_key is None:
+            return None
+        scores: list[float] = []
+        for hit in hits:
+            scores.append(self._score_of(hit, scores))
+        return scores
 
-    def _unknown(self, doc_id: str, document: LangChainDocument) -> ContractError:
-        return ContractError(
-            f"{self._name} returned the id {doc_id!r}, which is not in the corpus"
-            + (": an engine without ids makes new ones on every build" * _is_uuid(doc_id)),
-            where=self._id_place,
-            accepted="ids of the documents that the factory got; metadata keys there: "
-            + _keys(document),
-            fix="hand the ids on (ids=[d.id for d in documents]); a text splitter drops them, "
-            "then use `id_key: doc_id`",
-        )
+    def answer_advice(self, found: Any) -> str:
+        """A chain that goes on to an answer is cut where its documents are."""
+        if isinstance(found, Mapping):
+            return "end the chain where its documents are, for example chain.pick('context')"
+        return super().answer_advice(found)
 
-    def _score_of(self, document: LangChainDocument, before: Sequence[float]) -> float:
-        raw: Any = document.metadata.get(str(self._score_key))
+    def _score_of(self, hit: LangChainDocument, before: Sequence[float]) -> float:
+        raw: Any = hit.metadata.get(str(self._score_key))
         try:
             score = float(raw)
         except (TypeError, ValueError):
             raise ContractError(
-                f"{self._name} returned a document with {raw!r} for a score",
+                f"{self.name} returned a document with {raw!r} for a score",
                 where=f"metadata key {self._score_key!r}",
-                accepted=f"a number; metadata keys there: {_keys(document)}",
+                accepted=f"a number; metadata keys there: {self.keys(hit)}",
                 fix="leave score_key out to rank by the order of the list",
             ) from None
         if before and score > before[-1]:
             raise ContractError(
-                f"scores of {self._name} rise from {before[-1]:.6g} to {score:.6g} at rank "
+                f"scores of {self.name} rise from {before[-1]:.6g} to {score:.6g} at rank "
                 f"{len(before) + 1}",
                 where=f"metadata key {self._score_key!r}",
                 accepted="best first: scores never rise",
@@ -169,43 +224,25 @@ class AnswerReader:
             )
         return score
 
-    def _no_documents(self, found: Any, prefix: str = "") -> ContractError:
-        if inspect.iscoroutine(found):
-            found.close()
-        return ContractError(
-            f"{self._name} answered a query with {prefix}{described(found)}",
-            accepted="a list of LangChain documents",
-            fix=(
-                "end the chain where its documents are, for example chain.pick('context')"
-                if isinstance(found, Mapping)
-                else "return the documents themselves"
-            ),
-        )
+
+def _keyword(made: Any) -> str:
+    """What the search of a vector store calls its filter, for retrievers over one; else "filter".
+    Stores that only declare ``**kwargs`` hand that on."""
+    if isinstance(made, VectorStoreRetriever):
+        declared = inspect.signature(made.vectorstore.similarity_search).parameters
+        return next((name for name in ("filter", "expr", "filters") if name in declared), "filter")
+    return "filter"
 
 
-def described(value: Any) -> str:
-    """The type of ``value`` for a message, with the keys of a mapping."""
-    if isinstance(value, Mapping):
-        return f"{type(value).__name__} (keys {', '.join(map(str, value)) or 'none'})"
-    return "None" if value is None else type(value).__name__
-
-
-def advice(value: Any) -> str:
-    """What to do about a factory that returned ``value``, which is no Runnable."""
-    if isinstance(value, VectorStore):
-        return "return store.as_retriever(search_kwargs={'k': k})"
-    if value is None:
-        return "end the factory with `return`"
-    return "wrap it: RunnableLambda(function)" if callable(value) else "return the retriever itself"
-
-
-def _keys(document: LangChainDocument) -> str:
-    return ", ".join(map(str, document.metadata)) or "none"
-
-
-def _is_uuid(text: str) -> bool:
-    try:
-        UUID(text)
-    except ValueError:
+def _takes_filter(made: Runnable[Any, Any]) -> bool:
+    """Whether a keyword ``filter`` of ``invoke`` reaches what ``made`` searches with."""
+    parameters: Mapping[str, inspect.Parameter]
+    if isinstance(made, BaseRetriever):
+        parameters = inspect.signature(made._get_relevant_documents).parameters
+    elif isinstance(made, RunnableLambda):
+        function = getattr(made, "func", None) or getattr(made, "afunc", None)
+        parameters = inspect.signature(function).parameters if function else {}
+    else:
         return False
-    return True
+    open_ended = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
+    return open_ended or "filter" in parameters

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+from retrieval_bench.core import plugins
 from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench.core.types import EMPTY
 
@@ -97,6 +98,27 @@ def declared_index(external: Any) -> dict[str, Any]:
         )
     # YAML reads a version such as 2024-05-01 as a date; a manifest holds text and numbers.
     return {key: value if isinstance(value, int) else str(value) for key, value in external.items()}
+
+
+def filter_function(given: Any) -> Callable[[Any], Any] | None:
+    """The function that makes an engine's filter of a :class:`.Filter`; None where none is given.
+
+    Raises:
+        PluginError: the name does not resolve.
+        ConfigError: it is no function of one argument.
+    """
+    if given is None:
+        return None
+    name = given if isinstance(given, str) else name_of(given)
+    translate = plugins.load(given) if isinstance(given, str) else given
+    if not callable(translate):
+        raise ConfigError(
+            f"filter: {name} is {type(translate).__name__}, not a function",
+            accepted="a function that gets the Filter of a query and returns the engine's own",
+        )
+    check_call(translate, name, ("filter",))
+    found: Callable[[Any], Any] = translate
+    return found
 
 
 def _remedy(unknown: Sequence[str], handed: Sequence[str]) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from retrieval_bench.core.ranking import order_hits
 from retrieval_bench.core.retriever import (
@@ -58,6 +59,32 @@ class TermOverlap(Retriever):
     def load(self, folder: Path) -> None:
         content = json.loads((folder / "terms.json").read_text(encoding="utf-8"))
         self.terms = {doc_id: frozenset(held) for doc_id, held in content.items()}
+
+
+class Filtering(TermOverlap):
+    """Applies the filter of a query before it cuts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.metadata: dict[str, Mapping[str, Any]] = {}
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(filters=True)
+
+    def index(self, documents: Iterable[Document]) -> None:
+        super().index(documents)
+        self.metadata = {document.id: document.metadata for document in documents}
+
+    def search(self, query: Query, k: int) -> RankingLike:
+        require_k(k)
+        return [hit for hit in self.candidates(query) if self.fits(hit.doc_id, query)][:k]
+
+    def fits(self, doc_id: str, query: Query) -> bool:
+        return query.filter is None or query.filter.matches(self.metadata[doc_id])
+
+    def load(self, folder: Path) -> None:
+        raise NotImplementedError
 
 
 class ListOnly(TermOverlap):

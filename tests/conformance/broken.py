@@ -10,6 +10,7 @@ import itertools
 import random
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -19,7 +20,7 @@ from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.ranking import order_hits
 from retrieval_bench.core.retriever import RankingLike, Retriever, require_k
 from retrieval_bench.core.types import Document, Hit, LegTrace, Query, Ranking
-from tests.builders.reference import TermOverlap, words
+from tests.builders.reference import Filtering, TermOverlap, words
 
 BROKEN: dict[type[Retriever], frozenset[str]] = {}
 SPREADS: set[type[Retriever]] = set()
@@ -302,6 +303,26 @@ class EqualDocumentsScoreByPosition(TermOverlap):
         bonus = {doc_id: 1e-3 / (i + 1) for i, doc_id in enumerate(self.terms or {})}
         hits = super().candidates(query)
         return order_hits([Hit(h.doc_id, h.score + bonus[h.doc_id]) for h in hits])
+
+
+# -- filters -----------------------------------------------------------------------------------
+
+FILTERED = "a_filter_leaves_the_ranking_without_the_other_documents"
+
+
+@fails(FILTERED)
+class IgnoresTheFilter(Filtering):
+    def search(self, query: Query, k: int) -> RankingLike:
+        return super().search(replace(query, filter=None), k)
+
+
+@fails(FILTERED)
+class FiltersBehindTheCut(Filtering):
+    """As a service that drops what does not fit from the k hits that it found."""
+
+    def search(self, query: Query, k: int) -> RankingLike:
+        found = super().search(replace(query, filter=None), k)
+        return [hit for hit in found if self.fits(hit[0], query)]
 
 
 # -- repetition --------------------------------------------------------------------------------

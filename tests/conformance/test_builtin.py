@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
 from retrieval_bench.core import plugins
+from retrieval_bench.core.filters import Filter, parse_filter
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Document, Query
 from retrieval_bench.measure.threads import search_threads
@@ -146,6 +149,49 @@ class TestLangChain(RetrieverConformance):
     params: ClassVar[Mapping[str, Any]] = {"factory": f"{__name__}:_overlap"}
 
 
+def _trigrams(documents: Sequence[Any], k: int) -> Any:
+    """A store that takes a filter by call."""
+    from retrieval_bench_retrievers.langchain_examples import in_memory
+
+    return in_memory(list(documents), k)
+
+
+def _by_metadata(filter: Filter) -> Callable[[Any], bool]:
+    return lambda document: filter.matches(document.metadata)
+
+
+class TestFilteredLangChain(RetrieverConformance):
+    target = "langchain"
+    params: ClassVar[Mapping[str, Any]] = {
+        "factory": f"{__name__}:_trigrams",
+        "filter": f"{__name__}:_by_metadata",
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.skipif(find_spec("llama_index") is None, reason="not installed: llama-index-core")
+class TestLlamaIndex(RetrieverConformance):
+    target = "llamaindex"
+    params: ClassVar[Mapping[str, Any]] = {
+        "factory": "tests.conformance.engines:llama_plain",
+        "model": "trigrams",
+    }
+    xfails: ClassVar[Mapping[str, str]] = {
+        "test_an_empty_query_is_answered": "the library raises for a query of no characters",
+        "test_documents_may_be_empty": "the library raises for a query of no characters",
+        "test_ties_at_the_cut_go_to_the_lowest_ids": "it keeps the highest ids of equal scores",
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.skipif(find_spec("haystack") is None, reason="not installed: haystack-ai")
+class TestHaystack(RetrieverConformance):
+    target = "haystack"
+    params: ClassVar[Mapping[str, Any]] = {"factory": "tests.conformance.engines:haystack_dense"}
+
+
 def _indexed() -> tuple[TermOverlap, list[Document]]:
     documents = RetrieverConformance().documents()
     inner = TermOverlap()
@@ -161,6 +207,34 @@ def _search(text: str, k: int) -> list[tuple[str, float]]:
 class TestCallable(RetrieverConformance):
     target = "callable"
     params: ClassVar[Mapping[str, Any]] = {"function": f"{__name__}:_search"}
+
+
+def _filtered(text: str, k: int, *, filter: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    _, documents = _indexed()
+    metadata = {document.id: document.metadata for document in documents}
+    hits = _search(text, len(documents))
+    if filter is not None:
+        fits = parse_filter(filter).matches
+        hits = [hit for hit in hits if fits(metadata[hit[0]])]
+    return [{"id": doc_id, "score": score} for doc_id, score in hits[:k]]
+
+
+class TestCallableWithFilters(RetrieverConformance):
+    target = "callable"
+    params: ClassVar[Mapping[str, Any]] = {"function": f"{__name__}:_filtered", "pass_filter": True}
+
+    def documents(self) -> Sequence[Document]:
+        return sample_documents()
+
+
+async def _async_search(text: str, k: int, most: int) -> list[tuple[str, float]]:
+    await asyncio.sleep(0)
+    return _search(text, min(k, most))
+
+
+class TestAsyncCallable(RetrieverConformance):
+    target = "callable"
+    params: ClassVar[Mapping[str, Any]] = {"function": f"{__name__}:_async_search", "most": 20}
 
 
 class _Pipeline:
@@ -235,7 +309,16 @@ def test_every_built_in_retriever_is_covered() -> None:
 def test_retrievers_with_required_parameters_say_so() -> None:
     from retrieval_bench.core.errors import ConfigError
 
-    needing = ("trec_run", "callable", "langchain", "pyterrier", "hybrid", "hybrid-dynamic", "http")
-    for target in needing:
+    for target in (
+        "trec_run",
+        "callable",
+        "langchain",
+        "llamaindex",
+        "haystack",
+        "pyterrier",
+        "hybrid",
+        "hybrid-dynamic",
+        "http",
+    ):
         with pytest.raises(ConfigError):
             plugins.construct(target, {})

@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.filters import parse_filter
 from retrieval_bench.core.ranking import order_hits
 from retrieval_bench.core.retriever import Capabilities, RankingLike, Retriever, require_k
 from retrieval_bench.core.types import Document, Hit, Query, Ranking
@@ -25,7 +26,7 @@ from retrieval_bench.testing import (
 )
 from retrieval_bench.testing.compare import difference
 from tests.builders.processes import completed
-from tests.builders.reference import Service, TermOverlap
+from tests.builders.reference import Filtering, Service, TermOverlap
 from tests.conformance.broken import (
     BROKEN,
     OTHER_INSTANCES,
@@ -112,6 +113,7 @@ NEED_A_KNOWN_CORPUS = {
     "test_ids_are_those_of_the_corpus",
     "test_k_may_exceed_the_size_of_the_corpus",
 }
+FILTERS = "test_a_filter_leaves_the_ranking_without_the_other_documents"
 PARAMETERS = "test_an_unknown_parameter_is_an_error_that_names_the_accepted_ones"
 
 
@@ -122,14 +124,38 @@ def with_status(suite: type[RetrieverConformance], status: str) -> set[str]:
 def test_an_external_retriever_gets_the_checks_that_only_read() -> None:
     suite = suite_of(Service)
     assert with_status(suite, "failed") == set()
-    assert with_status(suite, "skipped") == NEED_AN_INDEX | NEED_A_KNOWN_CORPUS | {PARAMETERS}
+    assert with_status(suite, "skipped") == NEED_AN_INDEX | NEED_A_KNOWN_CORPUS | {
+        PARAMETERS,
+        FILTERS,
+    }
     assert "index() is never called" in run_checks(suite)["test_documents_may_be_empty"].reason
 
 
 def test_an_external_retriever_that_tells_its_documents_gets_the_checks_on_them_too() -> None:
     suite = suite_of(Service, documents=lambda self: sample_documents())
     assert with_status(suite, "failed") == set()
-    assert with_status(suite, "skipped") == NEED_AN_INDEX | {PARAMETERS}
+    assert with_status(suite, "skipped") == NEED_AN_INDEX | {PARAMETERS, FILTERS}
+
+
+def test_filters_are_checked_where_they_are_declared() -> None:
+    suite = suite_of(Filtering)
+    assert failing(suite) == {}
+    assert run_checks(suite)[FILTERS].status == "passed"
+    assert "filters is False" in run_checks(suite_of(TermOverlap))[FILTERS].reason
+    own = [parse_filter({"language": "zh"})]
+    assert failing(suite_of(Filtering, filters=lambda self: own)) == {}
+
+
+def test_the_fields_of_the_filters_are_told_before_indexing() -> None:
+    told: list[list[str]] = []
+
+    class Told(Filtering):
+        def use_filters(self, fields: Sequence[str]) -> None:
+            assert self.terms is None
+            told.append(list(fields))
+
+    assert failing(suite_of(Told)) == {}
+    assert told[0] == ["language", "shelf"]
 
 
 def test_a_broken_external_retriever_is_caught() -> None:
@@ -420,8 +446,8 @@ def test_pytest_runs_the_checks_of_each_subclass_and_not_those_of_the_base(tmp_p
     shown = python("-m", "pytest", "-rsxf", "-p", "no:cacheprovider", folder=tmp_path).stdout
     n = len(CHECKS)
     # Of 2 n checks and one test: an xfail that passes fails, one holds, one skip for want of a
-    # target; everything else passes.
-    assert f"1 failed, {2 * n - 2} passed, 1 skipped, 1 xfailed" in shown
+    # target, two for want of filters; everything else passes.
+    assert f"1 failed, {2 * n - 4} passed, 3 skipped, 1 xfailed" in shown
     assert "XPASS(strict)" in shown
     assert "kept in truth" in shown
     assert "the engine takes it for 'no limit'" in shown

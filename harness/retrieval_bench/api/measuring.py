@@ -49,8 +49,8 @@ def bench(
     """Measure one retriever on one dataset.
 
     Args:
-        retriever: name of a config, YAML file, inline mapping, a :class:`Retriever`,
-            LangChain retriever or runnable, or function (query, k).
+        retriever: name of a config, YAML file, inline mapping, a :class:`Retriever`, a function
+            (query, k), or a retriever of LangChain, LlamaIndex, Haystack or PyTerrier.
         dataset: name, folder, or a :class:`Dataset`.
         split: of a dataset that is given by name or folder.
         language: ISO 639 code of the dataset's language, as if it named it; None = what it names.

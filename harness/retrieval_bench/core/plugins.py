@@ -37,6 +37,8 @@ BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
         "hybrid": "retrieval_bench_retrievers.hybrid:Hybrid",
         "hybrid-dynamic": "retrieval_bench_retrievers.hybrid_dynamic:HybridDynamic",
         "langchain": "retrieval_bench_retrievers.langchain:LangChainRetriever",
+        "llamaindex": "retrieval_bench_retrievers.llamaindex:LlamaIndexRetriever",
+        "haystack": "retrieval_bench_retrievers.haystack:HaystackRetriever",
         "pyterrier": "retrieval_bench_retrievers.pyterrier:PyTerrierRetriever",
         "callable": "retrieval_bench_retrievers.callable:CallableRetriever",
         "http": "retrieval_bench_retrievers.http:HTTP",

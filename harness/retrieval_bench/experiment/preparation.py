@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.core import plugins
 from retrieval_bench.core.config import (
     RetrieverConfig,
     config_hash,
@@ -25,6 +24,7 @@ from retrieval_bench.data import found_at, in_language, load_dataset
 from retrieval_bench.experiment.candidate import Candidate, close_all
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.launches import LaunchSpec
+from retrieval_bench.experiment.objects import adapted
 from retrieval_bench.measure.protocol import Protocol, plan
 from retrieval_bench.measure.servers import Server
 from retrieval_bench.measure.threads import prepare_environment
@@ -50,7 +50,8 @@ def prepare(
 
     Args:
         retrievers: names of configs, YAML files, ``module:Class``, inline mappings, or objects:
-            a :class:`Retriever`, a LangChain retriever or runnable, or a function (query, k).
+            a :class:`Retriever`, a function (query, k), or a retriever of another library
+            (:mod:`.objects`).
         language: of the dataset, as in :func:`.load_dataset`.
         overrides: ``dotted.path=value`` into the parameters of every retriever.
         protocol: with launches, all is measured in processes of their own.
@@ -197,16 +198,14 @@ def _candidate(given: Any, overrides: Sequence[str]) -> Candidate:
         name = called_itself if isinstance(called_itself, str) else ""
         kind = type(given)
         return Candidate(name or kind.__name__, given, {"target": path_of(kind)})
-    if hasattr(given, "invoke") or hasattr(given, "ainvoke"):
-        wrapped = plugins.resolve("retriever", "langchain")(factory=given)
-        return Candidate(type(given).__name__, wrapped, {"target": path_of(type(given))})
-    if callable(given):
-        wrapped = plugins.resolve("retriever", "callable")(function=given)
-        return Candidate(getattr(given, "__name__", "callable"), wrapped, {"target": "callable"})
-    raise ConfigError(
-        f"a {type(given).__name__} as retriever",
-        accepted="a name, a YAML file, a Retriever, a LangChain retriever or a function(query, k)",
-    )
+    candidate = adapted(given)
+    if candidate is None:
+        raise ConfigError(
+            f"a {type(given).__name__} as retriever",
+            accepted="a name, a YAML file, a Retriever, a retriever of LangChain, LlamaIndex, "
+            "Haystack or PyTerrier, or a function(query, k)",
+        )
+    return candidate
 
 
 def _check_match(candidates: Sequence[Candidate], data: Dataset, queries: Sequence[Query]) -> None:

@@ -187,6 +187,8 @@ PACKAGES = (
     "PyStemmer",
     "kiwipiepy",
     "langchain-core",
+    "llama-index-core",
+    "haystack-ai",
     "sentence-transformers",
     "transformers",
     "tokenizers",

@@ -2,7 +2,7 @@
 a hybrid its legs one after the other against side by side.
 
 Stages may be parts of stages. What a call is directly made of: of a hybrid ``leg:NAME`` and
-``fuse``; of an adapter of foreign code ``wrapper`` and ``function``, or ``langchain`` and
+``fuse``; of an adapter of foreign code ``wrapper`` and ``function``, or the library's name and
 ``factory``; of one that asks a service ``encode``, ``request`` and ``wrapper``; of any other
 retriever all its stages. The rest of a call is ``other``.
 """
@@ -30,7 +30,7 @@ TAIL = 95.0
 
 _FUSE = "fuse"
 _WRAPPER = "wrapper"
-_WRAPPED = ("function", "langchain", "factory")
+_WRAPPED = ("function", "langchain", "llamaindex", "haystack", "factory")
 _ASKED = "request"
 _SERVER = "server"
 """What a service says it took itself, a part of the request."""

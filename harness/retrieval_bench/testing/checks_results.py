@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -153,6 +154,31 @@ class CutChecks(Subject):
         """k = 0 and k = -1 raise ContractError."""
         for k in (0, -1):
             self._require_refused(self._searcher, k, "require_k")
+
+
+class FilterChecks(Subject):
+    """What a filter of a query does, where ``capabilities.filters`` says that it does something."""
+
+    def test_a_filter_leaves_the_ranking_without_the_other_documents(self) -> None:
+        """The list is the full ranking with the documents removed that do not fit, at k = n, 3
+        and 1: filtered before the cut, and no other document moves. Approximate: half of it."""
+        self._needs_filters()
+        metadata = {document.id: document.metadata for document in self._corpus}
+        for query in self.queries():
+            full = self._ask(self._searcher, replace(query, filter=None), self._n)
+            for filter in self.filters():
+                asked = replace(query, filter=filter)
+                kept = [at for at, i in enumerate(full.doc_ids) if filter.matches(metadata[i])]
+                expected = Ranking(
+                    [full.doc_ids[at] for at in kept],
+                    None if full.scores is None else [float(full.scores[at]) for at in kept],
+                )
+                for k in (self._n, 3, 1):
+                    got = self._ask(self._searcher, asked, k)
+                    what = f"filter {dict(filter.source)}, k = {k}, query {query.text!r}"
+                    other = [i for i in got.doc_ids if not filter.matches(metadata[i])]
+                    require(not other, f"{what}: {other!r} do not fit")
+                    self._require_top(got, expected, k, what)
 
 
 class RepeatChecks(Subject):

@@ -8,6 +8,10 @@ seen. Every call builds new objects.
 
 from __future__ import annotations
 
+import itertools
+from typing import Any
+
+from retrieval_bench.core.filters import Filter, parse_filter
 from retrieval_bench.core.types import Document, Message, Query
 
 _DOCUMENTS: tuple[tuple[str, str, str, str], ...] = (
@@ -40,11 +44,28 @@ _DOCUMENTS: tuple[tuple[str, str, str, str], ...] = (
 
 
 def sample_documents() -> list[Document]:
-    """Twenty documents: English, Korean, Chinese, French and Arabic, four of each."""
+    """Twenty documents: English, Korean, Chinese, French and Arabic, four of each, on two shelves
+    in turn."""
+    shelves = itertools.cycle("ab")
     return [
-        Document(doc_id, text, title, {"language": language, "tags": [language, "sample"]})
+        Document(
+            doc_id,
+            text,
+            title,
+            {"language": language, "tags": [language, "sample"], "shelf": next(shelves)},
+        )
         for doc_id, language, title, text in _DOCUMENTS
     ]
+
+
+def sample_filters() -> list[Filter]:
+    """Two filters that most engines know, equal to and one of, and one that fits no document."""
+    written: tuple[dict[str, Any], ...] = (
+        {"shelf": "b"},
+        {"language": {"in": ["ko", "fr"]}},
+        {"language": "is"},
+    )
+    return [parse_filter(one) for one in written]
 
 
 def sample_queries() -> list[Query]:

@@ -16,6 +16,7 @@ from unittest import SkipTest
 
 from retrieval_bench.core import plugins
 from retrieval_bench.core.errors import ConfigError, ContractError
+from retrieval_bench.core.filters import Filter
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.retriever import Capabilities, RankingLike, Retriever
 from retrieval_bench.core.types import Document, Query, Ranking
@@ -28,7 +29,7 @@ from retrieval_bench.testing.compare import (
     too_little_in_common,
     unpack,
 )
-from retrieval_bench.testing.samples import sample_documents, sample_queries
+from retrieval_bench.testing.samples import sample_documents, sample_filters, sample_queries
 
 _SMALLEST_CORPUS = 4
 _UNKNOWN_SIZE = 20
@@ -74,6 +75,11 @@ class Subject:
         are made from the first: they keep its metadata and have another id and text."""
         return sample_queries()
 
+    def filters(self) -> Sequence[Filter]:
+        """Filters on the metadata of ``documents()``, for retrievers whose ``capabilities.filters``
+        is True: each fits some documents and not others."""
+        return sample_filters()
+
     @classmethod
     def teardown_class(cls) -> None:
         """Close what was built once for all checks. pytest calls this after the last one; a
@@ -118,7 +124,7 @@ class Subject:
         if name not in self._instances:
             retriever = self._new()
             if not retriever.capabilities.external:
-                retriever.index(documents)
+                self._index(retriever, documents)
             self._instances[name] = retriever
         return self._instances[name]
 
@@ -134,10 +140,15 @@ class Subject:
         retriever = self._new()
         try:
             if documents is not None and not retriever.capabilities.external:
-                retriever.index(documents)
+                self._index(retriever, documents)
             yield retriever
         finally:
             retriever.close()
+
+    def _index(self, retriever: Retriever, documents: Sequence[Document]) -> None:
+        if retriever.capabilities.filters:
+            retriever.use_filters(sorted({name for one in self.filters() for name in one.fields}))
+        retriever.index(documents)
 
     def _new(self) -> Retriever:
         retriever = self.make()
@@ -160,6 +171,11 @@ class Subject:
     def _needs_a_known_corpus(self) -> None:
         if not self._corpus_is_known:
             raise SkipTest("external: override documents() to say what it holds")
+
+    def _needs_filters(self) -> None:
+        if not self._capabilities.filters:
+            raise SkipTest("filters is False: it does nothing with the filter of a query")
+        self._needs_a_known_corpus()
 
     def _needs_scores(self) -> None:
         if not self._capabilities.has_scores:

@@ -13,6 +13,7 @@ from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench.testing.checks_index import CorpusChecks, LifeChecks
 from retrieval_bench.testing.checks_results import (
     CutChecks,
+    FilterChecks,
     OddQueryChecks,
     RepeatChecks,
     ResultChecks,
@@ -20,7 +21,13 @@ from retrieval_bench.testing.checks_results import (
 
 
 class RetrieverConformance(
-    ResultChecks, CutChecks, RepeatChecks, OddQueryChecks, CorpusChecks, LifeChecks
+    ResultChecks,
+    CutChecks,
+    FilterChecks,
+    RepeatChecks,
+    OddQueryChecks,
+    CorpusChecks,
+    LifeChecks,
 ):
     """Every promise of :class:`.Retriever` as a test; subclass it with a name that
     starts with ``Test``, and pytest runs one check per promise::
@@ -30,8 +37,9 @@ class RetrieverConformance(
                 return MyRetriever()
 
     Instead of ``make``, ``target`` and ``params`` as in a config do, and have the parameters
-    checked too. ``documents`` and ``queries`` may be overridden, the checks may not: what a
-    retriever cannot keep stands in ``xfails`` with its reason, and fails as soon as it is kept.
+    checked too. ``documents``, ``queries`` and ``filters`` may be overridden, the checks may not:
+    what a retriever cannot keep stands in ``xfails`` with its reason, and fails as soon as it is
+    kept.
 
     What ``capabilities`` changes:
 
@@ -41,6 +49,7 @@ class RetrieverConformance(
       documents in common; ties need no order; a document is among the first five for its own text.
       One index still gives one answer: the same call twice, a batch and a loaded index stay strict.
     * ``has_scores`` False: scores are not looked at, lists are compared as they are.
+    * ``filters`` True: each query is asked again with each of ``filters``.
     * ``score_tolerance``: how far apart, relative to the largest score of both rankings, scores
       may be that should be equal, and documents that may trade places.
 
@@ -73,7 +82,8 @@ class RetrieverConformance(
                 raise ConfigError(
                     f"the check {name!r} is overridden",
                     where=where,
-                    accepted="the checks as they are; documents() and queries() may be overridden",
+                    accepted="the checks as they are; documents(), queries() and filters() may be "
+                    "overridden",
                     fix=f'if the promise cannot be kept: xfails = {{"{name}": "the reason"}}',
                 )
             reason = cls.xfails.get(name)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from retrieval_bench.core.errors import ConfigError, ContractError, PluginError
+from retrieval_bench.core.filters import parse_filter
 from retrieval_bench.core.plugins import construct
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.types import Message, Query, Ranking
@@ -18,6 +22,10 @@ QUERY = Query("7", "물은 왜 얼까?", messages=(Message("user", "물은 왜 �
 
 
 def _nothing(query: str, k: int) -> list[str]:
+    return []
+
+
+async def _async(query: str, k: int) -> list[str]:
     return []
 
 
@@ -83,16 +91,185 @@ def test_another_answer_is_an_error_that_names_it(answer: Any, message: str, fix
         _answering(answer).search(QUERY, 2)
     assert message in str(caught.value)
     assert fix in str(caught.value)
-    assert "a list of document ids, or of (id, score) pairs" in str(caught.value)
+    assert "a list of document ids, or of (id, score) pairs, or of {id, score} mappings" in str(
+        caught.value
+    )
 
 
-def test_a_coroutine_is_an_error_and_not_left_unawaited() -> None:
-    class Service:
-        async def __call__(self, query: str, k: int) -> list[str]:
+@pytest.mark.parametrize(
+    ("hits", "expected"),
+    [
+        ([{"id": "b", "score": 2}, {"id": "a", "score": "1.5", "text": "x"}], [2.0, 1.5]),
+        ([{"id": "b"}, {"id": "a", "title": "x"}], None),
+    ],
+)
+def test_hits_may_be_mappings_of_id_and_score(
+    hits: list[dict[str, Any]], expected: list[float] | None
+) -> None:
+    ranking = checked_ranking(_answering(hits).search(QUERY, 2), 2)
+    assert list(ranking.doc_ids) == ["b", "a"]
+    assert (None if ranking.scores is None else list(ranking.scores)) == expected
+
+
+@pytest.mark.parametrize(
+    ("hits", "message"),
+    [
+        ([{"_id": "a"}], "a mapping with the keys _id at rank 1"),
+        ([{}], "a mapping with the keys none at rank 1"),
+        ([{"id": "a", "score": 1}, {"id": "b"}], "a mapping with the keys id at rank 2"),
+        ([{"id": "a"}, {"id": "b", "score": 1}], "a mapping with the keys id, score at rank 2"),
+        ([{"id": "a"}, "b"], "'b' at rank 2"),
+        ([("a", 1.0), {"id": "b"}], "('a', 1.0) at rank 1"),
+        ([{"id": 7}], "the id 7 at rank 1"),
+        ([{"id": "a", "score": None}], "returned ('a', None) at rank 1"),
+    ],
+)
+def test_mappings_must_be_alike_and_have_an_id(hits: list[Any], message: str) -> None:
+    with pytest.raises(ContractError) as caught:
+        _answering(hits).search(QUERY, 3)
+    assert message in str(caught.value)
+
+
+class TestParameters:
+    def test_they_are_handed_on_by_keyword(self, tmp_path: Path) -> None:
+        (tmp_path / "mine.py").write_text(
+            "def find(query, k, *, index, boost=1):\n    return [f'{index}{boost}'][:k]\n",
+            encoding="utf-8",
+        )
+        params = {"function": f"{tmp_path / 'mine.py'}:find", "index": "a", "boost": 2}
+        assert construct("callable", params).search(QUERY, 2).doc_ids == ["a2"]  # type: ignore[union-attr]
+
+    @pytest.mark.parametrize(
+        ("function", "params", "message"),
+        [
+            (lambda query, k, boost=1: [], {"bost": 2}, "did you mean boost"),
+            (_nothing, {"boost": 2}, "unexpected keyword argument 'boost'"),
+            (_nothing, {"k": 5}, "leave k out"),
+            (_nothing, {"pass_qery": True}, "did you mean pass_query"),
+            (lambda query, k, external=1: [], {}, "which would never reach it"),
+            (_nothing, {"pass_filter": True}, "unexpected keyword argument 'filter'"),
+            (
+                lambda query, k, filter: [],
+                {"pass_filter": True, "filter": {}},
+                "leave one of the two out",
+            ),
+        ],
+    )
+    def test_they_are_checked_before_any_search(
+        self, function: Callable[..., Any], params: dict[str, Any], message: str
+    ) -> None:
+        with pytest.raises(ConfigError) as caught:
+            CallableRetriever(function, **params)
+        assert message in str(caught.value)
+
+
+class TestFilters:
+    FILTERED = replace(QUERY, filter=parse_filter({"tenant": "a"}))
+
+    def test_the_filter_is_handed_over_as_written_or_none(self) -> None:
+        seen: list[Any] = []
+
+        def find(query: str, k: int, *, filter: Any) -> list[str]:
+            seen.append(filter)
             return []
 
-    with pytest.raises(ContractError, match="returned coroutine"):
-        CallableRetriever(Service()).search(QUERY, 2)
+        retriever = CallableRetriever(find, pass_filter=True)
+        assert retriever.capabilities.filters
+        retriever.search(self.FILTERED, 2)
+        retriever.search(QUERY, 2)
+        assert seen == [{"tenant": "a"}, None]
+        assert json.dumps(seen[0])
+
+    def test_the_whole_query_has_it_too(self) -> None:
+        def find(query: Query, k: int) -> list[str]:
+            return [] if query.filter is None else list(query.filter.fields)
+
+        retriever = CallableRetriever(find, pass_query=True)
+        assert retriever.capabilities.filters
+        assert retriever.search(self.FILTERED, 2).doc_ids == ["tenant"]
+
+    def test_a_function_that_gets_the_text_alone_does_not_filter(self) -> None:
+        assert not CallableRetriever(_nothing).capabilities.filters
+
+
+class TestAsync:
+    def test_all_searches_run_on_one_loop_which_is_closed_at_the_end(self) -> None:
+        loops: list[asyncio.AbstractEventLoop] = []
+
+        async def find(query: str, k: int, wait: float) -> list[str]:
+            loops.append(asyncio.get_running_loop())
+            await asyncio.sleep(wait)
+            return ["a", "b"][:k]
+
+        retriever = CallableRetriever(find, wait=0.002)
+        for k in (1, 2, 1):
+            ranking = retriever.search(QUERY, k)
+            assert ranking.doc_ids == ["a", "b"][:k]
+            assert ranking.stages["function"] > 1_500_000
+            assert set(ranking.stages) == {"function", "wrapper"}
+        assert len(set(map(id, loops))) == 1
+        retriever.close()
+        assert loops[0].is_closed()
+
+    def test_an_awaitable_that_a_function_returns_is_awaited(self) -> None:
+        class Service:
+            def __init__(self) -> None:
+                self.held: dict[str, list[str]] = {}
+
+            def __call__(self, query: str, k: int) -> Any:
+                return self.held[query] if query in self.held else self.fetch(query)
+
+            async def fetch(self, query: str) -> list[str]:
+                self.held[query] = ["a"]
+                return ["a"]
+
+        retriever = CallableRetriever(Service())
+        assert [list(retriever.search(QUERY, 2).doc_ids) for _ in range(3)] == [["a"]] * 3
+        retriever.close()
+
+    def test_it_works_where_a_loop_runs_already(self) -> None:
+        retriever = CallableRetriever(_async)
+
+        async def in_a_notebook() -> None:
+            assert len(retriever.search(QUERY, 1)) == 0
+            retriever.close()
+
+        asyncio.run(in_a_notebook())
+
+    def test_what_it_raises_is_passed_through(self) -> None:
+        async def broken(query: str, k: int) -> list[str]:
+            raise ConnectionError("service is down")
+
+        retriever = CallableRetriever(broken)
+        with pytest.raises(ConnectionError, match="service is down"):
+            retriever.search(QUERY, 1)
+        retriever.close()
+
+
+class TestHealth:
+    def test_a_warning_says_when_every_search_found_nothing(self) -> None:
+        retriever = CallableRetriever(_nothing)
+        assert retriever.health([]) == []
+        retriever.search(QUERY, 3)
+        (warning,) = retriever.health([])
+        assert warning == f"every search found nothing: does {__name__}:_nothing hold an index?"
+
+    def test_a_warning_says_when_every_search_got_fewer_hits_than_asked_for(self) -> None:
+        retriever = _answering(["a", "b"])
+        retriever.search(QUERY, 3)
+        (warning,) = retriever.health([])
+        assert "(at most 2 of 3)" in warning
+        assert warning.endswith("must hand k on, its second argument")
+        retriever.search(QUERY, 2)
+        assert retriever.health([]) == []
+
+    def test_fewer_are_no_fault_where_there_are_no_more_or_a_filter_leaves_few(self) -> None:
+        small = CallableRetriever(lambda query, k: ["a"], external={"count": 1})
+        small.search(QUERY, 3)
+        assert small.health([]) == []
+        filtered = CallableRetriever(lambda query, k: ["a"], pass_query=True)
+        filtered.search(TestFilters.FILTERED, 3)
+        assert filtered.health([]) == []
 
 
 def test_what_the_function_raises_is_passed_through() -> None:
@@ -108,16 +285,11 @@ def test_k_below_one_is_an_error() -> None:
         _answering([]).search(QUERY, 0)
 
 
-async def _async(query: str, k: int) -> list[str]:
-    return []
-
-
 @pytest.mark.parametrize(
     ("function", "message"),
     [
         (lambda query: [], "cannot be called as function(query, k): too many"),
         (lambda query, k, tenant: [], "missing a required argument: 'tenant'"),
-        (_async, "is async"),
         (42, "is int, not a function"),
     ],
 )

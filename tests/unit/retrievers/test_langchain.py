@@ -19,6 +19,7 @@ from pydantic import Field
 
 from retrieval_bench.core.config import load_retriever_config
 from retrieval_bench.core.errors import ConfigError, ContractError, PluginError
+from retrieval_bench.core.filters import Filter, parse_filter
 from retrieval_bench.core.plugins import construct
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.retriever import Capabilities, RankingLike, Retriever
@@ -464,7 +465,7 @@ class TestNumberOfHits:
             return store(documents).as_retriever(**{"search_kwargs": {"k": k}, **kwargs})
 
         retriever = indexed(factory)
-        retriever._runnable(3)
+        retriever._engine(3)
         assert builds == [10, 3]
 
     def test_a_ranking_does_not_depend_on_the_searches_before(self) -> None:
@@ -513,6 +514,118 @@ class TestNumberOfHits:
         small = indexed(in_memory)
         ask(small, "fox", 50)
         assert small.health([]) == []
+
+
+class TestDeepening:
+    """``deepen: false`` asks for what production asks for."""
+
+    def test_by_default_a_chain_is_built_again_while_chunks_collapse(self) -> None:
+        factory = Counting(["d1", "d1", "d2", "d2", "d3", "d4"])
+        retriever = LangChainRetriever(factory)
+        retriever.use_k(3)
+        retriever.index(CORPUS)
+        assert ask(retriever, "any", 3) == ["d1", "d2", "d3"]
+        assert factory.called_with == [3, 6]
+        assert retriever.health_facts([]) == []
+
+    def test_without_it_the_factory_is_called_once_and_the_list_stays_shorter(self) -> None:
+        factory = Counting(["d1", "d1", "d2", "d2", "d3", "d4"])
+        retriever = LangChainRetriever(factory, deepen=False)
+        retriever.use_k(3)
+        retriever.index(CORPUS)
+        assert ask(retriever, "any", 3) == ["d1", "d2"]
+        assert ask(retriever, "other", 3) == ["d1", "d2"]
+        assert factory.called_with == [3]
+        assert retriever.health([]) == []
+        (fact,) = retriever.health_facts([])
+        assert fact == (
+            "2 of 2 lists are shorter than asked for, because chunks of one document count once"
+        )
+
+    def test_min_k_is_what_production_asks_for(self) -> None:
+        factory = Counting(["d1", "d1", "d2", "d2", "d3", "d4"])
+        retriever = LangChainRetriever(factory, deepen=False, min_k=5)
+        retriever.use_k(3)
+        retriever.index(CORPUS)
+        assert ask(retriever, "any", 3) == ["d1", "d2", "d3"]
+        assert factory.called_with == [5]
+        assert retriever.health_facts([]) == []
+
+    def test_a_factory_that_is_deaf_for_k_is_still_told(self) -> None:
+        retriever = indexed(Counting(["d1", "d2"]), deepen=False)
+        assert ask(retriever, "any", 4) == ["d1", "d2"]
+        assert "at most 2 of 4" in retriever.health([])[0]
+        assert retriever.health_facts([]) == []
+
+
+def by_metadata(filter: Filter) -> Callable[[LangChainDocument], bool]:
+    """What InMemoryVectorStore filters with."""
+    return lambda document: filter.matches(document.metadata)
+
+
+def about(text: str, **conditions: Any) -> Query:
+    return Query("1", text, filter=parse_filter(conditions))
+
+
+class TestFilters:
+    def test_a_vector_store_gets_the_translated_filter_and_none_without_one(self) -> None:
+        retriever = indexed(in_memory, filter=by_metadata)
+        assert retriever.capabilities.filters
+        assert retriever.search(about("fox", topic="land"), 5).doc_ids == ["d1"]
+        assert retriever.search(about("fox", topic="sea"), 5).doc_ids == []
+        assert len(ask(retriever, "fox", 5)) == 5
+        assert retriever.health([]) == []
+
+    def test_it_is_named_in_a_config_and_works_async(self, tmp_path: Path) -> None:
+        (tmp_path / "mine.py").write_text(
+            "def land(filter):\n    return lambda document: filter.matches(document.metadata)\n",
+            encoding="utf-8",
+        )
+        params = {"filter": f"{tmp_path / 'mine.py'}:land", "use_async": True}
+        retriever = construct("langchain", {"factory": f"{__name__}:in_memory", **params})
+        retriever.index(CORPUS)
+        ranking = retriever.search(about("owl", topic="land"), 3)
+        assert isinstance(ranking, Ranking)
+        assert ranking.doc_ids == ["d1"]
+        retriever.close()
+
+    def test_a_function_gets_it_by_keyword(self) -> None:
+        def search(text: str, filter: Any = None) -> list[LangChainDocument]:
+            return with_ids(text, str(filter))
+
+        retriever = LangChainRetriever(
+            RunnableLambda(search), filter=lambda filter: dict(filter.values)
+        )
+        assert retriever.search(about("owl", year=2026), 2).doc_ids == ["owl", "{'year': 2026}"]
+        assert ask(retriever, "owl", 2) == ["owl", "None"]
+
+    @pytest.mark.parametrize(
+        "runnable",
+        [Stored(found=[]), RunnableLambda(lambda text: []), RunnableLambda(str) | Stored(found=[])],
+    )
+    def test_what_would_ignore_it_is_an_error_before_any_search(
+        self, runnable: Runnable[Any, Any]
+    ) -> None:
+        with pytest.raises(ContractError, match="which takes no filter") as caught:
+            LangChainRetriever(runnable, filter=by_metadata)
+        assert "RunnableLambda" in caught.value.fix
+
+    def test_a_translation_to_nothing_is_an_error_and_not_a_search_without_a_filter(self) -> None:
+        retriever = indexed(in_memory, filter=lambda filter: None)
+        assert len(ask(retriever, "fox", 5)) == 5
+        with pytest.raises(ContractError, match="was translated to None"):
+            retriever.search(about("fox", topic="land"), 5)
+
+    def test_without_a_translation_it_does_not_filter(self) -> None:
+        assert not indexed(in_memory).capabilities.filters
+
+    @pytest.mark.parametrize(
+        ("filter", "message"), [(42, "is int, not a function"), (lambda: None, "function(filter)")]
+    )
+    def test_another_translation_is_an_error(self, filter: Any, message: str) -> None:
+        with pytest.raises(ConfigError) as caught:
+            LangChainRetriever(in_memory, filter=filter)
+        assert message in str(caught.value)
 
 
 async def _async_answer(text: str) -> list[LangChainDocument]:
@@ -721,10 +834,11 @@ class TestTheWayBack:
 
 
 @pytest.mark.slow
-def test_naming_an_adapter_does_not_import_langchain() -> None:
+def test_naming_an_adapter_does_not_import_its_library() -> None:
     code = (
         "import sys\n"
-        "from retrieval_bench_retrievers import callable, langchain, trec_run\n"
-        "sys.exit(any(name.startswith('langchain') for name in sys.modules))"
+        "from retrieval_bench_retrievers import callable, haystack, langchain, llamaindex\n"
+        "theirs = ('langchain', 'llama_index', 'haystack')\n"
+        "sys.exit(any(name.startswith(theirs) for name in sys.modules))"
     )
     python(code)

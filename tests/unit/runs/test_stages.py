@@ -17,7 +17,7 @@ from langchain_core.runnables import RunnableLambda
 from numpy.typing import NDArray
 
 import retrieval_bench_retrievers.callable
-import retrieval_bench_retrievers.langchain
+import retrieval_bench_retrievers.factories
 from retrieval_bench.core import units
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Query, Ranking
@@ -362,7 +362,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
     adapters: Sequence[ModuleType] = (
         retrieval_bench_retrievers.callable,
-        retrieval_bench_retrievers.langchain,
+        retrieval_bench_retrievers.factories,
     )
     for adapter in adapters:
         monkeypatch.setattr(adapter, "perf_counter_ns", made)
@@ -429,7 +429,7 @@ def test_time_inside_of_langchain_is_apart_from_the_adapter_s(
         clock.now += 30
         return units.collapse(*given)
 
-    monkeypatch.setattr(retrieval_bench_retrievers.langchain, "collapse", slow)
+    monkeypatch.setattr(retrieval_bench_retrievers.factories, "collapse", slow)
     retriever = LangChainRetriever(RunnableLambda(search, asearch), use_async=use_async)
     assert stages_of(retriever) == {"langchain": 700, "wrapper": 30}
     retriever.close()

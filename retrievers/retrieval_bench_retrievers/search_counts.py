@@ -1,0 +1,74 @@
+"""What came back over all searches, for engines that may not know how many hits were asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from retrieval_bench.core.types import Query
+
+
+class SearchCounts:
+    """Counts searches, and warns where all of them have one fault.
+
+    Args:
+        name: of what is asked, for the sentences.
+        hand_on: how it gets k from the harness, as the end of a sentence.
+    """
+
+    def __init__(self, name: str, hand_on: str) -> None:
+        self._name = name
+        self._hand_on = hand_on
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all searches: another index begins."""
+        self._searches = self._short = self._collapsed = self._most_hits = self._most_asked = 0
+
+    def add(
+        self,
+        query: Query,
+        k: int,
+        hits: int,
+        *,
+        documents: int | None = None,
+        size: int | None = None,
+    ) -> None:
+        """Count one search.
+
+        Args:
+            query: what was asked; with a filter, a short list is no fault.
+            k: hits asked for.
+            hits: what the engine gave, at most ``k`` of them counted.
+            documents: left of them where chunks collapsed; None = none did.
+            size: of the index, None where it is not known.
+        """
+        limit = k if size is None else min(k, size)
+        left = hits if documents is None else documents
+        self._searches += 1
+        self._short += query.filter is None and hits < limit
+        self._collapsed += left < min(hits, limit)
+        self._most_hits = max(self._most_hits, min(hits, k))
+        self._most_asked = max(self._most_asked, k)
+
+    def warnings(self) -> list[str]:
+        """Says when every search found nothing, or got fewer hits than asked for."""
+        if self._searches and not self._most_hits:
+            return [f"every search found nothing: does {self._name} hold an index?"]
+        if self._searches and self._short == self._searches:
+            most = f"at most {self._most_hits} of {self._most_asked}"
+            remedy = f"{self._name} must hand k on, {self._hand_on}"
+            return [f"every search got fewer hits than asked for ({most}): {remedy}"]
+        return []
+
+    def facts(self) -> list[str]:
+        """Says how many lists are shorter because chunks of one document collapsed."""
+        if not self._collapsed:
+            return []
+        short = f"{self._collapsed:,} of {self._searches:,} lists are shorter than asked for"
+        return [f"{short}, because chunks of one document count once"]
+
+
+def declared_size(declared: Mapping[str, Any]) -> int | None:
+    """The number of documents that ``external`` declares, None where it says none."""
+    return int(declared["count"]) if "count" in declared else None
