@@ -121,3 +121,11 @@ def test_of_a_manifest_only_the_retriever_is_redacted(monkeypatch: pytest.Monkey
         | {"params": {"test": "a ${FIELD}"}, "source": "a ${FIELD}", "facts": ["${FIELD}"]}
     }
     assert secrets.redact_manifest({"k": 3}) == {"k": 3}
+
+
+def test_a_masked_text_is_written_as_was_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(secrets, "_masked", {})
+    secrets.mask("db://me:hunter2@host/x", "db://me:***@host/x")
+    secrets.mask("abc", "never: too short to look for")
+    told = secrets.redact({"dsn": "db://me:hunter2@host/x", "other": "abc"})
+    assert told == {"dsn": "db://me:***@host/x", "other": "abc"}
