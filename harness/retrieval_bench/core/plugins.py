@@ -38,6 +38,7 @@ BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
         "hybrid-dynamic": "retrieval_bench_retrievers.hybrid_dynamic:HybridDynamic",
         "langchain": "retrieval_bench_retrievers.langchain:LangChainRetriever",
         "pyterrier": "retrieval_bench_retrievers.pyterrier:PyTerrierRetriever",
+        "sql": "retrieval_bench_retrievers.sql:SQL",
         "callable": "retrieval_bench_retrievers.callable:CallableRetriever",
         "trec_run": "retrieval_bench_retrievers.trec_run:TrecRun",
     },

