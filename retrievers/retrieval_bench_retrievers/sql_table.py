@@ -243,7 +243,8 @@ class Table:
         with self._connection.cursor() as cursor, cursor.copy(copying.encode()) as copy:
             copy.set_types(types)
             for document in documents:
-                row: list[Any] = list(_row(document))
+                *texts, _ = _row(document)
+                row: list[Any] = [*texts, _clean(document.metadata)]  # the driver writes the JSON
                 if vectors is not None:
                     row.append(vectors[row_of[readable(document.contents)]])
                 copy.write_row(row)
