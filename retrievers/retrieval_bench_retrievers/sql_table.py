@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 LOADS = "retrieval_bench_loads"
 """The table that says what was loaded, one row for each table."""
 
-BATCH = 4096
+BATCH = 2048
 """Documents that are encoded and sent together: what an interrupted load does again."""
 
 _NAME = re.compile(r"[A-Za-z_]\w{0,50}(\.[A-Za-z_]\w{0,50})?", re.ASCII)
@@ -146,8 +146,11 @@ class Table:
             sent = there = 0
             for batch in () if finished else _batches(documents):
                 new = self._missing(batch)
-                self._send(new)
-                sent, there = sent + len(new), there + len(batch) - len(new)
+                there += len(batch) - len(new)
+                before = sent + there
+                told = None if progress is None else _shifted(progress, before, total)
+                self._send(new, told)
+                sent += len(new)
                 if progress is not None:
                     progress(sent + there, total)
             self._index()
@@ -167,12 +170,13 @@ class Table:
 
     def _begun(self, content: str, total: int) -> bool:
         """Whether the load was finished before; what it needs is there afterwards."""
-        known = load_of(self._connection, self._settings.name)
-        if known is not None:
+        name = self._settings.name
+        known = load_of(self._connection, name)
+        exists = _one(self._connection, "SELECT to_regclass(%s)::text", name) is not None
+        if known is not None and exists:
             self._require_same(known, content)
             return bool(known["finished"])
-        name = self._settings.name
-        if _one(self._connection, "SELECT to_regclass(%s)::text", name) is not None:
+        if exists:
             raise ConfigError(
                 f"there is a table {name} that this command did not make",
                 where=f"table {name}",
@@ -194,6 +198,7 @@ class Table:
                 " text text NOT NULL, metadata jsonb NOT NULL,"
                 f" tsv tsvector GENERATED ALWAYS AS ({words}) STORED{column})"
             )
+            self._connection.execute(f"DELETE FROM {LOADS} WHERE name = %s".encode(), (name,))
             self._connection.execute(
                 f"INSERT INTO {LOADS} VALUES (%s, %s, %s, %s, %s::jsonb, NULL, NULL)".encode(),
                 (name, content, total, self._language, json.dumps(identity_of(self._encoder))),
@@ -226,7 +231,9 @@ class Table:
         there = {row[0] for row in rows}
         return [document for document in batch if document.id not in there]
 
-    def _send(self, documents: Sequence[Document]) -> None:
+    def _send(
+        self, documents: Sequence[Document], progress: Callable[[int, int], None] | None
+    ) -> None:
         """All of them, or none where it is interrupted."""
         if not documents:
             return
@@ -235,7 +242,7 @@ class Table:
         if self._vectors is not None:
             for document in documents:
                 row_of.setdefault(readable(document.contents), len(row_of))
-            vectors = self._vectors.of(list(row_of))
+            vectors = self._vectors.of(list(row_of), progress)
         columns, types = "id, title, text, metadata", ["text", "text", "text", "jsonb"]
         if vectors is not None:
             columns, types = f"{columns}, embedding", [*types, "vector"]
@@ -343,6 +350,13 @@ def _clean(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_clean(item) for item in value]
     return plain_text(str(value))
+
+
+def _shifted(
+    progress: Callable[[int, int], None], before: int, total: int
+) -> Callable[[int, int], None]:
+    """Tells of a batch as a part of the whole."""
+    return lambda done, _: progress(before + done, total)
 
 
 def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:

@@ -267,7 +267,7 @@ def test_a_table_that_vanishes_ends_the_run(filled: SQL) -> None:
 def test_without_pgvector_it_says_what_to_create(filled: SQL) -> None:
     retriever = outside(filled, FILTERED, missing="null", encoder=tiny())
     assert retriever._address is not None
-    other = retriever._address.dsn.replace("/bench", "/postgres").replace("dbname=bench", "")
+    other = retriever._address.dsn.replace("/bench?", "/postgres?")
     retriever = SQL(FILTERED, missing="null", encoder=tiny(), dsn=other)
     with pytest.raises(ConfigError, match="CREATE EXTENSION vector"):
         retriever.search(Query("q", "cell"), 3)
