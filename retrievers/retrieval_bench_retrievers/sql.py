@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
-from retrieval_bench.core.errors import ConfigError, ContractError, near_names
+from retrieval_bench.core.errors import ConfigError, ContractError
 from retrieval_bench.core.installation import require
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_index, require_k
 from retrieval_bench.core.types import Document, Query, Ranking
-from retrieval_bench_retrievers.encoder import Encoder, whole_number
+from retrieval_bench_retrievers.encoder import whole_number
 from retrieval_bench_retrievers.sql_failures import failed, refused, text_of
+from retrieval_bench_retrievers.sql_params import (
+    configuration,
+    encoder_of,
+    given_language,
+    given_text,
+    statements,
+    truth,
+)
+from retrieval_bench_retrievers.sql_rows import ranking_of
 from retrieval_bench_retrievers.sql_statement import WHERE, Statement
 
 if TYPE_CHECKING:
@@ -21,16 +29,6 @@ if TYPE_CHECKING:
     from retrieval_bench_retrievers.sql_connection import Address
 
 EMBEDDED = "embedded"
-_ENCODER = ("model", "backend", "prompts", "device", "batch_size", "max_seq_length")
-_CONFIGURATIONS: Mapping[str, str] = {
-    **{"ar": "arabic", "ca": "catalan", "da": "danish", "de": "german", "el": "greek"},
-    **{"en": "english", "es": "spanish", "eu": "basque", "fi": "finnish", "fr": "french"},
-    **{"ga": "irish", "hi": "hindi", "hu": "hungarian", "hy": "armenian", "id": "indonesian"},
-    **{"it": "italian", "lt": "lithuanian", "ne": "nepali", "nl": "dutch", "no": "norwegian"},
-    **{"pt": "portuguese", "ro": "romanian", "ru": "russian", "sr": "serbian", "sv": "swedish"},
-    **{"ta": "tamil", "tr": "turkish", "yi": "yiddish"},
-}
-"""ISO 639-1 -> the text search configuration that stems it; for others there is ``simple``."""
 
 
 class SQL(Retriever):
@@ -76,14 +74,13 @@ class SQL(Retriever):
     ) -> None:
         self._statement = Statement(statement, missing)
         self._sample_size = whole_number(sample_explain, "sample_explain", 0)
-        self._scores, self._exact = _truth(scores, "scores"), _truth(exact, "exact")
+        self._scores, self._exact = truth(scores, "scores"), truth(exact, "exact")
         if order not in ("descending", "ascending"):
             raise ConfigError(f"order = {order!r}", where=WHERE, accepted="descending, ascending")
         self._sign = -1.0 if order == "ascending" else 1.0
-        self._setup = _statements(setup)
-        self._dsn = _text(dsn, "dsn")
-        self._given_language = _text(language, "language")
-        self._embedded = self._dsn == EMBEDDED
+        self._setup = statements(setup)
+        self._given_language = given_language(language)
+        self._embedded = given_text(dsn, "dsn") == EMBEDDED
         for package in ("psycopg", "psycopg-pool", "pgvector"):
             require(package, "sql", WHERE)
         from retrieval_bench_retrievers import sql_connection, sql_table
@@ -93,9 +90,9 @@ class SQL(Retriever):
         self._table = sql_table.TableSettings.parse(table, {} if load is None else load)
         self._pool_settings = sql_connection.PoolSettings.parse({} if pool is None else pool)
         self._address: Address | None = (
-            None if self._embedded else sql_connection.Address.parse(self._dsn)
+            None if self._embedded else sql_connection.Address.parse(dsn)
         )
-        self._encoder = self._checked_encoder(encoder)
+        self._encoder = encoder_of(encoder, self._statement.embeds)
         self._language: str | None = None
         self._rooms: Rooms | None = None
         self._indexed = False
@@ -185,7 +182,7 @@ class SQL(Retriever):
             begin = encoded
         values = self._statement.bound(query, k, vector, self._facts["language"])
         rows = self._rows(self._statement.text, values)
-        ranking = self._ranking(rows[:k], query, stages)
+        ranking = ranking_of(rows[:k], query, stages, self._sign if self._scores else None)
         stages["sql"] = perf_counter_ns() - begin
         return ranking
 
@@ -207,9 +204,16 @@ class SQL(Retriever):
         if "error" in explained:
             return [f"the server did not tell its own times: {explained['error']}"]
         work, plan = (f"{explained[part]:.2f} ms" for part in ("execution", "planning"))
-        told = f"the server itself searched for {work} and planned for {plan} (medians of"
-        rest = "queries by EXPLAIN ANALYZE); the rest of a call is encoding, driver and network"
-        return [f"{told} {explained['queries']} {rest}"]
+        sample = f"medians of {explained['queries']} queries, by EXPLAIN ANALYZE"
+        return [f"the server itself says: {work} of execution, {plan} of planning ({sample})"]
+
+    def health(self, queries: Sequence[Query]) -> Sequence[str]:
+        """A warning where a load was interrupted and never finished."""
+        loaded = self._facts.get("loaded")
+        if not loaded or loaded["finished"]:
+            return ()
+        part = f"table {self._table.name} holds a part of its documents"
+        return [f"{part}: the load was interrupted; the same `data load` goes on with it"]
 
     def disk_bytes(self) -> int | None:
         """Bytes of the table with its indexes, where the server is the embedded one."""
@@ -239,28 +243,6 @@ class SQL(Retriever):
         except (psycopg.Error, PoolClosed) as problem:
             raise failed(problem) from None
         return found
-
-    def _ranking(self, rows: Sequence[Any], query: Query, stages: Mapping[str, int]) -> Ranking:
-        ids = [str(row[0]) if row[0] is not None else None for row in rows]
-        if None in ids:
-            raise _no_ranking(f"NULL as the id at rank {ids.index(None) + 1}", query, "a text")
-        if not self._scores:
-            return Ranking([str(one) for one in ids], None, stages)
-        pairs: list[tuple[float, str]] = []
-        for rank, row in enumerate(rows, start=1):
-            try:
-                score = self._sign * float(row[1])
-            except (TypeError, ValueError):
-                score = math.nan
-            if not math.isfinite(score):
-                given = f"the score {row[1]!r} at rank {rank}"
-                raise _no_ranking(given, query, "a finite number")
-            if pairs and score > -pairs[-1][0]:
-                fix = "add ORDER BY; for distances say `order: ascending`"
-                raise _no_ranking(f"a score that rises at rank {rank}", query, "best first", fix)
-            pairs.append((-score, str(row[0])))
-        pairs.sort()
-        return Ranking([one for _, one in pairs], [-score for score, _ in pairs], stages)
 
     def _open(self) -> None:
         """Try the statement on a connection of its own, whose errors are plain; then make the pool.
@@ -356,61 +338,7 @@ class SQL(Retriever):
             "queries": len(execution),
         }
 
-    def _checked_encoder(self, given: Mapping[str, Any] | None) -> Encoder | None:
-        if given is None and not self._statement.embeds:
-            return None
-        params = {} if given is None else given
-        if not isinstance(params, Mapping):
-            raise ConfigError(
-                f"encoder = {given!r}", where=WHERE, accepted=f"keys {', '.join(_ENCODER)}"
-            )
-        for key in params:
-            if key not in _ENCODER:
-                accepted = near_names(str(key), _ENCODER)
-                raise ConfigError(f"encoder: unknown key {key!r}", where=WHERE, accepted=accepted)
-        if not self._statement.embeds:
-            raise ConfigError(
-                "an encoder, and no %(embedding)s in the statement",
-                where=WHERE,
-                fix="take one of the two away or add the other",
-            )
-        return Encoder(**params)
-
     def _close_pool(self) -> None:
         if self._pool is not None:
             self._pool.close()
             self._pool = None
-
-
-def configuration(given: str, language: str | None) -> str:
-    """The text search configuration: ``given``, unless that is "auto"; then by ISO 639-1 code."""
-    return _CONFIGURATIONS.get(language or "", "simple") if given == "auto" else given
-
-
-def _no_ranking(what: str, query: Query, accepted: str, fix: str = "") -> ContractError:
-    return ContractError(
-        f"the statement returned {what}",
-        where=f"{WHERE}, query {query.id!r}",
-        accepted=f"{accepted}; the first column is the id, the second the score",
-        fix=fix or "correct the statement",
-    )
-
-
-def _statements(given: Any) -> tuple[str, ...]:
-    if isinstance(given, str) or not isinstance(given, Sequence):
-        raise ConfigError(f"setup = {given!r}", where=WHERE, accepted="a list of statements")
-    return tuple(_text(one, "setup") for one in given)
-
-
-def _text(given: Any, name: str) -> str:
-    if not isinstance(given, str) or not given.strip():
-        what = "a text" if name != "dsn" else "embedded, or the DSN of a server"
-        shown = repr(given) if name != "dsn" else "what was given"
-        raise ConfigError(f"{name}: {shown} is no text", where=WHERE, accepted=what)
-    return given
-
-
-def _truth(given: Any, name: str) -> bool:
-    if not isinstance(given, bool):
-        raise ConfigError(f"{name} = {given!r}", where=WHERE, accepted="true or false")
-    return given

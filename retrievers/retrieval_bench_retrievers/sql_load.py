@@ -5,8 +5,8 @@ from __future__ import annotations
 from retrieval_bench.core.installation import require
 from retrieval_bench.data.stores import Load, Loaded
 from retrieval_bench_retrievers.encoder import Encoder
-from retrieval_bench_retrievers.sql import configuration
 from retrieval_bench_retrievers.sql_connection import Address, connect, server_facts
+from retrieval_bench_retrievers.sql_params import configuration
 from retrieval_bench_retrievers.sql_table import Table, TableSettings
 
 

@@ -8,22 +8,25 @@ that was interrupted goes on, and another content is refused.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.core.errors import ConfigError, ContractError, near_names
 from retrieval_bench.core.types import Document
-from retrieval_bench.data.fingerprint import Sum
 from retrieval_bench_retrievers.document_vectors import DocumentVectors
 from retrieval_bench_retrievers.encoder import Encoder, readable, whole_number
 from retrieval_bench_retrievers.sql_connection import learn_vectors
+from retrieval_bench_retrievers.sql_documents import (
+    content_of,
+    document_id,
+    plain_metadata,
+    texts_of,
+)
 from retrieval_bench_retrievers.sql_failures import refused
-from retrieval_bench_retrievers.sql_statement import WHERE, plain_text
+from retrieval_bench_retrievers.sql_statement import WHERE
 
 if TYPE_CHECKING:
     import psycopg
@@ -250,8 +253,11 @@ class Table:
         with self._connection.cursor() as cursor, cursor.copy(copying.encode()) as copy:
             copy.set_types(types)
             for document in documents:
-                *texts, _ = _row(document)
-                row: list[Any] = [*texts, _clean(document.metadata)]  # the driver writes the JSON
+                *texts, _ = texts_of(document)
+                row: list[Any] = [
+                    *texts,
+                    plain_metadata(document.metadata),
+                ]  # the driver writes the JSON
                 if vectors is not None:
                     row.append(vectors[row_of[readable(document.contents)]])
                 copy.write_row(row)
@@ -300,56 +306,6 @@ def identity_of(encoder: Encoder | None) -> dict[str, Any] | None:
         "prompt": encoder.prompts.get("document", ""),
         "max_seq_length": encoder.max_seq_length,
     }
-
-
-def content_of(documents: Iterable[Document]) -> tuple[str, int]:
-    """A hash of ids, titles, texts and metadata that does not depend on their order, and the number
-    of documents. Unlike a dataset's fingerprint it knows no queries, and does know metadata."""
-    added = Sum()
-    for document in documents:
-        digest = blake2b(digest_size=32, person=b"table")
-        for part in _row(document):
-            data = part.encode("utf-8", "surrogatepass")
-            digest.update(len(data).to_bytes(8, "little") + data)
-        added.add(digest.digest())
-    whole = added.count.to_bytes(8, "little") + added.total.to_bytes(32, "little")
-    return blake2b(whole, digest_size=16, person=b"table").hexdigest(), added.count
-
-
-def document_id(document: Document) -> str:
-    """The id, as PostgreSQL holds it.
-
-    Raises:
-        ContractError: it cannot hold it.
-    """
-    if plain_text(document.id) != document.id:
-        raise ContractError(
-            f"document id {document.id!r} cannot be stored in PostgreSQL",
-            accepted="ids without NUL and without halves of surrogate pairs",
-            fix="correct the corpus",
-        )
-    return document.id
-
-
-def _row(document: Document) -> tuple[str, str, str, str]:
-    metadata = json.dumps(_clean(document.metadata), ensure_ascii=False, sort_keys=True)
-    title, text = plain_text(document.title), plain_text(document.text)
-    return document_id(document), title, text, metadata
-
-
-def _clean(value: Any) -> Any:
-    """Metadata as jsonb holds them; what JSON does not know as text."""
-    if isinstance(value, str):
-        return plain_text(value)
-    if value is None or isinstance(value, bool | int):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {plain_text(str(key)): _clean(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_clean(item) for item in value]
-    return plain_text(str(value))
 
 
 def _shifted(
