@@ -126,6 +126,7 @@ MEASURING: dict[str, tuple[str, ...]] = {
     "selftest": ("selftest", "--time", "0.1", "--dataset", "science-ko-mini"),
     "doctor": ("doctor", "bm25", "--dataset", "science-ko-mini"),
     "loaded": ("data", "load", "science-ko-mini", "--into", "memory://here"),
+    "loaded-vectors": ("data", "load", "tiny", "--into", "memory://here", "--encoder", "any"),
     "fetch": ("fetch", "ir_datasets:rb-own/test"),
     "fetch-missing": ("fetch", "ir_datasets:rb-own/far"),
     "error": ("bench", "nothing", "--dataset", "science-ko-mini"),

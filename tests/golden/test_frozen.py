@@ -88,7 +88,7 @@ def prepared(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
         short = partial(controller.DuetProtocol, seconds=1e-9, warm_up_s=1e-9)
         monkeypatch.setattr("retrieval_bench.duets.selftest.DuetProtocol", short)
         monkeypatch.setattr("retrieval_bench.duets.selftest.REPLAYS", 20)
-    if name == "loaded":
+    if name.startswith("loaded"):
         add_memory_store(monkeypatch)
     with own_irds(folder, monkeypatch) if name.startswith("fetch") else nullcontext():
         yield
