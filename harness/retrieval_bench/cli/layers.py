@@ -56,6 +56,11 @@ def _of_target(content: Mapping[str, Any], base: Path | None, above: frozenset[P
     needed = {_TARGETS.get(target)}
     if target == "dense":
         needed = {_MODELS.get(str(params.get("model")).casefold(), "dense")}
+    if target == "sql":
+        needed = {"postgres" if params.get("dsn", "embedded") == "embedded" else "sql"}
+        if "%(embedding)s" in str(params.get("statement")):
+            model = (params.get("encoder") or {}).get("model")
+            needed.add(_MODELS.get(str(model).casefold(), "dense"))
     tokenizer = params.get("tokenizer")
     name = tokenizer.get("name") if isinstance(tokenizer, Mapping) else tokenizer
     needed.add(_TOKENIZERS.get(str(name)))

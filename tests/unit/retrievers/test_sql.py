@@ -146,7 +146,8 @@ def test_capabilities_follow_the_parameters() -> None:
 def test_languages_lead_to_configurations() -> None:
     assert configuration("auto", "en") == "english"
     assert configuration("auto", "ko") == "simple"
-    assert configuration("auto", None) == "simple"
+    assert configuration("auto", None) == "english"  # as the tokenizer of BM25
+    assert configuration("auto", "pt-BR") == "portuguese"
     assert configuration("german", "en") == "german"
 
 
