@@ -78,7 +78,10 @@ class Rooms:
         with _lock:
             _Running.users -= 1
             if _Running.users:
-                with psycopg.connect(self._plain, autocommit=True) as connection:
+                with (
+                    suppress(psycopg.OperationalError),  # the server ended by itself
+                    psycopg.connect(self._plain, autocommit=True) as connection,
+                ):
                     connection.execute(f"DROP SCHEMA {self._schema} CASCADE".encode())
             elif _Running.process == os.getpid():
                 server, _Running.server = _Running.server, None

