@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,16 @@ from retrieval_bench.core.installation import require
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_index, require_k
 from retrieval_bench.core.types import Document, Query, Ranking
 from retrieval_bench_retrievers.encoder import whole_number
-from retrieval_bench_retrievers.sql_failures import failed, refused, text_of
+from retrieval_bench_retrievers.sql_failures import failed, refused
+from retrieval_bench_retrievers.sql_health import (
+    EXPLAIN,
+    EncoderFit,
+    explained,
+    explained_fact,
+    fit_of,
+    sampled,
+    unfinished,
+)
 from retrieval_bench_retrievers.sql_params import (
     configuration,
     encoder_of,
@@ -100,6 +108,7 @@ class SQL(Retriever):
         self._facts: dict[str, Any] = {}
         self._seen: dict[str, tuple[Query, int]] = {}
         self._explained: dict[str, Any] | None = None
+        self._fitted: tuple[tuple[Query, ...], EncoderFit | None] | None = None
 
     @property
     def capabilities(self) -> Capabilities:
@@ -142,7 +151,7 @@ class SQL(Retriever):
 
         self._close_pool()
         self._indexed = False
-        self._seen, self._explained = {}, None
+        self._seen, self._explained, self._fitted = {}, None, None
         if self._encoder is not None:
             self._encoder.load()
         if self._rooms is None:
@@ -197,23 +206,20 @@ class SQL(Retriever):
         return {**facts, "server_ms": explained} if explained else facts
 
     def health_facts(self, queries: Sequence[Query]) -> Sequence[str]:
-        """How much of a call is the server's own work, by its EXPLAIN (ANALYZE)."""
-        explained = self._explain()
-        if not explained:
-            return ()
-        if "error" in explained:
-            return [f"the server did not tell its own times: {explained['error']}"]
-        work, plan = (f"{explained[part]:.2f} ms" for part in ("execution", "planning"))
-        sample = f"medians of {explained['queries']} queries, by EXPLAIN ANALYZE"
-        return [f"the server itself says: {work} of execution, {plan} of planning ({sample})"]
+        """What the server says of its own time, and what the encoder cuts off."""
+        fits = self._fits(queries)
+        return [
+            *explained_fact(self._explain()),
+            *(fits.facts() if fits is not None else ()),
+        ]
 
     def health(self, queries: Sequence[Query]) -> Sequence[str]:
-        """A warning where a load was interrupted and never finished."""
-        loaded = self._facts.get("loaded")
-        if not loaded or loaded["finished"]:
-            return ()
-        part = f"table {self._table.name} holds a part of its documents"
-        return [f"{part}: the load was interrupted; the same `data load` goes on with it"]
+        """Warnings: a load that never finished, an encoder that does not fit the texts."""
+        fits = self._fits(queries)
+        return [
+            *unfinished(self._table.name, self._facts.get("loaded")),
+            *(fits.warnings(self._language) if fits is not None else ()),
+        ]
 
     def disk_bytes(self) -> int | None:
         """Bytes of the table with its indexes, where the server is the embedded one."""
@@ -317,25 +323,26 @@ class SQL(Retriever):
         return self._explained
 
     def _explained_now(self) -> dict[str, Any]:
-        # Without the time of every node, which would itself take time.
-        statement = f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {self._statement.text}"
-        execution, planning = [], []
-        try:
-            for query, k in self._seen.values():
-                vector = None
-                if self._encoder is not None:
-                    vector = self._encoder.encode_query(query.text)[0]
-                values = self._statement.bound(query, k, vector, self._facts["language"])
-                plan = self._rows(statement, values)[0][0][0]
-                execution.append(float(plan["Execution Time"]))
-                planning.append(float(plan["Planning Time"]))
-        except Exception as problem:  # a fact that is missing must not cost the measurement
-            return {"error": text_of(problem)}
-        return {
-            "execution": statistics.median(execution),
-            "planning": statistics.median(planning),
-            "queries": len(execution),
-        }
+        def plan_of(query: Query, k: int) -> Mapping[str, Any]:
+            vector = None
+            if self._encoder is not None:
+                vector = self._encoder.encode_query(query.text)[0]
+            values = self._statement.bound(query, k, vector, self._facts["language"])
+            plan: Mapping[str, Any] = self._rows(EXPLAIN + self._statement.text, values)[0][0][0]
+            return plan
+
+        return explained(plan_of, self._seen.values())
+
+    def _fits(self, queries: Sequence[Query]) -> EncoderFit | None:
+        """The encoder beside texts of the table and the queries; None without one, or where the
+        columns of the table are not known. Looked at once for facts and warnings."""
+        loaded = self._facts.get("loaded")
+        if self._encoder is None or not loaded or self._pool is None:
+            return None
+        if self._fitted is None or self._fitted[0] != tuple(queries):
+            texts = [row[0] for row in self._rows(sampled(self._table.name), loaded)]
+            self._fitted = (tuple(queries), fit_of(self._encoder, texts, queries))
+        return self._fitted[1]
 
     def _close_pool(self) -> None:
         if self._pool is not None:

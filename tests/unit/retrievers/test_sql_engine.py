@@ -129,6 +129,17 @@ def test_exact_search_is_that_of_dense() -> None:
     retriever.close()
 
 
+def test_it_says_what_the_encoder_cuts_off_and_does_not_know() -> None:
+    retriever = shipped("pgvector")
+    long = [Document(f"{n}", "cell of trees " * 20) for n in range(9)]
+    retriever.index([*long, Document("ko", "김치는 낮은 온도에서 천천히 발효된다")])
+    asked = [Query("q", "cell")]
+    (told,) = [one for one in retriever.health_facts(asked) if one.startswith("encoder")]
+    assert "cut off are 90.0 % of the documents" in told
+    assert any("90 % of the documents are cut off" in one for one in retriever.health(asked))
+    retriever.close()
+
+
 @pytest.mark.parametrize(
     "given",
     [
