@@ -63,7 +63,7 @@ GROUPS: Mapping[str, tuple[str, str, Mapping[str, tuple[Add, str]]]] = {
     ),
     "data": (
         "share",
-        "datasets, and all names: list, fetch, export, load, history",
+        "datasets and names: list, fetch, export, load, history",
         {
             "list": (add_list, "retrievers, readers, datasets and metrics that can be named"),
             "fetch": (add_fetch, "get a dataset of ir_datasets: size and licence first"),
