@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import tempfile
 import threading
 import warnings
@@ -27,10 +28,19 @@ _lock = threading.RLock()
 _numbers = count(1)
 
 
+_WATCH = """
+cat > /dev/null
+kill -INT "$1" && while kill -0 "$1" 2> /dev/null; do sleep 0.1; done
+rm -rf "$2"
+"""
+"""Stops the server when whoever holds the other end of its input is gone, by whatever signal."""
+
+
 class _Running:
-    """The server of this process, and how many use it."""
+    """The server of this process, who watches over it, and how many use it."""
 
     server: Any = None
+    watch: subprocess.Popen[bytes] | None = None
     users = 0
     process = 0
 
@@ -84,11 +94,31 @@ class Rooms:
                 ):
                     connection.execute(f"DROP SCHEMA {self._schema} CASCADE".encode())
             elif _Running.process == os.getpid():
-                server, _Running.server = _Running.server, None
-                folder = Path(server.pgdata)
-                with suppress(Exception):  # it may have ended before
-                    server.cleanup()
-                shutil.rmtree(folder, ignore_errors=True)
+                _stop()
+
+
+def _watch(server: int, folder: str) -> subprocess.Popen[bytes] | None:
+    """A shell that outlives this process by a moment; None where there is none."""
+    if os.name == "nt":
+        return None
+    command = ["/bin/sh", "-c", _WATCH, "sh", str(server), folder]
+    nowhere = subprocess.DEVNULL
+    return subprocess.Popen(  # in a session of its own: Ctrl-C is not for it
+        command, stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere, start_new_session=True
+    )
+
+
+def _stop() -> None:
+    """Stop the server and remove its folder."""
+    server, _Running.server = _Running.server, None
+    watch, _Running.watch = _Running.watch, None
+    if watch is not None:
+        watch.kill()  # before the server: its number may be another process's afterwards
+        watch.communicate()
+    folder = Path(server.pgdata)
+    with suppress(Exception):  # it may have ended before
+        server.cleanup()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _started() -> str:
@@ -111,6 +141,7 @@ def _started() -> str:
                     fix="name a server of your own with `dsn`",
                 ) from problem
         _Running.server, _Running.users, _Running.process = server, 0, os.getpid()
+        _Running.watch = _watch(int(server.get_pid()), folder)
         with psycopg.connect(server.get_uri(), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {_DATABASE} {_LOCALE}".encode())
         with psycopg.connect(server.get_uri(database=_DATABASE), autocommit=True) as connection:

@@ -3,6 +3,10 @@ were a server of the user's own."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -279,6 +283,29 @@ def test_a_server_that_is_gone_may_come_back(tmp_path: Path) -> None:
     retriever.close()
     with pytest.raises(ConfigError, match="no connection to PostgreSQL"):
         SQL("SELECT 7, 1", dsn=address).use_k(1)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell watches over the server")
+def test_a_process_that_is_killed_leaves_no_server(tmp_path: Path) -> None:
+    code = (
+        "import time, warnings; warnings.simplefilter('ignore')\n"
+        "from retrieval_bench_retrievers.embedded_postgres import Rooms, _Running\n"
+        "rooms = Rooms('tests')\n"
+        "print(_Running.server.pgdata, _Running.server.get_pid(), flush=True)\n"
+        "time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        folder, number = process.stdout.readline().decode().split()
+        assert Path(folder).is_dir()
+        process.kill()
+    for _ in range(100):
+        if not Path(folder).exists():
+            break
+        time.sleep(0.1)
+    assert not Path(folder).exists()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(number), 0)
 
 
 def test_a_table_that_vanishes_ends_the_run(filled: SQL) -> None:
