@@ -21,12 +21,7 @@ from retrieval_bench.core.metadata import MetadataTable
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_index, require_k
 from retrieval_bench.core.types import Document, Query, Ranking
 from retrieval_bench_retrievers import encoder_fit
-from retrieval_bench_retrievers.embedding_cache import (
-    FILE_SIZE,
-    EmbeddingCache,
-    default_root,
-    text_key,
-)
+from retrieval_bench_retrievers.document_vectors import DocumentVectors
 from retrieval_bench_retrievers.encoder import Encoder, Vectors, readable
 from retrieval_bench_retrievers.faiss_index import Index, IndexSettings
 from retrieval_bench_retrievers.model_files import DEFAULT_MODEL, WHERE
@@ -81,7 +76,6 @@ class Dense(Retriever):
         if not isinstance(cache, bool):
             raise ConfigError(f"cache = {cache!r}", where=WHERE, accepted="true or false")
         self._similarity = similarity
-        self._use_cache = cache
         self._encoder = Encoder(
             model,
             backend=backend,
@@ -97,8 +91,7 @@ class Dense(Retriever):
         self._groups: _Groups | None = None
         self._sample: list[str] = []
         self._fitted: tuple[tuple[Query, ...], _Fits] | None = None
-        self._cache: EmbeddingCache | None = None
-        self._cache_note = ""
+        self._stored = DocumentVectors(self._encoder, cache)
         self._facts: dict[str, Any] = {}
         self._fields: tuple[str, ...] = ()
         self._metadata = MetadataTable(())
@@ -157,11 +150,15 @@ class Dense(Retriever):
         texts = list(row_of)
         self._groups = _Groups(rows) if len(texts) < len(pairs) else None
         self._sample = encoder_fit.sample([text for _, text in pairs])
-        vectors = self._vectors(texts)
+        vectors = self._stored.of(texts, self.progress)
         if self._similarity == "cosine":
             _normalise(vectors)
-        self._facts["documents"] = len(pairs)
-        self._facts["distinct_texts"] = len(texts)
+        self._facts = {
+            "encoded": self._stored.encoded,
+            "from_cache": self._stored.from_cache,
+            "documents": len(pairs),
+            "distinct_texts": len(texts),
+        }
         self._index = self._settings.build(vectors)
 
     def search(self, query: Query, k: int) -> Ranking:
@@ -190,7 +187,7 @@ class Dense(Retriever):
             **self._encoder.describe(),
             "similarity": self._similarity,
             "index": self._settings.describe(self._facts.get("distinct_texts", 0)),
-            "cache": self._cache_note or ("on" if self._use_cache else "off"),
+            "cache": self._stored.state,
             **self._facts,
         }
 
@@ -213,9 +210,7 @@ class Dense(Retriever):
         """Warnings: an encoder that does not fit the language, trouble with the cache."""
         if self._index is None:
             return ()
-        trouble = list(self._cache.notes) if self._cache else []
-        if self._cache_note:
-            trouble.append(self._cache_note)
+        trouble = self._stored.trouble()
         if self._encoder.backend != "torch":
             trouble.append(
                 f"the threads of the backend {self._encoder.backend} are its own: timed searches "
@@ -272,53 +267,13 @@ class Dense(Retriever):
 
     def disk_bytes(self) -> int | None:
         """Bytes of the cache files that hold this index's vectors; None without a cache."""
-        return self._cache.bytes_used if self._cache else None
+        return self._stored.bytes_used
 
     def close(self) -> None:
         """Let go of the model and the vectors."""
         self._index = None
         self._fitted = None
         self._encoder.close()
-
-    def _vectors(self, texts: Sequence[str]) -> Vectors:
-        """One row for each of ``texts``, from the cache as far as it has them."""
-        self._cache = self._open_cache()
-        vectors = np.empty((len(texts), self._encoder.dimension), dtype=np.float32)
-        keys = [text_key(text) for text in texts] if self._cache else []
-        missing = self._cache.fill(keys, vectors) if self._cache else list(range(len(texts)))
-        self._facts = {"encoded": len(missing), "from_cache": len(texts) - len(missing)}
-        done = len(texts) - len(missing)
-        fresh: list[int] = []
-        try:
-            for chosen, batch in self._encoder.document_batches([texts[i] for i in missing]):
-                rows = [missing[i] for i in chosen]
-                vectors[rows] = batch
-                fresh += rows
-                if len(fresh) >= FILE_SIZE:
-                    self._keep(keys, vectors, fresh)
-                done += len(rows)
-                if self.progress is not None:
-                    self.progress(done, len(texts))
-        finally:
-            self._keep(keys, vectors, fresh)
-        return vectors
-
-    def _keep(self, keys: Sequence[bytes], vectors: Vectors, fresh: list[int]) -> None:
-        """Write the rows in ``fresh`` to the cache, if there is one, and empty the list."""
-        if self._cache is not None:
-            self._cache.store([keys[row] for row in fresh], vectors[fresh])
-        fresh.clear()
-
-    def _open_cache(self) -> EmbeddingCache | None:
-        self._cache_note = ""
-        if not self._use_cache:
-            return None
-        identity, root = self._encoder.identity(), default_root()
-        if identity is None or root is None:
-            what = "the model's files were not found" if root else "no home folder is known"
-            self._cache_note = f"no embedding cache: {what}, so every run encodes again"
-            return None
-        return EmbeddingCache(root, identity, self._encoder.dimension)
 
     def _vector(self, query: Query) -> Vectors:
         vector = self._encoder.encode_query(query.text)

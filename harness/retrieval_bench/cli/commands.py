@@ -17,6 +17,7 @@ from retrieval_bench.cli.exporting import add_export
 from retrieval_bench.cli.fetching import add_fetch
 from retrieval_bench.cli.history import add_history
 from retrieval_bench.cli.listing import add_list
+from retrieval_bench.cli.loading import add_load
 from retrieval_bench.cli.outcomes import add_outcomes
 from retrieval_bench.cli.regressing import add_baseline, add_regress
 from retrieval_bench.cli.reporting import add_report
@@ -62,11 +63,12 @@ GROUPS: Mapping[str, tuple[str, str, Mapping[str, tuple[Add, str]]]] = {
     ),
     "data": (
         "share",
-        "datasets, and all names: list, fetch, export, history",
+        "datasets and names: list, fetch, export, load, history",
         {
             "list": (add_list, "retrievers, readers, datasets and metrics that can be named"),
             "fetch": (add_fetch, "get a dataset of ir_datasets: size and licence first"),
             "export": (add_export, "write a dataset in the format of another tool"),
+            "load": (add_load, "fill a table of a database with the documents of a dataset"),
             "history": (add_history, "saved runs and duets over time and revisions"),
         },
     ),
@@ -139,6 +141,11 @@ EXAMPLES: Mapping[Add, tuple[str, ...]] = {
         "my/folder --to quepid --out for-quepid",
         "science-mini --to trec --out for-trec",
         "my/folder --to rank_eval --out for-elasticsearch --set index=articles 'fields=[body]'",
+    ),
+    add_load: (
+        "my/folder --into '${DSN}'",
+        "my/folder --into '${DSN}' --encoder all-MiniLM-L6-v2 --index hnsw",
+        "my/folder --into postgresql://me@host/db --table articles",
     ),
     add_history: ("", "hybrid --dataset my/folder", "bm25 --last all --out bm25.svg"),
     add_selftest: ("", "--time 300", "bm25 --dataset my/folder"),

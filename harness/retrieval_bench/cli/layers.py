@@ -58,6 +58,10 @@ def _of_target(content: Mapping[str, Any], base: Path | None, above: frozenset[P
         needed = {_model(params)}
     elif target == "http" and params.get("encoder") is not None:
         needed.add(_model(params["encoder"]))
+    elif target == "sql":
+        needed = {"postgres" if params.get("dsn", "embedded") == "embedded" else "sql"}
+        if "%(embedding)s" in str(params.get("statement")):
+            needed.add(_model(params.get("encoder") or {}))
     tokenizer = params.get("tokenizer")
     name = tokenizer.get("name") if isinstance(tokenizer, Mapping) else tokenizer
     needed.add(_TOKENIZERS.get(str(name)))

@@ -40,6 +40,7 @@ BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
         "llamaindex": "retrieval_bench_retrievers.llamaindex:LlamaIndexRetriever",
         "haystack": "retrieval_bench_retrievers.haystack:HaystackRetriever",
         "pyterrier": "retrieval_bench_retrievers.pyterrier:PyTerrierRetriever",
+        "sql": "retrieval_bench_retrievers.sql:SQL",
         "callable": "retrieval_bench_retrievers.callable:CallableRetriever",
         "http": "retrieval_bench_retrievers.http:HTTP",
         "trec_run": "retrieval_bench_retrievers.trec_run:TrecRun",

@@ -19,6 +19,7 @@ class Step(StrEnum):
     """What a run is busy with."""
 
     INDEXING = "indexing"
+    LOADING = "loading"
     SEARCHING = "searching"
     READING = "reading"
     ASKING_LEGS = "asking legs"
@@ -33,6 +34,7 @@ class Step(StrEnum):
 
 TEXTS: Mapping[Step, str] = {
     Step.INDEXING: "indexing {}",
+    Step.LOADING: "loading {}",
     Step.SEARCHING: "searching with {}",
     Step.READING: "reading with {}",
     Step.ASKING_LEGS: "asking the legs",

@@ -37,6 +37,8 @@ _IDENTIFIERS = ("name", "target", "hash")
 """Of the retriever in a manifest: what this project itself put there."""
 
 _filled: dict[str, str] = {}
+_masked: dict[str, str] = {}
+"""Secrets that came without a ``${NAME}``, and what to write in place of each."""
 
 
 class Filled(str):
@@ -164,22 +166,30 @@ def remember(names: Iterable[str]) -> None:
     _filled.update({name: os.environ[name] for name in names if name in os.environ})
 
 
+def mask(value: str, shown: str) -> None:
+    """Write ``shown`` in place of ``value`` from now on: for a secret that stands in a text which
+    no variable filled in, such as a password in an address."""
+    if len(value) >= _SHORTEST:
+        _masked[value] = shown
+
+
 def _known() -> tuple[tuple[str, str], ...]:
-    """(name, value) of everything to hide; those that a config named come first."""
-    filled = [(name, value) for name, value in _filled.items() if len(value) >= _SHORTEST]
+    """(what to write, value) of everything to hide; those that a config named come first."""
+    filled = [(f"${{{name}}}", value) for name, value in _filled.items() if len(value) >= _SHORTEST]
     named = [
-        (name, value)
+        (f"${{{name}}}", value)
         for name, value in os.environ.items()
         if name.upper().endswith(_SECRET_NAMES) and len(value) >= _SHORTEST_UNASKED
     ]
-    return tuple(dict.fromkeys(filled + named))
+    masked = [(shown, value) for value, shown in _masked.items()]
+    return tuple(dict.fromkeys(filled + named + masked))
 
 
 @lru_cache(maxsize=4)
 def _replacements(known: tuple[tuple[str, str], ...]) -> tuple[re.Pattern[str], dict[str, str]]:
     """A pattern of all forms of all secrets, and what to put for each form."""
     put: dict[str, str] = {}
-    for name, value in known:
+    for shown, value in known:
         raw = os.fsencode(value)
         for form in (
             value,
@@ -190,8 +200,8 @@ def _replacements(known: tuple[tuple[str, str], ...]) -> tuple[re.Pattern[str], 
             json.dumps(value)[1:-1],
             json.dumps(value, ensure_ascii=False)[1:-1],
         ):
-            put.setdefault(form, f"${{{name}}}")
-    # A reference that was put back before stays, whatever another secret says.
+            put.setdefault(form, shown)
+    # What was put in before stays, whatever another secret says.
     put |= {reference: reference for reference in set(put.values())}
     # Longest first: a form that contains another is replaced whole.
     forms = sorted(put, key=lambda form: (-len(form), form))

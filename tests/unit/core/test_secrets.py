@@ -137,3 +137,11 @@ def test_a_filled_text_knows_what_came_from_the_environment(
     assert copy.deepcopy(filled).spans == pickle.loads(pickle.dumps(filled)).spans == filled.spans
     nested = secrets.expand("${NESTED}", "here")
     assert secrets.expand(nested, "here") == "${A}"
+
+
+def test_a_masked_text_is_written_as_was_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(secrets, "_masked", {})
+    secrets.mask("db://me:hunter2@host/x", "db://me:***@host/x")
+    secrets.mask("abc", "never: too short to look for")
+    told = secrets.redact({"dsn": "db://me:hunter2@host/x", "other": "abc"})
+    assert told == {"dsn": "db://me:***@host/x", "other": "abc"}

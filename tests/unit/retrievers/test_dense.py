@@ -24,7 +24,7 @@ from retrieval_bench.core.installation import how_to_add
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Document, Query, Ranking
 from retrieval_bench.testing import RetrieverConformance
-from retrieval_bench_retrievers import dense, encoder_fit, faiss_index
+from retrieval_bench_retrievers import document_vectors, encoder_fit, faiss_index
 from retrieval_bench_retrievers.dense import Dense
 from retrieval_bench_retrievers.encoder import Encoder, Vectors
 from retrieval_bench_retrievers.faiss_index import IndexSettings, Nearest
@@ -282,7 +282,7 @@ def test_a_damaged_cache_is_rebuilt_and_said(cache_folder: Path) -> None:
 
 
 def test_each_vector_is_written_once(monkeypatch: pytest.MonkeyPatch, cache_folder: Path) -> None:
-    monkeypatch.setattr(dense, "FILE_SIZE", 4)
+    monkeypatch.setattr(document_vectors, "FILE_SIZE", 4)
     retriever = indexed(corpus(11), batch_size=2)
     sizes = [path.stat().st_size for path in cache_folder.rglob("*.vectors")]
     assert sorted(sizes) == [80 + 3 * 160, 80 + 4 * 160, 80 + 4 * 160]
@@ -297,7 +297,7 @@ def test_what_was_encoded_before_an_interruption_is_kept(
         if done == 8:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(dense, "FILE_SIZE", file_size)
+    monkeypatch.setattr(document_vectors, "FILE_SIZE", file_size)
     retriever = made(batch_size=4)
     retriever.progress = interrupt
     with pytest.raises(KeyboardInterrupt):

@@ -1,0 +1,115 @@
+"""Stores that ``data load`` fills: which adapter answers to which kind of address.
+
+A new store is one line in :data:`STORES`: the scheme of its addresses, and a function that takes a
+:class:`Load` and gives a :class:`Loaded`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from retrieval_bench.core import plugins, secrets
+from retrieval_bench.core.document import document
+from retrieval_bench.core.errors import ConfigError, DataError, near_names
+from retrieval_bench.core.types import Dataset, Documents
+
+STORES: dict[str, str] = {
+    "postgresql": "retrieval_bench_retrievers.sql_load:load_into",
+    "postgres": "retrieval_bench_retrievers.sql_load:load_into",
+}
+"""Scheme of an address -> ``module:function``."""
+
+INDEXES = ("exact", "hnsw")
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What is to be loaded, and where to.
+
+    Attributes:
+        documents: walked more than once.
+        language: ISO 639-1, None where it is not known.
+        into: address, which may hold a password: never shown.
+        table: name of the table or collection.
+        encoder: name of a model; None = no vectors.
+        index: of the vectors, one of :data:`INDEXES`.
+        progress: told (documents done, documents in all).
+    """
+
+    documents: Documents
+    language: str | None
+    into: str = field(repr=False)
+    table: str
+    encoder: str | None
+    index: str
+    progress: Callable[[int, int], None] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What a store holds now.
+
+    Attributes:
+        store: what it is, with its version.
+        into: address without a password.
+        n_documents: in the table, of this dataset.
+        n_loaded: sent by this call.
+        n_there: were there from an earlier one.
+        content: hash of ids, titles, texts and metadata.
+        language: how the store treats words.
+    """
+
+    store: str
+    into: str
+    table: str
+    n_documents: int
+    n_loaded: int
+    n_there: int
+    content: str
+    language: str
+    encoder: str | None
+    index: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON types."""
+        return document(self)
+
+
+def load_documents(
+    dataset: Dataset,
+    into: str,
+    *,
+    table: str = "documents",
+    encoder: str | None = None,
+    index: str = "exact",
+    progress: Callable[[int, int], None] | None = None,
+) -> Loaded:
+    """Put the documents of ``dataset`` where ``into`` says; a load that was interrupted goes on.
+
+    Args:
+        into: address, by whose scheme the store is known; ``${NAME}`` is filled in.
+
+    Raises:
+        ConfigError: no such store, or what the store says of address and table.
+        DataError: the dataset has no documents.
+    """
+    address = str(secrets.expand(into, "--into"))
+    scheme, colon, _ = address.partition("://")
+    if not colon or scheme not in STORES:
+        known = [f"{name}://" for name in sorted(STORES)]
+        # Not repeated: what is no address may be a password.
+        raise ConfigError(
+            f"--into: no store has addresses that begin with {scheme + '://' if colon else 'this'}",
+            accepted=near_names(f"{scheme}://", known),
+            fix="write for example --into postgresql://USER@HOST/DATABASE",
+        )
+    if dataset.documents is None:
+        raise DataError(
+            f"dataset {dataset.name} has no documents to load",
+            accepted="a dataset with a corpus",
+        )
+    load = Load(dataset.documents, dataset.language, address, table, encoder, index, progress)
+    loaded: Loaded = plugins.load(STORES[scheme])(load)
+    return loaded

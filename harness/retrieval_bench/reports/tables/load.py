@@ -1,0 +1,21 @@
+"""What was loaded into a store, and how to search it."""
+
+from __future__ import annotations
+
+from retrieval_bench.core.errors import counted
+from retrieval_bench.data.stores import Loaded
+from retrieval_bench.reports.render.table import Table, next_step, result
+
+
+def load_tables(loaded: Loaded, dataset: str) -> list[Table]:
+    """What is there now, and how much of it this call sent."""
+    documents = counted(loaded.n_documents, "document")
+    lead = [result(f"{documents} of {dataset} are in table {loaded.table} of {loaded.into}.")]
+    notes: list[str] = []
+    if loaded.n_there:
+        sent = counted(loaded.n_loaded, "document")
+        notes.append(f"{sent} sent now, {loaded.n_there:,} were there before.")
+    vectors = "no vectors" if loaded.encoder is None else f"vectors of {loaded.encoder}"
+    notes.append(f"{loaded.store}; words: {loaded.language}; {vectors}; {loaded.index} index.")
+    notes.append(next_step("next:  retrieval-bench bench postgres-text --set 'dsn=${DSN}'"))
+    return [Table("", (), (), lead=lead, notes=notes)]

