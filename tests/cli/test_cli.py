@@ -114,6 +114,7 @@ class TestBench:
         assert "error: the first call failed: RuntimeError: cannot answer q1" in run.err
         assert "retriever 'own', query 'q1'" in run.err
 
+    @pytest.mark.slow
     def test_a_probe_shows_answers_with_their_texts_and_measures_nothing(
         self, project: Path, run: Command
     ) -> None:

@@ -43,6 +43,7 @@ def test_a_built_in_leaks_nothing_and_says_so(run: Command) -> None:
     assert "4 queries with a filter, no hit outside of it" in run.unwrapped
 
 
+@pytest.mark.slow
 def test_leaks_are_a_warning_and_a_failure_where_they_must_not_be(run: Command) -> None:
     own = ("bench", "--retriever", "leaky.yaml", *QUICK)
     Path("leaky.yaml").write_text("target: callable\nparams: {function: 'own.py:careless'}\n")
@@ -54,6 +55,7 @@ def test_leaks_are_a_warning_and_a_failure_where_they_must_not_be(run: Command) 
     assert "--no-leaks shows nothing of bm25: no query has a filter" in run.err
 
 
+@pytest.mark.slow
 def test_slices_show_where_filters_cost(run: Command) -> None:
     assert run("compare", "bm25", "bm25", *QUICK, "--slices", "filter", "selectivity") == 0
     assert "up to 50%" in run.out

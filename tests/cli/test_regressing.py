@@ -570,6 +570,7 @@ class TestUntilDecided:
         assert "betting, of the mean of all queries of this split." in run.unwrapped
         assert "Latency is not judged: each query is asked once." in run.unwrapped
 
+    @pytest.mark.slow
     def test_nothing_that_changed_passes(self, project: Path, run: Command) -> None:
         baseline(run)
         assert regress(run, "--until-decided") == 0

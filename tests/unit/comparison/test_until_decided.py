@@ -54,7 +54,7 @@ class Knowing(Scripted):
         self.queries.append(query.id)
         number = int(query.id[1:])
         if number in self.fails:
-            raise ConnectionError("429")
+            raise RuntimeError("cannot")
         return [f"d{number}"] if self.finds(number) else ["d0" if number else "d1"]
 
 

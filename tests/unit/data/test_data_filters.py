@@ -161,6 +161,7 @@ class TestRuns:
         assert caught.value.given == "trec_run on queries with filters"
         assert bench(given, data(None, None, None), k=3, protocol=QUICK)
 
+    @pytest.mark.slow
     def test_runs_with_other_filters_are_not_compared(self) -> None:
         runs = [
             bench("bm25", data(*filters), k=3, protocol=QUICK).run

@@ -76,6 +76,7 @@ def test_means_with_failures_as_zero_and_over_answered_queries() -> None:
     assert summary["attempts"]["failed"] == {"other": 2}  # once each: it would fail again
 
 
+@pytest.mark.slow
 def test_a_config_says_what_is_made_again_and_how_often(tmp_path: Path) -> None:
     Path("busy.py").write_text(
         "from retrieval_bench.core.failures import Kind, TransientError\n"

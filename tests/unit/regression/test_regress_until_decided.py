@@ -158,6 +158,7 @@ def test_nothing_can_be_bet_on_values_without_a_range() -> None:
         DropWatch(kept, {unbounded: 0.05}, [unbounded], N)
 
 
+@pytest.mark.slow
 def test_the_drop_is_rarely_shown_where_there_is_none_at_any_look() -> None:
     """200 orders of values whose mean is the limit exactly, watched without end."""
     rng = np.random.default_rng(7)
