@@ -150,6 +150,7 @@ class TestCommands:
             assert told in run.out
         assert len(run.out.splitlines()) > len(usual.splitlines())
 
+    @pytest.mark.slow
     def test_compare_is_short_quiet_or_whole(self, project: Path, run: Command) -> None:
         assert run("compare", "own.yaml,bm25", *QUICK) == 0
         usual = run.out
@@ -177,6 +178,7 @@ class TestCommands:
         assert text == run.out
         assert "\x1b" not in text
 
+    @pytest.mark.slow
     def test_a_hybrid_is_held_against_its_best_leg_everywhere(
         self, project: Path, run: Command
     ) -> None:

@@ -192,6 +192,7 @@ class TestBaseline:
         assert baseline(run, "--force", "--set", "turn=all") == 0
         assert json.loads(of_latency(project).read_text())["revision"]["dirty"] is False
 
+    @pytest.mark.slow
     def test_where_most_queries_fail_there_is_nothing_to_keep(
         self, project: Path, run: Command
     ) -> None:
@@ -282,6 +283,7 @@ class TestQuality:
         assert regress(run) == 4
         assert run.out.startswith("NOT MEASURED")
 
+    @pytest.mark.slow
     def test_a_baseline_of_another_version_is_no_bad_input(
         self, project: Path, run: Command
     ) -> None:

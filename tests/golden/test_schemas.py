@@ -111,6 +111,7 @@ def test_a_schema_has_every_frozen_key(name: str) -> None:
     assert text == path.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", sorted(HERE.glob("expected/*.json")), ids=lambda file: file.stem)
 def test_frozen_documents_are_valid_and_broken_ones_are_not(file: Path) -> None:
     schema = json.loads((FOLDER / f"{file.stem.partition('-')[0]}.json").read_text("utf-8"))

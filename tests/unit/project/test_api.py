@@ -485,6 +485,7 @@ class TestRegress:
         (tmp_path / "policy.yaml").write_text("limits: {nDCG@10: -0.01}\n", encoding="utf-8")
         return make_project(tmp_path)
 
+    @pytest.mark.slow
     def test_against_a_baseline(self, project: Path) -> None:
         own: dict[str, Any] = {"retriever": project / "own.yaml", "dataset": project / "data"}
         own |= {"policy": "policy.yaml"}
