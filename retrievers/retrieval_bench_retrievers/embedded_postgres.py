@@ -71,6 +71,17 @@ class Rooms:
         with psycopg.connect(uri, autocommit=True) as connection:
             connection.execute(f"CREATE SCHEMA {self._schema}".encode())
 
+    @property
+    def server_pid(self) -> int | None:
+        """Number of the server's process; None where it does not say."""
+        if _Running.server is None:
+            return None
+        try:
+            told = (Path(_Running.server.pgdata) / "postmaster.pid").read_text(encoding="utf-8")
+            return int(told.split()[0])
+        except (OSError, ValueError, IndexError):
+            return None
+
     def clear(self) -> None:
         """Drop all tables in it."""
         import psycopg

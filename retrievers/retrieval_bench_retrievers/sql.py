@@ -133,6 +133,10 @@ class SQL(Retriever):
         if not self._embedded:
             self.prepare()
 
+    def server_pid(self) -> int | None:
+        """Of the embedded server; where yours runs the config says, if at all."""
+        return None if self._rooms is None else self._rooms.server_pid
+
     def prepare(self) -> None:
         """Load the encoder, if there is one, and connect to a server that runs already."""
         if self._encoder is not None:

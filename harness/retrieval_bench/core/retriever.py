@@ -117,6 +117,11 @@ class Retriever(ABC):
         ``queries``: an encoder that does not know the language, texts that are cut off."""
         return ()
 
+    def server_pid(self) -> int | None:
+        """Number of the process on this machine that answers, where it is another one: its memory
+        and processor time are figures of the run. Asked before the first search. Optional."""
+        return None
+
     def disk_bytes(self) -> int | None:
         """Bytes that the index takes on disk, None when it lives in memory only."""
         return None

@@ -151,6 +151,8 @@ class Experiment:
             for candidate in self.candidates:
                 self._index(candidate, reporter)
             known, scripts = self._survey()
+            for c in self.candidates:
+                c.server = c.server or ask(c, "server_pid", [], None)
             systems = [
                 System(
                     c.name,

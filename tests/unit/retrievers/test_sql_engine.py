@@ -21,6 +21,7 @@ from retrieval_bench.core.failures import CallError, TransientError
 from retrieval_bench.core.filters import parse_filter
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Document, Query
+from retrieval_bench.measure.servers import server_use
 from retrieval_bench.testing import RetrieverConformance
 from retrieval_bench.testing.samples import sample_documents
 from retrieval_bench_retrievers.dense import Dense
@@ -62,6 +63,9 @@ def _server_stays(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
     MODELS["tiny"] = build_tiny_model(tmp_path_factory.mktemp("models") / "tiny")
     rooms = Rooms("tests")
+    pid = rooms.server_pid
+    assert pid is not None
+    assert server_use(pid).processes > 1  # and those that it started
     with one_thread():
         yield
     rooms.close()

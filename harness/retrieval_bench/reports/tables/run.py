@@ -160,7 +160,7 @@ def _index_rows(summary: Mapping[str, Any]) -> list[list[Content]]:
     if index.get("peak_rss_bytes"):
         rows.append(["peak memory MB", Cell(index["peak_rss_bytes"], MEGABYTES), "process"])
     if server := summary.get("server"):
-        of = counted(server["processes"], "process")
+        of = f"{server['processes']:,} process{'' if server['processes'] == 1 else 'es'}"
         if server["memory_bytes"]:
             rows.append(["server memory MB", Cell(server["memory_bytes"], MEGABYTES), of])
         rows.append(["server cpu ms", milliseconds(server["cpu_ms_per_call"]), "a call"])
