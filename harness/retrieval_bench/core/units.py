@@ -112,6 +112,14 @@ class UnitRetriever(Retriever):
         """Passed on."""
         self.inner.use_language(language)
 
+    def use_filters(self, fields: Sequence[str]) -> None:
+        """Passed on."""
+        self.inner.use_filters(fields)
+
+    def server_pid(self) -> int | None:
+        """That of the inner retriever."""
+        return self.inner.server_pid()
+
     def use_k(self, k: int) -> None:
         """The inner retriever is first asked for one more, to see whether a tie goes on."""
         self.inner.use_k(k + 1 if self.inner.capabilities.has_scores else k)

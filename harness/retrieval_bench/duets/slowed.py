@@ -54,6 +54,9 @@ class Slowed(Retriever):
     def use_language(self, language: str | None) -> None:
         self.inner.use_language(language)
 
+    def use_filters(self, fields: Sequence[str]) -> None:
+        self.inner.use_filters(fields)
+
     def index(self, documents: Iterable[Document]) -> None:
         self.inner.index(documents)
 

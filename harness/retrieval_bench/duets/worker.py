@@ -161,6 +161,8 @@ class _Side:
         self.retriever.use_k(self.k)
         if not self.retriever.capabilities.external and data.documents is not None:
             self.retriever.use_language(data.language)
+            if fields := getattr(data, "filter_fields", ()):  # a revision may know no filters
+                self.retriever.use_filters(fields)
             self.retriever.index(data.documents)
 
     def facts(self) -> dict[str, Any]:

@@ -128,6 +128,18 @@ class TestRuns:
         assert len(run.rankings.row(2)) == 3
         assert not any("leaked" in warning for warning in run.summary["warnings"])
 
+    def test_chunks_are_filtered_and_their_units_too(self) -> None:
+        chunks = [
+            replace(d, metadata={**d.metadata, "page": f"p{i // 2}"})
+            for i, d in enumerate(DOCUMENTS)
+        ]
+        judged = {"q1": {"p0": 1}, "q2": {"p1": 1}}
+        asked = queries({"tenant": "a"}, {"tenant": "b", "year": {"gte": 2023}})
+        dataset = build_dataset("pages", chunks, asked, judged, language="en", unit_key="page")
+        run = bench("bm25", dataset, k=2, protocol=QUICK).run
+        assert [run.rankings.row(at).doc_ids for at in range(2)] == [["p0", "p1"], []]
+        assert run.summary["filters"]["leaked"] == 0
+
     def test_what_leaks_is_counted(self) -> None:
         def careless(text: str, k: int) -> list[str]:
             return ["d0", "d1", "d2"][:k]
