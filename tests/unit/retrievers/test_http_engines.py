@@ -6,21 +6,25 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import ClassVar
 
 import httpx
 import pytest
 
 from retrieval_bench import bench
 from retrieval_bench.core.config import load_retriever_config
-from retrieval_bench.core.filters import parse_filter
+from retrieval_bench.core.filters import Filter, parse_filter
 from retrieval_bench.core.ranking import checked_ranking
-from retrieval_bench.core.types import Dataset, Query
+from retrieval_bench.core.types import Dataset, Document, Query
 from retrieval_bench.data import load_dataset
 from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.testing import RetrieverConformance
+from retrieval_bench.testing.samples import sample_documents
 from retrieval_bench_retrievers.encoder import Encoder
+from retrieval_bench_retrievers.http import HTTP
 from tests.builders import some
 from tests.builders.service import free_port
 
@@ -77,10 +81,8 @@ def data() -> Dataset:
     return load_dataset("science-mini")
 
 
-@pytest.fixture(scope="module")
-def collection(chroma: str, data: Dataset) -> str:
-    """The id of a collection with the passages of science-mini, every other one of tenant b."""
-    documents = sorted(some(data.documents), key=lambda document: document.id)
+def filled(chroma: str, name: str, documents: Sequence[Document], **fields: Sequence[str]) -> str:
+    """The id of a new collection with these documents and metadata."""
     encoder = Encoder(MODEL)
     encoder.load()
     vectors: dict[int, list[float]] = {}
@@ -88,16 +90,26 @@ def collection(chroma: str, data: Dataset) -> str:
         vectors |= dict(zip(places, rows.tolist(), strict=True))
     with httpx.Client(trust_env=False, timeout=60) as client:
         space = {"hnsw": {"space": "cosine", "ef_search": 400, "ef_construction": 400}}
-        made = client.post(chroma, json={"name": "science", "configuration": space})
+        made = client.post(chroma, json={"name": name, "configuration": space})
         assert made.is_success, made.text
+        places_of = range(len(documents))
         body = {
             "ids": [one.id for one in documents],
-            "embeddings": [vectors[at] for at in range(len(documents))],
-            "metadatas": [{"tenant": "ab"[at % 2]} for at in range(len(documents))],
+            "embeddings": [vectors[at] for at in places_of],
+            "metadatas": [{key: of[at] for key, of in fields.items()} for at in places_of],
         }
         added = client.post(f"{chroma}/{made.json()['id']}/add", json=body)
         assert added.is_success, added.text
     return str(made.json()["id"])
+
+
+@pytest.fixture(scope="module")
+def collection(chroma: str, data: Dataset) -> str:
+    """The id of a collection with the passages of science-mini, every other one of tenant b."""
+    documents = sorted(some(data.documents), key=lambda document: document.id)
+    return filled(
+        chroma, "science", documents, tenant=["ab"[at % 2] for at in range(len(documents))]
+    )
 
 
 @pytest.fixture
@@ -129,3 +141,43 @@ def test_chroma_applies_the_filter(data: Dataset, overrides: list[str]) -> None:
         assert len(found) == 20
         assert {documents.index(one) % 2 for one in found} == {"ab".index(tenant)}
     retriever.close()
+
+
+class TestConformance(RetrieverConformance):
+    """What the suite asks of every retriever, on the real engine."""
+
+    url: ClassVar[str]
+
+    @pytest.fixture(scope="class", autouse=True)
+    @classmethod
+    def _filled(cls, chroma: str) -> Iterator[None]:
+        documents = sample_documents()
+        shelves = [str(one.metadata.get("shelf", "")) for one in documents]
+        found = filled(chroma, "samples", documents, shelf=shelves)
+        cls.url = f"{chroma}/{found}/query"
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("NO_PROXY", "127.0.0.1")
+            yield
+
+    def make(self) -> HTTP:
+        return HTTP(
+            url=self.url,
+            encoder={"model": MODEL},
+            body={
+                "query_embeddings": ["{embedding}"],
+                "n_results": "{k}",
+                "include": ["distances"],
+                "where": {"shelf": "{filter.shelf}"},
+            },
+            missing="drop",
+            ids="ids[0]",
+            scores="distances[0]",
+            order="ascending",
+        )
+
+    def documents(self) -> list[Document]:
+        return sample_documents()
+
+    def filters(self) -> list[Filter]:
+        shelves = sorted({str(one.metadata.get("shelf", "")) for one in sample_documents()})
+        return [parse_filter({"shelf": shelf}) for shelf in shelves]
