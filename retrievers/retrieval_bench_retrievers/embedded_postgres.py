@@ -68,8 +68,12 @@ class Rooms:
         self._schema = f"bench_{os.getpid()}_{next(_numbers)}"
         self._plain = uri
         self.dsn = f"{uri}&options=-c%20search_path%3D{self._schema},public"
-        with psycopg.connect(uri, autocommit=True) as connection:
-            connection.execute(f"CREATE SCHEMA {self._schema}".encode())
+        try:
+            with psycopg.connect(uri, autocommit=True) as connection:
+                connection.execute(f"CREATE SCHEMA {self._schema}".encode())
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def server_pid(self) -> int | None:

@@ -133,7 +133,11 @@ class _HNSW:
         if among is not None:
             parameters.sel = self._faiss.IDSelectorBatch(among)
         scores, rows = self._graph.search(query, k, params=parameters)
-        return _without_padding(scores[0], rows[0])
+        found = _without_padding(scores[0], rows[0])
+        if among is not None and len(found[1]) < k:
+            # What fits lies where the graph does not lead: far from the query.
+            return self.exactly_nearest(query, k, among)
+        return found
 
     def exactly_nearest(self, query: Vectors, k: int, among: Rows | None = None) -> Nearest:
         """What the graph should find; arguments as of ``nearest``."""

@@ -184,7 +184,7 @@ class HTTP(Retriever):
         stages["request"] = elapsed
         if self._server is not None:
             stages["server"] = http_answer.server_ns(self._server, answer)
-        self._count(given, k)
+        self._count(query, given, k)
         ranking = Ranking(ids, scores, stages)
         stages["wrapper"] = perf_counter_ns() - start - elapsed - stages.get("encode", 0)
         return ranking
@@ -259,9 +259,9 @@ class HTTP(Retriever):
             stages["encode"] = perf_counter_ns() - begin
         return values
 
-    def _count(self, given: int, k: int) -> None:
+    def _count(self, query: Query, given: int, k: int) -> None:
         self._searches += 1
-        self._short += given < k
+        self._short += query.filter is None and given < k
         self._most = max(self._most, given)
         self._most_asked = max(self._most_asked, k)
 

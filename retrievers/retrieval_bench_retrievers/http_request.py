@@ -17,8 +17,14 @@ _METHOD = re.compile("[A-Z]+")
 _OPEN = frozenset({"content-type", "accept", "accept-encoding", "user-agent"})
 """Headers whose values are no secret, so that a message may hold the same words."""
 
-_SECRET = re.compile("authorization|cookie|key|token|secret|password", re.IGNORECASE)
+_SECRET = re.compile("auth|cookie|key|token|secret|password|credential", re.IGNORECASE)
 """Headers whose values are: they come from the environment, for a manifest holds parameters."""
+
+
+_SECRET_PARAMETER = re.compile(
+    r"[?&]([^=&#]*(?:api_?key|token|secret|password|signature)[^=&#]*)=([^&#]+)", re.IGNORECASE
+)
+"""Likewise in the query of a URL."""
 
 
 class RequestTemplate:
@@ -97,6 +103,10 @@ def _address(url: Any) -> tuple[str, str | None]:
     spans = url.spans if isinstance(url, Filled) else ()
     if authorization is not None and not any(a < end and b > start for a, b in spans):
         raise _in_the_open("user and password in the url")
+
+    for found in _SECRET_PARAMETER.finditer(url):
+        if not any(a < found.end(2) and b > found.start(2) for a, b in spans):
+            raise _in_the_open(f"the value of {found[1]} in the url")
 
     def moved(at: int) -> int:
         return at if at <= start else max(start, at - (end - start))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     import psycopg_pool
 
 _HIDDEN = "***"
+_USERINFO = re.compile(r"postgres(?:ql)?://[^:/@]*:(.*)@")
+"""An address with a password: what stands before its last @."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +100,20 @@ class Address:
         secret = parts.get("password")
         user = f"{parts['user']}{':' + _HIDDEN if secret else ''}@" if parts.get("user") else ""
         shown = f"postgresql://{user}{host}{port}/{parts.get('dbname') or ''}"
+        if (written := _USERINFO.match(dsn)) is not None:
+            # A password whose @ or / is not written as %XX is cut by the driver: hide all of it.
+            secrets.mask(written[1], _HIDDEN)
+            if "@" in written[1] or "/" in written[1]:
+                raise ConfigError(
+                    "dsn: the password holds an @ or a / as it is",
+                    where=WHERE,
+                    accepted="%40 for @ and %2F for /",
+                    fix="write special characters of the password as %XX",
+                )
         if secret or parts.get("sslpassword"):
             secrets.mask(dsn, shown)
+            for one in filter(None, (secret, parts.get("sslpassword"))):
+                secrets.mask(str(one), _HIDDEN)
         return cls(dsn, shown)
 
     def scrubbed(self, text: str) -> str:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 
 from retrieval_bench.core.errors import ConfigError, ContractError, HarnessError
-from retrieval_bench.core.failures import CallError, TransientError
+from retrieval_bench.core.failures import CallError, Kind, TransientError
 from retrieval_bench_retrievers.sql_statement import WHERE
 
 _PASSING = ("08", "40", "53", "57", "55P03", "58030")
@@ -66,7 +66,7 @@ def refused(problem: BaseException, what: str) -> HarnessError | CallError:
     """For a trial before the first search: ``what`` ("statement", "setup") does not work."""
     code = code_of(problem)
     if code.startswith(_PASSING):
-        return TransientError(f"PostgreSQL: {text_of(problem)}")
+        return TransientError(f"PostgreSQL: {text_of(problem)}", _kind(problem))
     return without_vector(problem) or ContractError(
         f"PostgreSQL refuses the {what}: {text_of(problem)}",
         where=f"{WHERE}, {what}" + (f" (SQLSTATE {code})" if code else ""),
@@ -77,9 +77,25 @@ def refused(problem: BaseException, what: str) -> HarnessError | CallError:
 def failed(problem: BaseException) -> HarnessError | CallError:
     """For a search, with a statement that once worked."""
     code, text = code_of(problem), text_of(problem)
-    kinds = {kind.__name__ for kind in type(problem).__mro__}
-    if code.startswith(_PASSING) or (not code and kinds & set(_DRIVER_ERRORS)):
-        return TransientError(f"PostgreSQL: {text}")
+    if may_pass(problem):
+        return TransientError(f"PostgreSQL: {text}", _kind(problem))
     if code in _NEVER_WORKS:
         return refused(problem, "statement")
     return CallError(f"PostgreSQL: {text}" + (f" (SQLSTATE {code})" if code else ""))
+
+
+def may_pass(problem: BaseException) -> bool:
+    """Whether the same may work later: the server went away, is too busy, or starts again."""
+    code = code_of(problem)
+    kinds = {kind.__name__ for kind in type(problem).__mro__}
+    return code.startswith(_PASSING) or (not code and bool(kinds & set(_DRIVER_ERRORS)))
+
+
+def _kind(problem: BaseException) -> Kind:
+    """Of a failure that may pass: by its SQLSTATE, or by the driver's own exception."""
+    code, name = code_of(problem), type(problem).__name__
+    if code == "57014" or "Timeout" in name:  # the statement, or the wait for a connection
+        return Kind.TIMEOUT
+    if code == "53300":  # too many connections
+        return Kind.THROTTLED
+    return Kind.CONNECTION if not code or code.startswith(("08", "57P")) else Kind.SERVER

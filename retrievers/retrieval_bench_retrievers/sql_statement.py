@@ -109,6 +109,13 @@ class Statement:
                 accepted="conditions that must all hold",
                 fix="write that condition into the statement itself",
             )
+        if not wanted.is_named:
+            raise ContractError(
+                "the filter of the query sets one field twice, and a placeholder has one value",
+                where=f"{WHERE}, query {query.id!r}",
+                accepted="conditions with a name each",
+                fix="write one of them into the statement itself",
+            )
         left = sorted(set(wanted.values) - self.filters)
         if left:
             raise ContractError(

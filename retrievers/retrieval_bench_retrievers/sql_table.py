@@ -25,7 +25,7 @@ from retrieval_bench_retrievers.sql_documents import (
     plain_metadata,
     texts_of,
 )
-from retrieval_bench_retrievers.sql_failures import refused
+from retrieval_bench_retrievers.sql_failures import may_pass, refused, text_of
 from retrieval_bench_retrievers.sql_statement import WHERE
 
 if TYPE_CHECKING:
@@ -164,6 +164,13 @@ class Table:
                 fix="correct the corpus; chunks of one document need an id each",
             ) from None
         except psycopg.Error as problem:
+            if may_pass(problem):
+                raise ConfigError(
+                    f"the server went away while table {self._settings.name} was filled: "
+                    f"{text_of(problem)}",
+                    where=f"table {self._settings.name}",
+                    fix="see what the server says; the same command then goes on where this ended",
+                ) from problem
             raise refused(problem, f"load into table {self._settings.name}") from problem
         return Filled(sent, counted if finished else there, content)
 

@@ -107,10 +107,8 @@ def unplaced(asked: Filter, names: frozenset[str]) -> list[str]:
     """
     if FILTER in names:
         return []
-    conditions = list(_leaves(asked.condition))
-    hidden = len(asked.values) < len(conditions)  # in `or` or `not`, or two on one field
     left = [name for name in asked.values if f"{FILTER}.{name}" not in names]
-    return left or (["one in `or`, `not` or twice on a field"] if hidden else [])
+    return left or ([] if asked.is_named else ["one in `or`, `not` or twice on a field"])
 
 
 def values_of(asked: Filter | None) -> dict[str, Any]:

@@ -102,6 +102,8 @@ def grouped(
         "filter": lambda: _by_value(by, "filter", [_named(query) for query in queries], most),
         "selectivity": lambda: _by_selectivity(queries, filtering),
     }
+    if by in BY_FILTER and not any(query.filter for query in queries):
+        return _by_key(by, queries, most)
     return known.get(by, lambda: _by_key(by, queries, most))()
 
 
@@ -121,7 +123,8 @@ def _by_selectivity(queries: Sequence[Query], filtering: Filtering | None) -> Gr
     """By the share of the documents that fits the filter: up to 1 %, 10 %, 50 %, more."""
     what = "share of documents that fits the filter"
     if filtering is None:
-        return Grouping("selectivity", what, (), ("No query has a filter.",))
+        told = "Without the documents nobody knows how many of them fit."
+        return Grouping("selectivity", what, (), (told,))
     labels = [f"up to {share:.0%}" for share in _SELECTIVITY]
     labels.append(f"above {_SELECTIVITY[-1]:.0%}")
     groups: dict[str, Rows] = {label: [] for label in [*labels, NONE]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from enum import StrEnum
 from typing import Annotated, Any
@@ -21,6 +22,12 @@ class Kind(StrEnum):
 
 TRANSIENT = (Kind.THROTTLED, Kind.SERVER, Kind.CONNECTION, Kind.TIMEOUT)
 """What may pass. All else would fail again."""
+
+_LOST = (
+    *("ConnectionError", "ConnectError", "ProtocolError", "NetworkError"),
+    *("ReadError", "WriteError", "RemoteDisconnected"),
+)
+"""Ends of the names of exceptions of clients whose connection broke."""
 
 _LONGEST_WAIT_S = 60.0
 _FIRST_WAIT_S = 0.5
@@ -87,24 +94,29 @@ def kind_of(problem: BaseException) -> Kind:
         if status is not None:
             served = Kind.SERVER if 500 <= status < 600 else Kind.OTHER
             return Kind.THROTTLED if status == 429 else served
-        if isinstance(one, TimeoutError) or _named(one, "Timeout"):
+        if isinstance(one, TimeoutError) or _named(one, "Timeout", "TimeoutError"):
             return Kind.TIMEOUT
-        if isinstance(one, ConnectionError) or _named(one, "ConnectionError", "ConnectError"):
+        if isinstance(one, ConnectionError) or _named(one, *_LOST):
             return Kind.CONNECTION
     return Kind.OTHER
 
 
 def retry_after(problem: BaseException) -> float | None:
-    """Seconds that the service asks to wait, None where it does not say."""
-    asked = getattr(problem, "retry_after", None)
-    if asked is None:
-        response: Any = getattr(problem, "response", None)
-        headers: Any = getattr(response, "headers", None)
-        asked = headers.get("retry-after") if hasattr(headers, "get") else None
-    try:
-        return None if asked is None else float(asked)
-    except (TypeError, ValueError):  # a date: of somebody else's clock
-        return None
+    """Seconds that the service asks to wait, None where neither the failure nor what caused it says
+    so."""
+    for one in _causes(problem):
+        asked = getattr(one, "retry_after", None)
+        for holder in (getattr(one, "response", None), one):
+            headers: Any = getattr(holder, "headers", None)
+            if asked is None and hasattr(headers, "get"):
+                asked = headers.get("retry-after")
+        try:
+            seconds = math.nan if asked is None else float(asked)
+        except (TypeError, ValueError):  # a date: of somebody else's clock
+            continue
+        if math.isfinite(seconds):
+            return seconds
+    return None
 
 
 def _causes(problem: BaseException) -> Iterator[BaseException]:

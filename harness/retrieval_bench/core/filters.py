@@ -121,6 +121,12 @@ class Filter:
             found[name] = list(one.value) if isinstance(one.value, tuple) else one.value
         return MappingProxyType(found)
 
+    @cached_property
+    def is_named(self) -> bool:
+        """Whether ``values`` says all of it: nothing stands in ``or`` or ``not``, and no two
+        conditions have one name."""
+        return len(self.values) == sum(1 for _ in _conditions(self.condition))
+
     def matches(self, metadata: Mapping[str, Any]) -> bool:
         """Whether a document with this metadata fits."""
         return _matches(self.condition, metadata)
@@ -226,11 +232,16 @@ def _required(node: Condition | Group) -> Iterator[Condition]:
 def _plain(node: Condition | Group) -> Any:
     if isinstance(node, Condition):
         if isinstance(node.value, tuple):
-            return [node.field, "in", sorted({json.dumps(one) for one in node.value})]
-        return [node.field, node.operator, node.value]
+            return ["is in", node.field, sorted({json.dumps(one) for one in node.value})]
+        return [f"is {node.operator}", node.field, json.dumps(node.value)]
     parts = [_plain(part) for part in node.parts]
     if node.operator == "not":
         return ["not", *parts]
+    # Groups of one, and groups of the same kind within each other, say nothing of their own.
+    flat = [one for part in parts for one in (part[1:] if part[0] == node.operator else [part])]
+    parts = [part for at, part in enumerate(flat) if part not in flat[:at]]
+    if len(parts) == 1:
+        return parts[0]
     return [node.operator, *sorted(parts, key=lambda part: json.dumps(part, sort_keys=True))]
 
 

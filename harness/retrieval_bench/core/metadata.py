@@ -32,7 +32,7 @@ class MetadataTable:
         self._numbers: dict[str, dict[Any, int]] = {field: {} for field in self.fields}
         self._values: dict[str, list[Any]] = {field: [] for field in self.fields}
         self._codes = {field: array("i") for field in self.fields}
-        self._fitting: dict[Condition, NDArray[np.bool_]] = {}
+        self._fitting: dict[Any, NDArray[np.bool_]] = {}
         self._n = 0
 
     def __len__(self) -> int:
@@ -99,13 +99,14 @@ class MetadataTable:
 
     def _of_values(self, condition: Condition) -> NDArray[np.bool_]:
         """Which of the distinct values of its field fit."""
-        found = self._fitting.get(condition)
+        key = (condition.field, condition.operator, _key(condition.value))
+        found = self._fitting.get(key)
         values = self._values[condition.field]
         if found is None or len(found) < len(values):
             found = np.fromiter(map(condition.fits, values), dtype=np.bool_, count=len(values))
             if len(self._fitting) >= _MOST_REMEMBERED:
                 self._fitting.clear()
-            self._fitting[condition] = found
+            self._fitting[key] = found
         return found
 
 

@@ -172,6 +172,7 @@ def _scan_documents(
             report.error(place, f"document id {shown(document.id)} again, first at {first}")
             continue
         places[document.id] = place
+        scanned.metadata.add(document.metadata)
         if not document.text.strip():
             report.warn("documents with an empty text", place, shown(document.id))
         unit: str | None = None
@@ -180,7 +181,6 @@ def _scan_documents(
             if unit is None:
                 continue
             scanned.unit_of[document.id] = unit
-        scanned.metadata.add(document.metadata)
         scanned.digests.add(fingerprint.document_digest(document, unit, fields))
     if not places and not report.count:
         report.error(None, "no documents", "at least one; leave the file out for no corpus")

@@ -8,10 +8,11 @@ kind are *added* modulo 2**256. A sum needs no order and no memory: sorting the 
 
 What is in it is what can change a result: ids, titles and texts of documents, and their relevance
 unit where judgements are on units; ids, texts, turns and the flag "answerable" of those queries
-that are run; the judgements of the split; where queries have filters, these and the metadata fields
-that they name. Not in it: names, language, queries of other splits, and all other metadata, so that
-a corrected tag or answer does not make old results incomparable. A retriever that filters by
-metadata of its own accord must therefore treat a change of that metadata as a new dataset.
+that are run; the judgements of the split; the filters of these queries, and the metadata fields
+that filters of any query of the source name. Not in it: names, language, queries of other splits,
+and all other metadata, so that a corrected tag or answer does not make old results incomparable. A
+retriever that filters by metadata of its own accord must therefore treat a change of that metadata
+as a new dataset.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def document_digest(document: Document, unit: str | None, filtered: Sequence[str
         fields.append(unit)
     for name in filtered:
         value = value_at(document.metadata, name)
-        fields += [name, "" if value is MISSING else json.dumps(value, default=str, sort_keys=True)]
+        fields += [name, "" if value is MISSING else _told(value)]
     return _digest(b"document", fields)
 
 
@@ -94,6 +95,20 @@ def _added(documents: Documents, unit_of: Mapping[str, str] | None, filtered: Se
         unit = unit_of[document.id] if unit_of is not None else None
         added.add(document_digest(document, unit, filtered))
     return added
+
+
+def _told(value: object) -> str:
+    """A value of metadata with its type, so that ``5`` and ``"5"`` are two; sets in an order."""
+    if isinstance(value, Mapping):
+        inside = sorted(f"{_told(key)}: {_told(item)}" for key, item in value.items())
+        return f"{{{', '.join(inside)}}}"
+    if isinstance(value, set | frozenset):
+        return f"{{{', '.join(sorted(map(_told, value)))}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_told, value))}]"
+    if value is None or isinstance(value, str | bool | int | float):
+        return json.dumps(value)
+    return f"{type(value).__name__} {value!r}"
 
 
 def _digest(kind: bytes, fields: Iterable[str]) -> bytes:

@@ -223,14 +223,20 @@ def rest(record: Mapping[str, Any], used: frozenset[str]) -> dict[str, Any]:
     return {**extra, **own} if isinstance(own, Mapping) else extra
 
 
+_FILTER_ACCEPTED = (
+    '{"field": value}; where the key is no filter, name another one in dataset.yaml '
+    "(columns: {queries: {filter: NAME}})"
+)
+
+
 def take_filter(given: Any, place: Place, report: FileFaults) -> Filter | None:
     """The filter of a record, None where it is none; in a cell it is written as JSON."""
     try:
         return parse_filter(json.loads(given) if isinstance(given, str) else given)
     except FilterError as problem:
-        report.error(place, f"filter: {problem}", '{"field": value}')
+        report.error(place, f"filter: {problem}", _FILTER_ACCEPTED)
     except ValueError:
-        report.error(place, f"filter: {shown(given)} is no JSON", '{"field": value}')
+        report.error(place, f"filter: {shown(given)} is no JSON", _FILTER_ACCEPTED)
     return None
 
 

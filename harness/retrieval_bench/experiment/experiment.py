@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -180,9 +181,18 @@ class Experiment:
                 measurements = [asking.whole_queries(one) for one in measurements]
             told = [*coded(complaints, Code.THREADS), *coded(disturbed, Code.BUSY)]
             with _interrupts_deferred():
+                calls = Counter[int | None]()
+                for one, measured in zip(self.candidates, measurements, strict=True):
+                    calls[one.server] += len(measured.timings.wall_ns)
                 runs = [
                     self._account(
-                        candidate, measurement, surroundings, told, scripts, asking=asking
+                        candidate,
+                        measurement,
+                        surroundings,
+                        told,
+                        scripts,
+                        asking=asking,
+                        server_calls=calls[candidate.server],
                     )
                     for candidate, measurement in zip(self.candidates, measurements, strict=True)
                 ]
@@ -208,6 +218,8 @@ class Experiment:
                 candidate.name,
                 candidate.retriever,
                 None if candidate.capabilities.external else known,
+                candidate.retry,
+                candidate.rate_limit,
             )
             with (
                 self._searching(),
@@ -336,6 +348,7 @@ class Experiment:
         scripts: str,
         *,
         asking: Asking | None,
+        server_calls: int,
     ) -> Run:
         rankings = pack_rankings([q.id for q in self.queries], measurement.rankings, self.k)
         # A failed query counts as 0; one that an interrupted run did not reach does not count.
@@ -392,6 +405,7 @@ class Experiment:
             until_decided=None if asking is None else asking.as_dict(),
             filtered=of_filters,
             server=candidate.server,
+            server_calls=server_calls,
         )
         summary["warnings"] += remembered(summary["latency_ms"])
         manifest = {

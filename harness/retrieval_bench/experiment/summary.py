@@ -44,6 +44,7 @@ def summarize(
     until_decided: Mapping[str, Any] | None = None,
     filtered: Filtered | None = None,
     server: int | None = None,
+    server_calls: int | None = None,
 ) -> dict[str, Any]:
     """The summary of one run, without its ``run_id``, which is known when it is written."""
     status = measurement.status
@@ -81,7 +82,7 @@ def summarize(
         ),
         **stages(timings, parallel),
         "index": index,
-        **server_document(measurement, server),
+        **server_document(measurement, server, server_calls),
         **({} if filtered is None else {"filters": document(filtered)}),
         "n_collapsed": sum(r.collapsed for r in measurement.rankings if r is not None),
         "n_failed": sum(s not in (OK, NOT_RUN) for s in status),
@@ -98,12 +99,18 @@ def summarize(
     }
 
 
-def server_document(measurement: Measurement, server: int | None) -> dict[str, Any]:
-    """``server`` of a summary: what the named process cost while calls were timed."""
+def server_document(
+    measurement: Measurement, server: int | None, calls: int | None = None
+) -> dict[str, Any]:
+    """``server`` of a summary: what the named process cost while calls were timed.
+
+    Args:
+        calls: that it answered, those of other systems included; None = of this one alone.
+    """
     use = measurement.noise.get("servers", {}).get(str(server))
     if use is None:
         return {}
-    calls = len(measurement.timings.wall_ns)
+    calls = len(measurement.timings.wall_ns) if calls is None else calls
     return {
         "server": {
             "pid": server,

@@ -50,7 +50,11 @@ class _Open:
 
 
 class AttemptLog:
-    """Keeps account of the attempts of one system."""
+    """Keeps account of the attempts of one system.
+
+    Attributes:
+        in_a_row: queries that were given up since the last answer.
+    """
 
     def __init__(self, retry: Retry) -> None:
         self._retry = retry
@@ -60,6 +64,7 @@ class AttemptLog:
         self._late: list[int] = []
         self._extra: dict[int, int] = {}
         self._answers = self._given_up = 0
+        self.in_a_row = 0
 
     def may_pass(self, at: int) -> bool:
         """Whether the query at ``at``, whose last call failed, is to be asked again."""
@@ -87,9 +92,16 @@ class AttemptLog:
         found.spent_ns += elapsed + round(found.wait_s * 1e9)
         if found.failures > self._retry.times:
             self._given_up += 1
+            self.in_a_row += 1
+
+    @property
+    def kinds(self) -> set[str]:
+        """Of all failures so far."""
+        return set(self._failed)
 
     def answered(self, at: int, elapsed: int, *, timed: bool = True) -> None:
         """A call was answered; ``timed`` = it is among the measured ones."""
+        self.in_a_row = 0
         found = self._open.pop(at, None)
         spent = 0
         if found is not None:

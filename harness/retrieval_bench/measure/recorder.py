@@ -25,6 +25,10 @@ _BLOCK = 1 << 16
 """Calls that there is room for at first."""
 
 
+_MOST_IN_A_ROW = 3
+"""Queries that were given up one after the other, from which on nobody waits for a service."""
+
+
 class Recorder:
     """Calls one system and keeps what came of it, in arrays of the planned size."""
 
@@ -79,7 +83,7 @@ class Recorder:
         raw, elapsed, failure, problem = self._attempt(self.queries[at], timer, clock)
         while failure is not None:
             self._failed(at, elapsed, failure, problem)
-            if not (self.at_once and self.attempts.may_pass(at)):
+            if not (self.at_once and self._worth_waiting(at)):
                 break
             time.sleep(self.attempts.wait_s(at))
             raw, elapsed, failure, problem = self._attempt(self.queries[at], timer, clock)
@@ -92,7 +96,7 @@ class Recorder:
         """Ask the queries that were never answered once more, waiting as the service wants it, for
         their rankings: these calls are in no time but that to an answer."""
         for at, status in enumerate(self.status):
-            while status not in (OK, NOT_RUN) and self._worth_asking(at) and clock() < end:
+            while status not in (OK, NOT_RUN) and self._worth_waiting(at) and clock() < end:
                 time.sleep(self.attempts.wait_s(at))
                 raw, elapsed, failure, problem = self._attempt(self.queries[at], timer, clock)
                 if failure is None:
@@ -103,12 +107,18 @@ class Recorder:
                 self._failed(at, elapsed, failure, problem)
 
     def begin_round(self) -> None:
-        """Where a round has passed without any answer, nothing is asked a second time: each call to
-        a service that hangs would cost a time-out."""
-        self.dead = OK not in self.status and NOT_RUN not in self.status
+        """Where a round has passed in which every call took its time-out, nothing is asked a second
+        time: it would only take them again."""
+        kinds = set(self.attempts.kinds)
+        self.dead = OK not in self.status and NOT_RUN not in self.status and kinds == {"timeout"}
 
     def _worth_asking(self, at: int) -> bool:
         return not self.dead and self.attempts.may_pass(at)
+
+    def _worth_waiting(self, at: int) -> bool:
+        """Likewise, where each repetition waits: not while one query after the other stays without
+        an answer."""
+        return self.attempts.in_a_row < _MOST_IN_A_ROW and self._worth_asking(at)
 
     def _failed(self, at: int, elapsed: int, failure: str, problem: BaseException | None) -> None:
         self.attempts.failed(at, elapsed, problem)

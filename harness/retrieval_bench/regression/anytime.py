@@ -109,7 +109,9 @@ class _AnytimeTest:
         queries: Collection[str] | None = None,
     ) -> dict[str, QualityGate]:
         """The gates with all others than ``queries`` taken as ties."""
-        tied = [queries is not None and query not in set(queries) for query in self.order]
+        answered = self.order if queries is None else queries
+        kept = set(answered)
+        tied = [query not in kept for query in self.order]
         return {
             str(metric): self._gate(before, now, metric, limits, np.array(tied))
             for metric in limits
@@ -189,5 +191,6 @@ def _differences(then: Floats, now: Floats | float) -> Floats:
 
 
 def _only(baseline: QualityBaseline, queries: Collection[str]) -> QualityBaseline:
-    kept = {query: row for query, row in baseline.queries.items() if query in set(queries)}
+    wanted = set(queries)
+    kept = {query: row for query, row in baseline.queries.items() if query in wanted}
     return baseline.model_copy(update={"queries": kept})

@@ -87,6 +87,28 @@ def test_two_ways_of_writing_one_filter_are_equal() -> None:
     assert parse_filter({"a": 1}) != parse_filter({"a": True})
 
 
+def test_groups_that_say_nothing_of_their_own_are_no_difference() -> None:
+    plain = parse_filter({"a": 1, "b": 2, "c": 3})
+    nested = parse_filter({"and": [{"and": [{"a": 1}, {"or": [{"b": 2}]}]}, {"c": 3}, {"a": 1}]})
+    assert plain == nested
+    assert parse_filter({"not": {"a": 1, "b": 2}}) != parse_filter(
+        {"not": {"or": [{"a": 1}, {"b": 2}]}}
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"a": 1, "b": {"gte": 1, "lt": 3}}, True),
+        ({"and": [{"a": 1}, {"a": 2}]}, False),
+        ({"or": [{"a": 1}]}, False),
+        ({"not": {"a": 1}}, False),
+    ],
+)
+def test_whether_names_say_all_of_it(given: dict[str, Any], named: bool) -> None:
+    assert parse_filter(given).is_named is named
+
+
 def test_fields_and_values_for_templates() -> None:
     found: Filter = parse_filter(
         {

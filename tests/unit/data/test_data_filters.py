@@ -89,6 +89,32 @@ class TestReading:
         (fault,) = caught.value.faults
         assert "a filter names the field 'tenannt', which no document has" in fault
 
+    def test_a_key_that_is_no_filter_is_told_with_the_way_out(self, folder: Path) -> None:
+        path = folder / "queries.jsonl"
+        path.write_text(path.read_text().replace('{"tenant": "a"}', '"english only"'))
+        with pytest.raises(DataError) as caught:
+            load_dataset(folder)
+        assert "is no JSON" in caught.value.faults[0]
+        assert "columns: {queries: {filter: NAME}}" in caught.value.faults[0]
+
+    def test_types_of_metadata_are_part_of_the_fingerprint(self) -> None:
+        prints = {
+            data({"year": {"gte": 1}}, None, None, documents=documents).fingerprint
+            for documents in (
+                [replace(d, metadata={"year": value}) for d in DOCUMENTS]
+                for value in (5, "5", 5.5, True, ["5"], {"5"})
+            )
+        }
+        assert len(prints) == 6
+
+    def test_a_missing_unit_beside_a_filter_is_the_fault_that_is_told(self) -> None:
+        documents = [DOCUMENTS[0], replace(DOCUMENTS[1], metadata={"tenant": "a", "unit": "u"})]
+        with pytest.raises(DataError) as caught:
+            build_dataset(
+                "x", documents, queries({"tenant": "a"}), {"q1": {"u": 1}}, unit_key="unit"
+            )
+        assert "unit" in caught.value.faults[0]
+
     def test_what_can_never_be_found_is_a_warning(self) -> None:
         warned = data({"tenant": "b"}, {"tenant": "c"}, None).warnings
         assert any("filters that no document fits" in one for one in warned)

@@ -133,9 +133,25 @@ def test_what_would_fail_again_is_not_asked_again() -> None:
     assert only_others.calls["q1"] == 1
 
 
-def test_a_service_that_answers_nothing_is_not_asked_a_second_time() -> None:
-    _, retriever = measured(lambda query, n: busy())
+def test_where_every_call_took_its_time_out_nothing_is_asked_a_second_time() -> None:
+    _, retriever = measured(lambda query, n: TimeoutError())
     assert set(retriever.calls.values()) == {1}
+
+
+def test_an_outage_of_the_first_round_is_not_the_end_of_the_run() -> None:
+    found, _ = measured(lambda query, n: ConnectionRefusedError() if n == 1 else None)
+    assert found.status == [OK] * 4
+    assert some(found.attempts).recovered == 4
+
+
+def test_nobody_waits_for_a_service_that_is_down(slept: list[float]) -> None:
+    once = Protocol(rounds=1, warm_up_s=0.0)
+    for protocol in (once, Protocol(RANKINGS_ONLY, rounds=1, warm_up_s=0.0)):
+        slept.clear()
+        queries = [Query(f"q{i}", "text") for i in range(50)]
+        down = Flaky(lambda query, n: ConnectionRefusedError())
+        measure([System("s", down)], queries, 3, protocol)
+        assert len(slept) == 6  # two waits for each of three queries
 
 
 def test_where_no_time_is_judged_it_is_repeated_at_once(slept: list[float]) -> None:
@@ -170,6 +186,14 @@ class ReadTimeout(Exception):  # noqa: N818 - as a client calls it
     """Likewise."""
 
 
+class ReadTimeoutError(Exception):
+    """Likewise."""
+
+
+class ReadError(Exception):
+    """Likewise."""
+
+
 def _caused(problem: BaseException) -> Exception:
     try:
         try:
@@ -189,6 +213,8 @@ def _caused(problem: BaseException) -> Exception:
         (ConnectionResetError(), Kind.CONNECTION),
         (TimeoutError(), Kind.TIMEOUT),
         (ReadTimeout(), Kind.TIMEOUT),
+        (ReadTimeoutError(), Kind.TIMEOUT),
+        (ReadError(), Kind.CONNECTION),
         (HTTPStatusError(429), Kind.THROTTLED),
         (HTTPStatusError(502), Kind.SERVER),
         (HTTPStatusError(404), Kind.OTHER),
@@ -206,5 +232,7 @@ def test_what_a_service_asks_to_wait() -> None:
     assert retry_after(HTTPStatusError(429, {"retry-after": "12"})) == 12.0
     assert retry_after(HTTPStatusError(429, {"retry-after": "Wed, 21 Oct"})) is None
     assert retry_after(ValueError()) is None
+    assert retry_after(_caused(HTTPStatusError(429, {"retry-after": "7"}))) == 7.0
+    assert retry_after(busy(float("nan"))) is None
     assert Retry().wait_s(1, 500.0) == 60.0
     assert [Retry().wait_s(n, None) for n in (1, 2, 3, 9)] == [0.5, 1.0, 2.0, 60.0]

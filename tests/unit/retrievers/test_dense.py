@@ -579,3 +579,19 @@ class TestFilters:
         retriever.use_filters(["place"])
         retriever.index(self.documents(50))
         assert not len(retriever.search(self.filtered("apple", -1), 10))
+
+    def test_what_the_graph_does_not_lead_to_is_found_all_the_same(self) -> None:
+        """Each tenant's documents lie together, and the query lies with those of another one."""
+        draw = np.random.default_rng(3)
+        centres = draw.normal(size=(6, 16)) * 5
+        vectors = np.repeat(centres, 1_200, axis=0) + draw.normal(size=(7_200, 16))
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        graph = IndexSettings("hnsw", m=8, ef_construction=40, ef_search=16).build(
+            vectors.astype(np.float32)
+        )
+        among = np.arange(1_200, dtype=np.int64)  # of the first tenant
+        query = vectors[5_000:5_001].astype(np.float32)
+        scores, rows = graph.nearest(query, 10, among)
+        assert len(rows) == 10
+        assert (rows < 1_200).all()
+        assert list(scores) == sorted(scores, reverse=True)

@@ -120,3 +120,23 @@ def test_the_time_of_the_filter_is_a_stage_of_its_own() -> None:
     assert "filter" not in searched(retriever, Query("q", "w1"), 5).stages
     of_filtered = searched(retriever, Query("q", "w1", filter=parse_filter({"place": 3})), 5)
     assert set(of_filtered.stages) == {"tokenize", "filter", "sparse"}
+
+
+def test_true_and_one_are_two_values_in_any_order() -> None:
+    documents = [
+        Document("a", "apple", metadata={"public": True}),
+        Document("b", "apple", metadata={"public": 1}),
+    ]
+    for order in ([True, 1], [1, True]):
+        retriever = made("okapi")
+        retriever.use_filters(["public"])
+        retriever.index(documents)
+        found = {
+            type(one): list(
+                searched(
+                    retriever, Query("q", "apple", filter=parse_filter({"public": one})), 5
+                ).doc_ids
+            )
+            for one in order
+        }
+        assert found == {bool: ["a"], int: ["b"]}

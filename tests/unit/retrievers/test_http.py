@@ -682,3 +682,21 @@ def test_a_run_measures_the_service_and_keeps_its_facts(served: Service, tmp_pat
     direct = {name for name, stage in stages.items() if stage["direct"]}
     assert direct == {"request", "wrapper", "other"}
     assert stages["server"]["p50"] == 0.25
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"headers": {"X-Auth": "plain"}},
+        {"headers": {"My-Credential": "plain"}},
+        {"url": "http://localhost:1/search?q={text}&api_key=plain"},
+        {"url": "http://localhost:1/search?q={text}&access_token=plain"},
+    ],
+)
+def test_a_secret_written_into_the_config_is_refused(given: dict[str, Any]) -> None:
+    usual = {"url": "http://localhost:1/search?q={text}", "ids": "ids"}
+    with pytest.raises(ConfigError) as raised:
+        HTTP(**{**usual, **given})
+    assert "stands in the config" in raised.value.given
+    assert "plain" not in str(raised.value)
+    assert HTTP(url="http://localhost:1/s?q={text}&keyword=plain&author=x", ids="ids")

@@ -87,6 +87,7 @@ def test_a_missing_value_is_an_error_or_null() -> None:
         ({"tenant": {"gte": "a"}}, "sets tenant.gte"),
         ({"tenant": "a", "not": {"year": 1}}, "has 'not', which no placeholder stands for"),
         ({"or": [{"tenant": "a"}, {"tenant": "b"}]}, "has 'or'"),
+        ({"and": [{"tenant": "a"}, {"tenant": "b"}]}, "sets one field twice"),
     ],
 )
 def test_a_filter_is_applied_in_full_or_not_at_all(given: Mapping[str, Any], message: str) -> None:
@@ -255,6 +256,20 @@ def test_a_password_is_never_told(monkeypatch: pytest.MonkeyPatch) -> None:
             assert "geheim" not in text
         assert "postgresql://me:***@127.0.0.1:1/" in told
         retriever.close()
+
+
+@pytest.mark.parametrize("password", ["geheim@wort", "geheim/wort"])
+def test_a_password_that_the_driver_would_cut_is_not_told(
+    monkeypatch: pytest.MonkeyPatch, password: str
+) -> None:
+    pytest.importorskip("psycopg_pool")
+    monkeypatch.setattr(secrets, "_masked", {})
+    dsn = f"postgresql://me:{password}@localhost/db"
+    with pytest.raises(ConfigError) as raised:
+        construct("sql", {"statement": SELECT, "dsn": dsn}, where="test")
+    for text in (str(raised.value), secrets.redact(f"FATAL {password}"), secrets.redact(dsn)):
+        assert "geheim" not in text
+        assert "wort" not in text
 
 
 def test_what_is_no_address_is_not_repeated() -> None:
