@@ -3,18 +3,25 @@ at once."""
 
 from __future__ import annotations
 
+import operator
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ContractError, near_names
-from retrieval_bench.core.filters import MISSING, Condition, Filter, Group, value_at
+from retrieval_bench.core.filters import MISSING, RANGES, Condition, Filter, Group, value_at
 
 _MOST_REMEMBERED = 256
 """Conditions whose answer for every distinct value is kept."""
+
+_EXACT = 2**53
+"""Whole numbers that a float holds without loss."""
+
+_MOST_CHARACTERS = 50_000_000
+"""Of texts in one array, each as long as the longest; they take four bytes each."""
 
 
 class MetadataTable:
@@ -33,6 +40,7 @@ class MetadataTable:
         self._values: dict[str, list[Any]] = {field: [] for field in self.fields}
         self._codes = {field: array("i") for field in self.fields}
         self._fitting: dict[Any, NDArray[np.bool_]] = {}
+        self._columns: dict[str, _Column] = {}
         self._n = 0
 
     def __len__(self) -> int:
@@ -103,10 +111,57 @@ class MetadataTable:
         found = self._fitting.get(key)
         values = self._values[condition.field]
         if found is None or len(found) < len(values):
-            found = np.fromiter(map(condition.fits, values), dtype=np.bool_, count=len(values))
+            column = self._columns.get(condition.field)
+            if column is None or len(column) < len(values):
+                column = self._columns[condition.field] = _Column(values)
+            found = column.fitting(condition)
             if len(self._fitting) >= _MOST_REMEMBERED:
                 self._fitting.clear()
             self._fitting[key] = found
+        return found
+
+
+class _Column:
+    """Distinct values of a field as arrays by their kind, so that a million dates are compared at
+    once."""
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self._values = values
+        numbers, texts, rest = [], [], []
+        for at, value in enumerate(values):
+            if isinstance(value, str) and not value.endswith("\0"):  # which numpy would cut off
+                texts.append(at)
+            elif type(value) in (int, float) and abs(value) <= _EXACT:
+                numbers.append(at)
+            else:
+                rest.append(at)
+        longest = max((len(values[at]) for at in texts), default=0)
+        if longest * len(texts) > _MOST_CHARACTERS:
+            texts, rest = [], [*texts, *rest]
+        self._arrays = (
+            (np.array(numbers, np.intp), np.array([values[at] for at in numbers], np.float64)),
+            (np.array(texts, np.intp), np.array([values[at] for at in texts], np.str_)),
+        )
+        self._rest = rest
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def fitting(self, condition: Condition) -> NDArray[np.bool_]:
+        """Which of them a condition allows."""
+        found = np.zeros(len(self), dtype=np.bool_)
+        for at in self._rest:
+            found[at] = condition.fits(self._values[at])
+        wanted = condition.value if isinstance(condition.value, tuple) else (condition.value,)
+        compare: Callable[[Any, Any], Any] = RANGES.get(condition.operator, operator.eq)
+        for value in wanted:
+            if isinstance(value, bool):
+                continue  # what is true or false is among the rest
+            places, array = self._arrays[isinstance(value, str)]
+            if isinstance(value, str) and value.endswith("\0"):
+                found[places] |= [condition.fits(self._values[at]) for at in places.tolist()]
+            else:
+                found[places] |= compare(array, value)
         return found
 
 

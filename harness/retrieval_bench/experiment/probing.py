@@ -10,7 +10,7 @@ from typing import Any
 from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import ConfigError, counted
 from retrieval_bench.core.progress import Reporter
-from retrieval_bench.core.types import Document, Query, Ranking
+from retrieval_bench.core.types import Query, Ranking
 from retrieval_bench.experiment.candidate import Candidate, close_all
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.until import asking_once
@@ -189,7 +189,7 @@ def planned(
 def _tried(experiment: Experiment, candidate: Candidate, reporter: Reporter | None) -> Trial:
     data, external = experiment.dataset, candidate.capabilities.external
     if data.documents is not None and not external:
-        data = replace(data, documents=_Few(list(islice(data.documents, FEW))))
+        data = replace(data, documents=list(islice(data.documents, FEW)))
     once = asking_once(experiment.protocol)
     small = replace(experiment, candidates=[candidate], dataset=data, protocol=once)
     searched = small.search(reporter, first=1)
@@ -202,10 +202,6 @@ def _tried(experiment: Experiment, candidate: Candidate, reporter: Reporter | No
             fix="correct the retriever, or plan without calls: --no-calls",
         )
     return Trial(candidate.name, None if external else data.n_documents, len(ranking))
-
-
-class _Few(list[Document]):
-    """The first documents of a corpus."""
 
 
 def _not_tried(experiment: Experiment, trials: Sequence[Trial]) -> list[str]:

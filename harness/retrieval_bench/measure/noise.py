@@ -124,6 +124,7 @@ class NoiseRecorder:
             usage=self._usage(),
             helpers_s=_helpers_seconds(root),
             servers={pid: server_use(pid, root) for pid in self._servers},
+            helpers=descendants(root, "self") if self._servers else set(),
             ticks=_ticks(root, self._cpus),
             load=_load(root),
             throttled=throttled,
@@ -149,6 +150,7 @@ class _Reading:
     usage: Usage
     helpers_s: float
     servers: Mapping[int, ServerUse]
+    helpers: set[str]
     ticks: _Ticks | None
     load: list[float] | None
     throttled: tuple[int, float] | None
@@ -164,7 +166,11 @@ def _record(before: _Reading, after: _Reading) -> dict[str, Any]:
     helpers = (used.children_s or 0.0) - (first.children_s or 0.0)
     helpers = max(helpers + after.helpers_s - before.helpers_s, 0.0)
     own = used.cpu_s - first.cpu_s
-    asked = sum(_more_s(use, before.servers[pid]) for pid, use in after.servers.items())
+    asked = sum(  # one that this process started is among the helpers
+        _more_s(use, before.servers[pid])
+        for pid, use in after.servers.items()
+        if str(pid) not in after.helpers
+    )
     asleep = None
     if after.boot_ns is not None and before.boot_ns is not None:
         asleep = max((after.boot_ns - before.boot_ns) / 1e9 - seconds, 0.0)
