@@ -415,6 +415,11 @@ def _source(spec: LegSpec) -> _Source:
         return _Source(known, lambda: spec, {}, given=True)
     if isinstance(spec, str):
         config = load_retriever_config(spec)
+        if config.calling:
+            raise _bad_legs(
+                f"{', '.join(config.calling)} of the leg {config.name}, which the hybrid would not "
+                "keep: write it in the config of the hybrid"
+            )
         facts = {"target": config.target, "params": secrets.redact(config.params)}
         return _Source(config.name, config.build, facts, str(config.source or config.target))
     if isinstance(spec, Mapping):

@@ -47,6 +47,11 @@ class RetrieverConfig(BaseModel):
     server: dict[str, int] | None = None
     source: Path | None = Field(default=None, exclude=True)
 
+    @property
+    def calling(self) -> list[str]:
+        """The keys given that say how it is called, and so belong to whoever calls it."""
+        return sorted(self.model_fields_set & {"retry", "rate_limit", "server"})
+
     def build(self) -> Retriever:
         """The retriever, with ``${NAME}`` filled from the environment."""
         where = str(self.source or f"retriever {self.name!r}")

@@ -703,3 +703,11 @@ def test_convex_weights_are_divided_by_their_sum() -> None:
         {"method": "convex", "weights": {"x": 3, "y": 1}}, context={"legs": ["x", "y"]}
     )
     assert model.weights == (0.75, 0.25)
+
+
+def test_how_a_leg_is_called_is_said_of_the_hybrid(tmp_path: Path) -> None:
+    leg = tmp_path / "slow.yaml"
+    leg.write_text("target: bm25\nrate_limit: 2\n", encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        Hybrid(legs=["bm25", str(leg)])
+    assert "rate_limit of the leg slow, which the hybrid would not keep" in str(caught.value)
