@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, contextmanager
-from contextvars import ContextVar
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter_ns
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import (
@@ -29,8 +29,6 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from retrieval_bench.core import secrets
-from retrieval_bench.core.config import build_retriever, load_retriever_config
 from retrieval_bench.core.errors import ConfigError, HarnessError, distinct_names
 from retrieval_bench.core.notices import with_text
 from retrieval_bench.core.plugins import describe_faults
@@ -44,18 +42,13 @@ from retrieval_bench.core.retriever import (
 )
 from retrieval_bench.core.types import Document, LegTrace, Query, Ranking
 from retrieval_bench_retrievers.fusion import RRF, Convex, Pool, with_method
+from retrieval_bench_retrievers.legs import LegSpec, built, close_all, sources_of
 
 Progress = Callable[[int, int], None]
 """Called with (documents done, documents in all)."""
 
-LegSpec = str | Mapping[str, Any] | Retriever
-Given = TypeVar("Given")
-Made = TypeVar("Made")
-
 _DEPTHS = (50, 100, 200)
 """Worth trying."""
-
-_ancestors: ContextVar[tuple[str, ...]] = ContextVar("configs of legs being built", default=())
 
 
 class _Settings(BaseModel):
@@ -92,19 +85,6 @@ class _Leg:
     depth: int
     facts: Mapping[str, Any]
     """Target and parameters of a leg given by name: the hybrid's own parameters do not say them."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """A leg before it is built: nothing was imported or loaded yet."""
-
-    name: str
-    build: Callable[[], Retriever]
-    facts: Mapping[str, Any]
-    config: str | None = None
-    """What tells a named config from all others, to see legs that contain themselves."""
-    given: bool = False
-    """Whether the caller made it, as an object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,15 +132,16 @@ class Hybrid(Retriever):
         depth: int | list[int] = 100,
         parallel: bool = False,
     ) -> None:
-        sources = _sources(legs)
+        sources = sources_of(legs)
         names = distinct_names([source.name for source in sources])
         settings = _settings(names, {"fusion": fusion, "depth": depth, "parallel": parallel})
+        scored = partial(_require_scores, names, settings.fusion)
         self._fusion: RRF | Convex = settings.fusion
         self._parallel = settings.parallel
         self._legs = [
             _Leg(name, retriever, asked, source.facts)
             for name, retriever, asked, source in zip(
-                names, _built(sources, settings.fusion), settings.depth, sources, strict=True
+                names, built(sources, scored), settings.depth, sources, strict=True
             )
         ]
         self._indexed = False
@@ -321,7 +302,7 @@ class Hybrid(Retriever):
             pool.shutdown(wait=all(f.done() for f in self._running))
         if not self._closed:
             self._closed = True
-            _close(leg.retriever for leg in self._legs)
+            close_all(leg.retriever for leg in self._legs)
 
     def _ask_in_turn(self, queries: Sequence[Query], k: int) -> list[tuple[RankingLike, int]]:
         return [_ask(leg, query, k) for leg, query in zip(self._legs, queries, strict=True)]
@@ -397,111 +378,14 @@ def _settings(names: Sequence[str], params: Mapping[str, Any]) -> _Settings:
         ) from None
 
 
-def _sources(legs: Sequence[LegSpec]) -> list[_Source]:
-    if isinstance(legs, str | Mapping) or not isinstance(legs, Sequence):
-        raise _bad_legs(f"legs given as {type(legs).__name__}")
-    if len(legs) < 2:
-        raise _bad_legs(f"legs given: {len(legs)}")
-    given = [id(leg) for leg in legs if isinstance(leg, Retriever)]
-    if len(set(given)) < len(given):
-        raise _bad_legs("one retriever object given as two legs")
-    return _each(_source, legs)
-
-
-def _source(spec: LegSpec) -> _Source:
-    if isinstance(spec, Retriever):
-        name = getattr(spec, "name", None)
-        known = name if isinstance(name, str) and name else type(spec).__name__
-        return _Source(known, lambda: spec, {}, given=True)
-    if isinstance(spec, str):
-        config = load_retriever_config(spec)
-        if config.calling:
-            raise _bad_legs(
-                f"{', '.join(config.calling)} of the leg {config.name}, which the hybrid would not "
-                "keep: write it in the config of the hybrid"
-            )
-        facts = {"target": config.target, "params": secrets.redact(config.params)}
-        return _Source(config.name, config.build, facts, str(config.source or config.target))
-    if isinstance(spec, Mapping):
-        name = spec.get("name") or str(spec.get("target", "inline")).rpartition(":")[2]
-        return _Source(str(name), lambda: build_retriever(spec), {})
-    raise _bad_legs(f"a leg of type {type(spec).__name__}")
-
-
-def _built(sources: Sequence[_Source], fusion: RRF | Convex) -> list[Retriever]:
-    """The legs; when one cannot be had, those that were built for this are closed again."""
-    own: list[Retriever] = []
-
-    def build(source: _Source) -> Retriever:
-        retriever = _build(source)
-        if not source.given:
-            own.append(retriever)
-        return retriever
-
-    try:
-        retrievers = _each(build, sources)
-        unscored = [
-            source.name
-            for source, retriever in zip(sources, retrievers, strict=True)
-            if not retriever.capabilities.has_scores
-        ]
-        if unscored and isinstance(fusion, Convex):
-            raise ConfigError(
-                f"convex fusion over legs without scores: {', '.join(unscored)}",
-                where="hybrid",
-                accepted="legs with scores",
-                fix="use fusion {method: rrf}, which needs ranks only",
-            )
-    except BaseException:
-        _close(own)
-        raise
-    return retrievers
-
-
-def _build(source: _Source) -> Retriever:
-    above = _ancestors.get()
-    if source.config is None:
-        return source.build()
-    if source.config in above:
+def _require_scores(names: Sequence[str], fusion: RRF | Convex, legs: Sequence[Retriever]) -> None:
+    unscored = [
+        name for name, leg in zip(names, legs, strict=True) if not leg.capabilities.has_scores
+    ]
+    if unscored and isinstance(fusion, Convex):
         raise ConfigError(
-            f"leg {source.name!r} contains itself",
-            where=" -> ".join([*above, source.config]),
-            fix="take the name of the hybrid out of its own legs",
+            f"convex fusion over legs without scores: {', '.join(unscored)}",
+            where="hybrid",
+            accepted="legs with scores",
+            fix="use fusion {method: rrf}, which needs ranks only",
         )
-    token = _ancestors.set((*above, source.config))
-    try:
-        return source.build()
-    finally:
-        _ancestors.reset(token)
-
-
-def _each(make: Callable[[Given], Made], given: Iterable[Given]) -> list[Made]:
-    """``make`` of each; where several fail, one error tells all faults."""
-    made, problems = [], []
-    for item in given:
-        try:
-            made.append(make(item))
-        except HarnessError as problem:
-            problems.append(problem)
-    if len(problems) == 1:
-        raise problems[0]
-    if problems:
-        raise ConfigError("\n".join(str(problem) for problem in problems))
-    return made
-
-
-def _close(retrievers: Iterable[Retriever]) -> None:
-    """Close each, also when closing one of them raises."""
-    with ExitStack() as stack:
-        for retriever in retrievers:
-            stack.callback(retriever.close)
-
-
-def _bad_legs(given: str) -> ConfigError:
-    return ConfigError(
-        given,
-        where="legs of the hybrid",
-        accepted="a list of two or more: names or YAML files of retriever configs, inline "
-        "{target, params, name}, or Retriever objects",
-        fix="correct `legs:`, such as [bm25, dense]",
-    )

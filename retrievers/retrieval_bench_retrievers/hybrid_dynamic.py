@@ -26,7 +26,8 @@ from retrieval_bench.core.plugins import describe_faults
 from retrieval_bench.core.retriever import Capabilities, Retriever
 from retrieval_bench.core.types import Document, Query
 from retrieval_bench_retrievers.expansion import Expander, Expansion
-from retrieval_bench_retrievers.hybrid import Hybrid, LegSpec, Plan
+from retrieval_bench_retrievers.hybrid import Hybrid, Plan
+from retrieval_bench_retrievers.legs import LegSpec
 from retrieval_bench_retrievers.specificity import Weigher, Weighting
 
 _ASKED = {"sparse": (True, False), "dense": (False, True)}

@@ -20,7 +20,8 @@ from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.retriever import Capabilities, RankingLike, Retriever
 from retrieval_bench.core.types import Document, Query, Ranking
 from retrieval_bench_retrievers.fusion import Convex
-from retrieval_bench_retrievers.hybrid import Hybrid, LegSpec
+from retrieval_bench_retrievers.hybrid import Hybrid
+from retrieval_bench_retrievers.legs import LegSpec
 from tests.builders import some
 from tests.builders.scripted import Scripted
 
@@ -708,6 +709,7 @@ def test_convex_weights_are_divided_by_their_sum() -> None:
 def test_how_a_leg_is_called_is_said_of_the_hybrid(tmp_path: Path) -> None:
     leg = tmp_path / "slow.yaml"
     leg.write_text("target: bm25\nrate_limit: 2\n", encoding="utf-8")
-    with pytest.raises(ConfigError) as caught:
-        Hybrid(legs=["bm25", str(leg)])
-    assert "rate_limit of the leg slow, which the hybrid would not keep" in str(caught.value)
+    for given in (str(leg), {"target": "bm25", "name": "slow", "rate_limit": 2}):
+        with pytest.raises(ConfigError) as caught:
+            Hybrid(legs=["bm25", given])
+        assert "rate_limit of the leg slow, which the hybrid would not keep" in str(caught.value)

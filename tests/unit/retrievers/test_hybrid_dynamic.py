@@ -258,7 +258,7 @@ def test_parameters_that_cannot_be_used_are_refused(params: dict[str, Any], told
 
 def test_without_wordnet_no_leg_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built: list[str] = []
-    monkeypatch.setattr("retrieval_bench_retrievers.hybrid.load_retriever_config", built.append)
+    monkeypatch.setattr("retrieval_bench_retrievers.legs.load_retriever_config", built.append)
     monkeypatch.setattr(
         "retrieval_bench_retrievers.wordnet._usual_places", lambda: iter([tmp_path])
     )
