@@ -58,9 +58,9 @@ CHANGES = (
     Change(
         "a copy of the index for each query",
         "retrievers/retrieval_bench_retrievers/bm25.py",
-        "        positions, scores = self._index.search(counts, k)\n",
+        "        positions, scores = self._index.search(counts, k, allowed)\n",
         "        import copy\n\n"
-        "        positions, scores = copy.deepcopy(self._index).search(counts, k)\n",
+        "        positions, scores = copy.deepcopy(self._index).search(counts, k, allowed)\n",
         expected=1,
         gate="latency",
     ),
@@ -91,7 +91,7 @@ CHANGES = (
     Change(
         "a pure refactoring",
         "retrievers/retrieval_bench_retrievers/bm25.py",
-        "        positions, scores = self._index.search(counts, k)\n",
+        "        positions, scores = self._index.search(counts, k, allowed)\n",
         "        found = self._index.search(counts, k)\n        positions, scores = found\n",
         expected=0,
     ),

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from retrieval_bench.comparison.answered import Answered
 from retrieval_bench.comparison.comparability import not_comparable, nothing_can_differ
 from retrieval_bench.comparison.holm import QUALITY_ALPHA, Pair
-from retrieval_bench.comparison.verdicts import Delta
+from retrieval_bench.comparison.verdicts import Delta, held_against
 from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import ConfigError, counted
 from retrieval_bench.core.types import Verdict
@@ -292,13 +292,4 @@ def _second_look(
         reason = there.reason(delta.a, delta.b)
         return Delta("", "", "", Verdict.MISSING, n=delta.n, reason=reason)
     there = replace(there, difference=float(differences[both].mean()), verdict=tied)
-    delta = replace(delta, answered=there)
-    if delta.verdict.open or delta.verdict is tied:
-        return delta
-    return replace(
-        delta,
-        verdict=Verdict.UNDECIDED,
-        within_margin=False,
-        rests_on_failures=True,
-        reason=there.reason(delta.a, delta.b),
-    )
+    return held_against(delta, there)

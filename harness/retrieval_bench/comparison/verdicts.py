@@ -155,6 +155,21 @@ Refusal = Callable[[int, int], tuple[Verdict, str]]
 """Of a pair: the verdict without a test, and why; no reason where it can be tested."""
 
 
+def held_against(delta: Delta, answered: Answered) -> Delta:
+    """``delta`` with what the answered queries say; a verdict that these do not share rests on
+    failures, and is none."""
+    delta = replace(delta, answered=answered)
+    if delta.verdict.open or delta.verdict is answered.verdict:
+        return delta
+    return replace(
+        delta,
+        verdict=Verdict.UNDECIDED,
+        within_margin=False,
+        rests_on_failures=True,
+        reason=answered.reason(delta.a, delta.b),
+    )
+
+
 class PairJudge:
     """Judges pairs of systems.
 
@@ -292,16 +307,7 @@ class PairJudge:
             return self._missing(delta, answered.reason(delta.a, delta.b))
         answered = self._on_answered(pair, found, corrected, at, answered)
         # More queries would show how often it fails.
-        delta = replace(delta, answered=answered, queries_needed=None, needed_for="")
-        if delta.verdict.open or delta.verdict is answered.verdict:
-            return delta
-        return replace(
-            delta,
-            verdict=Verdict.UNDECIDED,
-            within_margin=False,
-            rests_on_failures=True,
-            reason=answered.reason(delta.a, delta.b),
-        )
+        return held_against(replace(delta, queries_needed=None, needed_for=""), answered)
 
     def _on_answered(
         self,
