@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.benchmarks.__main__ import GROUPS, main
+from tests.benchmarks.regressions import CHANGES, ROOT, Change
 from tests.benchmarks.report import Group, Row, figure
 from tests.builders.processes import completed
 
@@ -89,3 +90,8 @@ def test_a_group_that_does_not_exist_is_refused(capsys: pytest.CaptureFixture[st
         main(["--only", "nothing"])
     said = capsys.readouterr().err
     assert all(name in said for name in GROUPS)
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.name)
+def test_what_is_planted_into_the_code_still_fits_it(change: Change) -> None:
+    assert (ROOT / change.file).read_text(encoding="utf-8").count(change.old) == 1
