@@ -15,7 +15,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -156,6 +156,15 @@ class _Fusion(BaseModel):
     def _match(cls, given: Any, info: ValidationInfo) -> tuple[float, ...]:
         weights = _matched(given, (info.context or {})["legs"])
         return tuple(w / math.fsum(weights) for w in weights) if cls.NORMALISED else weights
+
+    def of(self, legs: Sequence[int]) -> Self:
+        """The same over some of the legs, by their places; where all their weights are 0, they get
+        equal ones."""
+        weights = [self.weights[at] for at in legs]
+        if not any(weights):
+            weights = [1.0] * len(weights)
+        whole = math.fsum(weights) if self.NORMALISED else 1.0
+        return self.model_copy(update={"weights": tuple(weight / whole for weight in weights)})
 
     def search_space(self) -> dict[str, list[Any]]:
         """Parameter -> values worth trying, its own first; weights sum to 1, only their proportions

@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter_ns
 from typing import Annotated, Any
@@ -31,8 +32,10 @@ from pydantic_core import PydanticCustomError
 
 from retrieval_bench.core.errors import ConfigError, HarnessError, distinct_names
 from retrieval_bench.core.notices import with_text
+from retrieval_bench.core.parts import Part
 from retrieval_bench.core.plugins import describe_faults
 from retrieval_bench.core.ranking import checked_ranking, top_k
+from retrieval_bench.core.remembered import Memory
 from retrieval_bench.core.retriever import (
     Capabilities,
     RankingLike,
@@ -42,7 +45,16 @@ from retrieval_bench.core.retriever import (
 )
 from retrieval_bench.core.types import Document, LegTrace, Query, Ranking
 from retrieval_bench_retrievers.fusion import RRF, Convex, Pool, with_method
-from retrieval_bench_retrievers.legs import LegSpec, built, close_all, sources_of
+from retrieval_bench_retrievers.hybrid_parts import WHOLE, hybrid_parts
+from retrieval_bench_retrievers.legs import (
+    Leg,
+    LegSpec,
+    built,
+    close_all,
+    sources_of,
+    steps_inside,
+    usage_inside,
+)
 
 Progress = Callable[[int, int], None]
 """Called with (documents done, documents in all)."""
@@ -76,15 +88,6 @@ class _Settings(BaseModel):
                 "depth", "{given} depths for {legs} legs", {"given": len(given), "legs": n_legs}
             )
         return given
-
-
-@dataclass(frozen=True, slots=True)
-class _Leg:
-    name: str
-    retriever: Retriever
-    depth: int
-    facts: Mapping[str, Any]
-    """Target and parameters of a leg given by name: the hybrid's own parameters do not say them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +142,14 @@ class Hybrid(Retriever):
         self._fusion: RRF | Convex = settings.fusion
         self._parallel = settings.parallel
         self._legs = [
-            _Leg(name, retriever, asked, source.facts)
+            Leg(name, retriever, asked, source.facts)
             for name, retriever, asked, source in zip(
                 names, built(sources, scored), settings.depth, sources, strict=True
             )
         ]
         self._indexed = False
         self._closed = False
+        self._borrowed = False
         self._progress: Progress | None = None
         self._pool: ThreadPoolExecutor | None = None
         self._running: list[Future[tuple[RankingLike, int]]] = []
@@ -162,6 +166,16 @@ class Hybrid(Retriever):
             filters=all(leg.filters for leg in of_legs),
             score_tolerance=max(leg.score_tolerance for leg in of_legs),
         )
+
+    @property
+    def legs(self) -> Sequence[Leg]:
+        """What it asks."""
+        return self._legs
+
+    @property
+    def parallel(self) -> bool:
+        """Whether the legs run at the same time."""
+        return self._parallel
 
     @property
     def progress(self) -> Progress | None:
@@ -220,7 +234,8 @@ class Hybrid(Retriever):
         require_k(k)
         require_index(self._indexed or self.capabilities.external, self)
         plan = self.plan(query)
-        ask = self._ask_together if self._parallel else self._ask_in_turn
+        together = self._parallel and not self._borrowed
+        ask = self._ask_together if together else self._ask_in_turn
         answers = ask(plan.queries, k)
         begin = perf_counter_ns()
         rankings = []
@@ -240,8 +255,10 @@ class Hybrid(Retriever):
         own = {f"leg:{name}": ns for name, (_, ns) in zip(names, answers, strict=True)}
         own = {**plan.stages, **own}
         ids = [pool.doc_ids[i] for i in order.tolist()]
+        kept, usage = steps_inside(names, rankings), usage_inside(names, rankings, "leg:")
         own["fuse"] = perf_counter_ns() - begin
-        return Ranking(ids, fused[order], _stages(names, rankings, own), traces)
+        stages = _stages(names, rankings, own)
+        return Ranking(ids, fused[order], stages, traces, steps=kept, usage=usage)
 
     def plan(self, query: Query) -> Plan:
         """Every leg is asked the query as it is, and the fusion is always the same; a subclass may
@@ -289,6 +306,35 @@ class Hybrid(Retriever):
         """The legs by name."""
         return {leg.name: leg.retriever for leg in self._legs}
 
+    def parts(self, k: int) -> Sequence[Part]:
+        """Each leg; of three or more the fusion, with each leg alone in its place; the depth, where
+        it is more than ``k``; and the parts of the legs."""
+        return hybrid_parts(self, k)
+
+    def over(self, memory: Memory, path: str = "") -> Hybrid:
+        """The same with every leg over ``memory``."""
+        before = f"{path}/" if path else ""
+        return self.with_legs(
+            [
+                replace(leg, retriever=leg.retriever.over(memory, f"{before}{leg.name}"))
+                for leg in self._legs
+            ]
+        )
+
+    def with_legs(self, legs: Sequence[Leg], keep: Sequence[int] | None = None) -> Hybrid:
+        """The same with other ``legs``, which are not closed with it and asked in turn.
+
+        Args:
+            keep: places of legs whose weights they have; None = as they are.
+        """
+        other = copy(self)
+        other._legs = list(legs)
+        if keep is not None:
+            other._fusion = self._fusion.of(keep)
+        other._borrowed = other._closed = True
+        other._pool, other._running = None, []
+        return other
+
     def disk_bytes(self) -> int | None:
         """Sum over the legs that know theirs, None when none does."""
         known = [size for leg in self._legs if (size := leg.retriever.disk_bytes()) is not None]
@@ -324,7 +370,7 @@ class Hybrid(Retriever):
         return answers
 
 
-def _ask(leg: _Leg, query: Query, k: int) -> tuple[RankingLike, int]:
+def _ask(leg: Leg, query: Query, k: int) -> tuple[RankingLike, int]:
     """What the leg returns, and the nanoseconds of the call."""
     with _noted(leg):
         begin = perf_counter_ns()
@@ -339,7 +385,7 @@ def _prepare_thread() -> None:
 
 
 @contextmanager
-def _noted(leg: _Leg) -> Iterator[None]:
+def _noted(leg: Leg) -> Iterator[None]:
     try:
         yield
     except Exception as problem:
@@ -357,8 +403,8 @@ def _stages(
     for ranking in rankings:
         uses.update(ranking.stages.keys())
     of_legs = {
-        # A bare ``leg:`` always says what this hybrid's own call is made of.
-        stage if uses[stage] == 1 and not stage.startswith("leg:") else f"{name}.{stage}": ns
+        # A bare ``leg:`` or ``step:`` always says what this hybrid's own call is made of.
+        stage if uses[stage] == 1 and not stage.startswith(WHOLE) else f"{name}.{stage}": ns
         for name, ranking in zip(names, rankings, strict=True)
         for stage, ns in ranking.stages.items()
     }

@@ -14,6 +14,7 @@ these are choices of this project.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from statistics import median
 from time import perf_counter_ns
@@ -22,6 +23,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.parts import Part
 from retrieval_bench.core.plugins import describe_faults
 from retrieval_bench.core.retriever import Capabilities, Retriever
 from retrieval_bench.core.types import Document, Query
@@ -172,6 +174,19 @@ class HybridDynamic(Hybrid):
             others = [round(1 - share, 2) for share in _SHARES]
             space["weighting.general"] = [general, *(s for s in others if s != general)]
         return space
+
+    def parts(self, k: int) -> Sequence[Part]:
+        """As of Hybrid, with the expansion and the weighting."""
+        found = list(super().parts(k))
+        if self._expander:
+            plain = copy(self)
+            plain._expander = None
+            found.append(Part("expansion", "expansion", plain, stages=("expand",)))
+        if self._weigher:
+            even = copy(self)
+            even._weigher = None
+            found.append(Part("weighting", "weighting", even, "equal weights", ("weigh",)))
+        return found
 
     def named_legs(self) -> Mapping[str, Retriever]:
         """None: answers that were remembered would be those to queries without synonyms."""

@@ -17,6 +17,8 @@ from retrieval_bench.core.config import (
 )
 from retrieval_bench.core.errors import ConfigError, HarnessError
 from retrieval_bench.core.retriever import Retriever
+from retrieval_bench.core.types import Ranking, StepTrace
+from retrieval_bench.core.usage import Usage
 
 LegSpec = str | Mapping[str, Any] | Retriever
 """The name or file of a config, an inline ``{target, params, name}``, or a retriever."""
@@ -40,6 +42,45 @@ class Source:
     """Whether the caller made it, as an object."""
 
 
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """A leg that was built.
+
+    Attributes:
+        name: in the hybrid.
+        depth: hits that it is asked for, at least.
+        facts: target and parameters of a leg given by name: the hybrid's own parameters do not say
+            them.
+    """
+
+    name: str
+    retriever: Retriever
+    depth: int
+    facts: Mapping[str, Any]
+
+
+def steps_inside(names: Sequence[str], rankings: Sequence[Ranking]) -> dict[str, StepTrace]:
+    """What the rankings of several retrievers kept, under the name of each."""
+    kept: dict[str, StepTrace] = {}
+    for name, ranking in zip(names, rankings, strict=True):
+        for leg, trace in ranking.legs.items():
+            kept[f"{name}/{leg}"] = StepTrace(trace.doc_ids, trace.doc_scores)
+        for step, made in ranking.steps.items():
+            kept[f"{name}/{step}"] = made
+    return kept
+
+
+def usage_inside(
+    names: Sequence[str], rankings: Sequence[Ranking], prefix: str
+) -> dict[str, Usage]:
+    """What several retrievers used up, by the stage that each is of whoever holds them."""
+    return {
+        f"{prefix}{name}" if stage == "call" else f"{name}.{stage}": used
+        for name, ranking in zip(names, rankings, strict=True)
+        for stage, used in ranking.usage.items()
+    }
+
+
 def sources_of(legs: Sequence[LegSpec]) -> list[Source]:
     """What each of ``legs`` is made of; nothing is built.
 
@@ -56,6 +97,16 @@ def sources_of(legs: Sequence[LegSpec]) -> list[Source]:
     return _each(_source, legs)
 
 
+def built_alone(spec: LegSpec) -> Leg:
+    """What one retriever inside of another is given as, found and built; its depth is 0.
+
+    Raises:
+        HarnessError: it cannot be had, or would contain itself.
+    """
+    source = _source(spec)
+    return Leg(source.name, _build(source), 0, source.facts)
+
+
 def _source(spec: LegSpec) -> Source:
     if isinstance(spec, Retriever):
         name = getattr(spec, "name", None)
@@ -70,15 +121,22 @@ def _source(spec: LegSpec) -> Source:
         _require_uncalled(inline_config(spec))
         name = spec.get("name") or str(spec.get("target", "inline")).rpartition(":")[2]
         return Source(str(name), lambda: build_retriever(spec), {})
-    raise _bad_legs(f"a leg of type {type(spec).__name__}")
+    raise ConfigError(
+        f"a {type(spec).__name__} where a retriever belongs",
+        accepted="the name or YAML file of a retriever config, an inline {target, params, name}, "
+        "or a Retriever object",
+        fix="name a retriever, such as bm25",
+    )
 
 
 def _require_uncalled(config: RetrieverConfig) -> None:
-    """Refuse what says how a leg is called: the hybrid calls it, and would not keep to it."""
+    """Refuse what says how a leg is called: whoever holds it calls it, and would not keep to it."""
     if config.calling:
-        raise _bad_legs(
-            f"{', '.join(config.calling)} of the leg {config.name}, which the hybrid would not "
-            "keep: write it in the config of the hybrid"
+        raise ConfigError(
+            f"{', '.join(config.calling)} of {config.name}, which is called by another retriever "
+            "here",
+            accepted="these keys in the config that is measured",
+            fix=f"move them there from {config.source or config.name}",
         )
 
 
@@ -114,9 +172,9 @@ def _build(source: Source) -> Retriever:
         return source.build()
     if source.config in above:
         raise ConfigError(
-            f"leg {source.name!r} contains itself",
+            f"{source.name!r} contains itself",
             where=" -> ".join([*above, source.config]),
-            fix="take the name of the hybrid out of its own legs",
+            fix="take its name out of its own legs or steps",
         )
     token = _ancestors.set((*above, source.config))
     try:

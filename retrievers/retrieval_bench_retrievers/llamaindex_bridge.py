@@ -24,6 +24,20 @@ from retrieval_bench_retrievers.library import (
 )
 
 
+def to_node(document: Document) -> TextNode:
+    """A node of ``document``; its metadata are for the reader and for filters, and are not
+    embedded, so that every engine of a comparison reads the same text."""
+    added = {"doc_id": document.id, **({"title": document.title} if document.title else {})}
+    metadata = {**added, **document.metadata}
+    return TextNode(
+        id_=document.id,
+        text=document.contents,
+        metadata=metadata,
+        excluded_embed_metadata_keys=list(metadata),
+        excluded_llm_metadata_keys=list(metadata),
+    )
+
+
 class LlamaIndex(Library):
     """See :class:`retrieval_bench_retrievers.llamaindex.LlamaIndexRetriever`.
 
@@ -41,17 +55,8 @@ class LlamaIndex(Library):
         self._filtered = filtered
 
     def document(self, document: Document) -> Any:
-        """A TextNode; its metadata are for the reader and for filters, and are not embedded, so
-        that every engine of a comparison reads the same text."""
-        added = {"doc_id": document.id, **({"title": document.title} if document.title else {})}
-        metadata = {**added, **document.metadata}
-        return TextNode(
-            id_=document.id,
-            text=document.contents,
-            metadata=metadata,
-            excluded_embed_metadata_keys=list(metadata),
-            excluded_llm_metadata_keys=list(metadata),
-        )
+        """See :func:`to_node`."""
+        return to_node(document)
 
     def is_engine(self, made: Any) -> bool:
         """A retriever; with a filter, a function that makes one."""

@@ -14,7 +14,8 @@ from retrieval_bench.core.retriever import Capabilities, Retriever, require_k
 from retrieval_bench.core.types import Query, Ranking
 from retrieval_bench.data.formats.trec_runs import read_run
 from retrieval_bench.runs import records
-from retrieval_bench.runs.records import RANKINGS, TREC_RUN
+from retrieval_bench.runs.arrays import RANKINGS
+from retrieval_bench.runs.records import TREC_RUN
 
 
 class TrecRun(Retriever):

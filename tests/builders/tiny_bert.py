@@ -40,8 +40,9 @@ def write_tokenizer(folder: Path, words: str, *, blanks: bool = False) -> int:
     return len(vocabulary)
 
 
-def write_weights(folder: Path, kind: str, vocabulary: int, *, seed: int) -> None:
-    """Write the model of the class ``kind`` of transformers into ``folder``."""
+def write_weights(folder: Path, kind: str, vocabulary: int, *, seed: int, **settings: Any) -> None:
+    """Write the model of the class ``kind`` of transformers, with further ``settings``, into
+    ``folder``."""
     import torch
     import transformers
 
@@ -53,6 +54,7 @@ def write_weights(folder: Path, kind: str, vocabulary: int, *, seed: int) -> Non
         num_attention_heads=2,
         intermediate_size=64,
         max_position_embeddings=64,
+        **settings,
     )
     model: Any = getattr(transformers, kind)(config)
     model.save_pretrained(folder)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from retrieval_bench.runs.records import RANKINGS
+from retrieval_bench.runs.arrays import RANKINGS
 from tests.cli.project import Command, make_project
 
 HYBRID = """\

@@ -148,7 +148,10 @@ def _check_together(options: argparse.Namespace) -> None:
             fix="leave one out",
         )
     usual: dict[str, Any] = dict.fromkeys(
-        ("cold", "out", "rounds", "min_calls", "max_minutes", "warm_up", "launches")
+        (
+            *("cold", "out", "rounds", "min_calls", "max_minutes", "max_cost", "warm_up"),
+            "launches",
+        )
     )
     usual |= {"percentiles": [], "collector": "off", "profile": "default"}
     given = [

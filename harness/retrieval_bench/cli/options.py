@@ -212,6 +212,13 @@ def add_measuring(parser: argparse.ArgumentParser, *, several: bool = False) -> 
         help="begin no round after so many minutes; what was finished is kept",
     )
     timing.add_argument(
+        "--max-cost",
+        type=float,
+        metavar="MONEY",
+        help="make no call that might spend more than this, by the usage that the retriever "
+        "reports; what was finished is kept",
+    )
+    timing.add_argument(
         "--launches",
         type=int,
         metavar="N",
@@ -271,6 +278,7 @@ def protocol_of(options: argparse.Namespace) -> Protocol:
         warm_up_s=options.warm_up,
         timeout_s=options.timeout,
         max_s=None if options.max_minutes is None else 60 * options.max_minutes,
+        max_cost=options.max_cost,
         threads=options.threads,
         collector=options.collector == "on" or None,
         levels=tuple(options.percentiles) or None,

@@ -17,6 +17,7 @@ from retrieval_bench.core.failures import Retry
 from retrieval_bench.core.installation import config_folders
 from retrieval_bench.core.modules import find_file
 from retrieval_bench.core.retriever import Retriever
+from retrieval_bench.core.usage import Price
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -34,6 +35,7 @@ class RetrieverConfig(BaseModel):
         retry: which failed calls are made again.
         rate_limit: calls a second, at most; pauses are outside of the timed calls.
         server: ``{pid: N}`` or ``{port: N}`` of the process that answers.
+        price: ``{tokens_in, tokens_out, calls}``: money for a million tokens, and for a call.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -45,12 +47,13 @@ class RetrieverConfig(BaseModel):
     retry: Retry = Retry()
     rate_limit: Annotated[float, Field(gt=0)] | None = None
     server: dict[str, int] | None = None
+    price: Price | None = None
     source: Path | None = Field(default=None, exclude=True)
 
     @property
     def calling(self) -> list[str]:
         """The keys given that say how it is called, and so belong to whoever calls it."""
-        return sorted(self.model_fields_set & {"retry", "rate_limit", "server"})
+        return sorted(self.model_fields_set & {"retry", "rate_limit", "server", "price"})
 
     def build(self) -> Retriever:
         """The retriever, with ``${NAME}`` filled from the environment."""

@@ -35,6 +35,7 @@ BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
         "bm25s": "retrieval_bench_retrievers.bm25s:BM25S",
         "dense": "retrieval_bench_retrievers.dense:Dense",
         "hybrid": "retrieval_bench_retrievers.hybrid:Hybrid",
+        "pipeline": "retrieval_bench_retrievers.pipeline:Pipeline",
         "hybrid-dynamic": "retrieval_bench_retrievers.hybrid_dynamic:HybridDynamic",
         "langchain": "retrieval_bench_retrievers.langchain:LangChainRetriever",
         "llamaindex": "retrieval_bench_retrievers.llamaindex:LlamaIndexRetriever",

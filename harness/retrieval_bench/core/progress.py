@@ -21,6 +21,7 @@ class Step(StrEnum):
     INDEXING = "indexing"
     LOADING = "loading"
     SEARCHING = "searching"
+    LEAVING_OUT = "leaving out"
     READING = "reading"
     ASKING_LEGS = "asking legs"
     TRYING_SETTINGS = "trying settings"
@@ -36,6 +37,7 @@ TEXTS: Mapping[Step, str] = {
     Step.INDEXING: "indexing {}",
     Step.LOADING: "loading {}",
     Step.SEARCHING: "searching with {}",
+    Step.LEAVING_OUT: "leaving out the parts of {}, one by one",
     Step.READING: "reading with {}",
     Step.ASKING_LEGS: "asking the legs",
     Step.TRYING_SETTINGS: "trying {}",

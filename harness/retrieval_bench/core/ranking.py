@@ -10,13 +10,16 @@ import re
 from collections.abc import Container, Sequence
 from dataclasses import replace
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ContractError
-from retrieval_bench.core.types import Hit, LegTrace, Ranking
+from retrieval_bench.core.types import Hit, LegTrace, Ranking, StepTrace
+
+if TYPE_CHECKING:
+    from retrieval_bench.core.usage import Usage
 
 TIE_RULE = "score desc, id asc"
 
@@ -87,7 +90,9 @@ def checked_ranking(
         tied = np.flatnonzero(scores[1:] == scores[:-1]).tolist()
         if any(ids[i] > ids[i + 1] for i in tied):
             ids, legs = _ties_by_id(ids, scores, legs)
-    return Ranking(ids, scores, dict(ranking.stages), legs, ranking.collapsed)
+    steps = {name: _checked_step(name, step) for name, step in ranking.steps.items()}
+    usage = _checked_usage(ranking.usage)
+    return Ranking(ids, scores, dict(ranking.stages), legs, ranking.collapsed, steps, usage)
 
 
 def _check_stages(ranking: Ranking) -> None:
@@ -160,18 +165,49 @@ def _checked_leg(name: str, leg: LegTrace, n: int) -> LegTrace:
         )
     if leg.doc_ids is None:
         return LegTrace(ranks, scores)
-    ids = list(leg.doc_ids)
-    listed = None if leg.doc_scores is None else np.array(leg.doc_scores, dtype=np.float64)
+    return LegTrace(ranks, scores, *_checked_list(f"leg {name!r}", leg))
+
+
+def _checked_step(name: str, step: StepTrace) -> StepTrace:
+    if step.doc_ids is None:
+        return StepTrace(texts=list(step.texts))
+    return StepTrace(*_checked_list(f"step {name!r}", step), list(step.texts))
+
+
+def _checked_usage(given: Any) -> dict[str, Usage]:
+    """By stage; usage of the whole call may come as it is."""
+    if not given:
+        return {}
+    from retrieval_bench.core.usage import FIELDS, Usage, usage_of
+
+    whole = isinstance(given, Usage) or set(given) <= set(FIELDS)
+    found = {}
+    for stage, one in ({"call": given} if whole else given).items():
+        usage = usage_of(one)
+        if usage is None:
+            raise ContractError(
+                f"usage {one!r} of {stage!r}",
+                accepted=f"a Usage, or a mapping with some of {', '.join(FIELDS)}",
+            )
+        found[stage] = usage
+    return found
+
+
+def _checked_list(
+    what: str, trace: LegTrace | StepTrace
+) -> tuple[list[str], NDArray[np.float64] | None]:
+    ids = list(trace.doc_ids or ())
+    listed = None if trace.doc_scores is None else np.array(trace.doc_scores, dtype=np.float64)
     # Every question asked of each id costs microseconds, in every call: only this one matters, for
     # a document that counts twice makes a metric wrong.
     n_distinct = len(set(ids))
     if n_distinct != len(ids) or (listed is not None and len(listed) != len(ids)):
         given = "no" if listed is None else len(listed)
         raise ContractError(
-            f"leg {name!r} lists {len(ids)} ids, {n_distinct} of them distinct, and {given} scores",
+            f"{what} lists {len(ids)} ids, {n_distinct} of them distinct, and {given} scores",
             accepted="distinct ids, and one score for each or none at all",
         )
-    return LegTrace(ranks, scores, ids, listed)
+    return ids, listed
 
 
 def _checked_scores(ids: Sequence[str], given: Any) -> NDArray[np.float64]:

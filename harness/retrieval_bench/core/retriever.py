@@ -13,10 +13,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.core.errors import ContractError
 from retrieval_bench.core.types import Document, Query, Ranking
+
+if TYPE_CHECKING:
+    from retrieval_bench.core.parts import Part
+    from retrieval_bench.core.remembered import Memory
 
 RankingLike = Ranking | Sequence[tuple[str, float]]
 """What ``search`` may return: a :class:`.Ranking`, or (doc_id, score) pairs."""
@@ -144,6 +148,26 @@ class Retriever(ABC):
         ``tune`` asks each once and combines the answers anew for each setting, by building this
         class with ``legs`` that answer from memory. Optional."""
         return {}
+
+    def parts(self, k: int) -> Sequence[Part]:
+        """What this retriever is made of that can be left out, and itself without each; these share
+        its objects, and are not closed. Optional.
+
+        Args:
+            k: hits that searches ask for.
+        """
+        return ()
+
+    def over(self, memory: Memory, path: str = "") -> Retriever:
+        """This retriever with answers from ``memory``: whoever is made of others puts these over
+        it, under names that its rankings keep their lists by.
+
+        Args:
+            path: where it stands in a retriever that is made of it; empty = nowhere.
+        """
+        from retrieval_bench.core.remembered import Remembered
+
+        return Remembered(path, self, memory)
 
     def close(self) -> None:
         """Release threads, connections and files. Called once, after the last search."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from retrieval_bench.core.metadata import Filtering
+    from retrieval_bench.core.usage import Usage
 
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 
@@ -127,6 +128,21 @@ class LegTrace:
 
 
 @dataclass(frozen=True, slots=True)
+class StepTrace:
+    """What one step of a pipeline made of a query or of a list.
+
+    Attributes:
+        doc_ids: its whole list, best first, distinct; None for a step that makes texts.
+        doc_scores: one for each of ``doc_ids``; None where it has none.
+        texts: of the queries that it made of one.
+    """
+
+    doc_ids: Sequence[str] | None = None
+    doc_scores: Sequence[float] | NDArray[np.float64] | None = None
+    texts: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Ranking:
     """The answer to one query: document ids, best first.
 
@@ -138,6 +154,9 @@ class Ranking:
             fuse, rerank). Optional.
         legs: for a hybrid, where each leg had each hit. Optional.
         collapsed: hits that were dropped because their relevance unit was already in the list.
+        steps: for a pipeline, what each step made, in their order; of what stands inside of a step
+            or a leg under its name and a slash, as ``retrieve/bm25``. Optional.
+        usage: what the call used up, by stage, or as a whole under ``call``. Optional.
     """
 
     doc_ids: Sequence[str]
@@ -145,6 +164,8 @@ class Ranking:
     stages: Mapping[str, int] = field(default_factory=lambda: EMPTY)
     legs: Mapping[str, LegTrace] = field(default_factory=lambda: EMPTY)
     collapsed: int = 0
+    steps: Mapping[str, StepTrace] = field(default_factory=lambda: EMPTY)
+    usage: Mapping[str, Usage] = field(default_factory=lambda: EMPTY)
 
     def __len__(self) -> int:
         return len(self.doc_ids)

@@ -13,10 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from retrieval_bench.core.parts import Part
 from retrieval_bench.core.ranking import checked_ranking
+from retrieval_bench.core.remembered import Memory
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_k
-from retrieval_bench.core.types import Document, LegTrace, Query, Ranking
+from retrieval_bench.core.types import Document, LegTrace, Query, Ranking, StepTrace
+from retrieval_bench.core.usage import Usage
 
 
 def collapse(ranking: Ranking, unit_of: Mapping[str, str], k: int) -> Ranking:
@@ -58,6 +62,8 @@ def collapse(ranking: Ranking, unit_of: Mapping[str, str], k: int) -> Ranking:
         stages=ranking.stages,
         legs={name: _leg_of_units(leg, kept, unit_of) for name, leg in ranking.legs.items()},
         collapsed=ranking.collapsed + walked - len(first),
+        steps={name: _step_of_units(step, unit_of) for name, step in ranking.steps.items()},
+        usage=ranking.usage,
     )
 
 
@@ -66,17 +72,30 @@ def _leg_of_units(leg: LegTrace, kept: Sequence[int], unit_of: Mapping[str, str]
     ranks, scores = [leg.ranks[at] for at in kept], [leg.scores[at] for at in kept]
     if leg.doc_ids is None:
         return LegTrace(ranks, scores)
+    return LegTrace(ranks, scores, *_list_of_units(leg.doc_ids, leg.doc_scores, unit_of))
+
+
+def _step_of_units(step: StepTrace, unit_of: Mapping[str, str]) -> StepTrace:
+    if step.doc_ids is None:
+        return step
+    return StepTrace(*_list_of_units(step.doc_ids, step.doc_scores, unit_of), step.texts)
+
+
+def _list_of_units(
+    doc_ids: Sequence[str], doc_scores: Any, unit_of: Mapping[str, str]
+) -> tuple[list[str], NDArray[np.float64] | None]:
+    """A whole list as one of units, each with the score of its best hit."""
     first: dict[str, int] = {}
-    for at, doc_id in enumerate(leg.doc_ids):
+    for at, doc_id in enumerate(doc_ids):
         first.setdefault(unit_of.get(doc_id, doc_id), at)
     units = list(first)
-    if leg.doc_scores is None:
-        return LegTrace(ranks, scores, units)
-    best = np.asarray(leg.doc_scores, np.float64)[list(first.values())]
+    if doc_scores is None:
+        return units, None
+    best = np.asarray(doc_scores, np.float64)[list(first.values())]
     if (best[1:] == best[:-1]).any():
         order = sorted(range(len(units)), key=lambda at: (-best[at], units[at]))
         units, best = [units[at] for at in order], best[order]
-    return LegTrace(ranks, scores, units, best)
+    return units, best
 
 
 class UnitRetriever(Retriever):
@@ -134,6 +153,7 @@ class UnitRetriever(Retriever):
         require_k(k)
         has_scores = self.inner.capabilities.has_scores
         stages: dict[str, int] = {}
+        usage: dict[str, Usage] = {}
         # One more than k shows in the first call whether a tie goes on behind the cut.
         depth = k + 1 if has_scores else k
         while True:
@@ -141,9 +161,11 @@ class UnitRetriever(Retriever):
             hits = checked_ranking(raw, depth, has_scores=has_scores)
             for stage, nanoseconds in hits.stages.items():
                 stages[stage] = stages.get(stage, 0) + nanoseconds
+            for stage, used in hits.usage.items():
+                usage[stage] = usage[stage] + used if stage in usage else used
             units = collapse(hits, self.unit_of, k)
             if len(hits) < depth or (len(units) == k and not _tie_goes_on(hits, units)):
-                return replace(units, stages=stages)
+                return replace(units, stages=stages, usage=usage)
             depth *= 2
 
     def describe(self) -> Mapping[str, Any]:
@@ -157,6 +179,17 @@ class UnitRetriever(Retriever):
     def health(self, queries: Sequence[Query]) -> Sequence[str]:
         """Those of the inner retriever."""
         return self.inner.health(queries)
+
+    def parts(self, k: int) -> Sequence[Part]:
+        """Those of the inner retriever."""
+        return [
+            replace(part, without=UnitRetriever(part.without, self.unit_of))
+            for part in self.inner.parts(k)
+        ]
+
+    def over(self, memory: Memory, path: str = "") -> Retriever:
+        """The inner retriever over ``memory``."""
+        return UnitRetriever(self.inner.over(memory, path), self.unit_of)
 
     def disk_bytes(self) -> int | None:
         """Those of the inner retriever."""

@@ -17,9 +17,9 @@ from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import RecordError
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.duets.launch import Measured
+from retrieval_bench.runs.arrays import TIMINGS
 from retrieval_bench.runs.records import (
     DUET,
-    TIMINGS,
     cannot_write,
     check_destination,
     new_folder,

@@ -13,6 +13,7 @@ from retrieval_bench.core.figures import visible
 from retrieval_bench.core.foreign import WorkingFolder, foreign_code, innermost, message_of
 from retrieval_bench.core.notices import Notice
 from retrieval_bench.core.retriever import Capabilities, Retriever
+from retrieval_bench.core.usage import Price
 
 
 @dataclass(slots=True)
@@ -27,6 +28,7 @@ class Candidate:
     retry: Retry = field(default_factory=Retry)
     rate_limit: float | None = None
     server: int | None = None
+    price: Price | None = None
 
     @property
     def capabilities(self) -> Capabilities:

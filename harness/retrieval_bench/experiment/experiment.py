@@ -25,6 +25,7 @@ from retrieval_bench.core.notices import Code, about_times, coded
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.scripts import ScriptSample, main_scripts, script_profile
 from retrieval_bench.core.types import Dataset, Query, Ranking
+from retrieval_bench.experiment.ablation import Ablation, left_out
 from retrieval_bench.experiment.candidate import Candidate, ask, close_all
 from retrieval_bench.experiment.failing import recovered
 from retrieval_bench.experiment.filtered import filtered, leaks
@@ -36,6 +37,7 @@ from retrieval_bench.experiment.warnings import (
     failures,
     foreign_ids,
     remembered,
+    silent,
     unsteady,
     without_relevant,
 )
@@ -94,6 +96,8 @@ class Experiment:
     """When given, it is measured in processes of their own, with retrievers of their own."""
     until: Until | None = None
     """When given, each query is asked once, until enough is known."""
+    ablate: bool = False
+    """Ask retrievers once more without the parts that their kept lists cannot be left out of."""
 
     @property
     def names(self) -> list[str]:
@@ -162,6 +166,7 @@ class Experiment:
                     c.retry,
                     c.rate_limit,
                     c.server,
+                    c.price,
                 )
                 for c in self.candidates
             ]
@@ -174,6 +179,10 @@ class Experiment:
                         systems, self.queries, self.k, self.protocol, progress=task, enough=asking
                     )
                 noise = measurements[0].noise
+                ablations = [
+                    self._without_parts(*one, reporter)
+                    for one in zip(self.candidates, measurements, strict=True)
+                ]
                 disturbed = disturbances(noise, surroundings["machine"], self.protocol.threads)
             if not any(len(m.timings.wall_ns) for m in measurements):
                 raise KeyboardInterrupt  # it came in the warm-up: there is nothing to keep
@@ -193,8 +202,11 @@ class Experiment:
                         scripts,
                         asking=asking,
                         server_calls=calls[candidate.server],
+                        ablation=ablation,
                     )
-                    for candidate, measurement in zip(self.candidates, measurements, strict=True)
+                    for candidate, measurement, ablation in zip(
+                        self.candidates, measurements, ablations, strict=True
+                    )
                 ]
                 return self._saved(runs) if save else runs
         finally:
@@ -339,6 +351,20 @@ class Experiment:
         known = set(self.dataset.unit_of.values()) if self.dataset.unit_of else ids
         return known, f"corpus {main_scripts(sample.profile())}; {scripts}"
 
+    def _without_parts(
+        self, candidate: Candidate, measurement: Measurement, reporter: Reporter
+    ) -> Ablation:
+        """What the queries that count get without each part of the retriever."""
+        if self.until is not None or measurement.interrupted:
+            return Ablation()
+        rankings = [
+            ranking if query.answerable else None
+            for query, ranking in zip(self.queries, measurement.rankings, strict=True)
+        ]
+        retriever, asks = candidate.retriever, self.ablate
+        with reporter.phase(Phase(Step.LEAVING_OUT, candidate.name)) as task:
+            return left_out(retriever, self.queries, self.k, rankings, asks=asks, task=task)
+
     def _account(
         self,
         candidate: Candidate,
@@ -349,8 +375,13 @@ class Experiment:
         *,
         asking: Asking | None,
         server_calls: int,
+        ablation: Ablation,
     ) -> Run:
-        rankings = pack_rankings([q.id for q in self.queries], measurement.rankings, self.k)
+        without = {
+            one.part.name: one.rankings for one in ablation.parts if one.rankings is not None
+        }
+        ids = [query.id for query in self.queries]
+        rankings = pack_rankings(ids, measurement.rankings, self.k, without)
         # A failed query counts as 0; one that an interrupted run did not reach does not count.
         rows = [
             at
@@ -383,6 +414,8 @@ class Experiment:
             *coded(ask(candidate, "health", told, (), self.queries), Code.RETRIEVER),
             *failures(measurement.status),
             *recovered(measurement.attempts),
+            *silent(measurement.timings),
+            *coded(ablation.warnings, Code.OTHER),
             *coded(told, Code.RETRIEVER),
         ]
         if candidate.capabilities.external:
@@ -406,6 +439,7 @@ class Experiment:
             filtered=of_filters,
             server=candidate.server,
             server_calls=server_calls,
+            parts=[one.as_dict() for one in ablation.parts],
         )
         summary["warnings"] += remembered(summary["latency_ms"])
         manifest = {

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.notices import Code, Notice, with_text
+from retrieval_bench.core.usage import FIELDS
 from retrieval_bench.experiment.failing import joined_attempts
 from retrieval_bench.measure.calls import NOT_RUN, OK, Timings
 from retrieval_bench.measure.protocol import Protocol
@@ -101,14 +102,23 @@ def _joined(numbers: Sequence[int], parts: Sequence[Timings]) -> Timings:
     arrays: dict[str, Any] = {
         one.name: np.concatenate([getattr(part, one.name) for part in parts])
         for one in fields(Timings)
-        if one.name not in ("stages", "launch", "first_ns")
+        if one.name not in ("stages", "usage", "launch", "first_ns")
     }
     return Timings(
         **arrays,
         stages={name: np.concatenate([_stage(part, name) for part in parts]) for name in stages},
         launch=np.repeat(np.array(numbers, dtype=np.int32), sizes),
         first_ns=np.vstack([part.first_ns for part in parts]),
+        usage={
+            name: np.concatenate([_used(part, name) for part in parts])
+            for name in dict.fromkeys(name for part in parts for name in part.usage)
+        },
     )
+
+
+def _used(timings: Timings, stage: str) -> NDArray[np.float64]:
+    missing = np.full((len(timings.wall_ns), len(FIELDS)), np.nan)
+    return timings.usage.get(stage, missing)
 
 
 def _stage(timings: Timings, name: str) -> NDArray[np.int64]:

@@ -101,6 +101,7 @@ class LaunchSpec:
             min_calls=-(-whole.min_calls // n),
             max_calls=most,
             max_s=None if whole.max_s is None else whole.max_s / n,
+            max_cost=None if whole.max_cost is None else whole.max_cost / n,
             seed=whole.seed + number,
         )
         metrics = [self.metrics] if isinstance(self.metrics, str) else list(self.metrics)

@@ -187,6 +187,7 @@ def _candidate(given: Any, overrides: Sequence[str]) -> Candidate:
             retry=given.retry,
             rate_limit=given.rate_limit,
             server=server,
+            price=given.price,
         )
     if overrides:
         raise ConfigError(

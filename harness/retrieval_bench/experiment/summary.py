@@ -20,6 +20,7 @@ from retrieval_bench.runs.evaluation import Evaluation
 from retrieval_bench.runs.latency import LEVELS, latency_report
 from retrieval_bench.runs.records import SCHEMA_VERSION
 from retrieval_bench.runs.stages import stage_report
+from retrieval_bench.runs.usage import usage_document
 
 REPLAYED = "the rankings were read from a saved run"
 """Reading a saved ranking says nothing of who made it."""
@@ -45,6 +46,7 @@ def summarize(
     filtered: Filtered | None = None,
     server: int | None = None,
     server_calls: int | None = None,
+    parts: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """The summary of one run, without its ``run_id``, which is known when it is written."""
     status = measurement.status
@@ -81,6 +83,8 @@ def summarize(
             withheld=withheld,
         ),
         **stages(timings, parallel),
+        **usage_document(measurement.timings, measurement.spent),
+        **({"parts": list(parts)} if parts else {}),
         "index": index,
         **server_document(measurement, server, server_calls),
         **({} if filtered is None else {"filters": document(filtered)}),
@@ -177,6 +181,7 @@ def resummarize(summary: Mapping[str, Any], timings: Timings) -> dict[str, Any]:
     )
     legs = summary.get("legs")
     parallel = None if legs is None else legs["measured"] == "parallel"
+    summary = {**summary, **usage_document(timings, None)}
     return {**summary, "latency_ms": report | kept, **stages(timings, parallel)}
 
 

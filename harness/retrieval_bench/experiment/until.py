@@ -50,6 +50,7 @@ def asking_once(protocol: Protocol) -> Protocol:
         warm_up_s=0.0,
         timeout_s=protocol.timeout_s,
         max_s=protocol.max_s,
+        max_cost=protocol.max_cost,
         threads=protocol.threads,
         seed=protocol.seed,
     )

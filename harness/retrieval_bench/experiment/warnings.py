@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.experiment.candidate import Candidate
-from retrieval_bench.measure.calls import NOT_RUN, OK, Measurement
+from retrieval_bench.measure.calls import NOT_RUN, OK, Measurement, Timings
 from retrieval_bench.measure.steady import WINDOW, WINDOWS
 
 REMEMBERED = 5.0
@@ -47,6 +49,22 @@ def unsteady(candidate: Candidate, measurement: Measurement) -> list[str]:
         "you quote them."
     )
     return [Notice(text, Code.UNSTEADY)]
+
+
+def silent(timings: Timings) -> list[str]:
+    """Warn where some answers say what they used up and others do not: sums are of the former."""
+    if not timings.usage:
+        return []
+    told = np.any([~np.isnan(rows).all(axis=1) for rows in timings.usage.values()], axis=0)
+    answered = ~timings.failed
+    missing = int(np.count_nonzero(answered & ~told))
+    if not missing:
+        return []
+    text = (
+        f"{missing:,} of {counted(int(np.count_nonzero(answered)), 'answer')} said nothing of what "
+        "they used up: they count as nothing."
+    )
+    return [Notice(text, Code.NO_USAGE)]
 
 
 def failures(status: Sequence[str]) -> list[str]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from retrieval_bench.core.failures import Retry
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Ranking
+from retrieval_bench.core.usage import Price, Usage
 from retrieval_bench.measure.attempts import Attempts
 
 Clock = Callable[[], int]
@@ -30,6 +31,7 @@ class System:
         retry: which failed calls are made again.
         rate_limit: calls a second, at most; None = no limit.
         server: number of the process that answers, whose cost is a figure; None = not known.
+        price: of what it uses up, where it does not say itself.
     """
 
     name: str
@@ -38,6 +40,7 @@ class System:
     retry: Retry = field(default_factory=Retry)
     rate_limit: float | None = None
     server: int | None = None
+    price: Price | None = None
 
 
 @dataclass(slots=True)
@@ -54,6 +57,8 @@ class Timings:
         launch: the process that made the call, from 0; without it there was one.
         first_ns: int64 (launches, queries), the first call of each query, which the warm-up made;
             -1 where it made none.
+        usage: stage -> float64 (calls, 4), what each call used up by :data:`.FIELDS`; NaN where it
+            did not say.
     """
 
     wall_ns: NDArray[np.int64]
@@ -64,6 +69,7 @@ class Timings:
     stages: dict[str, NDArray[np.int64]]
     launch: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
     first_ns: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
+    usage: dict[str, NDArray[np.float64]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if len(self.launch) != len(self.wall_ns):
@@ -86,6 +92,7 @@ class Measurement:
         overhead_ns: what the same measurement says of a retriever that does nothing (median).
         noise: what else went on while calls were timed, see :mod:`retrieval_bench.measure.noise`.
         attempts: what failed calls cost whoever makes them again.
+        spent: what all calls used up, those of the warm-up included; None where none told.
     """
 
     rankings: list[Ranking | None]
@@ -99,3 +106,4 @@ class Measurement:
     noise: dict[str, Any] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     attempts: Attempts | None = None
+    spent: Usage | None = None

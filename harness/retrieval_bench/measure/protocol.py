@@ -44,6 +44,8 @@ class Protocol:
         timeout_s: a call that takes longer is a failed one; None = no limit.
         max_s: no round begins after so many seconds, warm-up included; a first round that takes
             longer ends the measurement where it is. None = no limit.
+        max_cost: no call is made that might take the money spent above this, warm-up included, in
+            the currency of the usage that is reported; None = no limit.
         threads: threads that numerical libraries may use during timed searches.
         collector: leave Python's garbage collector on during timed calls, as a server has it.
         levels: percentiles to report.
@@ -58,13 +60,15 @@ class Protocol:
     warm_up_s: float = 10.0
     timeout_s: float | None = 60.0
     max_s: float | None = None
+    max_cost: float | None = None
     threads: int = 1
     collector: bool = False
     levels: tuple[float, ...] = (50.0, 95.0, 99.0)
     seed: int = SEED
 
     def __post_init__(self) -> None:
-        for name in ("min_calls", "rounds", "max_calls", "timeout_s", "max_s", "threads"):
+        above = ("min_calls", "rounds", "max_calls", "timeout_s", "max_s", "max_cost", "threads")
+        for name in above:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise _refused(name, value, "a number above 0")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,12 @@ from retrieval_bench.core.errors import ContractError, HarnessError
 from retrieval_bench.core.foreign import end_if_forked, message_of
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.types import Query, Ranking
+from retrieval_bench.core.usage import FIELDS, Usage, collected, total
 from retrieval_bench.measure.attempts import AttemptLog
 from retrieval_bench.measure.calls import NOT_RUN, OK, Clock, Measurement, System, Timings
 from retrieval_bench.measure.deadline import Deadline, QueryTimeoutError
 from retrieval_bench.measure.protocol import Plan
+from retrieval_bench.measure.purse import Purse
 from retrieval_bench.measure.steady import SteadyState
 
 _BLOCK = 1 << 16
@@ -40,6 +43,7 @@ class Recorder:
         calls: Plan,
         *,
         at_once: bool = False,
+        purse: Purse | None = None,
     ) -> None:
         self.attempts = AttemptLog(system.retry)
         self.at_once = at_once
@@ -65,6 +69,10 @@ class Recorder:
         self.query = np.zeros(size, dtype=np.int32)
         self.failed = np.zeros(size, dtype=bool)
         self.stages: dict[str, NDArray[np.int64]] = {}
+        self.usage: dict[str, NDArray[np.float64]] = {}
+        self.reported: Usage | None = None
+        self.purse = purse or Purse()
+        self.spent: Usage | None = None
 
     def try_out(self, at: int, timer: Deadline, clock: Clock) -> None:
         """One call of the warm-up: failures show again, and are told, when they count."""
@@ -74,7 +82,7 @@ class Recorder:
         if self.first_ns[at] < 0:
             self.first_ns[at] = elapsed
         if failure is None:
-            self._check(raw, query)
+            self._pay(self._check(raw, query).usage)
 
     def call(self, at: int, round_: int, position: int, timer: Deadline, clock: Clock) -> None:
         """One measured call of the query at index ``at``."""
@@ -101,7 +109,8 @@ class Recorder:
                 raw, elapsed, failure, problem = self._attempt(self.queries[at], timer, clock)
                 if failure is None:
                     self.attempts.answered(at, elapsed, timed=False)
-                    self.rankings[at] = self._check(raw, self.queries[at])
+                    self.rankings[at] = ranking = self._check(raw, self.queries[at])
+                    self._pay(ranking.usage)
                     self.status[at] = OK
                     break
                 self._failed(at, elapsed, failure, problem)
@@ -136,6 +145,17 @@ class Recorder:
             self.began = time.monotonic()
 
     def _attempt(
+        self, query: Query, timer: Deadline, clock: Clock
+    ) -> tuple[Any, int, str | None, BaseException | None]:
+        """As :meth:`_timed`; what the call reports that it used up is kept."""
+        with collected() as reported:
+            found = self._timed(query, timer, clock)
+        self.reported = reported()
+        if found[2] is not None and self.reported is not None:  # a call that fails is paid for, too
+            self._pay({"call": self.reported})
+        return found
+
+    def _timed(
         self, query: Query, timer: Deadline, clock: Clock
     ) -> tuple[Any, int, str | None, BaseException | None]:
         """One timed ``search``: what it returned, nanoseconds, and why it failed, if so, in words
@@ -192,6 +212,8 @@ class Recorder:
             setattr(self, name, np.concatenate([old, np.zeros(more, dtype=old.dtype)]))
         for stage, old in self.stages.items():
             self.stages[stage] = np.concatenate([old, np.full(more, -1, dtype=np.int64)])
+        for stage, kept in self.usage.items():
+            self.usage[stage] = np.concatenate([kept, np.full((more, len(FIELDS)), np.nan)])
 
     def _keep_result(self, at: int, raw: Any) -> None:
         ranking = self._check(raw, self.queries[at])
@@ -199,6 +221,13 @@ class Recorder:
             if stage not in self.stages:
                 self.stages[stage] = np.full(len(self.wall), -1, dtype=np.int64)
             self.stages[stage][self.n - 1] = nanoseconds
+        for stage, used in ranking.usage.items():
+            if stage not in self.usage:
+                self.usage[stage] = np.full((len(self.wall), len(FIELDS)), np.nan)
+            self.usage[stage][self.n - 1] = [
+                np.nan if (value := getattr(used, name)) is None else value for name in FIELDS
+            ]
+        self._pay(ranking.usage)
         first = self.rankings[at]
         if first is None:
             self.rankings[at] = ranking
@@ -208,9 +237,24 @@ class Recorder:
 
     def _check(self, raw: Any, query: Query) -> Ranking:
         try:
-            return checked_ranking(raw, self.k, self.system.known_ids, has_scores=self.has_scores)
+            known = self.system.known_ids
+            ranking = checked_ranking(raw, self.k, known, has_scores=self.has_scores)
         except ContractError as problem:
             raise self._named(problem, query) from problem
+        if not ranking.usage and self.reported is None:
+            return ranking
+        usage = dict(ranking.usage)
+        if self.reported is not None:
+            usage["call"] = total([usage.get("call"), self.reported]) or self.reported
+        price = self.system.price
+        if price is not None:
+            usage = {stage: price.of(used) for stage, used in usage.items()}
+        return replace(ranking, usage=usage)
+
+    def _pay(self, usage: Mapping[str, Usage]) -> None:
+        used = total(usage.values())
+        self.spent = total([self.spent, used])
+        self.purse.pay(used, self.system.name)
 
     def _named(self, problem: HarnessError, query: Query | None = None) -> HarnessError:
         place = f"retriever {self.system.name!r}" + (f", query {query.id!r}" if query else "")
@@ -236,6 +280,7 @@ class Recorder:
             self.failed[:n],
             {name: values[:n] for name, values in self.stages.items()},
             first_ns=self.first_ns[None, :],
+            usage={name: values[:n] for name, values in self.usage.items()},
         )
         return Measurement(
             self.rankings,
@@ -248,4 +293,5 @@ class Recorder:
             steady_after=self.warming.steady_after,
             warnings=warnings,
             attempts=self.attempts.result(self.wall[:n][~self.failed[:n]]),
+            spent=self.spent,
         )

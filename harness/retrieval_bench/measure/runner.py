@@ -21,6 +21,7 @@ from retrieval_bench.measure.clock import clock_warnings
 from retrieval_bench.measure.deadline import Deadline, deadline
 from retrieval_bench.measure.noise import NoiseRecorder
 from retrieval_bench.measure.protocol import RANKINGS_ONLY, Plan, Protocol, plan
+from retrieval_bench.measure.purse import Purse
 from retrieval_bench.measure.recorder import Recorder
 
 Progress = Callable[[int, int], None]
@@ -56,18 +57,21 @@ def measure(
     """
     calls = plan(protocol, len(queries))
     at_once = protocol.profile == RANKINGS_ONLY
-    recorders = [Recorder(system, queries, k, calls, at_once=at_once) for system in systems]
+    purse = Purse(protocol.max_cost)
+    recorders = [
+        Recorder(system, queries, k, calls, at_once=at_once, purse=purse) for system in systems
+    ]
     rng = np.random.default_rng(protocol.seed)
     turns = _turns(len(systems), protocol.seed)
     done, total = 0, calls.total * len(systems)
-    interrupted = False
+    interrupted = too_dear = False
     warm_up = 0
     overhead = _overhead(clock)
     round_ns: list[int] = []
     noise = NoiseRecorder(servers=[one.server for one in systems if one.server is not None])
     end = math.inf if protocol.max_s is None else clock() + 1e9 * protocol.max_s
     with deadline(protocol.timeout_s) as timer, _collector(on=protocol.collector):
-        warming = _WarmUp(recorders, queries, calls, protocol.warm_up_s)
+        warming = _WarmUp(recorders, queries, calls, protocol.warm_up_s, purse)
         try:
             for warm_up in warming.calls(rng, timer, clock):
                 done = min(warm_up, calls.warm_up) * len(systems)
@@ -85,6 +89,7 @@ def measure(
                         if not round_ and clock() > end:
                             raise KeyboardInterrupt
                         for at in next(turns):
+                            _check_purse(purse)
                             recorders[at].call(query, round_, position, timer, clock)
                             done += 1
                             if progress:
@@ -92,19 +97,31 @@ def measure(
                         _end_if(enough, query, recorders)
                     round_ns.append(time.monotonic_ns() - begin)
             _ask_again(recorders, timer, clock, end)
-        except (KeyboardInterrupt, _EnoughError) as end_of_it:
+        except (KeyboardInterrupt, _EnoughError, _TooDearError) as end_of_it:
             interrupted = isinstance(end_of_it, KeyboardInterrupt)
+            too_dear = isinstance(end_of_it, _TooDearError)
+    told = []
+    if len(round_ns) < calls.rounds:
+        rounds = f"{len(round_ns):,} of {calls.rounds:,} rounds were finished when"
+        told = _ended_by(rounds, purse if too_dear else None, late=clock() > end)
     results = []
     for recorder in recorders:
         result = recorder.result(warm_up, interrupted, overhead)
         result.noise = noise.record
-        if clock() > end and len(round_ns) < calls.rounds:
-            rounds = f"{len(round_ns):,} of {calls.rounds:,} rounds"
-            result.warnings.append(f"{rounds} were finished when the time was up: --max-minutes")
+        result.warnings += told
         if clock is time.perf_counter_ns:
             result.warnings += _clock_warnings(result.timings, round_ns)
         results.append(result)
     return results
+
+
+def _ended_by(rounds: str, purse: Purse | None, *, late: bool) -> list[str]:
+    told = [f"{rounds} the time was up: --max-minutes"] if late else []
+    if purse is not None:
+        told.append(
+            f"{rounds} {purse.spent:,.4g} of {purse.limit or 0.0:,.4g} were spent: --max-cost"
+        )
+    return told
 
 
 def _ask_again(recorders: Sequence[Recorder], timer: Deadline, clock: Clock, end: float) -> None:
@@ -142,6 +159,15 @@ class _EnoughError(Exception):
     """All that was asked of the measurement is known."""
 
 
+class _TooDearError(Exception):
+    """Another call might take more money than may be spent."""
+
+
+def _check_purse(purse: Purse) -> None:
+    if purse.empty:
+        raise _TooDearError
+
+
 def _end_if(enough: Enough | None, query: int, recorders: Sequence[Recorder]) -> None:
     if enough is not None and enough(query, [one.rankings[query] for one in recorders]):
         raise _EnoughError
@@ -162,11 +188,13 @@ class _WarmUp:
         queries: Sequence[Query],
         plan: Plan,
         seconds: float,
+        purse: Purse,
     ) -> None:
         self.recorders = recorders
         self.queries = queries
         self.plan = plan
         self.seconds = seconds
+        self.purse = purse
 
     def calls(self, rng: np.random.Generator, timer: Deadline, clock: Clock) -> Iterator[int]:
         """The number of calls per system so far, after each turn of all systems."""
@@ -176,6 +204,9 @@ class _WarmUp:
         while not self._enough(n):
             if clock() - start > self.seconds * 1e9 * len(self.recorders):
                 return
+            n_systems = len(self.recorders)
+            if not self.purse.spares(n_systems * (len(order) + 1), n * n_systems):
+                return  # it must not take what a round needs
             for recorder in self.recorders:
                 recorder.try_out(order[n % len(order)], timer, clock)
             n += 1

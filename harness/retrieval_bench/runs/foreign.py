@@ -29,7 +29,8 @@ from retrieval_bench.data.qrels import COMMENT, by_query, is_one_object, is_regu
 from retrieval_bench.data.source import take_id
 from retrieval_bench.measure.calls import NOT_RUN, OK
 from retrieval_bench.metrics.conventions import Ties
-from retrieval_bench.runs.records import PER_QUERY, RANKINGS, SCHEMA_VERSION, SUMMARY, load_rankings
+from retrieval_bench.runs.arrays import RANKINGS, load_rankings
+from retrieval_bench.runs.records import PER_QUERY, SCHEMA_VERSION, SUMMARY
 
 RUN_FOLDER = "run folder"
 

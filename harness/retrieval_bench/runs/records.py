@@ -32,10 +32,11 @@ from retrieval_bench.core.errors import ConfigError, DataError, RecordError, che
 from retrieval_bench.core.figures import visible
 from retrieval_bench.core.notices import from_document, to_document, with_text
 from retrieval_bench.data.formats import trec_runs as trec
-from retrieval_bench.measure.calls import NOT_RUN, OK, Timings
+from retrieval_bench.measure.calls import NOT_RUN, OK
 from retrieval_bench.metrics import parse_metrics
+from retrieval_bench.runs.arrays import RANKINGS, TIMINGS, load_rankings, load_timings, write_arrays
 from retrieval_bench.runs.evaluation import Evaluation, averaged
-from retrieval_bench.runs.run import Rankings, Run
+from retrieval_bench.runs.run import Run
 
 SCHEMA_VERSION = 2
 """Of ``summary.json``; 1: first version; 2: warnings have a code."""
@@ -43,12 +44,10 @@ SCHEMA_VERSION = 2
 SUMMARY = "summary.json"
 MANIFEST = "manifest.json"
 TREC_RUN = "run.trec"
-RANKINGS = "rankings.npz"
 PER_QUERY = "per_query.csv"
 PICTURES = "pictures"
 TEXT = "summary.txt"
 COLD = "cold.json"
-TIMINGS = "timings.npz"
 DUET = "duet.json"
 _PENDING = ".summary.json"
 _FILES = (SUMMARY, MANIFEST, TREC_RUN, RANKINGS, PER_QUERY, TIMINGS, DUET, _PENDING)
@@ -131,7 +130,7 @@ def write_run(run: Run, out: Path | None = None, root: Path = DEFAULT_ROOT) -> R
             if complaint is not None:
                 summary["warnings"] = [*summary.get("warnings", ()), complaint]
             summary = _visible_summary(secrets.redact_summary(summary))
-            _write_arrays(folder, run)
+            write_arrays(folder, run.rankings, run.timings)
             _write_per_query(folder / PER_QUERY, run, status)
             _write_json(folder / MANIFEST, manifest)
             # Last and at once: a folder without a summary is no run.
@@ -160,25 +159,6 @@ def add_files(folder: Path, files: Mapping[str, str]) -> None:
         ) from None
 
 
-def load_rankings(folder: Path) -> Rankings:
-    """The rankings in the folder of a run.
-
-    Raises:
-        OSError, ValueError, LookupError, BadZipFile and others: missing or damaged.
-    """
-    with (folder / RANKINGS).open("rb") as file, np.load(file) as arrays:
-        return Rankings(
-            tuple(arrays["query_ids"].tolist()),
-            tuple(arrays["doc_ids"].tolist()),
-            arrays["ranking"],
-            arrays["scores"],
-            {n[10:]: arrays[n] for n in arrays.files if n.startswith("leg_ranks:")},
-            {n[11:]: arrays[n] for n in arrays.files if n.startswith("leg_scores:")},
-            {n[10:]: arrays[n] for n in arrays.files if n.startswith("leg_lists:")},
-            {n[16:]: arrays[n] for n in arrays.files if n.startswith("leg_list_scores:")},
-        )
-
-
 def read_run(folder: Path) -> Run:
     """The run in ``folder``.
 
@@ -198,19 +178,7 @@ def read_run(folder: Path) -> Run:
         if "warnings" in summary:
             summary["warnings"] = from_document(summary["warnings"])
         rankings = load_rankings(folder)
-        with (folder / TIMINGS).open("rb") as file, np.load(file) as arrays:
-            if flat := [name for name in arrays.files if arrays[name].ndim == 0]:
-                raise ValueError(f"{TIMINGS} has single values in {', '.join(flat)}")
-            timings = Timings(
-                arrays["wall_ns"],
-                arrays["round"],
-                arrays["position"],
-                arrays["query"],
-                arrays["failed"],
-                {n[6:]: arrays[n] for n in arrays.files if n.startswith("stage:")},
-                arrays["launch"],
-                arrays["first_ns"] if "first_ns" in arrays.files else np.zeros((0, 0), np.int64),
-            )
+        timings = load_timings(folder)
         status, evaluation = _read_per_query(folder / PER_QUERY, summary, rankings.query_ids)
         summary["metrics"] = evaluation.as_dict()
     except ConfigError as problem:
@@ -323,32 +291,6 @@ def _write_trec(path: Path, run: Run) -> str | None:
         path.unlink(missing_ok=True)
         return f"{TREC_RUN} was not written: {problem.given}"
     return None
-
-
-def _write_arrays(folder: Path, run: Run) -> None:
-    rankings, timings = run.rankings, run.timings
-    arrays: dict[str, Any] = {
-        "query_ids": np.array(rankings.query_ids, dtype=np.str_),
-        "doc_ids": np.array(rankings.doc_ids, dtype=np.str_),
-        "ranking": rankings.ranking,
-        "scores": rankings.scores,
-        **{f"leg_ranks:{visible(leg)}": ranks for leg, ranks in rankings.leg_ranks.items()},
-        **{f"leg_scores:{visible(leg)}": scores for leg, scores in rankings.leg_scores.items()},
-        **{f"leg_lists:{visible(leg)}": lists for leg, lists in rankings.leg_lists.items()},
-        **{f"leg_list_scores:{visible(leg)}": s for leg, s in rankings.leg_list_scores.items()},
-    }
-    np.savez_compressed(folder / RANKINGS, **arrays)
-    calls: dict[str, Any] = {
-        "wall_ns": timings.wall_ns,
-        "launch": timings.launch,
-        "round": timings.round,
-        "position": timings.position,
-        "query": timings.query,
-        "failed": timings.failed,
-        "first_ns": timings.first_ns,
-        **{f"stage:{visible(stage)}": values for stage, values in timings.stages.items()},
-    }
-    np.savez_compressed(folder / TIMINGS, **calls)
 
 
 def _write_per_query(path: Path, run: Run, status: Sequence[str]) -> None:

@@ -13,12 +13,15 @@ from numpy.typing import NDArray
 from retrieval_bench.core import secrets
 from retrieval_bench.core.config import flat
 from retrieval_bench.core.errors import ConfigError, near_names
-from retrieval_bench.core.types import Ranking
+from retrieval_bench.core.types import LegTrace, Ranking, StepTrace
 from retrieval_bench.measure.calls import NOT_RUN, OK, Timings
 from retrieval_bench.metrics import parse_metrics
 from retrieval_bench.metrics.judged import NONE
 from retrieval_bench.runs.evaluation import Evaluation
 from retrieval_bench.runs.stages import StageReport, stage_report
+
+UNKNOWN = -2
+"""In the row of a query whose ranking without a part is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,11 @@ class Rankings:
             returned to be fused, best first, -1 behind the last; each leg has a depth of its own,
             at least 1. A leg that did not tell its lists is missing here.
         leg_list_scores: per leg float64 (queries, depth), NaN = none.
+        step_lists, step_list_scores: likewise of the steps of a pipeline that make lists, and of
+            what stands inside of steps and legs.
+        step_texts: per step that makes texts, those of each query.
+        without: part that was left out -> int32 (queries, up to k), positions in ``doc_ids`` of the
+            ranking without it, -1 behind the last; a row of -2 is not known.
     """
 
     query_ids: tuple[str, ...]
@@ -48,6 +56,10 @@ class Rankings:
     leg_scores: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     leg_lists: Mapping[str, NDArray[np.int32]] = field(default_factory=dict)
     leg_list_scores: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    step_lists: Mapping[str, NDArray[np.int32]] = field(default_factory=dict)
+    step_list_scores: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    step_texts: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+    without: Mapping[str, NDArray[np.int32]] = field(default_factory=dict)
 
     def row(self, at: int) -> Ranking:
         """The ranking of one query."""
@@ -57,6 +69,25 @@ class Rankings:
         return Ranking(
             [self.doc_ids[i] for i in positions[:n]], None if np.isnan(scores).any() else scores
         )
+
+    def with_parts(self, without: Mapping[str, Sequence[Ranking | None]]) -> Rankings:
+        """The same with rankings ``without`` parts, as of :func:`pack_rankings`."""
+        if not without:
+            return self
+        positions = {doc_id: at for at, doc_id in enumerate(self.doc_ids)}
+        packed = {}
+        for part, rankings in without.items():
+            width = max((len(one) for one in rankings if one is not None), default=0)
+            rows = np.full((len(self.query_ids), max(width, 1)), NONE, dtype=np.int32)
+            for at, one in enumerate(rankings):
+                if one is None:
+                    rows[at] = UNKNOWN
+                    continue
+                rows[at, : len(one)] = [
+                    positions.setdefault(doc_id, len(positions)) for doc_id in one.doc_ids
+                ]
+            packed[part] = rows
+        return replace(self, doc_ids=tuple(positions), without=packed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +165,18 @@ class Run:
         return any(status[query_id] == OK for query_id in self.evaluation.query_ids)
 
 
-def pack_rankings(query_ids: Sequence[str], rankings: Sequence[Ranking | None], k: int) -> Rankings:
+def pack_rankings(
+    query_ids: Sequence[str],
+    rankings: Sequence[Ranking | None],
+    k: int,
+    without: Mapping[str, Sequence[Ranking | None]] | None = None,
+) -> Rankings:
     """Rankings of up to ``k`` hits as arrays; a query without one gets an empty row.
 
     The arrays are as wide as the longest ranking: a huge ``k`` costs nothing.
+
+    Args:
+        without: part -> rankings of all queries without it, None where that is not known.
 
     Raises:
         ValueError: a ranking of more than ``k`` hits.
@@ -164,7 +203,13 @@ def pack_rankings(query_ids: Sequence[str], rankings: Sequence[Ranking | None], 
                 leg_scores[leg] = np.full(shape, np.nan)
             leg_ranks[leg][at, :n] = trace.ranks
             leg_scores[leg][at, :n] = trace.scores
-    leg_lists, leg_list_scores = _packed_lists(rankings, positions)
+    told = [one for one in enumerate(rankings) if one[1] is not None]
+    leg_lists, leg_list_scores = _packed_lists(
+        len(rankings), [(at, one.legs) for at, one in told if one is not None], positions
+    )
+    step_lists, step_list_scores = _packed_lists(
+        len(rankings), [(at, one.steps) for at, one in told if one is not None], positions
+    )
     return Rankings(
         tuple(query_ids),
         tuple(positions),
@@ -174,32 +219,53 @@ def pack_rankings(query_ids: Sequence[str], rankings: Sequence[Ranking | None], 
         leg_scores,
         leg_lists,
         leg_list_scores,
-    )
+        step_lists,
+        step_list_scores,
+        _texts(rankings),
+    ).with_parts(without or {})
 
 
 def _packed_lists(
-    rankings: Sequence[Ranking | None], positions: dict[str, int]
+    n: int,
+    told: Sequence[tuple[int, Mapping[str, LegTrace] | Mapping[str, StepTrace]]],
+    positions: dict[str, int],
 ) -> tuple[dict[str, NDArray[np.int32]], dict[str, NDArray[np.float64]]]:
-    """The lists of the legs and their scores; ids that only legs have come into ``positions``."""
-    told = [
-        (at, leg, trace.doc_ids, trace.doc_scores)
-        for at, one in enumerate(rankings)
-        if one is not None
-        for leg, trace in one.legs.items()
+    """Lists and their scores by name; ids that only they have come into ``positions``."""
+    listed = [
+        (at, name, trace.doc_ids, trace.doc_scores)
+        for at, traces in told
+        for name, trace in traces.items()
         if trace.doc_ids is not None
     ]
     depths: dict[str, int] = {}
-    for _, leg, doc_ids, _ in told:
-        depths[leg] = max(depths.get(leg, 1), len(doc_ids))
-    shapes = {leg: (len(rankings), depth) for leg, depth in depths.items()}
-    lists = {leg: np.full(shape, NONE, dtype=np.int32) for leg, shape in shapes.items()}
-    scores = {leg: np.full(shape, np.nan) for leg, shape in shapes.items()}
-    for at, leg, doc_ids, given in told:
-        n = len(doc_ids)
-        lists[leg][at, :n] = [positions.setdefault(doc, len(positions)) for doc in doc_ids]
+    for _, name, doc_ids, _ in listed:
+        depths[name] = max(depths.get(name, 1), len(doc_ids))
+    shapes = {name: (n, depth) for name, depth in depths.items()}
+    lists = {name: np.full(shape, NONE, dtype=np.int32) for name, shape in shapes.items()}
+    scores = {name: np.full(shape, np.nan) for name, shape in shapes.items()}
+    for at, name, doc_ids, given in listed:
+        size = len(doc_ids)
+        lists[name][at, :size] = [positions.setdefault(doc, len(positions)) for doc in doc_ids]
         if given is not None:
-            scores[leg][at, :n] = given
+            scores[name][at, :size] = given
     return lists, scores
+
+
+def _texts(rankings: Sequence[Ranking | None]) -> dict[str, tuple[tuple[str, ...], ...]]:
+    names = dict.fromkeys(
+        name
+        for one in rankings
+        if one is not None
+        for name, step in one.steps.items()
+        if step.doc_ids is None
+    )
+    none = StepTrace()
+    return {
+        name: tuple(
+            () if one is None else tuple(one.steps.get(name, none).texts) for one in rankings
+        )
+        for name in names
+    }
 
 
 def relative_folder(run: Run) -> str:

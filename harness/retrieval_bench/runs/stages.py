@@ -1,10 +1,10 @@
 """Where the time of a call goes: the stages that a retriever reports, what they leave over, and for
 a hybrid its legs one after the other against side by side.
 
-Stages may be parts of stages. What a call is directly made of: of a hybrid ``leg:NAME`` and
-``fuse``; of an adapter of foreign code ``wrapper`` and ``function``, or the library's name and
-``factory``; of one that asks a service ``encode``, ``request`` and ``wrapper``; of any other
-retriever all its stages. The rest of a call is ``other``.
+Stages may be parts of stages. What a call is directly made of: of a pipeline ``step:NAME``; of a
+hybrid ``leg:NAME`` and ``fuse``; of an adapter of foreign code ``wrapper`` and ``function``, or the
+library's name and ``factory``, or ``step:NAME`` of a chain; of one that asks a service ``encode``,
+``request`` and ``wrapper``; of any other retriever all its stages. The rest of a call is ``other``.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from retrieval_bench.stats.percentiles import needs
 
 LEG = "leg:"
 """What the stage of a whole leg begins with."""
+
+STEP = "step:"
+"""Likewise of a step of a pipeline."""
 
 OTHER = "other"
 
@@ -210,7 +213,7 @@ def stage_report(
     direct = _direct(given)
     total = _sum([spent[name] for name in direct], wall)
     covered = total
-    if legs is not None and legs.parallel_measured:
+    if legs is not None and legs.parallel_measured and not direct.isdisjoint(names):
         waited = np.max([spent[name] for name in names], axis=0)
         covered = waited + _sum([spent[name] for name in direct if name not in names], wall)
     # Of the same clock, parts read inside of a call cannot be longer than it: then they overlap.
@@ -230,6 +233,9 @@ def _legs_among(names: Collection[str]) -> list[str]:
 
 
 def _direct(names: Collection[str]) -> set[str]:
+    steps = {name for name in names if name.startswith(STEP)}
+    if steps:
+        return steps | ({_WRAPPER} & set(names))
     if _legs_among(names):
         return {name for name in names if name.startswith(LEG) or name == _FUSE}
     if _WRAPPER in names and not set(_WRAPPED).isdisjoint(names):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,8 @@ from retrieval_bench.core.errors import ConfigError, ContractError, HarnessError
 from retrieval_bench.core.foreign import folder_kept, foreign_code, innermost, message_of
 from retrieval_bench.core.progress import Phase, Reporter, Step
 from retrieval_bench.core.ranking import checked_ranking
-from retrieval_bench.core.retriever import Capabilities, Retriever
+from retrieval_bench.core.remembered import Remembered
+from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Dataset, Qrels, Query, Ranking
 from retrieval_bench.core.units import UnitRetriever
 from retrieval_bench.measure.protocol import Protocol
@@ -29,58 +30,6 @@ from retrieval_bench.runs.run import pack_rankings
 from retrieval_bench.tuning.grid import Grid, Setting
 
 _FAULTS_SHOWN = 10
-
-
-class Remembered(Retriever):
-    """A leg that was indexed by others: it is asked once for each query, and then answers from
-    memory.
-
-    A list is asked for at the largest depth and cut to what is wanted, unless a leg's list at a
-    smaller depth need not be the start of that one: an approximate index, or a leg that combines
-    legs of its own. Such a leg is asked once for each depth.
-
-    Attributes:
-        name: what a hybrid calls it.
-        searches: how often the leg was asked.
-    """
-
-    def __init__(self, name: str, inner: Retriever) -> None:
-        self.name = name
-        self.searches = 0
-        self._inner = inner
-        self._cuts = inner.capabilities.exact and not inner.named_legs()
-        self._deepest = 0
-        self._answers: dict[tuple[str, int | None], tuple[int, Ranking]] = {}
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """Those of the leg, which is indexed already."""
-        return replace(self._inner.capabilities, external=True)
-
-    def use_k(self, k: int) -> None:
-        """The largest of them is what the leg is asked for, and told before it is indexed."""
-        if k > self._deepest:
-            self._deepest = k
-            self._inner.use_k(k)
-
-    def remember(self, query: Query) -> None:
-        """Ask now, if one list will do for all depths."""
-        if self._cuts:
-            self.search(query, self._deepest)
-
-    def search(self, query: Query, k: int) -> Ranking:
-        """The first ``k`` hits of the leg, with their scores."""
-        key = (query.id, None if self._cuts else k)
-        asked, known = self._answers.get(key, (0, None))
-        if known is None or (asked < k and len(known) == asked):
-            asked = max(k, self._deepest) if self._cuts else k
-            self.searches += 1
-            raw = self._inner.search(query, asked)
-            has_scores = self._inner.capabilities.has_scores
-            known = checked_ranking(raw, asked, has_scores=has_scores)
-            self._answers[key] = (asked, known)
-        scores = None if known.scores is None else known.scores[:k]
-        return Ranking(known.doc_ids[:k], scores)
 
 
 class Tunable:

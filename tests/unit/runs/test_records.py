@@ -18,6 +18,7 @@ from retrieval_bench.core.types import LegTrace, Ranking
 from retrieval_bench.measure.calls import Timings
 from retrieval_bench.metrics import parse_metrics
 from retrieval_bench.runs import records
+from retrieval_bench.runs.arrays import RANKINGS
 from retrieval_bench.runs.evaluation import evaluate
 from retrieval_bench.runs.records import SCHEMA_VERSION, read_run, to_json, write_run
 from retrieval_bench.runs.run import Run, pack_rankings
@@ -103,9 +104,9 @@ def test_a_run_reads_back_as_it_was_written() -> None:
 
 def test_rankings_saved_before_the_lists_of_legs_were_kept_still_load(tmp_path: Path) -> None:
     folder = some(write_run(make_run(), tmp_path / "old").folder)
-    with np.load(folder / records.RANKINGS) as arrays:
+    with np.load(folder / RANKINGS) as arrays:
         kept = {name: arrays[name] for name in arrays.files if "leg_list" not in name}
-    np.savez_compressed(folder / records.RANKINGS, **kept)
+    np.savez_compressed(folder / RANKINGS, **kept)
     read = read_run(folder).rankings
     assert (read.leg_lists, read.leg_list_scores) == ({}, {})
     assert set(read.leg_ranks) == {"a", "b", "none"}

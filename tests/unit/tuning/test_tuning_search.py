@@ -11,6 +11,7 @@ from retrieval_bench.core.config import inline_config
 from retrieval_bench.core.errors import ConfigError, ContractError
 from retrieval_bench.core.progress import Silent
 from retrieval_bench.core.ranking import checked_ranking
+from retrieval_bench.core.remembered import Remembered
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.core.units import UnitRetriever
 from retrieval_bench.measure.protocol import Protocol
@@ -18,7 +19,7 @@ from retrieval_bench.metrics import parse_metric
 from retrieval_bench.runs.evaluation import evaluate
 from retrieval_bench.runs.run import pack_rankings
 from retrieval_bench.tuning.grid import Grid, Setting, make_grid
-from retrieval_bench.tuning.search import Remembered, Tunable, values_of
+from retrieval_bench.tuning.search import Tunable, values_of
 from tests.builders.tuning_data import NOTED, Noted, dataset, hybrid
 
 

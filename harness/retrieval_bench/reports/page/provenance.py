@@ -18,7 +18,8 @@ from retrieval_bench.reports.page.explorer import json_in_html
 from retrieval_bench.reports.render.table import Table
 from retrieval_bench.reports.tables.comparison import patterns
 from retrieval_bench.reports.tables.run_facts import without_folders
-from retrieval_bench.runs.records import MANIFEST, PER_QUERY, RANKINGS, SUMMARY, TIMINGS
+from retrieval_bench.runs.arrays import RANKINGS, TIMINGS
+from retrieval_bench.runs.records import MANIFEST, PER_QUERY, SUMMARY
 from retrieval_bench.runs.run import relative_folder
 from retrieval_bench.stats.intervals import methods
 from retrieval_bench.stats.power import MARGIN

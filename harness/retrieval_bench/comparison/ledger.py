@@ -1,0 +1,394 @@
+"""What each part of a retriever buys, and what it takes: the ledger.
+
+A part's gain is the mean of the metric with it minus the mean without it, paired on the same
+queries. It is judged in this order:
+
+* *dead by structure*: what is known of the lists says that it can change nothing: another leg has
+  the same list, or all of it, and no ranking changes; or it runs after the cut at k, and no value
+  changes.
+* *harmful*, *helps*: the paired randomisation test, p < .05 after Holm's correction over the parts.
+* *dead by test*: a gain of the margin or more is ruled out, one-sided, p < .05 after Holm. Where no
+  value changes at all this is the rule of three, without correction: 299 queries for .01.
+* *can't tell*: none of these.
+
+A part that helps is never called dead, however little it helps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench.comparison.holm import QUALITY_ALPHA
+from retrieval_bench.comparison.part_costs import Cost, cost_of
+from retrieval_bench.core.document import document
+from retrieval_bench.core.errors import ConfigError, counted
+from retrieval_bench.core.types import Dataset
+from retrieval_bench.measure.calls import OK
+from retrieval_bench.metrics import Judgements, Metric, judge
+from retrieval_bench.metrics.judged import NONE
+from retrieval_bench.runs.run import UNKNOWN, Rankings, Run
+from retrieval_bench.stats.paired import paired_tests
+from retrieval_bench.stats.power import MARGIN, ROUNDING, check_margin
+from retrieval_bench.stats.resampling import holm, mean_below_p
+
+Positions = NDArray[np.int32]
+
+
+class Worth(StrEnum):
+    """What is said of a part."""
+
+    HELPS = "helps"
+    HARMFUL = "harmful"
+    DEAD = "dead"
+    UNDECIDED = "undecided"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One part.
+
+    Attributes:
+        name: of it.
+        kind: leg, fusion, rewriting, expansion, weighting, reranker, filter or depth.
+        instead: what stands in its place without it; empty where nothing does.
+        worth: what is said of it.
+        why: the reason, in words; empty where the figures say it.
+        n: queries.
+        gain: mean with it minus mean without it; None where it is not known.
+        ci95: interval of the gain; those of all parts hold together with 95 % (Bonferroni).
+        p: of the randomisation test, after Holm; None without a test.
+        p_below: that the gain is below the margin, one-sided, after Holm.
+        without: the mean without it.
+        changed: queries whose ranking it changes.
+        helped, hurt: queries whose value it raises, and lowers.
+        queries_needed: further queries that would show a gain of this size with 80 % power; None
+            where nothing is undecided, or none would.
+        cost: what it takes.
+    """
+
+    name: str
+    kind: str
+    instead: str
+    worth: Worth
+    why: str = ""
+    n: int = 0
+    gain: float | None = None
+    ci95: tuple[float, float] | None = None
+    p: float | None = None
+    p_below: float | None = None
+    without: float | None = None
+    changed: int | None = None
+    helped: int | None = None
+    hurt: int | None = None
+    queries_needed: int | None = None
+    cost: Cost = field(default_factory=Cost)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For a JSON document."""
+        return document(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """All parts of one retriever.
+
+    Attributes:
+        run: that was measured.
+        metric: of the gains.
+        margin: a gain below it is none.
+        n: queries that were answered.
+        mean: of the metric over them.
+        rows: in the order of a call.
+    """
+
+    run: Run
+    metric: Metric
+    margin: float
+    n: int
+    mean: float
+    rows: tuple[Row, ...]
+
+    @property
+    def dead(self) -> tuple[Row, ...]:
+        """Parts that are shown to be worth less than the margin."""
+        return tuple(row for row in self.rows if row.worth is Worth.DEAD)
+
+    @property
+    def harmful(self) -> tuple[Row, ...]:
+        """Parts that are shown to harm."""
+        return tuple(row for row in self.rows if row.worth is Worth.HARMFUL)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The document of ``explain --by stage``."""
+        return {
+            "retriever": self.run.name,
+            "dataset": self.run.summary["dataset"]["name"],
+            "run_id": self.run.summary.get("run_id"),
+            "metric": str(self.metric),
+            "k": self.run.summary["k"],
+            "margin": self.margin,
+            "n": self.n,
+            "mean": self.mean,
+            "parts": [row.as_dict() for row in self.rows],
+        }
+
+
+def ledger(
+    run: Run, dataset: Dataset, metric: Metric | None = None, *, margin: float = MARGIN
+) -> Ledger | None:
+    """What each part of the retriever of ``run`` buys; None for a retriever that says of no part.
+
+    Args:
+        metric: None = the first of the run.
+        margin: a gain below it is none.
+
+    Raises:
+        ConfigError: a metric that cannot be averaged or looks deeper than the run; a margin that is
+            none.
+    """
+    check_margin(margin)
+    parts: Sequence[Mapping[str, Any]] = run.summary.get("parts", ())
+    if not parts:
+        return None
+    metric = metric or run.evaluation.metrics[0]
+    _check(metric, int(run.summary["k"]))
+    seen = _Seen.of(run, dataset, metric)
+    drafts = _one_fusion([_draft(seen, part) for part in parts])
+    rows = _judged(drafts, metric, margin)
+    mean = float(seen.values.mean()) if len(seen.values) else float("nan")
+    return Ledger(run, metric, margin, len(seen.rows), mean, tuple(rows))
+
+
+def _check(metric: Metric, k: int) -> None:
+    if metric.geometric:
+        raise ConfigError(
+            f"metric {metric}",
+            where="--metric",
+            accepted="a metric whose mean over queries is the arithmetic one",
+            fix="take AP",
+        )
+    if (metric.cut or 0) > k:
+        raise ConfigError(
+            f"metric {metric} of a run with k = {k}",
+            where="--metric",
+            accepted=f"cut-offs up to {k}",
+            fix="lower it, or measure again with a larger --k",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """The queries that count and were answered.
+
+    Attributes:
+        rows: their places in the rankings, by id of the query.
+        values: of the metric.
+    """
+
+    run: Run
+    judgements: Judgements
+    metric: Metric
+    rows: NDArray[np.int64]
+    values: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, run: Run, dataset: Dataset, metric: Metric) -> _Seen:
+        place = {query_id: at for at, query_id in enumerate(run.rankings.query_ids)}
+        answered = sorted(q for q in run.evaluation.query_ids if run.status[place[q]] == OK)
+        rows = np.array([place[query_id] for query_id in answered], dtype=np.int64)
+        seen = cls(run, Judgements(dataset.qrels), metric, rows, np.empty(0))
+        return replace(seen, values=seen.score(run.rankings.ranking[rows], rows))
+
+    def score(self, lists: Positions, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The values of rankings of the queries in ``rows``."""
+        ids = [self.run.rankings.query_ids[at] for at in rows.tolist()]
+        if not ids:
+            return np.empty(0)
+        return self.metric.compute(judge(lists, self.run.rankings.doc_ids, ids, self.judgements))
+
+
+_Draft = tuple[Row, NDArray[np.float64]]
+"""A row that is not judged yet, unless by its structure; and the values (2, queries) without the
+part and with it."""
+
+
+def _draft(seen: _Seen, part: Mapping[str, Any]) -> _Draft:
+    run, nothing = seen.run, np.empty((2, 0))
+    row = Row(part["name"], part["kind"], part["instead"], Worth.UNKNOWN, cost=cost_of(run, part))
+    lists = run.rankings.without.get(part["name"])
+    if lists is None:
+        why = "not known from the lists that were kept: it has to be asked without it"
+        return replace(row, why=why), nothing
+    known = lists[seen.rows, 0] != UNKNOWN
+    rows, values = seen.rows[known], seen.values[known]
+    if not len(rows):
+        return replace(row, why="no query was answered with and without it"), nothing
+    others = seen.score(lists[rows], rows)
+    gains = values - others
+    gains[np.abs(gains) <= ROUNDING] = 0.0
+    k = int(run.summary["k"])
+    changed = _changed(run.rankings.ranking[rows, :k], lists[rows, :k])
+    row = replace(
+        row,
+        worth=Worth.UNDECIDED,
+        n=len(rows),
+        gain=float(gains.mean()),
+        without=float(others.mean()),
+        changed=changed,
+        helped=int(np.count_nonzero(gains > 0)),
+        hurt=int(np.count_nonzero(gains < 0)),
+    )
+    reason, sure = _structure(run.rankings, run.summary["parts"], part, rows, k)
+    if reason and not gains.any() and (sure or not changed):
+        row = replace(row, worth=Worth.DEAD)
+    return replace(row, why=reason), np.stack([others, values])
+
+
+def _changed(one: Positions, other: Positions) -> int:
+    """How many rows differ."""
+    width = max(one.shape[1], other.shape[1])
+    padded = [
+        np.pad(lists, ((0, 0), (0, width - lists.shape[1])), constant_values=NONE)
+        for lists in (one, other)
+    ]
+    return int(np.count_nonzero((padded[0] != padded[1]).any(axis=1)))
+
+
+def _structure(
+    rankings: Rankings,
+    parts: Sequence[Mapping[str, Any]],
+    part: Mapping[str, Any],
+    rows: NDArray[np.int64],
+    k: int,
+) -> tuple[str, bool]:
+    """What the lists say of what ``part`` can change, and whether it is enough that no value
+    changes; else no ranking may."""
+    if part["kind"] == "leg":
+        return _beside_others(rankings, parts, part, rows), False
+    gets = _list(rankings, f"{part['gets']} (fused)")
+    gets = _list(rankings, part["gets"]) if gets is None else gets
+    if part["kind"] == "reranker" and gets is not None:
+        longest = int((gets[rows] != NONE).sum(axis=1).max(initial=0))
+        if longest <= k:
+            text = f"runs after the cut at {k}: it cannot change which documents are there"
+            return text, True
+    return "", False
+
+
+def _beside_others(
+    rankings: Rankings,
+    parts: Sequence[Mapping[str, Any]],
+    part: Mapping[str, Any],
+    rows: NDArray[np.int64],
+) -> str:
+    """Whether another leg of the same hybrid has the same list, or all of it."""
+    own = _list(rankings, part["gives"])
+    holder = part["name"].rpartition("/")[0]
+    if own is None:
+        return ""
+    for other in parts:
+        beside = other["kind"] == "leg" and other["name"].rpartition("/")[0] == holder
+        lists = _list(rankings, other["gives"]) if beside and other is not part else None
+        if lists is None:
+            continue
+        name = other["name"].rpartition("/")[2]
+        if not _changed(own[rows], lists[rows]):
+            return f"its list is the same as that of {name}"
+        if all(
+            set(mine.tolist()) <= {*theirs.tolist(), NONE}
+            for mine, theirs in zip(own[rows], lists[rows], strict=True)
+        ):
+            return f"its list is contained in that of {name}"
+    return ""
+
+
+def _list(rankings: Rankings, name: str) -> Positions | None:
+    found = rankings.leg_lists.get(name)
+    return rankings.step_lists.get(name) if found is None else found
+
+
+def _one_fusion(drafts: Sequence[_Draft]) -> list[_Draft]:
+    """Of the rows that hold fusion against each leg alone, the one with the best leg."""
+    best: dict[str, float] = {}
+    for row, _ in drafts:
+        if row.kind == "fusion" and row.without is not None:
+            holder = row.name.rpartition("/")[0]
+            best[holder] = max(best.get(holder, row.without), row.without)
+    found = []
+    for row, values in drafts:
+        if row.kind != "fusion":
+            found.append((row, values))
+            continue
+        holder = row.name.rpartition("/")[0]
+        if row.without is not None and row.without == best.get(holder):
+            best[holder] = float("nan")  # of equal ones the first
+            name = f"{holder}/fusion" if holder else "fusion"
+            found.append((replace(row, name=name), values))
+    return found
+
+
+def _judged(drafts: Sequence[_Draft], metric: Metric, margin: float) -> list[Row]:
+    """With intervals, tests and what they show. Holm's family are the parts that their structure
+    does not decide; intervals hold together for all."""
+    rows = [row for row, _ in drafts]
+    known = [at for at, (_, values) in enumerate(drafts) if values.size]
+    tested = [at for at in known if rows[at].worth is not Worth.DEAD]
+    tests = {
+        at: paired_tests(
+            drafts[at][1][:, :, None],
+            [(0, 1)],
+            margin=margin,
+            alpha=QUALITY_ALPHA / len(known),
+            scales=[metric.scale],
+        )
+        for at in known
+    }
+    for at, found in tests.items():
+        low, high = found.ci95[0, 0]
+        if not np.isnan(low):
+            rows[at] = replace(rows[at], ci95=(float(low), float(high)))
+    gains = {at: drafts[at][1][1] - drafts[at][1][0] for at in tested}
+    below = np.array([_below(gains[at], metric, margin) for at in tested])
+    p = holm(np.array([tests[at].p[0, 0] for at in tested]))
+    together = holm(below)
+    for place, at in enumerate(tested):
+        # Where nothing varies the test is exact, and by itself.
+        alone = not (rows[at].helped or rows[at].hurt)
+        row = replace(
+            rows[at],
+            p=float(p[place]),
+            p_below=float(below[place] if alone else together[place]),
+        )
+        needed = tests[at].queries_needed(QUALITY_ALPHA / len(tested))[0][0].difference
+        rows[at] = _decided(row, margin, needed)
+    return rows
+
+
+def _below(gains: NDArray[np.float64], metric: Metric, margin: float) -> float:
+    """One-sided p that the mean gain is below the margin; 1 where no range is known."""
+    gains = np.where(np.abs(gains) <= ROUNDING, 0.0, gains)
+    if metric.scale is None:
+        return 1.0
+    largest = metric.scale.high - metric.scale.low
+    if largest <= margin or gains.max() > largest:
+        return 1.0
+    return float(mean_below_p(gains[:, None], margin, np.array([largest]))[0])
+
+
+def _decided(row: Row, margin: float, needed: int | None) -> Row:
+    gain, p, below = row.gain or 0.0, row.p or 0.0, row.p_below or 0.0
+    if gain and p < QUALITY_ALPHA:
+        return replace(row, worth=Worth.HELPS if gain > 0 else Worth.HARMFUL)
+    if below < QUALITY_ALPHA:
+        nothing = "changes no ranking" if not row.changed else "changes no value"
+        queries = counted(row.n, "query")
+        why = f"{nothing} on {queries}" if not (row.helped or row.hurt) else row.why
+        return replace(row, worth=Worth.DEAD, why=why or f"a gain of {margin:g} is ruled out")
+    return replace(row, queries_needed=needed)

@@ -1,0 +1,110 @@
+"""What a part of a retriever takes: the time of each call without it, from the stages that were
+timed in the same call, and what it uses up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench.core.document import document
+from retrieval_bench.runs.run import Run
+from retrieval_bench.runs.usage import PER, means, total
+from retrieval_bench.stats.percentiles import needs
+
+_NS_PER_MS = 1e6
+_WHOLE = ("leg:", "step:")
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a part takes, as the difference of all calls with and without it.
+
+    Attributes:
+        p50_ms, p95_ms: of the calls with it minus those without it, computed from stages; None
+            where that is not known.
+        share: of the time of all calls.
+        usage: of a query, by field; None where nothing is known.
+        money_per_1000_queries: None likewise.
+    """
+
+    p50_ms: float | None = None
+    p95_ms: float | None = None
+    share: float | None = None
+    usage: Mapping[str, float | None] | None = None
+    money_per_1000_queries: float | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For a JSON document."""
+        return document(self)
+
+
+def cost_of(run: Run, part: Mapping[str, Any]) -> Cost:
+    """What ``part``, an entry of ``parts`` of the summary of ``run``, takes."""
+    p50 = p95 = share = None
+    calls = ~run.timings.failed
+    if part["timed"] and run.asked is None and run.summary["latency_ms"].get("mean") is not None:
+        wall = run.timings.wall_ns[calls].astype(np.float64)
+        saved = _saved_ns(run, part, calls)
+        if saved is not None and len(wall):
+            without = np.maximum(wall - saved, 0)
+            p50 = _difference(wall, without, 50.0)
+            p95 = _difference(wall, without, 95.0)
+            share = float(saved.sum() / wall.sum()) if wall.sum() else None
+    rows = _used(run, part, calls)
+    if rows is None:
+        return Cost(p50, p95, share)
+    used = means(part["share"] * rows)
+    money = used["money"]
+    return Cost(p50, p95, share, used, None if money is None else PER * money)
+
+
+def _saved_ns(
+    run: Run, part: Mapping[str, Any], calls: NDArray[np.bool_]
+) -> NDArray[np.float64] | None:
+    """Nanoseconds of each call that go with the part; None where no stage of it was timed."""
+    known = run.timings.stages
+    own = [name for name in part["stages"] if name in known]
+    if not own:
+        return None
+    spent = {
+        name: np.maximum(known[name][calls], 0).astype(np.float64)
+        for name in [*own, *part["beside"]]
+        if name in known
+    }
+    beside = [spent[name] for name in part["beside"] if name in spent]
+    at_once = [name for name in own if name.startswith(_WHOLE)] if beside else []
+    one_by_one = [spent[name] for name in own if name not in at_once]
+    saved = np.sum(one_by_one, axis=0) if one_by_one else np.zeros(int(calls.sum()))
+    if at_once:
+        rest = np.max(beside, axis=0)
+        saved = saved + np.maximum(np.max([spent[name] for name in at_once], axis=0) - rest, 0)
+    return np.asarray(part["share"] * saved)
+
+
+def _difference(
+    wall: NDArray[np.float64], without: NDArray[np.float64], level: float
+) -> float | None:
+    if len(wall) < needs(level).printed:
+        return None
+    ends = np.percentile(wall, level), np.percentile(without, level)
+    return float(ends[0] - ends[1]) / _NS_PER_MS
+
+
+def _used(
+    run: Run, part: Mapping[str, Any], calls: NDArray[np.bool_]
+) -> NDArray[np.float64] | None:
+    """What each call used up for the part, (calls, 4)."""
+    own = [name for name in run.timings.usage if _belongs(name, part["stages"])]
+    if not own:
+        return None
+    return total({name: run.timings.usage[name][calls] for name in own})
+
+
+def _belongs(name: str, stages: Sequence[str]) -> bool:
+    """Whether the stage called ``name`` is one of ``stages``, or inside of one."""
+    inside = [stage.split(":", 1)[1] + "." for stage in stages if stage.startswith(_WHOLE)]
+    return name in stages or any(name.startswith(prefix) for prefix in inside)

@@ -1,0 +1,195 @@
+"""What an answer used up: tokens, calls of a model or service, money.
+
+A retriever says it in :attr:`.Ranking.usage`. Code that returns something else, such as a function
+that rewrites queries with a language model, calls :func:`report_usage`, or returns the model's own
+message, whose metadata are read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from retrieval_bench.core.errors import ContractError
+
+FIELDS = ("tokens_in", "tokens_out", "calls", "money")
+"""What is counted, in the order of arrays and tables."""
+
+_MILLION = 1_000_000
+_IN = ("tokens_in", "input_tokens", "prompt_tokens", "prompt_eval_count")
+_OUT = ("tokens_out", "output_tokens", "completion_tokens", "eval_count")
+"""What models and services call their tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What was used up.
+
+    Attributes:
+        tokens_in: that a model read.
+        tokens_out: that a model wrote.
+        calls: of models or services that are paid for.
+        money: in the currency of whoever pays; None = not known.
+    """
+
+    tokens_in: float = 0
+    tokens_out: float = 0
+    calls: float = 0
+    money: float | None = None
+
+    def __add__(self, other: Usage) -> Usage:
+        known = [one.money for one in (self, other) if one.money is not None]
+        return Usage(
+            self.tokens_in + other.tokens_in,
+            self.tokens_out + other.tokens_out,
+            self.calls + other.calls,
+            sum(known) if known else None,
+        )
+
+
+class Price(BaseModel):
+    """``price`` of a retriever or of a step: what it takes of money, where it does not say itself.
+
+    Attributes:
+        tokens_in, tokens_out: for a million tokens.
+        calls: for one call.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    tokens_in: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    tokens_out: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    calls: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+
+    def of(self, usage: Usage) -> Usage:
+        """``usage`` with its money, unless it has some."""
+        if usage.money is not None:
+            return usage
+        tokens = usage.tokens_in * self.tokens_in + usage.tokens_out * self.tokens_out
+        money = tokens / _MILLION + usage.calls * self.calls
+        return Usage(usage.tokens_in, usage.tokens_out, usage.calls, money)
+
+
+_open: ContextVar[list[Usage] | None] = ContextVar("usage that is being collected", default=None)
+
+
+def report_usage(
+    *,
+    tokens_in: float = 0,
+    tokens_out: float = 0,
+    calls: float = 0,
+    money: float | None = None,
+) -> None:
+    """Say what was used up for the query that is being answered; several reports add up.
+
+    To be called inside of ``search``, or of a function that a step of a pipeline calls. Elsewhere
+    it does nothing.
+
+    Raises:
+        ContractError: a number below 0, or none.
+    """
+    found = _open.get()
+    if found is not None:
+        found.append(checked(Usage(tokens_in, tokens_out, calls, money)))
+
+
+@contextmanager
+def collected() -> Iterator[Callable[[], Usage | None]]:
+    """What :func:`report_usage` is told inside, None where that is nothing. An outer collection
+    does not see it."""
+    found: list[Usage] = []
+    token = _open.set(found)
+    try:
+        yield lambda: total(found)
+    finally:
+        _open.reset(token)
+
+
+def total(usages: Iterable[Usage | None]) -> Usage | None:
+    """The sum of those that are there; None where none is."""
+    whole: Usage | None = None
+    for one in usages:
+        if one is not None:
+            whole = one if whole is None else whole + one
+    return whole
+
+
+def checked(usage: Usage) -> Usage:
+    """``usage``.
+
+    Raises:
+        ContractError: a number in it is below 0, or is none.
+    """
+    for name in FIELDS:
+        value: Any = getattr(usage, name)
+        if value is None and name == "money":
+            continue
+        if isinstance(value, bool) or not _is_number(value) or value < 0:
+            raise ContractError(
+                f"usage with {name} = {value!r}",
+                accepted="numbers of 0 or more; money may be None, which is not known",
+                fix="report what a call used up, not what is left",
+            )
+    return usage
+
+
+def usage_of(given: Any) -> Usage | None:
+    """The usage in ``given``; None where there is none.
+
+    Args:
+        given: a :class:`Usage`; a mapping with its fields, or with tokens as models and services
+            call them; or an answer that has such metadata, as messages of LangChain do.
+
+    Raises:
+        ContractError: a number in it is below 0, or is none.
+    """
+    if isinstance(given, Usage):
+        return checked(given)
+    if isinstance(given, Mapping):
+        return _of_mapping(given)
+    for name in ("usage_metadata", "usage"):
+        held = getattr(given, name, None)
+        if isinstance(held, Usage):
+            return checked(held)
+        if held is not None and not isinstance(held, Mapping):  # of OpenAI's client
+            held = getattr(held, "__dict__", {})
+        found = _of_mapping(held) if held else None
+        if found is not None:
+            return found
+    metadata = getattr(given, "response_metadata", None)
+    if isinstance(metadata, Mapping):
+        held = metadata.get("token_usage") or metadata.get("usage") or metadata
+        return _of_mapping(held) if isinstance(held, Mapping) else None
+    return None
+
+
+def _of_mapping(given: Mapping[Any, Any]) -> Usage | None:
+    """A model's metadata are of one call, unless they say so themselves."""
+    found = {
+        "tokens_in": _first(given, _IN),
+        "tokens_out": _first(given, _OUT),
+        "calls": given.get("calls"),
+        "money": given.get("money"),
+    }
+    if all(value is None for value in found.values()):
+        return None
+    if found["calls"] is None:
+        found["calls"] = 1
+    return checked(Usage(**{name: value for name, value in found.items() if value is not None}))
+
+
+def _first(given: Mapping[Any, Any], names: Iterable[str]) -> Any:
+    return next((given[name] for name in names if given.get(name) is not None), None)
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        return math.isfinite(value)
+    except TypeError:
+        return False

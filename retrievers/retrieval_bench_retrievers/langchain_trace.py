@@ -1,0 +1,108 @@
+"""What a Runnable of LangChain did in a call: its steps by run name, and what its models used up.
+
+The steps are the runs directly below the first one, as callbacks tell them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import perf_counter_ns
+from typing import Any
+from uuid import UUID
+
+from langchain_core.callbacks import BaseCallbackHandler
+
+from retrieval_bench.core.usage import Usage, total, usage_of
+
+
+@dataclass(slots=True)
+class Step:
+    """One step of a chain.
+
+    Attributes:
+        name: of its run; without one LangChain takes the name of its class.
+        begin, end: nanoseconds; ``end`` is 0 while it runs.
+        gave: its output.
+    """
+
+    name: str
+    begin: int
+    end: int = 0
+    gave: Any = None
+    usage: Usage | None = None
+
+
+class Trace(BaseCallbackHandler):
+    """Listens to one call.
+
+    Attributes:
+        steps: in the order begun.
+        usage: of all models of the call, None where none told.
+    """
+
+    run_inline = True  # in the thread that makes the call, also of an async one
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self.usage: Usage | None = None
+        self._parents: dict[UUID, UUID | None] = {}
+        self._of: dict[UUID, Step] = {}
+
+    def on_chain_start(self, serialized: Any, inputs: Any, *, run_id: UUID, **about: Any) -> None:
+        """A Runnable begins."""
+        self._begin(run_id, serialized, about)
+
+    def on_retriever_start(
+        self, serialized: Any, query: str, *, run_id: UUID, **about: Any
+    ) -> None:
+        """A retriever begins."""
+        self._begin(run_id, serialized, about)
+
+    def on_chat_model_start(
+        self, serialized: Any, messages: Any, *, run_id: UUID, **about: Any
+    ) -> None:
+        """A chat model begins."""
+        self._begin(run_id, serialized, about)
+
+    def on_llm_start(self, serialized: Any, prompts: Any, *, run_id: UUID, **about: Any) -> None:
+        """A language model begins."""
+        self._begin(run_id, serialized, about)
+
+    def on_chain_end(self, outputs: Any, *, run_id: UUID, **about: Any) -> None:
+        """A Runnable ends."""
+        self._end(run_id, outputs)
+
+    def on_retriever_end(self, documents: Any, *, run_id: UUID, **about: Any) -> None:
+        """A retriever ends."""
+        self._end(run_id, documents)
+
+    def on_llm_end(self, response: Any, *, run_id: UUID, **about: Any) -> None:
+        """A model ends: what it used up stands in its messages, else in its answer."""
+        generations = [one for row in response.generations for one in row]
+        used = total(usage_of(getattr(one, "message", None)) for one in generations)
+        if used is None and response.llm_output:
+            used = usage_of(response.llm_output.get("token_usage") or {})
+        self.usage = total([self.usage, used])
+        step = self._step(run_id)
+        if step is not None:
+            step.usage = total([step.usage, used])
+        self._end(run_id, generations[0].text if generations else None)
+
+    def _begin(self, run_id: UUID, serialized: Any, about: Any) -> None:
+        parent = about.get("parent_run_id")
+        self._parents[run_id] = parent
+        if parent is not None and self._parents.get(parent, parent) is None:
+            name = about.get("name") or (serialized or {}).get("name") or "step"
+            step = self._of[run_id] = Step(str(name), perf_counter_ns())
+            self.steps.append(step)
+
+    def _end(self, run_id: UUID, gave: Any) -> None:
+        step = self._of.get(run_id)
+        if step is not None:
+            step.end, step.gave = perf_counter_ns(), gave
+
+    def _step(self, run_id: UUID | None) -> Step | None:
+        """The step that a run is a part of."""
+        while run_id is not None and run_id not in self._of:
+            run_id = self._parents.get(run_id)
+        return None if run_id is None else self._of[run_id]

@@ -1,0 +1,93 @@
+"""A pipeline without each of its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from retrieval_bench.core.parts import Kind, Part
+from retrieval_bench_retrievers.pipeline_running import (
+    MORE_TEXTS,
+    Filtering,
+    Reading,
+    Reranking,
+    Retrieving,
+    Rewriting,
+    Running,
+)
+
+if TYPE_CHECKING:
+    from retrieval_bench_retrievers.pipeline import Pipeline
+
+
+def pipeline_parts(pipeline: Pipeline, k: int) -> list[Part]:
+    """See :meth:`.Pipeline.parts`."""
+    # Without a step the depth must stay what it is with it.
+    retrieving, depth = pipeline.retrieving, pipeline.depth(k)
+    fixed = retrieving.with_retriever(retrieving.retriever, depth)
+    steps: list[Running] = [fixed if step is retrieving else step for step in pipeline.steps]
+    found, gets = [], _retrieved(steps)
+    for at, step in enumerate(steps):
+        kind = _kind(step)
+        if kind is not None:
+            found.append(
+                Part(
+                    step.name,
+                    kind,
+                    pipeline.with_steps([*steps[:at], *steps[at + 1 :]]),
+                    stages=(f"step:{step.name}", *([MORE_TEXTS] if kind == "rewriting" else [])),
+                    gets=gets if isinstance(step, Reading) else "",
+                    gives=step.name if isinstance(step, Reading) else "",
+                )
+            )
+        if isinstance(step, Reading):
+            gets = step.name
+    if depth > k:
+        found.append(_depth(pipeline, steps, k))
+    return [*found, *_inside(pipeline, steps, depth)]
+
+
+def _kind(step: Running) -> Kind | None:
+    if isinstance(step, Rewriting):
+        return "rewriting"
+    if isinstance(step, Reranking):
+        return "reranker"
+    return "filter" if isinstance(step, Filtering) else None
+
+
+def _retrieved(steps: Sequence[Running]) -> str:
+    """The name of the list that the first step that reads documents gets; of several texts it has
+    another name, which only a ranking tells."""
+    return next(step.name for step in steps if isinstance(step, Retrieving))
+
+
+def _depth(pipeline: Pipeline, steps: Sequence[Running], k: int) -> Part:
+    """Rerankers take time for each document; what the retriever would save is not known."""
+    depth = pipeline.depth(k)
+    flat = [
+        step.with_retriever(step.retriever, k) if isinstance(step, Retrieving) else step
+        for step in steps
+    ]
+    reranks = tuple(f"step:{step.name}" for step in steps if isinstance(step, Reranking))
+    return Part(
+        "depth",
+        "depth",
+        pipeline.with_steps(flat),
+        f"depth {k} in place of {depth}",
+        stages=reranks[:1],
+        share=1 - k / depth,
+        timed=bool(reranks),
+    )
+
+
+def _inside(pipeline: Pipeline, steps: Sequence[Running], depth: int) -> list[Part]:
+    found = []
+    at = next(at for at, step in enumerate(steps) if isinstance(step, Retrieving))
+    retrieving = pipeline.retrieving
+    for part in retrieving.retriever.parts(depth):
+        inner = retrieving.with_retriever(part.without, depth)
+        whole = pipeline.with_steps([*steps[:at], inner, *steps[at + 1 :]])
+        names = [one for one in (*part.stages, *part.beside) if one.startswith("step:")]
+        renamed = {one: f"{retrieving.name}.{one}" for one in names}
+        found.append(part.inside(retrieving.name, whole, renamed))
+    return found

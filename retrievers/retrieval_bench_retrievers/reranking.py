@@ -1,0 +1,210 @@
+"""Reranking: the documents of a list in a new order, by a model, a function or a library's object.
+
+What a reranker gives is checked here, whoever made it: one finite number for each document, or some
+of the documents that it got, best first. What is neither makes the query fail and is counted; a
+document that it leaves out is gone, as it would be in use.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench.core.errors import ContractError
+from retrieval_bench.core.failures import CallError
+from retrieval_bench.core.types import Document
+from retrieval_bench.core.usage import Usage
+from retrieval_bench_retrievers.components import Call, component
+
+METHODS = ("compress_documents", "postprocess_nodes")
+"""What a document compressor of LangChain and a postprocessor of LlamaIndex have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reranked:
+    """What a reranker made of a list.
+
+    Attributes:
+        positions: of documents in the list that it got, best first, each at most once.
+        scores: one for each of ``positions``, never rising; None where it gives none.
+        dropped: documents that it left out.
+        repeated: times that it gave one again, which do not count.
+        usage: what it used up, where that is known.
+    """
+
+    positions: Sequence[int]
+    scores: NDArray[np.float64] | None
+    dropped: int = 0
+    repeated: int = 0
+    usage: Usage | None = None
+
+
+class Reranker(ABC):
+    """Puts documents into a new order.
+
+    Attributes:
+        has_scores: it gives a number for each document.
+        pointwise: the number of a document does not depend on the others.
+    """
+
+    has_scores: bool = True
+    pointwise: bool = False
+
+    def prepare(self) -> None:
+        """Load a model, unless it is loaded."""
+        return
+
+    @abstractmethod
+    def rerank(
+        self, text: str, documents: Sequence[Document], scores: Sequence[float] | None
+    ) -> Reranked:
+        """``documents``, one or more, in the order of how well they answer ``text``; what foreign
+        code raises is passed through.
+
+        Args:
+            scores: that they have so far, one each, if they have any.
+
+        Raises:
+            CallError: it gave numbers that are none, too few of them, or documents that it did not
+                get.
+            ContractError: it gave something else.
+        """
+
+    def describe(self) -> Mapping[str, Any]:
+        """Facts for the manifest."""
+        return {}
+
+    def close(self) -> None:
+        """Let go of models and connections."""
+        return
+
+
+def reranker_of(given: Any, params: Mapping[str, Any]) -> Reranker:
+    """The reranker that ``given`` names: the name or folder of a cross-encoder of
+    sentence-transformers; ``module:name`` or ``file.py:name`` of a function (text, documents) ->
+    scores, of an object of LangChain or LlamaIndex, or of what makes one; or such an object.
+
+    Raises:
+        HarnessError: there is none.
+    """
+    if isinstance(given, str) and (":" not in given or _is_drive(given)):
+        from retrieval_bench_retrievers.cross_encoder import CrossEncoderReranker
+
+        return CrossEncoderReranker(given, **params)
+    if isinstance(given, Reranker):
+        return given
+    found, name, left = component(given, ("text", "documents"), params, METHODS)
+    if hasattr(found, "compress_documents"):
+        from retrieval_bench_retrievers.langchain_rerank import Compressor
+
+        return Compressor(found, name)
+    if hasattr(found, "postprocess_nodes"):
+        from retrieval_bench_retrievers.llamaindex_rerank import Postprocessor
+
+        return Postprocessor(found, name)
+    return FunctionReranker(found, name, left)
+
+
+def _is_drive(name: str) -> bool:
+    """Whether the colon is that of a drive of Windows."""
+    return name[1:3] in (":\\", ":/")
+
+
+class FunctionReranker(Reranker):
+    """``function(text, documents, **params)`` gives one number for each document, higher = better.
+
+    Args:
+        function: gets the text and a list of :class:`.Document`; may be async.
+        name: of it, for messages.
+    """
+
+    def __init__(self, function: Any, name: str, params: Mapping[str, Any]) -> None:
+        self._call = Call(function, params)
+        self._name = name
+
+    def rerank(
+        self, text: str, documents: Sequence[Document], scores: Sequence[float] | None
+    ) -> Reranked:
+        """See :meth:`Reranker.rerank`."""
+        raw, usage = self._call(text, list(documents))
+        return by_score(raw, documents, self._name, usage)
+
+    def describe(self) -> Mapping[str, Any]:
+        """The name of the function."""
+        return {"function": self._name}
+
+    def close(self) -> None:
+        """Close the event loop of an async function."""
+        self._call.close()
+
+
+def by_score(
+    raw: Any, documents: Sequence[Document], name: str, usage: Usage | None = None
+) -> Reranked:
+    """All ``documents``, those of the highest numbers in ``raw`` first, ties by id.
+
+    Raises:
+        CallError: not one finite number for each.
+        ContractError: no numbers.
+    """
+    try:
+        if isinstance(raw, str | bytes | Mapping):
+            raise TypeError
+        scores = np.asarray(raw if hasattr(raw, "__array__") else list(raw), dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ContractError(
+            f"the reranker {name} gave {_shown(raw)}",
+            accepted="one number for each document, in their order",
+            fix="return [score for document in documents]",
+        ) from None
+    if scores.shape != (len(documents),):
+        raise CallError(
+            f"the reranker {name} gave {scores.size:,} scores for {len(documents):,} documents"
+        )
+    wrong = np.flatnonzero(~np.isfinite(scores))
+    if len(wrong):
+        first = documents[int(wrong[0])].id
+        raise CallError(
+            f"the reranker {name} gave the score {scores[wrong[0]]} to document {first!r}"
+            + (f" and {len(wrong) - 1:,} more that are no numbers" if len(wrong) > 1 else "")
+        )
+    by_id = sorted(range(len(documents)), key=lambda at: documents[at].id)
+    order = np.array(by_id, dtype=np.intp)
+    order = order[np.argsort(-scores[order], kind="stable")]
+    return Reranked(order.tolist(), scores[order], usage=usage)
+
+
+def by_list(
+    ids: Sequence[Any], documents: Sequence[Document], name: str, usage: Usage | None = None
+) -> Reranked:
+    """Those of ``documents`` whose ids are in ``ids``, in that order.
+
+    Raises:
+        CallError: an id that is none of theirs.
+    """
+    place = {document.id: at for at, document in enumerate(documents)}
+    invented = [one for one in ids if one not in place]
+    if invented:
+        raise CallError(
+            f"the reranker {name} gave document {invented[0]!r}, which it did not get"
+            + (f", and {len(invented) - 1:,} more" if len(invented) > 1 else "")
+        )
+    kept = list(dict.fromkeys(place[one] for one in ids))
+    return Reranked(
+        kept,
+        None,
+        dropped=len(documents) - len(kept),
+        repeated=len(ids) - len(kept),
+        usage=usage,
+    )
+
+
+def _shown(raw: Any) -> str:
+    if isinstance(raw, list | tuple) and raw:
+        return f"a list with {type(raw[0]).__name__}"
+    return "None" if raw is None else type(raw).__name__
