@@ -10,8 +10,8 @@ from typing import Any
 from retrieval_bench.core import plugins
 from retrieval_bench.core.errors import ConfigError, HarnessError
 from retrieval_bench.core.foreign import foreign_code, innermost, message_of
-from retrieval_bench.core.types import EMPTY
-from retrieval_bench.core.usage import Usage, collected, total, usage_of
+from retrieval_bench.core.types import EMPTY, Usage
+from retrieval_bench.core.usage import collected, total, usage_of
 from retrieval_bench_retrievers.event_loop import EventLoop
 from retrieval_bench_retrievers.user_code import check_call, name_of
 

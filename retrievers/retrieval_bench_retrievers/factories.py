@@ -10,7 +10,7 @@ import inspect
 import traceback
 from abc import abstractmethod
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
 from time import perf_counter_ns
@@ -22,10 +22,12 @@ from retrieval_bench.core.errors import (
     ContractError,
     HarnessError,
 )
+from retrieval_bench.core.remembered import Memory
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_index, require_k
 from retrieval_bench.core.types import EMPTY, Document, Query, Ranking
 from retrieval_bench.core.units import collapse
 from retrieval_bench_retrievers.event_loop import EventLoop
+from retrieval_bench_retrievers.kept_chain import KeptChain
 from retrieval_bench_retrievers.search_counts import SearchCounts, declared_size
 from retrieval_bench_retrievers.user_code import (
     check_call,
@@ -106,6 +108,7 @@ class FactoryRetriever(Retriever):
         self._built: dict[int, Engine] = {}
         self._calls = 0
         self._counts = SearchCounts(self._name, self.hand_on)
+        self._unnamed = (0, 0)
 
     @abstractmethod
     def _bridge(self) -> Library:
@@ -189,6 +192,11 @@ class FactoryRetriever(Retriever):
             depth, seen = depth * 2, len(hits)
         self._count(query, k, len(hits), len(ranking))
         spent = sum(stages.values())
+        chain = engine.inside(self._reader)
+        if chain is not None:
+            self._unnamed = (chain.unnamed, len(chain.stages))
+            stages |= chain.stages
+            ranking = replace(ranking, steps=chain.steps, usage=chain.usage)
         stages["wrapper"] = perf_counter_ns() - start - spent  # the ranking holds this mapping
         return ranking
 
@@ -221,7 +229,17 @@ class FactoryRetriever(Retriever):
         """Says how many lists are shorter because chunks collapsed, and how many lost their
         scores."""
         read = [] if self._reader is None else self._reader.facts()
+        unnamed, steps = self._unnamed
+        if unnamed:
+            read.append(
+                f"{unnamed} of {steps} steps of {self._name} have no name of their own: "
+                ".with_config(run_name=...) gives them one"
+            )
         return [*self._counts.facts(), *read]
+
+    def over(self, memory: Memory, path: str = "") -> Retriever:
+        """A chain that tells its steps is known without the last of them."""
+        return KeptChain(self, memory, path) if self._unnamed[1] else super().over(memory, path)
 
     def close(self) -> None:
         """Close the event loop of an async engine."""

@@ -54,8 +54,8 @@ def hybrid_parts(hybrid: Hybrid, k: int) -> list[Part]:
     deep = [leg for leg in legs if leg.depth > k]
     if deep:
         flat = hybrid.with_legs([replace(leg, depth=min(leg.depth, k)) for leg in legs])
-        instead = f"depth {k} in place of {max(leg.depth for leg in deep)}"
-        found.append(Part("depth", "depth", flat, instead, timed=False))
+        name = f"depth {max(leg.depth for leg in deep)}"
+        found.append(Part(name, "depth", flat, f"depth {k}", timed=False))
     for at, leg in enumerate(legs):
         found += _inside(hybrid, at, leg.retriever.parts(max(leg.depth, k)))
     return found

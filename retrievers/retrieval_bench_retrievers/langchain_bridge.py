@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Container, Coroutine, Mapping, Sequence
 from typing import Any
 
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document as LangChainDocument
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_core.runnables import Runnable, RunnableLambda, RunnableSequence
 from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 
-from retrieval_bench.core.errors import ContractError
+from retrieval_bench.core.errors import ContractError, distinct_names
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.retriever import Retriever
-from retrieval_bench.core.types import Document, Query
+from retrieval_bench.core.types import Document, Query, StepTrace
+from retrieval_bench_retrievers.kept_chain import Inside
+from retrieval_bench_retrievers.langchain_trace import Trace
 from retrieval_bench_retrievers.library import AnswerReader, Engine, Library, cannot_filter
 
 
@@ -99,7 +102,8 @@ class LangChain(Library):
                 "other keywords, or RunnableLambda(function(text, filter=None))",
                 "wrap the chain in a RunnableLambda that puts the filter where it belongs",
             )
-        return LangChainEngine(made, _keyword(made) if filtered else "filter")
+        kind = ChainEngine if isinstance(made, RunnableSequence) else LangChainEngine
+        return kind(made, _keyword(made) if filtered else "filter")
 
     def reader(self, known_ids: Container[str] | None) -> AnswerReader:
         """Reads lists of LangChain documents."""
@@ -145,6 +149,53 @@ class LangChainEngine(Engine):
             return None
         kwargs = {**made.search_kwargs, "k": k}
         return LangChainEngine(made.model_copy(update={"search_kwargs": kwargs}), self._keyword)
+
+
+class ChainEngine(LangChainEngine):
+    """A sequence of Runnables, whose steps are told by callbacks."""
+
+    def __init__(self, made: Any, keyword: str) -> None:
+        super().__init__(made, keyword)
+        self._trace = Trace()
+
+    def ask(self, asked: Any, k: int, filters: Any) -> Any:
+        """``invoke``."""
+        self._trace = Trace()
+        return self.made.invoke(asked, {"callbacks": [self._trace]})
+
+    def ask_async(self, asked: Any, k: int, filters: Any) -> Coroutine[Any, Any, Any]:
+        """``ainvoke``."""
+        self._trace = Trace()
+        answer: Coroutine[Any, Any, Any] = self.made.ainvoke(asked, {"callbacks": [self._trace]})
+        return answer
+
+    def inside(self, reader: AnswerReader) -> Inside:
+        """Steps by run name, told apart."""
+        found = Inside()
+        steps = [step for step in self._trace.steps if step.end]
+        names = distinct_names([re.sub(r"[/\[\]:]", "_", step.name) for step in steps])
+        for name, step in zip(names, steps, strict=True):
+            found.unnamed += step.name.startswith("Runnable")
+            found.stages[f"step:{name}"] = step.end - step.begin
+            made = _made(step.gave, reader)
+            if made is not None:
+                found.steps[name] = made
+            if step.usage is not None:
+                found.usage[f"step:{name}"] = step.usage
+        return found
+
+
+def _made(gave: Any, reader: AnswerReader) -> StepTrace | None:
+    """The documents or the text that a step gave; None where it is something else."""
+    if isinstance(gave, str):
+        return StepTrace(texts=[gave])
+    if isinstance(gave, list) and gave and isinstance(gave[0], LangChainDocument):
+        try:
+            return StepTrace(list(dict.fromkeys(reader.read(gave).doc_ids)))
+        except ContractError:  # told of what the chain gives in the end
+            return None
+    text = getattr(gave, "content", None)
+    return StepTrace(texts=[text]) if isinstance(text, str) else None
 
 
 class LangChainReader(AnswerReader):

@@ -17,8 +17,7 @@ from retrieval_bench.core.config import (
 )
 from retrieval_bench.core.errors import ConfigError, HarnessError
 from retrieval_bench.core.retriever import Retriever
-from retrieval_bench.core.types import Ranking, StepTrace
-from retrieval_bench.core.usage import Usage
+from retrieval_bench.core.types import Ranking, StepTrace, Usage
 
 LegSpec = str | Mapping[str, Any] | Retriever
 """The name or file of a config, an inline ``{target, params, name}``, or a retriever."""
@@ -122,7 +121,7 @@ def _source(spec: LegSpec) -> Source:
         name = spec.get("name") or str(spec.get("target", "inline")).rpartition(":")[2]
         return Source(str(name), lambda: build_retriever(spec), {})
     raise ConfigError(
-        f"a {type(spec).__name__} where a retriever belongs",
+        f"a value of type {type(spec).__name__} where a retriever belongs",
         accepted="the name or YAML file of a retriever config, an inline {target, params, name}, "
         "or a Retriever object",
         fix="name a retriever, such as bm25",
@@ -172,7 +171,7 @@ def _build(source: Source) -> Retriever:
         return source.build()
     if source.config in above:
         raise ConfigError(
-            f"{source.name!r} contains itself",
+            f"retriever {source.name!r} contains itself",
             where=" -> ".join([*above, source.config]),
             fix="take its name out of its own legs or steps",
         )

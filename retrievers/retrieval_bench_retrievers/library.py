@@ -13,6 +13,7 @@ from typing import Any
 
 from retrieval_bench.core.errors import ContractError, MissingDependencyError
 from retrieval_bench.core.types import EMPTY, Document, Ranking
+from retrieval_bench_retrievers.kept_chain import Inside
 
 
 class Engine(ABC):
@@ -45,6 +46,10 @@ class Engine(ABC):
     def only_async(self, problem: Exception) -> bool:
         """Whether ``problem``, raised by :meth:`ask`, says that only :meth:`ask_async` works."""
         return isinstance(problem, NotImplementedError)
+
+    def inside(self, reader: AnswerReader) -> Inside | None:
+        """What the last call was made of, for a chain that tells its steps."""
+        return None
 
     def deeper(self, k: int) -> Engine | None:
         """An engine over the same index for ``k`` hits; None where only the factory makes one."""

@@ -70,10 +70,10 @@ def _depth(pipeline: Pipeline, steps: Sequence[Running], k: int) -> Part:
     ]
     reranks = tuple(f"step:{step.name}" for step in steps if isinstance(step, Reranking))
     return Part(
-        "depth",
+        f"depth {depth}",
         "depth",
         pipeline.with_steps(flat),
-        f"depth {k} in place of {depth}",
+        f"depth {k}",
         stages=reranks[:1],
         share=1 - k / depth,
         timed=bool(reranks),

@@ -17,8 +17,8 @@ from retrieval_bench.core.failures import CallError
 from retrieval_bench.core.ranking import checked_ranking, top_k
 from retrieval_bench.core.remembered import Memory, kept_list, numbered, question_of
 from retrieval_bench.core.retriever import Retriever
-from retrieval_bench.core.types import EMPTY, Document, Query, Ranking, StepTrace
-from retrieval_bench.core.usage import Price, Usage
+from retrieval_bench.core.types import EMPTY, Document, Query, Ranking, StepTrace, Usage
+from retrieval_bench.core.usage import Price
 from retrieval_bench_retrievers.components import Call, component
 from retrieval_bench_retrievers.fusion import Pool
 from retrieval_bench_retrievers.legs import built_alone, steps_inside, usage_inside

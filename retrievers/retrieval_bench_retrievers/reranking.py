@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ContractError
 from retrieval_bench.core.failures import CallError
-from retrieval_bench.core.types import Document
-from retrieval_bench.core.usage import Usage
+from retrieval_bench.core.types import Document, Usage
 from retrieval_bench_retrievers.components import Call, component
 
 METHODS = ("compress_documents", "postprocess_nodes")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from retrieval_bench.core.errors import ContractError
-from retrieval_bench.core.types import Query
-from retrieval_bench.core.usage import Usage, collected, total
+from retrieval_bench.core.types import Query, Usage
+from retrieval_bench.core.usage import collected, total
 from retrieval_bench_retrievers.components import Call, component
 
 

@@ -59,6 +59,7 @@ def add_bench(commands: Any, name: str, **texts: str) -> None:
 
 
 def _bench(options: argparse.Namespace) -> int:
+    from retrieval_bench.comparison.ledger import ledger_of
     from retrieval_bench.comparison.legs import best_leg
     from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.experiment.preparation import prepare
@@ -96,13 +97,15 @@ def _bench(options: argparse.Namespace) -> int:
 
     def print_runs(runs: Sequence[Run], start: ColdStart | None = None) -> None:
         (run,), cold = runs, [] if start is None else cold_tables(start)
-        leg = best_leg(run, experiment.dataset)
+        leg, parts = best_leg(run, experiment.dataset), ledger_of(run, experiment.dataset)
         document = {**run.summary, "best_leg": None if leg is None else leg.as_dict()}
+        if parts is not None:
+            document["ledger"] = parts.as_dict()
         show(
             options,
             document if start is None else {**document, "cold": start.as_dict()},
-            lambda: [*tables.run_tables(run, leg), *cold],
-            lambda: [run_brief(run, leg), *cold],
+            lambda: [*tables.run_tables(run, leg, parts), *cold],
+            lambda: [run_brief(run, leg, parts), *cold],
             (lambda: list(frames.means([(run.name, run)]))) if start is None else None,
         )
 

@@ -1,12 +1,12 @@
-"""The command that explains differences query by query: ``diff``."""
+"""The command that explains: where runs differ query by query, and what each part buys."""
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 from retrieval_bench.cli.console import NOT_MEASURED, OK, say, show
+from retrieval_bench.cli.ledgering import add_ledger, by_stage, refuse_without_stage
 from retrieval_bench.cli.options import add_format, add_several, how_many
 
 QUERIES_SHOWN = 5
@@ -20,9 +20,15 @@ def add_diff(commands: Any, name: str, **texts: str) -> None:
     diff.add_argument(
         "runs",
         nargs="+",
-        type=Path,
         metavar="RUN",
-        help="two saved runs, or one of a hybrid: a folder, @last, NAME@latest, start of an id",
+        help="two saved runs, or one of a hybrid or pipeline: a folder, @last, NAME@latest, start "
+        "of an id; with --by stage also a retriever, which is measured",
+    )
+    diff.add_argument(
+        "--by",
+        choices=("query", "stage"),
+        default="query",
+        help="query (the default): where they differ; stage: what each part buys and takes",
     )
     diff.add_argument(
         "--dataset", metavar="NAME_OR_PATH", help="where the dataset is now (default: as measured)"
@@ -55,8 +61,13 @@ def add_diff(commands: Any, name: str, **texts: str) -> None:
         dest="texts",
         help="ids only: no texts of queries and documents",
     )
+    add_ledger(diff)
     add_format(diff)
-    diff.set_defaults(run=_diff)
+    diff.set_defaults(run=_explain)
+
+
+def _explain(options: argparse.Namespace) -> int:
+    return by_stage(options) if options.by == "stage" else _diff(options)
 
 
 def _diff(options: argparse.Namespace) -> int:
@@ -68,6 +79,7 @@ def _diff(options: argparse.Namespace) -> int:
     from retrieval_bench.runs.find import find_run
     from retrieval_bench.runs.records import read_run
 
+    refuse_without_stage(options)
     metric = None if options.metric is None else parse_metric(options.metric)
     runs = [read_run(find_run(folder)) for folder in options.runs]
     result = differences(

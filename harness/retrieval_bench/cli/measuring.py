@@ -52,6 +52,7 @@ def _complete(
 ) -> None:
     """What people read of saved runs: all tables as text, and pictures. Whatever prevents them, the
     figures are there."""
+    from retrieval_bench.comparison.ledger import ledger_of
     from retrieval_bench.comparison.legs import best_leg
     from retrieval_bench.core.errors import HarnessError, MissingDependencyError
     from retrieval_bench.reports.pictures.of_runs import run_pictures, side_by_side
@@ -62,10 +63,11 @@ def _complete(
     saved = [run for run in runs if run.folder is not None]
     try:
         for run in saved:
-            leg = None
+            leg = parts = None
             if run.asked is None:
-                leg = best_leg(run, data[run.summary["dataset"]["fingerprint"]])
-            add_files(Path(run.folder or ""), {TEXT: terminal.plain(run_tables(run, leg))})
+                of = data[run.summary["dataset"]["fingerprint"]]
+                leg, parts = best_leg(run, of), ledger_of(run, of)
+            add_files(Path(run.folder or ""), {TEXT: terminal.plain(run_tables(run, leg, parts))})
         if not options.pictures:
             return
         together = side_by_side([run.name for run in runs], runs) if len(runs) > 1 else ""

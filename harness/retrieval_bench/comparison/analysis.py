@@ -3,8 +3,8 @@ slices, values query by query, and each hybrid against its legs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,10 @@ from retrieval_bench.comparison.comparability import not_comparable
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.diff import Explanation, explain
 from retrieval_bench.comparison.group import DatasetComparison
+from retrieval_bench.comparison.ledger import Ledger, ledger_of
 from retrieval_bench.comparison.recommendation import Recommendation
 from retrieval_bench.comparison.slices import Slicing, all_slicings
+from retrieval_bench.comparison.steps import Reached, reached, time_level
 from retrieval_bench.comparison.winners import Ceiling, Partition
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.metrics import Metric
@@ -65,6 +67,8 @@ class GroupAnalysis:
             where there is one.
         slicings: of all metrics.
         queries: None without a dataset, or where no two systems can be compared.
+        ledgers: of each system that is made of parts, what they buy.
+        paths: system -> how far it is after each of its steps, for pipelines.
     """
 
     group: DatasetComparison
@@ -72,6 +76,8 @@ class GroupAnalysis:
     without_dataset: str = ""
     slicings: tuple[Slicing, ...] = ()
     queries: QueryValues | None = None
+    ledgers: tuple[Ledger, ...] = ()
+    paths: Mapping[str, Sequence[Reached]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +112,19 @@ def _group(
     sliced = all(run.asked is None for run in group.runs)
     slicings = all_slicings(group, source, baseline=recommendation.system) if sliced else ()
     queries = query_values(group, source, recommendation.system)
-    return GroupAnalysis(group, recommendation, "", tuple(slicings), queries)
+    metric, level = group.metrics[0], float(time_level(group.runs).removeprefix("p") or 50)
+    named = list(zip(group.names, group.runs, strict=True))
+    shown = [replace(run, summary={**run.summary, "retriever": name}) for name, run in named]
+    ledgers = [ledger_of(run, source) for run in shown]
+    return GroupAnalysis(
+        group,
+        recommendation,
+        "",
+        tuple(slicings),
+        queries,
+        tuple(one for one in ledgers if one is not None),
+        {name: reached(run, source, metric, level) for name, run in named},
+    )
 
 
 def query_values(

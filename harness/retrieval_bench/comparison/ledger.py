@@ -16,6 +16,7 @@ A part that helps is never called dead, however little it helps.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -68,8 +69,9 @@ class Row:
         without: the mean without it.
         changed: queries whose ranking it changes.
         helped, hurt: queries whose value it raises, and lowers.
-        queries_needed: further queries that would show a gain of this size with 80 % power; None
-            where nothing is undecided, or none would.
+        queries_needed: further queries that would show a gain of this size with 80 % power, or,
+            of a part that changes no value, that it is dead; None where nothing is undecided, or
+            none would.
         cost: what it takes.
     """
 
@@ -164,6 +166,14 @@ def ledger(
     rows = _judged(drafts, metric, margin)
     mean = float(seen.values.mean()) if len(seen.values) else float("nan")
     return Ledger(run, metric, margin, len(seen.rows), mean, tuple(rows))
+
+
+def ledger_of(run: Run, dataset: Dataset) -> Ledger | None:
+    """By the first metric, for whoever shows a run; None also where that metric has no ledger."""
+    metric = run.evaluation.metrics[0]
+    if metric.geometric or (metric.cut or 0) > int(run.summary["k"]):
+        return None
+    return ledger(run, dataset, metric)
 
 
 def _check(metric: Metric, k: int) -> None:
@@ -367,8 +377,15 @@ def _judged(drafts: Sequence[_Draft], metric: Metric, margin: float) -> list[Row
             p_below=float(below[place] if alone else together[place]),
         )
         needed = tests[at].queries_needed(QUALITY_ALPHA / len(tested))[0][0].difference
+        if alone and metric.scale is not None:
+            needed = _rule_of_three(margin / (metric.scale.high - metric.scale.low)) - row.n
         rows[at] = _decided(row, margin, needed)
     return rows
+
+
+def _rule_of_three(share: float) -> int:
+    """Queries without a change that rule out, one-sided, that ``share`` of them change."""
+    return math.ceil(math.log(QUALITY_ALPHA) / math.log1p(-share))
 
 
 def _below(gains: NDArray[np.float64], metric: Metric, margin: float) -> float:

@@ -26,7 +26,7 @@ class Cost:
     Attributes:
         p50_ms, p95_ms: of the calls with it minus those without it, computed from stages; None
             where that is not known.
-        share: of the time of all calls.
+        share: what goes of total time.
         usage: of a query, by field; None where nothing is known.
         money_per_1000_queries: None likewise.
     """

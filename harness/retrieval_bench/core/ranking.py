@@ -10,16 +10,13 @@ import re
 from collections.abc import Container, Sequence
 from dataclasses import replace
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ContractError
-from retrieval_bench.core.types import Hit, LegTrace, Ranking, StepTrace
-
-if TYPE_CHECKING:
-    from retrieval_bench.core.usage import Usage
+from retrieval_bench.core.types import Hit, LegTrace, Ranking, StepTrace, Usage
 
 TIE_RULE = "score desc, id asc"
 
@@ -178,7 +175,7 @@ def _checked_usage(given: Any) -> dict[str, Usage]:
     """By stage; usage of the whole call may come as it is."""
     if not given:
         return {}
-    from retrieval_bench.core.usage import FIELDS, Usage, usage_of
+    from retrieval_bench.core.usage import FIELDS, usage_of
 
     whole = isinstance(given, Usage) or set(given) <= set(FIELDS)
     found = {}

@@ -61,6 +61,10 @@ class Memory:
             self._answers[key] = self.anew(path, ask) if found is None else found
         return self._answers[key]
 
+    def known(self, path: str, question: Hashable) -> Any:
+        """The answer that was given before; None where there is none."""
+        return self._answers.get((path, question))
+
     def kept(self, path: str, kept: Callable[[str, Ranking], Any]) -> Any:
         """What the open ranking kept of ``path``, of its second answer when it is asked for the
         second time; None where it kept nothing, or none is open."""
@@ -68,6 +72,10 @@ class Memory:
             return None
         at = self._used[path] = self._used.get(path, 0) + 1
         return kept(numbered(path, at), self._open)
+
+    def leaf(self, path: str, retriever: Retriever) -> Retriever:
+        """A retriever that is made of no others, with answers from here."""
+        return Remembered(path, retriever, self)
 
     def anew(self, path: str, ask: Callable[[], Any]) -> Any:
         """A new answer.

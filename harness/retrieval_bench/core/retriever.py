@@ -165,9 +165,7 @@ class Retriever(ABC):
         Args:
             path: where it stands in a retriever that is made of it; empty = nowhere.
         """
-        from retrieval_bench.core.remembered import Remembered
-
-        return Remembered(path, self, memory)
+        return memory.leaf(path, self)
 
     def close(self) -> None:
         """Release threads, connections and files. Called once, after the last search."""

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from retrieval_bench.core.metadata import Filtering
-    from retrieval_bench.core.usage import Usage
 
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 
@@ -140,6 +139,32 @@ class StepTrace:
     doc_ids: Sequence[str] | None = None
     doc_scores: Sequence[float] | NDArray[np.float64] | None = None
     texts: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What was used up.
+
+    Attributes:
+        tokens_in: that a model read.
+        tokens_out: that a model wrote.
+        calls: of models or services that are paid for.
+        money: in the currency of whoever pays; None = not known.
+    """
+
+    tokens_in: float = 0
+    tokens_out: float = 0
+    calls: float = 0
+    money: float | None = None
+
+    def __add__(self, other: Usage) -> Usage:
+        known = [one.money for one in (self, other) if one.money is not None]
+        return Usage(
+            self.tokens_in + other.tokens_in,
+            self.tokens_out + other.tokens_out,
+            self.calls + other.calls,
+            sum(known) if known else None,
+        )
 
 
 @dataclass(frozen=True, slots=True)

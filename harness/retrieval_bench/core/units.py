@@ -19,8 +19,7 @@ from retrieval_bench.core.parts import Part
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.remembered import Memory
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_k
-from retrieval_bench.core.types import Document, LegTrace, Query, Ranking, StepTrace
-from retrieval_bench.core.usage import Usage
+from retrieval_bench.core.types import Document, LegTrace, Query, Ranking, StepTrace, Usage
 
 
 def collapse(ranking: Ranking, unit_of: Mapping[str, str], k: int) -> Ranking:

@@ -11,12 +11,12 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from retrieval_bench.core.errors import ContractError
+from retrieval_bench.core.types import Usage
 
 FIELDS = ("tokens_in", "tokens_out", "calls", "money")
 """What is counted, in the order of arrays and tables."""
@@ -25,32 +25,6 @@ _MILLION = 1_000_000
 _IN = ("tokens_in", "input_tokens", "prompt_tokens", "prompt_eval_count")
 _OUT = ("tokens_out", "output_tokens", "completion_tokens", "eval_count")
 """What models and services call their tokens."""
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What was used up.
-
-    Attributes:
-        tokens_in: that a model read.
-        tokens_out: that a model wrote.
-        calls: of models or services that are paid for.
-        money: in the currency of whoever pays; None = not known.
-    """
-
-    tokens_in: float = 0
-    tokens_out: float = 0
-    calls: float = 0
-    money: float | None = None
-
-    def __add__(self, other: Usage) -> Usage:
-        known = [one.money for one in (self, other) if one.money is not None]
-        return Usage(
-            self.tokens_in + other.tokens_in,
-            self.tokens_out + other.tokens_out,
-            self.calls + other.calls,
-            sum(known) if known else None,
-        )
 
 
 class Price(BaseModel):

@@ -17,9 +17,10 @@ from retrieval_bench.core.foreign import message_of
 from retrieval_bench.core.parts import Part
 from retrieval_bench.core.progress import Task
 from retrieval_bench.core.ranking import checked_ranking
-from retrieval_bench.core.remembered import Memory, NotKeptError
+from retrieval_bench.core.remembered import Memory, NotKeptError, Remembered
 from retrieval_bench.core.retriever import Capabilities, Retriever
 from retrieval_bench.core.types import Query, Ranking
+from retrieval_bench.core.units import UnitRetriever
 
 Rankings = Sequence[Ranking | None]
 
@@ -59,6 +60,15 @@ class Ablation:
     warnings: tuple[str, ...] = ()
 
 
+def can_be_left_out(retriever: Retriever, queries: Sequence[Query]) -> bool:
+    """Whether it is made of parts, or gets filters."""
+    try:
+        filtered = any(query.filter for query in queries) and retriever.capabilities.filters
+        return filtered or _is_made_of_parts(retriever.over(Memory(asks=False)))
+    except Exception:  # told by whoever leaves them out
+        return True
+
+
 def left_out(
     retriever: Retriever,
     queries: Sequence[Query],
@@ -92,8 +102,6 @@ def _left_out(
     task: Task | None,
 ) -> Ablation:
     filtered = any(query.filter for query in queries) and retriever.capabilities.filters
-    if not filtered and not retriever.parts(k):
-        return Ablation()
     memory = Memory(asks=asks)
     whole = retriever.over(memory)
     known, differing = _once_more(whole, memory, queries, k, rankings)
@@ -112,6 +120,12 @@ def _left_out(
             "come to another ranking"
         )
     return Ablation(tuple(found), tuple(warnings))
+
+
+def _is_made_of_parts(whole: Retriever) -> bool:
+    while isinstance(whole, UnitRetriever):
+        whole = whole.inner
+    return not isinstance(whole, Remembered)
 
 
 def _once_more(

@@ -25,7 +25,7 @@ from retrieval_bench.core.notices import Code, about_times, coded
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.scripts import ScriptSample, main_scripts, script_profile
 from retrieval_bench.core.types import Dataset, Query, Ranking
-from retrieval_bench.experiment.ablation import Ablation, left_out
+from retrieval_bench.experiment.ablation import Ablation, can_be_left_out, left_out
 from retrieval_bench.experiment.candidate import Candidate, ask, close_all
 from retrieval_bench.experiment.failing import recovered
 from retrieval_bench.experiment.filtered import filtered, leaks
@@ -362,6 +362,8 @@ class Experiment:
             for query, ranking in zip(self.queries, measurement.rankings, strict=True)
         ]
         retriever, asks = candidate.retriever, self.ablate
+        if not can_be_left_out(retriever, self.queries):
+            return Ablation()
         with reporter.phase(Phase(Step.LEAVING_OUT, candidate.name)) as task:
             return left_out(retriever, self.queries, self.k, rankings, asks=asks, task=task)
 

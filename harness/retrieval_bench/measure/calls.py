@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core.failures import Retry
 from retrieval_bench.core.retriever import Retriever
-from retrieval_bench.core.types import Ranking
-from retrieval_bench.core.usage import Price, Usage
+from retrieval_bench.core.types import Ranking, Usage
+from retrieval_bench.core.usage import Price
 from retrieval_bench.measure.attempts import Attempts
 
 Clock = Callable[[], int]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.core.usage import Usage
+from retrieval_bench.core.types import Usage
 
 _WAITS = 20
 """Answers without money after which nobody believes that any will tell."""

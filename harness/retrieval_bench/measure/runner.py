@@ -64,8 +64,7 @@ def measure(
     rng = np.random.default_rng(protocol.seed)
     turns = _turns(len(systems), protocol.seed)
     done, total = 0, calls.total * len(systems)
-    interrupted = too_dear = False
-    warm_up = 0
+    interrupted, too_dear, warm_up = False, False, 0
     overhead = _overhead(clock)
     round_ns: list[int] = []
     noise = NoiseRecorder(servers=[one.server for one in systems if one.server is not None])

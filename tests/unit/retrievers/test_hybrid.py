@@ -408,7 +408,7 @@ def test_a_secret_of_a_named_leg_stays_out_of_the_description(
 def test_a_config_that_is_its_own_leg_is_an_error(configs: Path) -> None:
     content = {"target": "hybrid", "params": {"legs": ["sparse", "loop"]}}
     (configs / "loop.yaml").write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(ConfigError, match="leg 'loop' contains itself"):
+    with pytest.raises(ConfigError, match="retriever 'loop' contains itself"):
         load_retriever_config("loop").build()
 
 
@@ -499,7 +499,12 @@ def test_all_faults_are_told_at_once() -> None:
         assert part in text
 
 
-@pytest.mark.parametrize("legs", [[], ["bm25"], "bm25", {"a": "bm25"}, [1, 2], None])
+def test_a_leg_that_is_no_retriever_is_refused() -> None:
+    with pytest.raises(ConfigError, match="a value of type int where a retriever belongs"):
+        Hybrid(legs=[1, 2])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("legs", [[], ["bm25"], "bm25", {"a": "bm25"}, None])
 def test_fewer_than_two_legs_or_something_else_is_refused(legs: Any) -> None:
     with pytest.raises(ConfigError, match="list of two or more"):
         Hybrid(legs=legs)
@@ -712,4 +717,4 @@ def test_how_a_leg_is_called_is_said_of_the_hybrid(tmp_path: Path) -> None:
     for given in (str(leg), {"target": "bm25", "name": "slow", "rate_limit": 2}):
         with pytest.raises(ConfigError) as caught:
             Hybrid(legs=["bm25", given])
-        assert "rate_limit of the leg slow, which the hybrid would not keep" in str(caught.value)
+        assert "rate_limit of slow, which is called by another retriever here" in str(caught.value)

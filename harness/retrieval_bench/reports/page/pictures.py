@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from retrieval_bench.comparison.analysis import QueryValues
+from retrieval_bench.comparison.analysis import GroupAnalysis, QueryValues
 from retrieval_bench.comparison.group import DatasetComparison
-from retrieval_bench.comparison.recommendation import Recommendation
+from retrieval_bench.comparison.ledger import Ledger
+from retrieval_bench.comparison.steps import Reached, time_level
+from retrieval_bench.core.types import EMPTY
 from retrieval_bench.reports.pictures import Spot, gains, pareto, quality
 from retrieval_bench.reports.pictures.canvas import NARROW, WIDTH
-from retrieval_bench.reports.pictures.of_runs import drift, side_by_side, slow_queries, stage_bars
+from retrieval_bench.reports.pictures.of_runs import (
+    drift,
+    part_bars,
+    side_by_side,
+    slow_queries,
+    stage_bars,
+)
 from retrieval_bench.reports.render.markup import Markup, el
 from retrieval_bench.reports.tables.labels import metric_label
-from retrieval_bench.reports.tables.run_facts import latency_of, levels
-from retrieval_bench.runs.run import Run
+from retrieval_bench.reports.tables.run_facts import latency_of
 
 MOST_METRICS = 6
 """Panels of the picture of quality where there are more systems than can be told apart."""
@@ -35,22 +43,25 @@ class Pictures:
         quality: metric by metric.
         differences: query by query, of the pair that is looked at first.
         times: name -> distribution, drift, stages, slow queries.
+        money: quality against money.
+        parts: of each system that is made of parts, what they buy.
     """
 
     front: Drawing = ("", "")
     quality: Drawing = ("", "")
     differences: Drawing = ("", "")
     times: tuple[tuple[str, Drawing], ...] = ()
+    money: Drawing = ("", "")
+    parts: tuple[Drawing, ...] = ()
 
 
-def drawn(
-    group: DatasetComparison, queries: QueryValues | None, answer: Recommendation
-) -> Pictures:
+def drawn(analysis: GroupAnalysis) -> Pictures:
     """The pictures of one dataset.
 
     Raises:
         MissingDependencyError: matplotlib is not installed.
     """
+    group, queries, answer = analysis.group, analysis.queries, analysis.recommendation
     about = _about(group)
     names, runs = list(group.names), list(group.runs)
 
@@ -68,10 +79,12 @@ def drawn(
         shown.append((name, lambda w: slow_queries(best, run, about=about, width=w)))
     times = ((name, both(draw)) for name, draw in shown)
     return Pictures(
-        both(lambda w: front(group, answer.leaders, w)),
+        both(lambda w: front(group, answer.leaders, w, analysis.paths)),
         both(lambda w: metrics(group, w)),
         both(lambda w: _differences(queries, about, w)),
         tuple((name, drawing) for name, drawing in times if drawing[0]),
+        both(lambda w: money(group, answer.leaders, w)),
+        tuple(both(partial(_parts, one, about)) for one in analysis.ledgers),
     )
 
 
@@ -88,21 +101,18 @@ def figure(drawing: Drawing, label: str) -> Markup:
     )
 
 
-def time_level(group: DatasetComparison) -> str:
-    """Which percentile quality is held against: p95, where any system has it, or p50."""
-    for level in ("p95", "p50", *_levels(group.runs)):
-        if any(latency_of(run).get(level, {}).get("value") is not None for run in group.runs):
-            return level
-    return ""
+def front(
+    group: DatasetComparison,
+    leaders: tuple[str, ...],
+    width: int = WIDTH,
+    paths: Mapping[str, Sequence[Reached]] = EMPTY,
+) -> str:
+    """Quality against time, as SVG, with ``leaders`` marked; empty where no system has a time.
 
-
-def _levels(runs: tuple[Run, ...]) -> Iterator[str]:
-    return (level for run in runs for level in levels(latency_of(run)))
-
-
-def front(group: DatasetComparison, leaders: tuple[str, ...], width: int = WIDTH) -> str:
-    """Quality against time, as SVG, with ``leaders`` marked; empty where no system has a time."""
-    level, metric = time_level(group), group.metrics[0]
+    Args:
+        paths: of pipelines, how far they are after each step.
+    """
+    level, metric = time_level(group.runs), group.metrics[0]
     if not level:
         return ""
     spots = []
@@ -116,12 +126,34 @@ def front(group: DatasetComparison, leaders: tuple[str, ...], width: int = WIDTH
                 time.get("value"),
                 mean.ci95,
                 None if ends is None else (ends[0], ends[1]),
+                tuple((one.step, one.quality, one.ms) for one in paths.get(name, ())),
             )
         )
     return pareto(
         spots,
         metric=metric_label(metric),
         level=level,
+        about=_about(group),
+        recommended=leaders,
+        width=width,
+    )
+
+
+def money(group: DatasetComparison, leaders: tuple[str, ...], width: int = WIDTH) -> str:
+    """Quality against money, as SVG; empty where fewer than two systems say what they take."""
+    metric = group.metrics[0]
+    each = [run.summary.get("usage", {}).get("money_per_1000_queries") for run in group.runs]
+    if len([one for one in each if one]) < 2:
+        return ""
+    means = [run.evaluation.mean(metric) for run in group.runs]
+    return pareto(
+        [
+            Spot(name, mean.mean, value, mean.ci95)
+            for name, mean, value in zip(group.names, means, each, strict=True)
+        ],
+        metric=metric_label(metric),
+        level="money",
+        unit="Money for 1,000 queries",
         about=_about(group),
         recommended=leaders,
         width=width,
@@ -154,6 +186,10 @@ def _differences(queries: QueryValues | None, about: str, width: int) -> str:
         about=about,
         width=width,
     )
+
+
+def _parts(ledger: Ledger, about: str, width: int) -> str:
+    return part_bars(ledger, about=about, width=width)
 
 
 def _about(group: DatasetComparison) -> str:

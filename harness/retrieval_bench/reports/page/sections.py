@@ -24,6 +24,7 @@ from retrieval_bench.reports.tables.comparison import (
 )
 from retrieval_bench.reports.tables.diff import diff_tables
 from retrieval_bench.reports.tables.labels import metric_label
+from retrieval_bench.reports.tables.ledger import ledger_table
 from retrieval_bench.reports.tables.slice import tables_of
 from retrieval_bench.reports.tables.speed import speed_tables
 from retrieval_bench.stats.percentiles import NEEDS
@@ -59,7 +60,7 @@ class GroupPage:
         self.place = f"<!--explorer of {id_}-->"
         self._no_pictures = ""
         try:
-            self._pictures = drawn(self._group, queries, analysis.recommendation)
+            self._pictures = drawn(analysis)
         except MissingDependencyError as problem:
             self._pictures, self._no_pictures = Pictures(), f"No pictures: {problem.given}."
 
@@ -72,6 +73,7 @@ class GroupPage:
             ("differences", "Is the difference real?", self._differences()),
             ("times", "Speed, memory, disk", self._times()),
             ("legs", "Hybrids and their legs", self._legs()),
+            ("parts", "What each part buys", self._parts()),
             ("slices", "Kinds of queries", self._slices()),
             ("queries", "Single queries", self._queries()),
         ):
@@ -123,6 +125,7 @@ class GroupPage:
         return joined(
             [
                 figure(self._pictures.front, "Quality against time"),
+                figure(self._pictures.money, "Quality against money"),
                 el(
                     "p",
                     "Up is better, left is faster. Boxes may overlap though a difference is real: "
@@ -194,6 +197,14 @@ class GroupPage:
                 summary = el("summary", f"Queries by leg and fusion of {one.systems[0].name}")
                 more = el("details", summary, *map(whole, groups))
                 blocks += [whole(answer), whole(means), more]
+        return joined(blocks)
+
+    def _parts(self) -> Markup:
+        """What the parts of each system buy and take, as far as the lists that were kept say it."""
+        blocks = []
+        pictures = self._pictures.parts or [("", "")] * len(self._analysis.ledgers)
+        for one, picture in zip(self._analysis.ledgers, pictures, strict=True):
+            blocks += [whole(ledger_table(one)), figure(picture, f"The parts of {one.run.name}")]
         return joined(blocks)
 
     def _slices(self) -> Markup:

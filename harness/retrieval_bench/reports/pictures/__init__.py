@@ -9,6 +9,7 @@ they are, in any script, and never interpreted.
 from retrieval_bench.reports.pictures.gains import gains
 from retrieval_bench.reports.pictures.history import history
 from retrieval_bench.reports.pictures.latency import Calls, ecdf
+from retrieval_bench.reports.pictures.ledger import PartBar, parts
 from retrieval_bench.reports.pictures.pareto import Spot, pareto
 from retrieval_bench.reports.pictures.quality import quality
 from retrieval_bench.reports.pictures.queries import per_query
@@ -17,12 +18,14 @@ from retrieval_bench.reports.pictures.stages import StageTimes, stages
 
 __all__ = [
     "Calls",
+    "PartBar",
     "Spot",
     "StageTimes",
     "ecdf",
     "gains",
     "history",
     "pareto",
+    "parts",
     "per_query",
     "quality",
     "rounds",

@@ -7,8 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from retrieval_bench.reports.pictures import Calls, StageTimes, ecdf, per_query, rounds, stages
+from retrieval_bench.comparison.ledger import Ledger, Worth
+from retrieval_bench.reports.pictures import (
+    Calls,
+    PartBar,
+    StageTimes,
+    ecdf,
+    parts,
+    per_query,
+    rounds,
+    stages,
+)
 from retrieval_bench.reports.pictures.canvas import WIDTH
+from retrieval_bench.reports.tables.labels import metric_label, worth_label
 from retrieval_bench.runs.run import Run
 from retrieval_bench.runs.stages import StageReport, Times
 from retrieval_bench.stats.percentiles import Percentile
@@ -63,6 +74,24 @@ def stage_bars(
     reports = [(name, run.stages) for name, run in zip(names, runs, strict=True) if _has_times(run)]
     found = [_stage_times(name, report) for name, report in reports if report.stages]
     return stages(found, about=about, width=width) if found else ""
+
+
+def part_bars(ledger: Ledger, *, about: str = "", width: int = WIDTH) -> str:
+    """What the parts of a retriever buy and take, as SVG text."""
+    good = {Worth.HELPS: True, Worth.HARMFUL: False, Worth.DEAD: False}
+    bars = [
+        PartBar(
+            row.name,
+            worth_label(row.worth),
+            good.get(row.worth),
+            row.gain,
+            row.ci95,
+            row.cost.p50_ms,
+        )
+        for row in ledger.rows
+    ]
+    metric = metric_label(ledger.metric)
+    return parts(bars, name=ledger.run.name, metric=metric, about=about, width=width)
 
 
 def slow_queries(name: str, run: Run, *, about: str = "", width: int = WIDTH) -> str:

@@ -63,6 +63,8 @@ class Spot:
         quality: its mean; NaN = not known.
         ms: its time; None = not known.
         quality_ci, ms_ci: 95 % intervals, None where there is none.
+        path: of a pipeline, where it is after each step but the last: the name of the step,
+            quality, time; a time that is None is left out.
     """
 
     name: str
@@ -70,6 +72,7 @@ class Spot:
     ms: float | None
     quality_ci: tuple[float, float] | None = None
     ms_ci: tuple[float, float] | None = None
+    path: tuple[tuple[str, float, float | None], ...] = ()
 
 
 class _Drawn(NamedTuple):
@@ -83,6 +86,7 @@ class _Drawn(NamedTuple):
     ms_ci: tuple[float, float]
     front: bool
     recommended: bool
+    path: tuple[tuple[str, float, float], ...] = ()
 
     @property
     def stands_out(self) -> bool:
@@ -103,6 +107,7 @@ def pareto(
     *,
     metric: str,
     level: str = "p95",
+    unit: str = "",
     about: str = "",
     recommended: Collection[str] = (),
     width: int = WIDTH,
@@ -113,6 +118,7 @@ def pareto(
     Args:
         metric: name of the quality.
         level: what the times are, such as "p95".
+        unit: what stands below the axis, where that is no time.
         about: a line under the heading, such as dataset and machine.
         recommended: names of the systems to mark by a ring and the word.
         width: of the sheet, in px.
@@ -140,10 +146,12 @@ def pareto(
         set_scale(axes.yaxis, quality, ticks=6)
         _draw(axes, drawn)
         _name(sheet, drawn, _Place(frame, times, quality))
-        unit = f"{level} of all calls in ms" + (", logarithmic" if times.log else "")
-        sheet.label(frame, across=f"{unit} (faster: left)", upwards=f"Mean {metric}")
+        told = unit or f"{level} of all calls in ms"
+        told += ", logarithmic" if times.log else ""
+        better = "less: left" if unit else "faster: left"
+        sheet.label(frame, across=f"{told} ({better})", upwards=f"Mean {metric}")
         _list(sheet, keys, columns, below)
-        return sheet.svg(title=title, description=_described(drawn, notes))
+        return sheet.svg(title=title, description=_described(drawn, notes, money=bool(unit)))
 
 
 def _is_named(one: _Drawn, n: int, wide: bool) -> bool:
@@ -197,20 +205,25 @@ def _drawn(
             spot.ms_ci or (ms, ms),
             best,
             spot.name in recommended,
+            tuple((step, q, ms) for step, q, ms in spot.path if ms is not None and ms > 0),
         )
         for (at, name, spot, ms), best in zip(known, on_front, strict=True)
     ]
 
 
 def _times(drawn: Sequence[_Drawn]) -> Scale:
-    values = np.array([value for d in drawn for value in (d.ms, *d.ms_ci) if value > 0])
+    values = np.array(
+        [v for d in drawn for v in (d.ms, *d.ms_ci, *(ms for *_, ms in d.path)) if v > 0]
+    )
     if len(values) and values.max() / values.min() >= _LOG_FROM:
         return Scale(float(values.min()) / 1.25, float(values.max()) * 1.25, True)
     return scale_for([values])
 
 
 def _qualities(drawn: Sequence[_Drawn]) -> Scale:
-    values = np.array([value for d in drawn for value in (d.quality, *d.quality_ci)])
+    values = np.array(
+        [v for d in drawn for v in (d.quality, *d.quality_ci, *(q for _, q, _ in d.path))]
+    )
     if not len(values):
         return Scale(0.0, 1.0, False)
     margin = 0.08 * float(np.ptp(values)) or 0.05
@@ -237,6 +250,14 @@ def _draw(axes: Axes, drawn: Sequence[_Drawn]) -> None:
         axes.fill(x, y, color=PAPER, alpha=0.7, linewidth=0, clip_on=False, zorder=1.2)
         axes.fill(x, y, color=tint, alpha=0.12, linewidth=0, clip_on=False, zorder=1.3)
         axes.plot(x, y, color=style.color, linewidth=0.7, clip_on=False, zorder=1.4)
+        if one.path:
+            across = [*(at for *_, at in one.path), one.ms]
+            up = [*(at for _, at, _ in one.path), one.quality]
+            axes.plot(across, up, color=style.color, linewidth=1.1, clip_on=False, zorder=1.5)
+            axes.plot(
+                across[:-1], up[:-1], "o", markersize=4.5, markerfacecolor=PAPER,
+                markeredgecolor=style.color, markeredgewidth=1.1, clip_on=False, zorder=1.6,
+            )  # fmt: skip
     for one in sorted(drawn, key=lambda d: d.stands_out):
         axes.plot([one.ms], [one.quality], **marked(_style(one, len(drawn))))
         if one.recommended:
@@ -290,6 +311,10 @@ def _name(sheet: Canvas, drawn: Sequence[_Drawn], place: _Place) -> None:
         lines += ["recommended"] if one.recommended else []
         radius = _RING if one.recommended else _DOT
         labels.append(Label(*dot, tuple(lines), one.stands_out, radius))
+    for one in drawn if wide else ():
+        for step, quality, ms in one.path:
+            [(x, y)] = place.points([ms], [quality])
+            labels.append(Label(x, y, (fitted(f"{one.name}: {step}", 150),), False, _DOT))
     paths = [place.points(*_steps(drawn)), *(place.points(*_outline(one)) for one in drawn)]
     strips = [_strip(*ends) for path in paths for ends in pairwise(path)]
     area = Box(frame.left + 2, frame.top, sheet.width - 4, frame.bottom - 2)
@@ -322,20 +347,33 @@ def _notes(drawn: Sequence[_Drawn], missing: Sequence[str], level: str) -> list[
     if not drawn:
         return [f"No system has both a mean and a {level}."]
     notes = ["Dashed line: no other system is both as good and as fast. Boxes: 95 % intervals."]
+    if level == "money":
+        notes = [
+            "Dashed line: no other system is both as good and as cheap. Boxes: 95 % intervals."
+        ]
+    if any(one.path for one in drawn):
+        notes.append("Small rings and solid lines: a pipeline after each of its steps.")
     if missing:
         shown = ", ".join(missing[:4]) + (f" and {len(missing) - 4} more" * (len(missing) > 4))
-        notes.append(f"Systems without a mean or a {level} are not shown: {shown}.")
+        notes.append(
+            f"Systems without a mean or {'' if level == 'money' else 'a '}{level} are not shown: {shown}."
+        )
     return notes
 
 
-def _described(drawn: Sequence[_Drawn], notes: Sequence[str]) -> str:
+def _described(drawn: Sequence[_Drawn], notes: Sequence[str], *, money: bool) -> str:
     order = sorted(drawn, key=lambda one: (not one.recommended, not one.front, -one.quality))
     best = sum(one.front for one in drawn)
     said = [f"{counted(best, 'system')} on the front."] if drawn else []
     said += [
         f"{one.name}{', recommended' * one.recommended}{', on the front' * one.front}: "
         f"quality {one.quality:.4f} [{one.quality_ci[0]:.4f}, {one.quality_ci[1]:.4f}], "
-        f"{number(one.ms)} ms {interval(one.ms_ci)}."
+        f"{number(one.ms)} {'' if money else 'ms '}{interval(one.ms_ci)}."
         for one in order
+    ]
+    said += [
+        f"{one.name} after {step}: quality {quality:.4f}, {number(ms)} ms."
+        for one in drawn
+        for step, quality, ms in one.path
     ]
     return in_words([*said, *notes])

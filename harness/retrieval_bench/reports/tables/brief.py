@@ -11,6 +11,7 @@ from typing import Any
 from retrieval_bench.comparison.comparability import other_settings
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.group import DatasetComparison
+from retrieval_bench.comparison.ledger import Ledger
 from retrieval_bench.comparison.recommendation import Recommendation
 from retrieval_bench.comparison.speed import timed_differently, timed_together
 from retrieval_bench.comparison.verdicts import Delta
@@ -38,12 +39,14 @@ from retrieval_bench.reports.render.table import (
 from retrieval_bench.reports.tables.board import board_tables
 from retrieval_bench.reports.tables.comparison import how_timed, queries_of, said
 from retrieval_bench.reports.tables.labels import REACHES_ZERO, metric_label, verdict_label
+from retrieval_bench.reports.tables.ledger import asking, parts_that_should_go
 from retrieval_bench.reports.tables.run import beside_leg, needless
 from retrieval_bench.reports.tables.run_facts import (
     corpus,
     latency_of,
     levels,
 )
+from retrieval_bench.reports.tables.usage import AMOUNT, money_of, usage_text
 from retrieval_bench.runs.run import Run, relative_folder
 from retrieval_bench.stats.intervals import method
 
@@ -55,15 +58,17 @@ NOT_COMPARED = "not compared"
 # -- a run ---------------------------------------------------------------------------------------
 
 
-def run_brief(run: Run, leg: Delta | None = None) -> Table:
+def run_brief(run: Run, leg: Delta | None = None, ledger: Ledger | None = None) -> Table:
     """The answer, what changes how it must be read, the figures that the run stands behind, where
     it was saved, and what to do next.
 
     Args:
         leg: of a hybrid, its best leg beside it.
+        ledger: of a retriever that is made of parts, what they buy.
     """
     summary, latency = run.summary, latency_of(run)
     lead = [beside_leg(run, leg)] if leg is not None else []
+    lead += parts_that_should_go(ledger, leg)
     warnings = [*map(warning, _warnings(run))]
     lead += warnings[:WARNINGS_SHOWN]
     if len(warnings) > WARNINGS_SHOWN:
@@ -74,10 +79,13 @@ def run_brief(run: Run, leg: Delta | None = None) -> Table:
         for metric, mean in means[1:]
     ]
     rows += [["latency", text] for text in [_latency(latency)] if text]
+    rows += [["cost", text] for text in [usage_text(summary)] if text]
     rows += [["ready in", text] for text in [_ready(summary)] if text]
     notes: list[str] = list(needless(summary))
     folder = [] if run.folder is None else [next_step(f"saved: {relative_folder(run)}")]
     explain = [next_step("next:  retrieval-bench explain @last")] if leg and folder else []
+    if folder and not leg and ledger is not None:
+        explain = [next_step(f"next:  {asking(run)}")]
     where = "summary.txt in that folder" if folder else "-v"
     more = next_step(f"more:  {where} (stages, legs, all percentiles and notes)")
     return Table(
@@ -227,6 +235,7 @@ def beside_leader(
         for level in ("p50", "p95")
         if any(latency_of(run).get(level, {}).get("value") is not None for run in group.runs)
     ]
+    paid = any(money_of(run.summary) is not None for run in group.runs)
     rows: list[list[Content]] = []
     for name, run in sorted(group.ranked(metric), key=lambda pair: pair[0] != leader)[:most]:
         row: list[Content] = [name, Cell(run.evaluation.mean(metric).mean, SHORT_QUALITY)]
@@ -234,10 +243,12 @@ def beside_leader(
         if deepest is not None:
             row.append(Cell(run.evaluation.mean(deepest).mean, SHORT_QUALITY))
         values = [latency_of(run).get(level, {}).get("value") for level in times]
-        rows.append([*row, *(Cell(value, SHORT_MS) for value in values)])
+        row += [Cell(value, SHORT_MS) for value in values]
+        rows.append([*row, Cell(money_of(run.summary), AMOUNT)] if paid else row)
     columns = ["system", metric_label(metric), f"against {leader}", ""]
     columns += [metric_label(deepest)] if deepest is not None else []
-    return [*columns, *(f"{level} ms" for level in times)], rows
+    columns += [f"{level} ms" for level in times]
+    return [*columns, "money / 1,000"] if paid else columns, rows
 
 
 def _title_of(group: DatasetComparison) -> str:

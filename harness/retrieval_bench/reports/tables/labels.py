@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from retrieval_bench.comparison.ledger import Worth
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
 from retrieval_bench.metrics.names import label_of
@@ -14,6 +15,7 @@ _VERDICTS = {
     Verdict.UNRESOLVABLE: "can't tell",
     Verdict.MISSING: "not known",
 }
+_WORTHS = {Worth.UNDECIDED: "can't tell", Worth.UNKNOWN: "not asked"}
 _TIMES = {
     Verdict.BETTER: "faster",
     Verdict.WORSE: "slower",
@@ -38,6 +40,11 @@ def metric_label(metric: Metric | str) -> Label:
 def verdict_label(verdict: Verdict) -> Label:
     """A verdict on quality in words."""
     return Label(_VERDICTS.get(verdict, verdict.value), verdict.value)
+
+
+def worth_label(worth: Worth) -> Label:
+    """What is said of a part of a retriever, in words."""
+    return Label(_WORTHS.get(worth, worth.value), worth.value)
 
 
 def speed_label(verdict: Verdict) -> Label:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from retrieval_bench.comparison.ledger import Ledger
 from retrieval_bench.comparison.verdicts import Delta
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import signed
@@ -21,6 +22,7 @@ from retrieval_bench.reports.render.cells import (
 )
 from retrieval_bench.reports.render.table import Table, next_step, result, warning
 from retrieval_bench.reports.tables.labels import metric_label
+from retrieval_bench.reports.tables.ledger import ledger_table
 from retrieval_bench.reports.tables.run_facts import (
     latency_of,
     levels,
@@ -31,6 +33,7 @@ from retrieval_bench.reports.tables.run_facts import (
     unsupported,
 )
 from retrieval_bench.reports.tables.stage import stage_tables
+from retrieval_bench.reports.tables.usage import usage_tables
 from retrieval_bench.runs.run import Run, relative_folder
 
 
@@ -54,11 +57,12 @@ def beside_leg(run: Run, leg: Delta) -> str:
     return result(f"These queries can't tell it from {leg.b}, its best leg, alone: {gap}.")
 
 
-def run_tables(run: Run, leg: Delta | None = None) -> list[Table]:
+def run_tables(run: Run, leg: Delta | None = None, ledger: Ledger | None = None) -> list[Table]:
     """Quality with intervals, latency; where the time of a call goes; what was measured on what.
 
     Args:
         leg: of a hybrid, its best leg beside it.
+        ledger: of a retriever that is made of parts, what they buy.
     """
     summary, latency = run.summary, latency_of(run)
     quality_rows: list[list[Content]] = [
@@ -86,7 +90,8 @@ def run_tables(run: Run, leg: Delta | None = None) -> list[Table]:
         words=(0, 2),
         lead=[] if leg is None else [beside_leg(run, leg)],
     )
-    *first, last = [main, *stage_tables(run.name, run.stages)]
+    tables = [main, *stage_tables(run.name, run.stages), *usage_tables(run.name, summary)]
+    *first, last = [*tables, *([] if ledger is None else [ledger_table(ledger)])]
     return [*first, last.with_notes(_notes(run))]
 
 

@@ -1,0 +1,72 @@
+"""How far a pipeline is after each of its steps: quality of its list so far, time until then."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from retrieval_bench.core.types import Dataset
+from retrieval_bench.metrics import Judgements, Metric, judge
+from retrieval_bench.runs.run import Run
+from retrieval_bench.runs.stages import STEP
+from retrieval_bench.stats.percentiles import percentile
+
+_NS_PER_MS = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """What a pipeline has after one of its steps.
+
+    Attributes:
+        step: its name.
+        quality: mean of the metric, were its list cut at k the answer.
+        ms: percentile of the time until its end; None where it may not be printed.
+    """
+
+    step: str
+    quality: float
+    ms: float | None
+
+
+def reached(run: Run, dataset: Dataset, metric: Metric, level: float) -> list[Reached]:
+    """After each step of the pipeline that makes a list, the last one left out: that is the
+    pipeline itself. Empty for what is no pipeline.
+
+    Args:
+        level: percentile of times.
+    """
+    lists, stages = run.rankings.step_lists, run.timings.stages
+    steps = [name.removeprefix(STEP) for name in stages if name.startswith(STEP)]
+    listed = [name for name in steps if name in lists]
+    if len(listed) < 2 or not run.evaluation.query_ids or run.asked is not None:
+        return []
+    place = {query_id: at for at, query_id in enumerate(run.rankings.query_ids)}
+    ids = list(run.evaluation.query_ids)
+    rows = [place[query_id] for query_id in ids]
+    k, judgements = int(run.summary["k"]), Judgements(dataset.qrels)
+    calls = ~run.timings.failed
+    found = []
+    for name in listed[:-1]:
+        own = lists.get(f"{name} (fused)", lists[name])[rows, :k]
+        values = metric.compute(judge(own, run.rankings.doc_ids, ids, judgements))
+        until = [f"{STEP}{step}" for step in steps[: steps.index(name) + 1]]
+        spent = np.sum([np.maximum(stages[stage][calls], 0) for stage in until], axis=0)
+        time = percentile(spent / _NS_PER_MS, level)
+        mean = float(np.ravel(metric.from_additive(metric.additive(values).mean()))[0])
+        found.append(Reached(name, mean, time.value))
+    return found
+
+
+def time_level(runs: Sequence[Run]) -> str:
+    """Which percentile quality is held against: p95, where any run has it, or p50; empty where
+    none has a time."""
+    reports = [run.summary.get("latency_ms", {}) for run in runs]
+    others = (str(name) for one in reports for name in one if re.fullmatch(r"p[\d.]+", name))
+    for level in ("p95", "p50", *others):
+        if any((one.get(level) or {}).get("value") is not None for one in reports):
+            return level
+    return ""

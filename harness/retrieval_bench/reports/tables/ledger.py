@@ -1,0 +1,197 @@
+"""What is shown of the ledger: which parts are dead or harmful first, then what each part buys and
+takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from retrieval_bench.comparison.ledger import Ledger, Row, Worth
+from retrieval_bench.comparison.verdicts import Delta
+from retrieval_bench.core.errors import counted
+from retrieval_bench.core.figures import short_ms, signed, three_digits
+from retrieval_bench.reports.render.cells import (
+    PERCENT,
+    SHORT_DIFFERENCE,
+    Cell,
+    Content,
+    Form,
+)
+from retrieval_bench.reports.render.table import Table, next_step, result, warning
+from retrieval_bench.reports.tables.labels import metric_label, worth_label
+from retrieval_bench.reports.tables.run_facts import latency_of
+from retrieval_bench.runs.run import Run
+from retrieval_bench.stats.intervals import method
+
+COMPUTED_MS = Form(lambda ms: f"~{'-' if ms < 0 else ''}{short_ms(abs(ms))}")
+
+
+def ledger_table(ledger: Ledger, *, again: bool = False) -> Table:
+    """The answer, and one row for each part.
+
+    Args:
+        again: whether to say how parts can be asked that are not known.
+    """
+    costs = [row.cost for row in ledger.rows]
+    money = any(cost.money_per_1000_queries is not None for cost in costs)
+    tokens = any(_tokens(row) is not None for row in ledger.rows)
+    rows: list[list[Content]] = [
+        [
+            row.name,
+            row.instead,
+            Cell(row.gain, SHORT_DIFFERENCE, row.ci95),
+            worth_label(row.worth),
+            Cell(row.cost.p50_ms, COMPUTED_MS),
+            Cell(row.cost.p95_ms, COMPUTED_MS),
+            Cell(row.cost.share, PERCENT),
+            *([Cell(_tokens(row), Form(three_digits))] if tokens else []),
+            *([Cell(row.cost.money_per_1000_queries, Form(three_digits))] if money else []),
+        ]
+        for row in ledger.rows
+    ]
+    metric = metric_label(ledger.metric)
+    columns = ["part", "instead", f"gain in {metric}", "", "p50 ms", "p95 ms", "share"]
+    columns += ["tokens"] if tokens else []
+    columns += ["money / 1,000"] if money else []
+    return Table(
+        _title(ledger),
+        columns,
+        rows,
+        notes=_notes(ledger, again=again),
+        words=(0, 1, 3),
+        lead=answer(ledger),
+    )
+
+
+def answer(ledger: Ledger) -> list[str]:
+    """Which parts should go, and what the others are worth."""
+    told = [*loud(ledger)]
+    helping = [row for row in ledger.rows if row.worth is Worth.HELPS]
+    if helping:
+        gains = ", ".join(f"{row.name} ({signed(row.gain or 0.0, 3)})" for row in helping)
+        told.append(result(f"Worth having: {gains}."))
+    open_ = [row.name for row in ledger.rows if row.worth is Worth.UNDECIDED]
+    if open_:
+        told.append(
+            result(f"These queries can't tell whether it pays to have {' or '.join(open_)}.")
+        )
+    return told
+
+
+def parts_that_should_go(ledger: Ledger | None, leg: Delta | None) -> list[str]:
+    """For the answer of ``bench``: a sentence for each, but for what its best leg says already."""
+    if ledger is None:
+        return []
+    return loud(ledger, but=() if leg is None else ("leg", "fusion", "depth"))
+
+
+def loud(ledger: Ledger, *, but: Sequence[str] = ()) -> list[str]:
+    """A sentence for each part that should go.
+
+    Args:
+        but: kinds of harmful parts that are told elsewhere.
+    """
+    metric = metric_label(ledger.metric)
+    told: list[str] = [
+        warning(f"Dead: {row.name}{_takes(row)}. {_reason(ledger, row)}.") for row in ledger.dead
+    ]
+    for row in ledger.harmful:
+        if row.kind not in but:
+            without = f"With {row.instead} in its place" if row.instead else "Without it"
+            higher = f"{metric} is {abs(row.gain or 0.0):.3f} higher"
+            told.append(warning(f"Harmful: {row.name}{_takes(row)}. {without} {higher}."))
+    return told
+
+
+def _reason(ledger: Ledger, row: Row) -> str:
+    metric = metric_label(ledger.metric)
+    if not row.why:
+        return f"It is shown to raise {metric} by less than {ledger.margin:g}"
+    text = row.why if row.why.startswith("its ") else f"it {row.why}"
+    if row.why.startswith("a gain"):
+        text = f"{row.why}: {metric} {signed(row.gain or 0.0, 3)}"
+    return text[0].upper() + text[1:]
+
+
+def _takes(row: Row) -> str:
+    """What it takes, in brackets."""
+    found = []
+    if row.cost.p50_ms is not None:
+        found.append(f"{short_ms(row.cost.p50_ms)} ms of a call")
+    if row.cost.money_per_1000_queries:
+        found.append(f"{three_digits(row.cost.money_per_1000_queries)} for 1,000 queries")
+    return f" ({', '.join(found)})" if found else ""
+
+
+def _title(ledger: Ledger) -> str:
+    metric = metric_label(ledger.metric)
+    name, data = ledger.run.name, ledger.run.summary["dataset"]["name"]
+    p50 = latency_of(ledger.run).get("p50", {}).get("value")
+    time = "" if p50 is None else f", p50 {short_ms(p50)} ms"
+    queries = counted(ledger.n, "query")
+    return (
+        f"What each part of {name} buys on {data}: with all of them {metric} {ledger.mean:.3f} "
+        f"over {queries}{time}"
+    )
+
+
+def _notes(ledger: Ledger, *, again: bool) -> list[str]:
+    unknown = [row.name for row in ledger.rows if row.worth is Worth.UNKNOWN]
+    how = method(ledger.metric.scale and ledger.metric.scale.of_differences)
+    notes: list[str] = [
+        f"{row.name}: {row.why}."
+        for row in ledger.rows
+        if row.why and row.worth not in (Worth.DEAD, Worth.UNKNOWN)
+    ]
+    needed = [row for row in ledger.rows if row.queries_needed]
+    varying = [f"{row.name} {row.queries_needed:,}" for row in needed if row.helped or row.hurt]
+    if varying:
+        told = ", ".join(varying)
+        notes.append(f"Further queries that would show gains of these sizes (80 % power): {told}.")
+    for row in needed:
+        if not (row.helped or row.hurt):
+            what = "value" if row.changed else "ranking"
+            notes.append(
+                f"{row.name} changes no {what}: {row.queries_needed:,} more such queries would "
+                "show that it is dead."
+            )
+    if len(ledger.dead) > 1:
+        notes.append("Each part is left out by itself: of two that do the same, one has to stay.")
+    notes += [
+        (
+            "Gain: with the part minus without it, on the same queries. Brackets: 95 % intervals "
+            f"of all parts together ({how}). Helps, harmful: paired randomisation test, p < .05 "
+            f"after Holm. Dead: a gain of {ledger.margin:g} is ruled out."
+        ),
+        (
+            "~ is computed from the stages of the measured calls; nothing was timed without the "
+            "part. Share: of total time. The depth counts what reranking fewer documents would "
+            "save."
+        ),
+    ]
+    if unknown:
+        notes.append(
+            f"Not asked: {', '.join(unknown)}. The lists that were kept do not say what comes "
+            "without it."
+        )
+        if again:
+            notes.append(next_step(f"next:  {asking(ledger.run)}"))
+    return notes
+
+
+def asking(run: Run) -> str:
+    """The command that asks for what the lists of ``run`` do not hold."""
+    told = run.manifest.get("retriever", {})
+    source = Path(told.get("source") or "")
+    name = run.name
+    if source.suffix and source.is_relative_to(Path.cwd()):
+        name = str(source.relative_to(Path.cwd()))
+    data = run.manifest.get("dataset", {}).get("source") or run.summary["dataset"]["name"]
+    where = "" if data == "science-mini" else f" --dataset {data}"
+    return f"retrieval-bench explain {name} --by stage{where}"
+
+
+def _tokens(row: Row) -> float | None:
+    used = row.cost.usage or {}
+    found = [used[name] for name in ("tokens_in", "tokens_out") if used.get(name)]
+    return sum(one or 0.0 for one in found) if found else None
