@@ -208,6 +208,16 @@ class Pipeline(Retriever):
                 space[f"steps.{at}.top"] = [step.top, *(t for t in _TOPS if t != step.top)]
         return space
 
+    def shared(self, memory: Memory) -> Mapping[str, Any]:
+        """What each step that is on asks, with its answers from ``memory``."""
+        on = [at for at, step in enumerate(self._given) if getattr(step, "on", True)]
+        found = {}
+        for at, step in zip(on, self._steps, strict=True):
+            kind, stands_for = step.remembered(memory)
+            if kind:
+                found[f"steps.{at}.{kind}"] = stands_for
+        return found
+
     def parts(self, k: int) -> Sequence[Part]:
         """Each step that can be left out, the depth, and the parts of the retriever."""
         return pipeline_parts(self, k)

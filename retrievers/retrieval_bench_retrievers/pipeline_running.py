@@ -15,7 +15,7 @@ import numpy as np
 from retrieval_bench.core.errors import ContractError, counted
 from retrieval_bench.core.failures import CallError
 from retrieval_bench.core.ranking import checked_ranking, top_k
-from retrieval_bench.core.remembered import Memory, kept_list, numbered, question_of
+from retrieval_bench.core.remembered import Memory, Remembered, kept_list, numbered, question_of
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import EMPTY, Document, Query, Ranking, StepTrace, Usage
 from retrieval_bench.core.usage import Price
@@ -88,6 +88,11 @@ class Running(ABC):
     def over(self, memory: Memory, path: str) -> Running:
         """The same with answers from ``memory``."""
 
+    def remembered(self, memory: Memory) -> tuple[str, Any]:
+        """The key of the step that names what it asks, and an object in its place that has its
+        answers from ``memory``; no key where there is none."""
+        return "", None
+
     @abstractmethod
     def describe(self) -> Mapping[str, Any]:
         """Facts for the manifest."""
@@ -131,6 +136,10 @@ class Rewriting(Running):
         passing.texts = list(dict.fromkeys(texts))
         passing.fusion = self.step.fusion
         passing.steps[self.name] = StepTrace(texts=passing.texts)
+
+    def remembered(self, memory: Memory) -> tuple[str, Any]:
+        """See :class:`Running`."""
+        return "rewrite", _RememberedRewriter(self._rewriter, memory, self.name)
 
     def over(self, memory: Memory, path: str) -> Rewriting:
         """See :class:`Running`."""
@@ -217,6 +226,10 @@ class Retrieving(Running):
         other.retriever, other.depth = retriever, depth
         return other
 
+    def remembered(self, memory: Memory) -> tuple[str, Any]:
+        """See :class:`Running`."""
+        return "retrieve", Remembered(self.name, self.retriever, memory)
+
     def over(self, memory: Memory, path: str) -> Retrieving:
         """See :class:`Running`."""
         return self.with_retriever(self.retriever.over(memory, path), self.depth)
@@ -286,6 +299,10 @@ class Reranking(Reading):
         top = self.step.top
         kept = None if found.scores is None else found.scores[:top]
         passing.ranking = Ranking(ids[:top], kept)
+
+    def remembered(self, memory: Memory) -> tuple[str, Any]:
+        """See :class:`Running`."""
+        return "rerank", _RememberedReranker(self.reranker, memory, self.name)
 
     def over(self, memory: Memory, path: str) -> Reranking:
         """See :class:`Running`."""

@@ -16,6 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.comparison.comparability import common_metrics, judged_gap, not_comparable
+from retrieval_bench.comparison.kept_lists import (
+    FUSION,
+    RERANKING,
+    aligned,
+    is_same,
+    kept_lists,
+    made_by,
+    rewritten,
+)
 from retrieval_bench.comparison.winners import (
     Ceiling,
     Gap,
@@ -32,7 +41,7 @@ from retrieval_bench.measure.calls import OK
 from retrieval_bench.metrics import Judgements, Metric, judge
 from retrieval_bench.metrics.judged import NONE
 from retrieval_bench.runs.evaluation import Mean, averaged
-from retrieval_bench.runs.run import Run
+from retrieval_bench.runs.run import UNKNOWN, Run
 
 KEPT, RAISED, LOWERED = "kept", "raised", "lowered"
 LOST, LEFT_BELOW, NO_LEG = "lost below k", "left below k", "found by no leg"
@@ -192,10 +201,21 @@ class Explanation:
         return averaged(self.query_ids, each, self.values).means
 
     @property
+    def made_by(self) -> str:
+        """What makes a ranking of lists that were kept: fusion, unless all are pipelines."""
+        legs = [made_by(run) for at, run in enumerate(self.runs) if self.legs_of(at)]
+        return RERANKING if legs and FUSION not in legs else FUSION
+
+    @property
     def subtracted(self) -> tuple[str, str]:
         """What ``difference`` is, in words: the first minus the second."""
         names = [system.name for system in self.systems[: len(self.runs)]]
-        return (names[1], names[0]) if len(names) == 2 else (names[0], "its best leg")
+        return (names[1], names[0]) if len(names) == 2 else (names[0], self.best_of)
+
+    @property
+    def best_of(self) -> str:
+        """What a single run is held against, in words."""
+        return "its best leg" if self.made_by == FUSION else "the best list before"
 
     @property
     def gap(self) -> Gap:
@@ -368,30 +388,36 @@ def explain(runs: Sequence[Run], dataset: Dataset, metric: Metric | None = None)
     code_of: dict[str, int] = {}
     names = distinct_names([run.name for run in runs])
     systems = [System(name) for name in names]
-    lists = [_aligned(run, run.rankings.ranking[:, :k], query_ids, code_of) for run in runs]
+    lists = [aligned(run, run.rankings.ranking[:, :k], query_ids, code_of) for run in runs]
     for at, run in enumerate(runs):
-        for leg, rows in run.rankings.leg_lists.items():
-            own = _aligned(run, rows, query_ids, code_of)
-            shared = next((i for i in range(len(systems)) if _is_same(lists[i], own, k)), None)
+        kind = "leg" if run.rankings.leg_lists else "after"
+        for leg, rows in kept_lists(run.rankings).items():
+            own = aligned(run, rows, query_ids, code_of)
+            shared = next((i for i in range(len(systems)) if is_same(lists[i], own, k)), None)
             if shared is None or at in (shared, *systems[shared].of):
-                systems.append(System(f"leg {leg}", leg, (at,)))
+                systems.append(System(f"{kind} {leg}", leg, (at,)))
                 lists.append(own)
                 continue
             known = systems[shared]
             systems[shared] = replace(known, leg=known.leg or leg, of=(*known.of, at))
             if own.shape[1] > lists[shared].shape[1]:
                 lists[shared] = own
+        for step, rows in rewritten(run.rankings).items():
+            known_rows = np.where(rows == UNKNOWN, NONE, rows)
+            systems.append(System(f"without {step}"))
+            lists.append(aligned(run, known_rows, query_ids, code_of))
     systems = _told_apart(systems, len(runs))
     doc_ids, judgements = tuple(code_of), Judgements(dataset.qrels)
     judged = [judge(rows[:, :k], doc_ids, query_ids, judgements) for rows in lists]
     values = np.column_stack([metric.compute(one) for one in judged])
     nothing = np.full((len(query_ids), 1), NONE, dtype=np.int32)
     floor = metric.compute(judge(nothing, (), query_ids, judgements))
-    partitions = _partitions(systems, len(runs), values, floor)
+    partitions = _partitions(systems, len(runs), values, floor, [made_by(run) for run in runs])
     if len(runs) == 2:
         difference = values[:, 1] - values[:, 0]
     else:
-        difference = values[:, 0] - values[:, 1:].max(axis=1)
+        legs = [at for at, system in enumerate(systems) if system.of]
+        difference = values[:, 0] - values[:, legs].max(axis=1)
     return Explanation(
         metric,
         k,
@@ -411,7 +437,7 @@ def _check(runs: Sequence[Run]) -> None:
     if len(runs) not in (1, 2):
         raise ConfigError(
             f"{len(runs)} runs",
-            accepted="two runs, or one of a hybrid",
+            accepted="two runs, or one of a hybrid or pipeline",
             fix="give the folders of two runs; `compare` takes more",
         )
     if len(runs) == 2:
@@ -423,37 +449,16 @@ def _check(runs: Sequence[Run]) -> None:
                 accepted="runs on one dataset and split, with one k, over the same queries",
                 fix="measure one of them again as the other was",
             )
-    elif not runs[0].rankings.leg_lists:
+    elif not kept_lists(runs[0].rankings):
         saved_before = bool(runs[0].rankings.leg_ranks)
         raise ConfigError(
             "a single run "
             + ("saved before the lists of legs were kept" if saved_before else "without legs"),
             where=str(runs[0].folder or runs[0].name),
-            accepted="one run of a hybrid with the lists of its legs, or two runs",
+            accepted="one run of a hybrid or pipeline with the lists of its legs or steps, or two "
+            "runs",
             fix="measure it again" if saved_before else "give a second run to hold it against",
         )
-
-
-def _aligned(
-    run: Run, rows: Positions, query_ids: Sequence[str], code_of: dict[str, int]
-) -> Positions:
-    """``rows`` of a run in the order of ``query_ids``, as positions in ``code_of``, which grows."""
-    ids = run.rankings.doc_ids
-    used = np.unique(rows[rows != NONE])
-    code = np.full(len(ids) + 1, NONE, dtype=np.int32)
-    code[used] = [code_of.setdefault(ids[i], len(code_of)) for i in used.tolist()]
-    row_of = {query_id: at for at, query_id in enumerate(run.rankings.query_ids)}
-    return np.asarray(code[rows[[row_of[query_id] for query_id in query_ids]]])
-
-
-def _is_same(a: Positions, b: Positions, k: int) -> bool:
-    """Whether two lists of all queries are equal as far as both go, and at least up to ``k``."""
-    width = max(k, min(a.shape[1], b.shape[1]))
-    return np.array_equal(_wide(a[:, :width], width), _wide(b[:, :width], width))
-
-
-def _wide(rows: Positions, width: int) -> Positions:
-    return np.pad(rows, ((0, 0), (0, width - rows.shape[1])), constant_values=NONE)
 
 
 def _told_apart(systems: Sequence[System], n_runs: int) -> list[System]:
@@ -476,6 +481,7 @@ def _partitions(
     n_runs: int,
     values: NDArray[np.float64],
     floor: NDArray[np.float64],
+    made_by: Sequence[str],
 ) -> list[Partition]:
     found = []
     if n_runs == 2:
@@ -486,11 +492,11 @@ def _partitions(
     for run, legs in hybrids.items():
         name, of_legs = systems[run].name, values[:, legs]
         sharing = [other for other, theirs in hybrids.items() if theirs == legs]
-        if run == sharing[0]:
+        if run == sharing[0] and (len(legs) > 1 or made_by[run] == FUSION):
             names = [f"leg {systems[at].leg}" if at < n_runs else systems[at].name for at in legs]
             fused = {systems[other].name: values[:, other] for other in sharing}
             found.append(best_leg(fused, names, of_legs, floor))
-        fusion = by_fusion(name, of_legs, values[:, run], floor)
+        fusion = by_fusion(name, of_legs, values[:, run], floor, by=made_by[run])
         if len(hybrids) > 1:
             labels = tuple(f"{label} in {name}" for label in fusion.labels)
             fusion = replace(fusion, labels=labels)

@@ -155,10 +155,13 @@ def best_leg(
     return Partition("best leg", of, labels, member, (*legs, *runs), values, fused[-1] - best)
 
 
-def by_fusion(run: str, of_legs: Values, fused: Values, floor: Values) -> Partition:
-    """What fusion made of the best leg of each query.
+def by_fusion(
+    run: str, of_legs: Values, fused: Values, floor: Values, *, by: str = "fusion"
+) -> Partition:
+    """What fusion, or another step, made of the best leg of each query.
 
     Args:
+        by: which of them, in a word.
         of_legs: (queries, legs).
         fused: (queries,).
         floor: as in :func:`outcome`.
@@ -168,9 +171,10 @@ def by_fusion(run: str, of_legs: Values, fused: Values, floor: Values) -> Partit
     sign = _sign(gain)
     miss = np.maximum(best, fused) <= floor + SAME
     member = np.select([miss, sign < 0, sign > 0], [3, 0, 2], 1)
-    labels = (LOST_BY_FUSION, "as its best leg", GAINED_BY_FUSION, "all miss")
+    best_leg = "best leg" if by == "fusion" else "best list before"
+    labels = (f"lost by {by}", f"as its {best_leg}", f"gained by {by}", "all miss")
     values = np.column_stack([best, fused])
-    return Partition("fusion", run, labels, member, ("best leg", run), values, gain)
+    return Partition("fusion", run, labels, member, (best_leg, run), values, gain)
 
 
 def _sign(difference: Values) -> NDArray[np.int64]:

@@ -115,6 +115,18 @@ def _overridden(config: RetrieverConfig, overrides: Sequence[str]) -> RetrieverC
     return config.model_copy(update={"params": params})
 
 
+def placed(params: Mapping[str, Any], objects: Mapping[str, Any]) -> dict[str, Any]:
+    """``params`` with ``objects`` at their dotted paths; what was given is not changed."""
+    found: dict[str, Any] = _containers_copied(dict(params))
+    for path, value in objects.items():
+        *parents, last = path.split(".")
+        node: Any = found
+        for part in parents:
+            node = _step(node, part, path)
+        node[_position(node, last, path) if isinstance(node, list) else last] = value
+    return found
+
+
 def _containers_copied(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _containers_copied(item) for key, item in value.items()}

@@ -146,7 +146,13 @@ class Retriever(ABC):
     def named_legs(self) -> Mapping[str, Retriever]:
         """The retrievers that the parameter ``legs`` was built into, by name and in its order.
         ``tune`` asks each once and combines the answers anew for each setting, by building this
-        class with ``legs`` that answer from memory. Optional."""
+        class with ``legs`` that answer from memory, unless :meth:`shared` says more. Optional."""
+        return {}
+
+    def shared(self, memory: Memory) -> Mapping[str, Any]:
+        """What all settings of other parameters may share: dotted path of a parameter -> an object
+        that stands for what it names and has its answers from ``memory``. ``tune`` builds this
+        class with them for each setting, so that nobody is asked twice. Optional."""
         return {}
 
     def parts(self, k: int) -> Sequence[Part]:

@@ -28,6 +28,7 @@ from retrieval_bench.stats.intervals import graded, mean_intervals
 from retrieval_bench.stats.power import MARGIN
 from retrieval_bench.stats.resampling import RESAMPLES, randomization_p
 from retrieval_bench.tuning.grid import Grid, Setting, as_yaml, numeric, ordered
+from retrieval_bench.tuning.price import Price
 from retrieval_bench.tuning.selection import Selection, tied
 
 FEW_QUERIES = 50
@@ -74,6 +75,8 @@ class Tuning:
         recommended: the config with the values of the winner.
         legs: names of the retrievers that this one asks, in the order of a list of weights.
         warnings: what makes the figures less than they seem, in plain words.
+        price: what the winner takes beside the default; None where that is the default, or nobody
+            can be timed.
     """
 
     retriever: RetrieverConfig
@@ -89,6 +92,7 @@ class Tuning:
     recommended: RetrieverConfig
     legs: tuple[str, ...]
     warnings: tuple[str, ...]
+    price: Price | None = None
 
     @property
     def means(self) -> NDArray[np.float64]:
@@ -180,6 +184,7 @@ class Tuning:
                 "target": self.recommended.target,
                 "params": self.recommended.params,
             },
+            "price_ms": None if self.price is None else document(self.price),
             "choices": [
                 {
                     **document(choice, "repeat fold"),

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.config import RetrieverConfig, inline_config
+from retrieval_bench.core.config import RetrieverConfig, inline_config, placed
 from retrieval_bench.core.errors import ConfigError, ContractError, HarnessError, counted
 from retrieval_bench.core.foreign import folder_kept, foreign_code, innermost, message_of
 from retrieval_bench.core.progress import Phase, Reporter, Step
 from retrieval_bench.core.ranking import checked_ranking
-from retrieval_bench.core.remembered import Remembered
+from retrieval_bench.core.remembered import Memory, Remembered
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Dataset, Qrels, Query, Ranking
 from retrieval_bench.core.units import UnitRetriever
@@ -44,18 +44,24 @@ class Tunable:
         with folder_kept():
             self.base = config.build()
         self._legs: list[Remembered] = []
+        self._shared: Mapping[str, Any] = {}
 
     @property
-    def shares_legs(self) -> bool:
-        """Whether all settings combine the same answers of the same legs."""
-        return bool(self._legs)
+    def shares(self) -> bool:
+        """Whether all settings combine the same answers of the same legs and steps."""
+        return bool(self._shared)
 
-    def remember_legs(self, parameters: Mapping[str, Any]) -> None:
-        """Let legs answer from memory, unless one of ``parameters`` is a leg's own."""
-        own = any(path == "legs" or path.startswith("legs.") for path in parameters)
-        if not own:
-            with _told(self.config.name):
-                self._legs = [Remembered(*leg) for leg in self.base.named_legs().items()]
+    def remember(self, parameters: Mapping[str, Any]) -> None:
+        """Let legs and steps answer from memory, unless one of ``parameters`` is their own."""
+        with _told(self.config.name):
+            self._legs = [Remembered(*leg) for leg in self.base.named_legs().items()]
+            found = dict(self.base.shared(Memory()))
+        if self._legs and "legs" not in found:
+            found["legs"] = self._legs
+        own = [(path, at) for path in parameters for at in found if _is_inside(path, at)]
+        if own:
+            self._legs, found = [], {}
+        self._shared = found
 
     def search_space(self) -> Mapping[str, Sequence[Any]]:
         """What the retriever itself says is worth trying."""
@@ -103,8 +109,8 @@ class Tunable:
             HarnessError: there can be no retriever with these values.
         """
         config = self.config_of(setting)
-        if self._legs:
-            config = config.model_copy(update={"params": {**config.params, "legs": self._legs}})
+        if self._shared:
+            config = config.model_copy(update={"params": placed(config.params, self._shared)})
         with folder_kept():  # a path in it starts where the user stands, each time
             return config.build()
 
@@ -124,7 +130,7 @@ class Tunable:
                 first.setdefault(problem.given, problem)
                 continue
             with _told(f"{self.config.name} with {setting}"):
-                if self._legs:
+                if self._shared:
                     retriever.use_k(k)
                 retriever.close()
         if found:
@@ -142,6 +148,10 @@ class Tunable:
         """Close the retriever that was built from the config, legs included."""
         with _told(self.config.name):
             self.base.close()
+
+
+def _is_inside(path: str, place: str) -> bool:
+    return path == place or path.startswith(f"{place}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +186,7 @@ def values_of(
     values = np.empty((len(grid.settings), len(queries)))
     ids, judgements = [query.id for query in queries], Judgements(qrels)
     with ExitStack() as stack:
-        if tunable.shares_legs:
+        if tunable.shares:
             _index(tunable.base, data, tunable.config.name, reporter)
             stack.enter_context(search_threads(Protocol().threads))
             with reporter.phase(Phase(Step.ASKING_LEGS)) as task:
@@ -202,8 +212,8 @@ def _rankings(
     with _closing(retriever, name), ExitStack() as stack:
         with _told(name):
             retriever.use_k(k)
-        if not tunable.shares_legs:
-            _index(retriever, corpus.data, name)
+        _index(retriever, corpus.data, name)  # those that share are indexed, or take a moment
+        if not tunable.shares:
             stack.enter_context(search_threads(Protocol().threads))
         has_scores = retriever.capabilities.has_scores
         found = []
@@ -214,6 +224,25 @@ def _rankings(
                     raw = Ranking(raw.doc_ids, raw.scores)
                 found.append(checked_ranking(raw, k, corpus.known, has_scores=has_scores))
     return found
+
+
+@contextmanager
+def ready(tunable: Tunable, setting: Setting, data: Dataset, k: int) -> Iterator[Retriever]:
+    """A retriever of its own for ``setting``, which shares nothing, indexed; closed at the end.
+
+    Raises:
+        HarnessError: it cannot be built or indexed.
+    """
+    name = f"{tunable.config.name} with {setting}"
+    with folder_kept():
+        retriever = tunable.config_of(setting).build()
+    if data.unit_of:
+        retriever = UnitRetriever(retriever, data.unit_of)
+    with _closing(retriever, name):
+        with _told(name):
+            retriever.use_k(k)
+        _index(retriever, data, name)
+        yield retriever
 
 
 def _index(

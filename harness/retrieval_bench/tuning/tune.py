@@ -23,6 +23,7 @@ from retrieval_bench.metrics import Metric, default_metrics, parse_metric
 from retrieval_bench.stats.power import MARGIN, check_margin
 from retrieval_bench.stats.resampling import SEED
 from retrieval_bench.tuning.grid import Grid, checked_grid, make_grid, parse_grid
+from retrieval_bench.tuning.price import price_of
 from retrieval_bench.tuning.result import Plan, Tuning, check_out, doubts, judged, write_config
 from retrieval_bench.tuning.search import Tunable, values_of
 from retrieval_bench.tuning.selection import chosen_on_dev, cross_validated
@@ -227,7 +228,7 @@ def _grid(
         except KeyError:
             continue  # neither config nor retriever tells it
     made = make_grid(parameters, current, sample=options.sample, seed=options.seed)
-    tunable.remember_legs(parameters)
+    tunable.remember(parameters)
     tunable.check(made, options.k)
     return made
 
@@ -368,6 +369,7 @@ def _found(
     else:
         tuning, held_out = np.split(values, [len(queries.tuning)], axis=1)
         selection = chosen_on_dev(tuning, held_out)
+    winner = grid.settings[selection.winner]
     plan = Plan(
         data.split, dev.split if dev else None, options.folds, options.repeats, options.seed
     )
@@ -383,7 +385,8 @@ def _found(
         tuple(query.id for query in queries.held_out),
         selection,
         judged(selection, metric, data.name, options.margin),
-        tunable.config_of(grid.settings[selection.winner]),
+        tunable.config_of(winner),
         tunable.leg_names(),
         (*queries.warnings, *doubts(grid, tuning, selection)),
+        price_of(tunable, winner, data, queries.held_out, k=options.k, reporter=reporter),
     )

@@ -32,7 +32,7 @@ def _made(config: Mapping[str, Any], **parameters: Sequence[Any]) -> tuple[Tunab
     given = {path.replace("__", "."): tuple(values) for path, values in parameters.items()}
     tunable = Tunable(inline_config(config))
     grid = make_grid(given, {}, seed=0)
-    tunable.remember_legs(given)
+    tunable.remember(given)
     tunable.check(grid, 10)
     return tunable, grid
 
@@ -109,7 +109,7 @@ def test_every_setting_of_a_hybrid_has_exactly_the_values_of_a_fresh_one(
     if case == "parameters of a leg":
         config = hybrid([{"target": "bm25", "params": {"k1": 0.9}}, NOTED])
     tunable, grid = _made(config, **parameters)
-    assert tunable.shares_legs == (case != "parameters of a leg")
+    assert tunable.shares == (case != "parameters of a leg")
     values = _values(tunable, grid, data)
     tunable.close()
     for row, setting in zip(values, grid.settings, strict=True):
@@ -156,7 +156,7 @@ def test_an_approximate_leg_is_asked_once_for_each_depth(data: Dataset) -> None:
 @pytest.mark.parametrize("target", ["bm25", "bm25s"])
 def test_a_grid_of_bm25_has_the_values_of_bench_with_set(target: str, data: Dataset) -> None:
     tunable, grid = _made({"target": target}, k1=[0.4, 3.0], b=[0.0, 1.0])
-    assert not tunable.shares_legs
+    assert not tunable.shares
     values = _values(tunable, grid, data)
     for row, setting in zip(values, grid.settings, strict=True):
         assert np.array_equal(row, _benched(tunable, setting, data))

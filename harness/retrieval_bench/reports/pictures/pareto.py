@@ -355,9 +355,8 @@ def _notes(drawn: Sequence[_Drawn], missing: Sequence[str], level: str) -> list[
         notes.append("Small rings and solid lines: a pipeline after each of its steps.")
     if missing:
         shown = ", ".join(missing[:4]) + (f" and {len(missing) - 4} more" * (len(missing) > 4))
-        notes.append(
-            f"Systems without a mean or {'' if level == 'money' else 'a '}{level} are not shown: {shown}."
-        )
+        what = level if level == "money" else f"a {level}"
+        notes.append(f"Systems without a mean or {what} are not shown: {shown}.")
     return notes
 
 

@@ -17,6 +17,7 @@ from retrieval_bench.comparison.diff import (
     QueryDetail,
     System,
 )
+from retrieval_bench.comparison.kept_lists import RERANKING, texts_of
 from retrieval_bench.comparison.winners import Ceiling, Partition, QueryGroup
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import signed
@@ -44,7 +45,7 @@ _NAME, _DOCUMENT, _QUERY = 22, 40, 240
 _TITLES = {
     "outcome": "Who is better on each query: {metric}",
     "best leg": "Which leg of {of} is best alone on each query: {metric}",
-    "fusion": "What fusion did to the best leg in {of} on each query: {metric}",
+    "fusion": "What {by} did to the {best} in {of} on each query: {metric}",
 }
 
 
@@ -79,6 +80,11 @@ def answer(explanation: Explanation) -> str:
     size = f"{abs(gap.difference):.3f}"
     if len(explanation.runs) == 1:
         verb = "gains" if gap.difference > 0 else "loses"
+        if explanation.made_by == RERANKING:
+            return (
+                f"What follows {gap.other} {verb} {size} {metric}: it hurt {gap.lower:,} of {n} "
+                f"and helped {gap.higher:,}."
+            )
         return (
             f"Fusion {verb} {size} {metric} against {gap.other} alone: it hurt {gap.lower:,} of "
             f"{n} and helped {gap.higher:,}."
@@ -102,21 +108,22 @@ def _means(
         [*_mean_row(systems[at].name, explanation.means[at]), ""] for at in order
     ]
     rules = [len(rows)]
-    rows += _oracle_rows({of: each[0] for of, each in ceilings.items()})
+    rows += _oracle_rows({of: each[0] for of, each in ceilings.items()}, explanation.made_by)
     hybrid = any(each[0].fused is not None for each in ceilings.values())
+    by, lists = explanation.made_by, [] if explanation.made_by == RERANKING else ["legs"]
+    one = ("leg" if lists else "list") if hybrid else "system"
+    every = f"all that the {'legs returned' if lists else 'lists hold'}"
     notes = [
-        f"perfect choice: on each query the {'leg' if hybrid else 'system'} that is best there.",
-        (
-            f"perfect fusion: {'all that the legs returned' if hybrid else f'both first {k}'}, "
-            f"best grades first, cut at {k}."
-        ),
+        f"perfect choice: on each query the {one} that is best there.",
+        f"perfect {by}: {every if hybrid else f'both first {k}'}, best grades first, cut at {k}.",
     ]
     if hybrid:
         notes.append(
-            "gained: how much of the way from the best leg up to the perfect one fusion goes."
+            f"gained: how much of the way from the best {one} up to the perfect one {by} goes."
         )
     names = [system.name for system in systems[:n_runs]]
-    what = f"{names[0]} and its legs" if n_runs == 1 else " / ".join(names)
+    what = f"{names[0]} and its {'legs' if lists else 'steps'}"
+    what = what if n_runs == 1 else " / ".join(names)
     width = 3 if hybrid else 2
     return Table(
         title_of([run.summary for run in explanation.runs], what),
@@ -131,7 +138,7 @@ def _mean_row(name: str, mean: Mean) -> list[Content]:
     return [cut(name, _NAME), quality(mean.mean, mean.ci95)]
 
 
-def _oracle_rows(ceilings: Mapping[str, Ceiling]) -> list[list[Content]]:
+def _oracle_rows(ceilings: Mapping[str, Ceiling], by: str) -> list[list[Content]]:
     """Two for each hybrid; hybrids of the same legs have the same oracles, and share them."""
     alike: dict[tuple[tuple[str, ...], Mean, Mean], list[str]] = {}
     for of, each in ceilings.items():
@@ -139,18 +146,19 @@ def _oracle_rows(ceilings: Mapping[str, Ceiling]) -> list[list[Content]]:
     rows = []
     for (_, choice, fusion), runs in alike.items():
         of = f" ({' / '.join(runs)})" if len(alike) > 1 else ""
-        for oracle, mean in (("choice", choice), ("fusion", fusion)):
-            gained = " / ".join(_gained(ceilings[run], mean) for run in runs)
+        for oracle, mean in (("choice", choice), (by, fusion)):
+            gained = " / ".join(_gained(ceilings[run], mean, by) for run in runs)
             rows.append([*_mean_row(f"perfect {oracle}{of}", mean), gained])
     return rows
 
 
-def _gained(ceiling: Ceiling, oracle: Mean) -> str:
+def _gained(ceiling: Ceiling, oracle: Mean, by: str) -> str:
     """As a percentage; below the best leg a number would say little, the distance may be tiny."""
     part = ceiling.realised(oracle)
     if part is None:
         return ""
-    return "below leg" if part < 0 else f"{100 * part:.0f} %"
+    below = "below list" if by == RERANKING else "below leg"
+    return below if part < 0 else f"{100 * part:.0f} %"
 
 
 def _groups(explanation: Explanation, partition: Partition) -> Table:
@@ -165,7 +173,12 @@ def _groups(explanation: Explanation, partition: Partition) -> Table:
     groups = partition.groups(metric)
     labels = [label.removesuffix(f" in {partition.of}") for label in partition.labels]
     return Table(
-        _TITLES[partition.kind].format(of=partition.of, metric=metric_label(metric)),
+        _TITLES[partition.kind].format(
+            of=partition.of,
+            metric=metric_label(metric),
+            by=explanation.made_by,
+            best=partition.columns[0],
+        ),
         ("", "queries", "", *partition.columns, *([] if legs_only else ["difference"])),
         [*map(row, labels, groups), row("all", partition.whole(metric))],
         [len(groups)],
@@ -184,10 +197,12 @@ def _block(explanation: Explanation, detail: QueryDetail, *, texts: bool) -> Tab
     rows: list[list[Content]] = [[metric_label(explanation.metric), "", "", *values]]
     for one in shown:
         fate = "" if fused is None else one.fates.get(fused, "")
+        if fate == NO_LEG and explanation.made_by == RERANKING:
+            fate = "not found"
         grade = "" if one.grade is None else str(one.grade)
         ranks = [count(rank or None) for rank in one.ranks]
         rows.append([_document(one), _FATES.get(fate, fate), grade, *ranks])
-    heads = ["document", "fusion", "grade", *_heads(explanation.systems)]
+    heads = ["document", explanation.made_by, "grade", *_heads(explanation.systems)]
     kept = [at for at in range(len(heads)) if fused is not None or at != 1]
     text = f": {cut(detail.query.text, _QUERY)}" if texts else ""
     return Table(
@@ -197,8 +212,23 @@ def _block(explanation: Explanation, detail: QueryDetail, *, texts: bool) -> Tab
         [1],
         _block_notes(explanation, detail, shown),
         words=(0, 1) if fused is not None else (0,),
-        lead=[result(f"difference {signed(detail.difference)}: {', '.join(detail.groups)}")],
+        lead=[
+            result(f"difference {signed(detail.difference)}: {', '.join(detail.groups)}"),
+            *(_rewritten(explanation, detail) if texts else []),
+        ],
     )
+
+
+def _rewritten(explanation: Explanation, detail: QueryDetail) -> list[str]:
+    """What was searched for in place of the query, where steps made other texts of it."""
+    found = []
+    for run, system in zip(explanation.runs, explanation.systems, strict=False):
+        of = f" of {system.name}" if len(explanation.runs) > 1 else ""
+        for step, made in texts_of(run, detail.query.id).items():
+            if list(made) != [detail.query.text]:
+                shown = " | ".join(cut(text, _QUERY) for text in made)
+                found.append(result(f"{step}{of}: {shown}"))
+    return found
 
 
 def _document(one: Placed) -> str:

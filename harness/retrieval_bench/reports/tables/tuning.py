@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from retrieval_bench.core.errors import counted
-from retrieval_bench.core.figures import p_text, signed
+from retrieval_bench.core.figures import p_text, short_ms, signed
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.reports.render.cells import Cell, Content, count, difference, quality
 from retrieval_bench.reports.render.table import Note, NoteKind, Table, result, warning
 from retrieval_bench.reports.tables.labels import metric_label
 from retrieval_bench.stats.intervals import graded, method
 from retrieval_bench.tuning.grid import Setting, as_yaml
+from retrieval_bench.tuning.price import Price
 from retrieval_bench.tuning.result import Tuning
 
 SETTINGS_SHOWN = 10
@@ -63,6 +64,7 @@ def _notes(tuning: Tuning) -> list[str]:
     return [
         result(_verdict(tuning)),
         result(_choice(tuning)),
+        *([] if tuning.price is None else [result(_price(tuning.price))]),
         *(_cross_validation(tuning) if tuning.plan.dev_split is None else _dev_split(tuning)),
         (
             f"Naive: the best setting on the very queries that are reported ({naive}), as a search "
@@ -81,6 +83,16 @@ def _choice(tuning: Tuning) -> str:
     return (
         f"Recommended: {tuning.retriever.name} as it is, since no gain is shown. Best on the "
         f"tuning queries: {winner}."
+    )
+
+
+def _price(price: Price) -> str:
+    """What the best setting takes beside the default."""
+    ratio = price.ratio if price.ratio >= 1 else 1 / price.ratio
+    word = "slower" if price.ratio >= 1 else "faster"
+    return (
+        f"Its price: p50 {short_ms(price.tuned)} ms, the default {short_ms(price.default)} ms; "
+        f"{ratio:.2f}x {word}, over {price.n:,} paired calls."
     )
 
 

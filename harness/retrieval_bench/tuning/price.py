@@ -1,0 +1,81 @@
+"""What the winner of tuning takes beside the default: both timed, call beside call."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import numpy as np
+
+from retrieval_bench.comparison.call_pairs import log_ratios, theta
+from retrieval_bench.core.progress import Phase, Reporter, Step
+from retrieval_bench.core.types import Dataset, Query
+from retrieval_bench.measure import runner
+from retrieval_bench.measure.calls import System
+from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.measure.threads import search_threads
+from retrieval_bench.tuning.grid import Setting
+from retrieval_bench.tuning.search import Tunable, ready
+
+QUERIES, CALLS, WARM_UP_S = 100, 300, 3.0
+"""Enough to tell what is dear; a comparison of both says it exactly."""
+
+_NS_PER_MS = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Milliseconds of the median call.
+
+    Attributes:
+        default, tuned: of each.
+        ratio: tuned over default, the typical query, call beside call.
+        n: calls of each.
+    """
+
+    default: float
+    tuned: float
+    ratio: float
+    n: int
+
+
+def price_of(
+    tunable: Tunable,
+    winner: Setting,
+    data: Dataset,
+    queries: Sequence[Query],
+    *,
+    k: int,
+    reporter: Reporter,
+) -> Price | None:
+    """Time the default and the winner; None where that is the default, or lists were read from
+    saved runs.
+
+    Raises:
+        HarnessError: one of them breaks its contract.
+    """
+    if winner.as_is or not winner.values or tunable.base.capabilities.replays:
+        return None
+    names = ("default", "tuned")
+    with ExitStack() as stack:
+        made = [
+            stack.enter_context(ready(tunable, setting, data, k))
+            for setting in (Setting(as_is=True), winner)
+        ]
+        systems = [System(name, one) for name, one in zip(names, made, strict=True)]
+        protocol = Protocol(min_calls=CALLS, warm_up_s=WARM_UP_S)
+        stack.enter_context(search_threads(protocol.threads))
+        task = stack.enter_context(reporter.phase(Phase(Step.SEARCHING, " and ".join(names))))
+        found = runner.measure(systems, queries[:QUERIES], k, protocol, progress=task)
+    default, tuned = (one.timings for one in found)
+    pairs = log_ratios(default, tuned)
+    if not len(pairs.query):
+        return None
+    return Price(
+        float(np.median(default.wall_ns[~default.failed])) / _NS_PER_MS,
+        float(np.median(tuned.wall_ns[~tuned.failed])) / _NS_PER_MS,
+        math.exp(theta(pairs.log_ratio, pairs.query)),
+        len(pairs.query),
+    )
