@@ -40,6 +40,7 @@ from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.measure.calls import OK
 from retrieval_bench.metrics import Judgements, Metric, judge
 from retrieval_bench.metrics.judged import NONE
+from retrieval_bench.runs.dataset import titles_of
 from retrieval_bench.runs.evaluation import Mean, averaged
 from retrieval_bench.runs.run import UNKNOWN, Run
 
@@ -121,23 +122,6 @@ def fate(fused: int, legs: Sequence[int], k: int) -> str:
     if fused == best:
         return KEPT
     return RAISED if fused < best else LOWERED
-
-
-_BEGINNING = 200
-"""Characters of a text that stand for a missing title."""
-
-
-def titles_of(dataset: Dataset, wanted: set[str]) -> dict[str, str]:
-    """Title, or beginning of the text, of the documents or units in ``wanted``; of a unit, that of
-    its first document. One walk, which ends as soon as all are found."""
-    found: dict[str, str] = {}
-    for document in dataset.documents or ():
-        if len(found) == len(wanted):
-            break
-        doc_id = dataset.unit_of.get(document.id, document.id)
-        if doc_id in wanted and doc_id not in found:
-            found[doc_id] = document.title or document.text[:_BEGINNING]
-    return found
 
 
 Order = Literal["largest", "worse", "better"]

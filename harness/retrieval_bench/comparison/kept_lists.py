@@ -75,4 +75,5 @@ def is_same(a: Positions, b: Positions, k: int) -> bool:
 
 
 def wide(rows: Positions, width: int) -> Positions:
+    """``rows`` padded to ``width``."""
     return np.pad(rows, ((0, 0), (0, width - rows.shape[1])), constant_values=NONE)

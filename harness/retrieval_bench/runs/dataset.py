@@ -107,3 +107,20 @@ def _loaded(run: Run, given: str | Path | None, split: str) -> Dataset:
             accepted="its name or folder",
             fix="say where it is with --dataset",
         ) from problem
+
+
+_BEGINNING = 200
+"""Characters of a text that stand for a missing title."""
+
+
+def titles_of(dataset: Dataset, wanted: set[str]) -> dict[str, str]:
+    """Title, or beginning of the text, of the documents or units in ``wanted``; of a unit, that of
+    its first document. One walk, which ends as soon as all are found."""
+    found: dict[str, str] = {}
+    for document in dataset.documents or ():
+        if len(found) == len(wanted):
+            break
+        doc_id = dataset.unit_of.get(document.id, document.id)
+        if doc_id in wanted and doc_id not in found:
+            found[doc_id] = document.title or document.text[:_BEGINNING]
+    return found

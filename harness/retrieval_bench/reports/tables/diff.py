@@ -221,7 +221,7 @@ def _block(explanation: Explanation, detail: QueryDetail, *, texts: bool) -> Tab
 
 def _rewritten(explanation: Explanation, detail: QueryDetail) -> list[str]:
     """What was searched for in place of the query, where steps made other texts of it."""
-    found = []
+    found: list[str] = []
     for run, system in zip(explanation.runs, explanation.systems, strict=False):
         of = f" of {system.name}" if len(explanation.runs) > 1 else ""
         for step, made in texts_of(run, detail.query.id).items():
