@@ -19,13 +19,13 @@ from retrieval_bench.comparison.diff import (
     Placed,
     explain,
     fate,
-    titles_of,
 )
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Dataset, Document, Query
 from retrieval_bench.data import build_dataset
 from retrieval_bench.measure.calls import NOT_RUN
 from retrieval_bench.metrics import parse_metric
+from retrieval_bench.runs.dataset import titles_of
 from retrieval_bench.runs.run import Run
 from tests.builders.hybrid_runs import make_dataset, make_run
 
