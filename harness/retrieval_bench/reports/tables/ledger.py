@@ -165,10 +165,11 @@ def _notes(ledger: Ledger, *, again: bool) -> list[str]:
         ),
         (
             "~ is computed from the stages of the measured calls; nothing was timed without the "
-            "part. Share: of total time. The depth counts what reranking fewer documents would "
-            "save."
+            "part. Share: of total time."
         ),
     ]
+    if any(row.kind == "depth" and row.cost.p50_ms is not None for row in ledger.rows):
+        notes.append("The time of a depth is what reranking fewer documents would save.")
     if unknown:
         notes.append(
             f"Not asked: {', '.join(unknown)}. The lists that were kept do not say what comes "
