@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from retrieval_bench.api.measuring import baseline, bench, compare, duet, regress, tune
     from retrieval_bench.api.reading import audit, diff, evaluate, history, reader, report
     from retrieval_bench.core.retriever import Capabilities, Retriever
-    from retrieval_bench.core.types import Dataset, Document, Hit, Query, Ranking
+    from retrieval_bench.core.types import Dataset, Document, Hit, Query, Ranking, Usage
+    from retrieval_bench.core.usage import report_usage
     from retrieval_bench.data import export_dataset, load_dataset
 
 __version__ = VERSION
@@ -24,6 +25,7 @@ __all__ = [
     "Query",
     "Ranking",
     "Retriever",
+    "Usage",
     "audit",
     "baseline",
     "bench",
@@ -37,6 +39,7 @@ __all__ = [
     "reader",
     "regress",
     "report",
+    "report_usage",
     "tune",
 ]
 
@@ -44,7 +47,8 @@ _NAMES = {
     "api.measuring": ("baseline", "bench", "compare", "duet", "regress", "tune"),
     "api.reading": ("audit", "diff", "evaluate", "history", "reader", "report"),
     "core.retriever": ("Capabilities", "Retriever"),
-    "core.types": ("Dataset", "Document", "Hit", "Query", "Ranking"),
+    "core.types": ("Dataset", "Document", "Hit", "Query", "Ranking", "Usage"),
+    "core.usage": ("report_usage",),
     "data": ("export_dataset", "load_dataset"),
 }
 _HOME = {name: f"retrieval_bench.{module}" for module, names in _NAMES.items() for name in names}

@@ -15,6 +15,7 @@ DOCUMENTS: dict[str, str] = {
     "tutorial": "bench --protocol tutorial",
     "compare": "compare",
     "diff": "explain",
+    "parts": "explain --by stage",
     "tune": "tune",
     "doctor": "doctor",
     "selftest": "doctor --selftest",
@@ -88,6 +89,11 @@ MEASURING: dict[str, tuple[str, ...]] = {
         "2",
         "--no-pictures",
     ),
+    "bench-parts": ("bench", "paid.yaml", "--dataset", "filtered", "--k", "2", *ONCE),
+    "parts": (
+        *("explain", "paid.yaml", "--by", "stage", "--dataset", "filtered"),
+        *("--k", "2", "--rounds", "1"),
+    ),
     "bench-launches": ("bench", "--retriever", "bm25", *QUICK, *ONCE, "--launches", "1"),
     "bench-cold": ("bench", "--retriever", "bm25", *QUICK, *ONCE, "--cold", "1"),
     "plan": ("bench", "--retriever", "bm25", *QUICK, "--dry-run"),
@@ -160,7 +166,7 @@ MEASURING: dict[str, tuple[str, ...]] = {
 }
 
 _MAPS = ("metrics", "queries", "packages", "memory_limits", "values", "parameters", "grid",
-         "papers", "verdicts", "failed")  # fmt: skip
+         "papers", "verdicts", "failed", "stages")  # fmt: skip
 """Keys below which names are data."""
 
 _OPEN = ("params", "environment", "reader_facts")

@@ -65,12 +65,27 @@ def report_usage(
     To be called inside of ``search``, or of a function that a step of a pipeline calls. Elsewhere
     it does nothing.
 
+    Args:
+        tokens_in: that a model read.
+        tokens_out: that a model wrote.
+        calls: of models or services that are paid for.
+        money: in the currency of whoever pays; None = by the ``price`` of the config, if it has one.
+
     Raises:
         ContractError: a number below 0, or none.
     """
+    report(Usage(tokens_in, tokens_out, calls, money))
+
+
+def report(usage: Usage | None) -> None:
+    """Likewise of what is a :class:`Usage` already; None says nothing.
+
+    Raises:
+        ContractError: a number in it is below 0, or is none.
+    """
     found = _open.get()
-    if found is not None:
-        found.append(checked(Usage(tokens_in, tokens_out, calls, money)))
+    if found is not None and usage is not None:
+        found.append(checked(usage))
 
 
 @contextmanager
@@ -95,22 +110,24 @@ def total(usages: Iterable[Usage | None]) -> Usage | None:
 
 
 def checked(usage: Usage) -> Usage:
-    """``usage``.
+    """``usage``, in numbers that can be added and written down, whatever type they came in.
 
     Raises:
         ContractError: a number in it is below 0, or is none.
     """
+    own: dict[str, Any] = {}
     for name in FIELDS:
         value: Any = getattr(usage, name)
         if value is None and name == "money":
             continue
+        own[name] = value if isinstance(value, int | float) else _plain(value)
         if isinstance(value, bool) or not _is_number(value) or value < 0:
             raise ContractError(
                 f"usage with {name} = {value!r}",
                 accepted="numbers of 0 or more; money may be None, which is not known",
                 fix="report what a call used up, not what is left",
             )
-    return usage
+    return Usage(**own)
 
 
 def usage_of(given: Any) -> Usage | None:
@@ -165,5 +182,10 @@ def _first(given: Mapping[Any, Any], names: Iterable[str]) -> Any:
 def _is_number(value: Any) -> bool:
     try:
         return math.isfinite(value)
-    except TypeError:
+    except (TypeError, OverflowError):
         return False
+
+
+def _plain(value: Any) -> Any:
+    """A number of numpy or a Decimal as a float."""
+    return float(value) if _is_number(value) else value

@@ -1,0 +1,171 @@
+"""``explain --by stage``, and what ``bench``, ``compare`` and ``report`` say of parts and money."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.project import Command, make_project
+
+STEPS = """
+
+def same(text):
+    return text
+
+
+def shouted(text):
+    return text.upper()
+
+
+def longer(text):
+    from retrieval_bench import report_usage
+
+    report_usage(tokens_in=1000, tokens_out=500)
+    return [text, text + " rain"]
+
+
+def in_order(text, documents):
+    return [-at for at, _ in enumerate(documents)]
+
+
+def turned(text, documents):
+    return list(range(len(documents)))
+"""
+
+PIPE = """\
+name: pipe
+target: pipeline
+params:
+  steps:
+    - {rewrite: own.py:longer, price: {tokens_in: 1, tokens_out: 2}}
+    - {retrieve: {target: own.py:Overlap}, depth: 2}
+    - {rerank: own.py:in_order}
+"""
+
+SHOUTED = PIPE.replace("name: pipe", "name: shouted").replace("longer", "shouted")
+
+TURNED = """\
+name: turned
+target: pipeline
+params:
+  steps:
+    - {retrieve: {target: own.py:Overlap}, depth: 6}
+    - {rerank: own.py:turned}
+"""
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(capsys)
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = make_project(tmp_path / "project")
+    with (folder / "own.py").open("a", encoding="utf-8") as file:
+        file.write(STEPS)
+    (folder / "pipe.yaml").write_text(PIPE, encoding="utf-8")
+    (folder / "shouted.yaml").write_text(SHOUTED, encoding="utf-8")
+    (folder / "turned.yaml").write_text(TURNED, encoding="utf-8")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+SMOKE = ("--dataset", "data", "--k", "2")
+
+
+def parts_of(text: str) -> dict[str, dict[str, Any]]:
+    return {one["name"]: one for one in json.loads(text)["parts"]}
+
+
+def test_a_retriever_is_measured_and_asked_without_its_parts(run: Command, project: Path) -> None:
+    assert (
+        run("explain", "pipe.yaml", "--by", "stage", *SMOKE, "--rounds", "1", "--format", "json")
+        == 0
+    )
+    parts = parts_of(run.out)
+    assert list(parts) == ["rewrite", "rerank"]
+    assert {one["worth"] for one in parts.values()} <= {"undecided", "dead", "helps", "harmful"}
+    assert parts["rewrite"]["cost"]["usage"]["tokens_in"] == 1000
+    assert parts["rewrite"]["cost"]["money_per_1000_queries"] == pytest.approx(2.0)
+    (folder,) = (project / "results" / "runs").glob("*-pipe-*")
+    assert (folder / "pictures" / "parts.svg").is_file()
+
+
+def test_a_saved_run_says_what_its_lists_hold_and_how_to_ask_for_the_rest(
+    run: Command, project: Path
+) -> None:
+    assert run("bench", "shouted.yaml", *SMOKE, "--profile", "smoke", "--no-pictures") == 0
+    assert run("explain", "@last", "--by", "stage") == 0
+    assert re.search(r"^  rewrite .* not asked", run.out, re.MULTILINE)
+    assert "retrieval-bench explain shouted.yaml --by stage --dataset" in run.out
+
+
+def test_bench_says_in_a_line_which_part_should_go(run: Command, project: Path) -> None:
+    given = ["bench", "pipe.yaml", *SMOKE, "--profile", "smoke", "--no-pictures"]
+    assert run(*given, "--metrics", "R@2") == 0
+    assert "!  Dead: rerank." in run.out
+    assert "It runs after the cut at 2: it cannot change" in " ".join(run.out.split())
+    assert "cost        2.00 for 1,000 queries; a query takes 1,000 tokens in, 500 tokens out" in (
+        run.out
+    )
+    assert run(*given, "--format", "json") == 0
+    document = json.loads(run.out)
+    assert [one["name"] for one in document["ledger"]["parts"]] == ["rewrite", "rerank"]
+    assert document["usage"]["money_per_1000_queries"] == pytest.approx(2.0)
+    assert document["usage"]["stages"]["step:rewrite"]["tokens_out"] == 500
+
+
+def test_max_cost_ends_in_time_and_keeps_what_was_finished(run: Command, project: Path) -> None:
+    given = ["bench", "pipe.yaml", *SMOKE, "--no-pictures", "--max-cost", "0.03"]
+    assert run(*given, "--format", "json") == 0
+    document = json.loads(run.out)
+    assert document["usage"]["spent"]["money"] <= 0.03
+    assert any("--max-cost" in one["text"] for one in document["warnings"])
+    assert document["status"] == "complete"
+
+
+def test_max_cost_of_what_tells_no_money_is_refused(run: Command, project: Path) -> None:
+    assert run("bench", "own.yaml", *SMOKE, "--no-pictures", "--max-cost", "1") == 2
+    assert "20 answers of own say nothing of money" in run.err
+
+
+def test_compare_and_the_report_show_money_parts_and_paths(run: Command, project: Path) -> None:
+    given = ["compare", "pipe.yaml", "turned.yaml", *SMOKE, "--rounds", "10", "--warm-up", "0"]
+    assert run(*given, "--no-pictures") == 0
+    assert "money / 1,000" in run.out
+    assert run("report", "@last", "--out", "page.html") == 0
+    page = (project / "page.html").read_text("utf-8")
+    assert "What each part buys" in page
+    assert "Small rings and solid lines: a pipeline after each of its steps." in page
+
+
+def test_options_of_stages_without_stages_are_refused(run: Command, project: Path) -> None:
+    assert run("explain", "@last", "--k", "5", "--margin", "0.1") == 2
+    assert "--k, --margin without --by stage" in run.err
+
+
+def test_two_names_and_a_retriever_of_one_piece_are_refused(run: Command, project: Path) -> None:
+    assert run("explain", "pipe.yaml", "own.yaml", "--by", "stage", *SMOKE) == 2
+    assert "2 names with --by stage" in run.err
+    assert run("explain", "own.yaml", "--by", "stage", *SMOKE, "--rounds", "1") == 2
+    assert "own does not say what it is made of" in run.err
+
+
+def test_explain_shows_what_steps_did_to_each_document(run: Command, project: Path) -> None:
+    given = ["bench", "turned.yaml", *SMOKE, "--profile", "smoke", "--no-pictures"]
+    assert run(*given) == 0
+    assert run("explain", "@last", "--queries", "1") == 0
+    assert run.out.startswith("What follows retrieve loses ")
+    assert "perfect reranking" in run.out
+    assert re.search(r"document +reranking +grade +turned +retrieve", run.out)
+
+
+def test_explain_shows_the_texts_that_were_searched_for(run: Command, project: Path) -> None:
+    assert run("bench", "pipe.yaml", *SMOKE, "--profile", "smoke", "--no-pictures") == 0
+    assert run("explain", "@last", "--queries", "1") == 0
+    assert re.search(r"rewrite: .+ \| .+ rain", run.out)
