@@ -10,8 +10,8 @@ from typing import Any
 from retrieval_bench.core import plugins
 from retrieval_bench.core.errors import ConfigError, HarnessError
 from retrieval_bench.core.foreign import foreign_code, innermost, message_of
-from retrieval_bench.core.types import EMPTY, Usage
-from retrieval_bench.core.usage import collected, total, usage_of
+from retrieval_bench.core.types import EMPTY
+from retrieval_bench.core.usage import report, usage_of
 from retrieval_bench_retrievers.event_loop import EventLoop
 from retrieval_bench_retrievers.user_code import check_call, name_of
 
@@ -25,7 +25,8 @@ def component(
         given: ``module:name``, ``file.py:name``, or an object. A function that takes ``handed`` is
             the step itself; any other one, and a class, makes it of ``params``.
         handed: names of what the step gets by position.
-        methods: names that an object of a library has which is the step itself.
+        methods: names that an object of a library has which is the step itself; none where no
+            library has such objects.
 
     Raises:
         PluginError: it does not resolve.
@@ -44,14 +45,19 @@ def component(
     if not callable(found):
         raise ConfigError(
             f"{name} is {type(found).__name__}, not a function",
-            accepted=f"a function of ({', '.join(handed)}), an object with "
-            f"{' or '.join(f'{one}()' for one in methods)}, or a function that makes one",
+            accepted=f"{_wanted(handed, methods)}, or a function that makes one",
         )
     if inspect.isclass(found) or not _takes(found, handed, params):
         if inspect.isclass(found) or _takes(found, (), params):
             return _made(found, name, handed, params, methods), name, EMPTY
         check_call(found, name, handed, params)
     return found, name, params
+
+
+def _wanted(handed: Sequence[str], methods: Sequence[str]) -> str:
+    function = f"a function of ({', '.join(handed)})"
+    objects = " or ".join(f"{one}()" for one in methods)
+    return f"{function}, an object with {objects}" if objects else function
 
 
 def _is_object(found: Any, methods: Sequence[str]) -> bool:
@@ -88,33 +94,32 @@ def _made(
     if not _is_object(made, methods) and not (callable(made) and _takes(made, handed, {})):
         raise ConfigError(
             f"{name} made {type(made).__name__}",
-            accepted=f"a function of ({', '.join(handed)}), or an object with "
-            + " or ".join(f"{one}()" for one in methods),
+            accepted=_wanted(handed, methods),
             fix="end it with `return`" if made is None else "return one of these",
         )
     return made
 
 
 class Call:
-    """Calls a function of the user's, sync or async, and says what it used up."""
+    """Calls a function of the user's, sync or async, and reports what its answer says of usage."""
 
     def __init__(self, function: Callable[..., Any], params: Mapping[str, Any]) -> None:
         self._function = function
         self._params = params
         self._loop = EventLoop()
 
-    def __call__(self, *handed: Any) -> tuple[Any, Usage | None]:
+    def __call__(self, *handed: Any) -> Any:
         """What it returns, awaited where it must be; what it raises is passed through."""
-        with collected() as reported:
-            found = self._function(*handed, **self._params)
-            if inspect.isawaitable(found):
-                awaitable = found
+        found = self._function(*handed, **self._params)
+        if inspect.isawaitable(found):
+            awaitable = found
 
-                async def wait() -> Any:
-                    return await awaitable
+            async def wait() -> Any:
+                return await awaitable
 
-                found = self._loop.run(wait)
-            return found, total([reported(), usage_of(found)])
+            found = self._loop.run(wait)
+        report(usage_of(found))
+        return found
 
     def close(self) -> None:
         """Close the event loop."""

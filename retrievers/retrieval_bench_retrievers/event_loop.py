@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, wait
+from contextvars import copy_context
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
@@ -44,7 +45,8 @@ class EventLoop:
             self._worker = _Worker()
         done: Future[Result] = Future()
         try:
-            self._worker.do(lambda: self._run_here(loop, call), done)
+            run = copy_context().run  # as where the loop runs in the calling thread
+            self._worker.do(lambda: run(self._run_here, loop, call), done)
             return done.result()
         except BaseException:
             self._cancel_in_worker(loop, done)

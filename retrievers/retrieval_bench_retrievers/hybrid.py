@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from contextvars import copy_context
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -53,7 +54,7 @@ from retrieval_bench_retrievers.legs import (
     close_all,
     sources_of,
     steps_inside,
-    usage_inside,
+    usage_of_legs,
 )
 
 Progress = Callable[[int, int], None]
@@ -255,7 +256,7 @@ class Hybrid(Retriever):
         own = {f"leg:{name}": ns for name, (_, ns) in zip(names, answers, strict=True)}
         own = {**plan.stages, **own}
         ids = [pool.doc_ids[i] for i in order.tolist()]
-        kept, usage = steps_inside(names, rankings), usage_inside(names, rankings, "leg:")
+        kept, usage = steps_inside(names, rankings), usage_of_legs(names, rankings)
         own["fuse"] = perf_counter_ns() - begin
         stages = _stages(names, rankings, own)
         return Ranking(ids, fused[order], stages, traces, steps=kept, usage=usage)
@@ -363,7 +364,9 @@ class Hybrid(Retriever):
         self._running = []
         *others, own = zip(self._legs, queries, strict=True)
         for leg, query in others:
-            self._running.append(self._pool.submit(_ask, leg, query, k))
+            # What the leg reports that it uses up belongs to this search, in whose context it runs.
+            run = copy_context().run
+            self._running.append(self._pool.submit(run, _ask, leg, query, k))
         last = _ask(*own, k)
         answers = [*(future.result() for future in self._running), last]
         self._running = []

@@ -77,6 +77,8 @@ class KeptChain(Retriever):
         answer = self._memory.known(self._path, question_of(query))
         made = None if answer is None else answer.steps.get(f"{self._before}{name}")
         if made is None:
+            if answer is not None and not answer.doc_ids:  # no list: it found nothing
+                return Ranking(())
             raise NotKeptError(name)
         return _cut(Ranking(made.doc_ids, made.doc_scores), k)
 

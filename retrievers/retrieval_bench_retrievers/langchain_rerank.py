@@ -7,7 +7,7 @@ from typing import Any
 
 from retrieval_bench.core.errors import ContractError
 from retrieval_bench.core.types import Document
-from retrieval_bench.core.usage import collected, total
+from retrieval_bench.core.usage import report
 from retrieval_bench_retrievers.langchain_bridge import to_langchain
 from retrieval_bench_retrievers.langchain_trace import Trace
 from retrieval_bench_retrievers.reranking import Reranked, Reranker, by_list
@@ -31,12 +31,13 @@ class Compressor(Reranker):
     ) -> Reranked:
         """See :meth:`.Reranker.rerank`."""
         trace = Trace()
-        with collected() as reported:
+        try:
             found = self._made.compress_documents(
                 [to_langchain(document) for document in documents], text, callbacks=[trace]
             )
-            usage = total([trace.usage, reported()])
-        return by_list(self._ids(found), documents, self._name, usage)
+        finally:
+            report(trace.usage)
+        return by_list(self._ids(found), documents, self._name)
 
     def describe(self) -> Mapping[str, Any]:
         """Its name and type."""

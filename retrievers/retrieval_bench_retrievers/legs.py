@@ -69,12 +69,10 @@ def steps_inside(names: Sequence[str], rankings: Sequence[Ranking]) -> dict[str,
     return kept
 
 
-def usage_inside(
-    names: Sequence[str], rankings: Sequence[Ranking], prefix: str
-) -> dict[str, Usage]:
-    """What several retrievers used up, by the stage that each is of whoever holds them."""
+def usage_of_legs(names: Sequence[str], rankings: Sequence[Ranking]) -> dict[str, Usage]:
+    """What the legs of a hybrid used up, by stage."""
     return {
-        f"{prefix}{name}" if stage == "call" else f"{name}.{stage}": used
+        f"leg:{name}" if stage == "call" else f"{name}.{stage}": used
         for name, ranking in zip(names, rankings, strict=True)
         for stage, used in ranking.usage.items()
     }
@@ -190,11 +188,16 @@ def _each(make: Callable[[Given], Made], given: Iterable[Given]) -> list[Made]:
             made.append(make(item))
         except HarnessError as problem:
             problems.append(problem)
+    raise_together(problems)
+    return made
+
+
+def raise_together(problems: Sequence[HarnessError]) -> None:
+    """Raise the one problem as it is, or several in one message."""
     if len(problems) == 1:
         raise problems[0]
     if problems:
         raise ConfigError("\n".join(str(problem) for problem in problems))
-    return made
 
 
 def close_all(retrievers: Iterable[Retriever]) -> None:

@@ -9,7 +9,6 @@ from llama_index.core.schema import NodeWithScore
 
 from retrieval_bench.core.errors import ContractError
 from retrieval_bench.core.types import Document
-from retrieval_bench.core.usage import collected
 from retrieval_bench_retrievers.llamaindex_bridge import to_node
 from retrieval_bench_retrievers.reranking import Reranked, Reranker, by_list
 
@@ -32,10 +31,8 @@ class Postprocessor(Reranker):
             NodeWithScore(node=to_node(document), score=None if score is None else float(score))
             for document, score in zip(documents, given, strict=True)
         ]
-        with collected() as reported:
-            found = self._made.postprocess_nodes(nodes, query_str=text)
-            usage = reported()
-        return by_list(self._ids(found), documents, self._name, usage)
+        found = self._made.postprocess_nodes(nodes, query_str=text)
+        return by_list(self._ids(found), documents, self._name)
 
     def describe(self) -> Mapping[str, Any]:
         """Its name and type."""

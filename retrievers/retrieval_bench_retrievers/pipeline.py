@@ -12,12 +12,15 @@ from dataclasses import replace
 from time import perf_counter_ns
 from typing import Any
 
+from retrieval_bench.core.errors import HarnessError
 from retrieval_bench.core.notices import with_text
 from retrieval_bench.core.parts import Part
 from retrieval_bench.core.remembered import Memory
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_index, require_k
 from retrieval_bench.core.types import Document, Query, Ranking
+from retrieval_bench.core.usage import collected, report
 from retrieval_bench_retrievers.components import in_step
+from retrieval_bench_retrievers.legs import raise_together
 from retrieval_bench_retrievers.pipeline_parts import pipeline_parts
 from retrieval_bench_retrievers.pipeline_running import (
     Passing,
@@ -57,11 +60,16 @@ class Pipeline(Retriever):
         self._given, names = steps_of(steps)
         self._steps: list[Running] = []
         self._borrowed = False
+        problems: list[HarnessError] = []
         try:
             for step, name in zip(self._given, names, strict=True):
                 if getattr(step, "on", True):
-                    with in_step(name):
-                        self._steps.append(running(step, name))
+                    try:
+                        with in_step(name):
+                            self._steps.append(running(step, name))
+                    except HarnessError as problem:
+                        problems.append(problem)
+            raise_together(problems)
         except BaseException:
             self.close()
             raise
@@ -159,12 +167,21 @@ class Pipeline(Retriever):
         require_index(self._indexed or self.capabilities.external, self)
         passing = Passing(query, self.depth(k), [query.text])
         stages: dict[str, int] = {}
-        for step in self._steps:
-            with in_step(step.name):
-                step.run(passing)
-            end = perf_counter_ns()
-            stages[f"step:{step.name}"] = end - begin
-            begin = end
+        try:
+            for step in self._steps:
+                stage = f"step:{step.name}"
+                with in_step(step.name), collected() as reported:
+                    try:
+                        step.run(passing)
+                    finally:
+                        passing.used(stage, reported(), step.price)
+                end = perf_counter_ns()
+                stages[stage] = end - begin
+                begin = end
+        except BaseException:
+            for used in passing.usage.values():  # a call that fails is paid for, too
+                report(used)
+            raise
         found = passing.ranking
         ids, scores = found.doc_ids, found.scores
         if len(ids) > k:

@@ -21,7 +21,7 @@ from retrieval_bench.core.types import EMPTY, Document, Query, Ranking, StepTrac
 from retrieval_bench.core.usage import Price
 from retrieval_bench_retrievers.components import Call, component
 from retrieval_bench_retrievers.fusion import Pool
-from retrieval_bench_retrievers.legs import built_alone, steps_inside, usage_inside
+from retrieval_bench_retrievers.legs import built_alone, steps_inside
 from retrieval_bench_retrievers.pipeline_steps import (
     AnyStep,
     FilterStep,
@@ -80,6 +80,11 @@ class Running(ABC):
     def __init__(self, name: str) -> None:
         self.name = name
 
+    @property
+    def price(self) -> Price | None:
+        """Of what it uses up."""
+        return None
+
     @abstractmethod
     def run(self, passing: Passing) -> None:
         """Do the step's work on ``passing``."""
@@ -123,19 +128,25 @@ class Rewriting(Running):
         self._rewriter = rewriter_of(step.rewrite, step.params, pass_query=step.pass_query)
         self._calls = self._nothing = 0
 
+    @property
+    def price(self) -> Price | None:
+        """See :class:`Running`."""
+        return self.step.price
+
     def run(self, passing: Passing) -> None:
         """See :class:`Running`."""
         texts: list[str] = []
-        for text in passing.texts:
+        for at, text in enumerate(passing.texts, start=1):
             found = self._rewriter.rewrite(replace(passing.query, text=text))
             self._calls += 1
             self._nothing += not found.texts
-            texts += [text] if self.step.keep or not found.texts else []
-            texts += found.texts
-            passing.used(f"step:{self.name}", found.usage, self.step.price)
+            own = [text] if self.step.keep or not found.texts else []
+            own = list(dict.fromkeys([*own, *found.texts]))
+            # One entry for each text that it was asked for, as each has its own answer.
+            passing.steps[numbered(self.name, at)] = StepTrace(texts=own)
+            texts += own
         passing.texts = list(dict.fromkeys(texts))
         passing.fusion = self.step.fusion
-        passing.steps[self.name] = StepTrace(texts=passing.texts)
 
     def remembered(self, memory: Memory) -> tuple[str, Any]:
         """See :class:`Running`."""
@@ -207,10 +218,14 @@ class Retrieving(Running):
         for path, made in steps_inside([self.name], [found]).items():
             passing.steps[numbered(path, at)] = made
         for stage, nanoseconds in found.stages.items():
-            own = f"{self.name}.{stage}" if stage.startswith("step:") else stage
+            own = self._stage(stage)
             passing.stages[own] = passing.stages.get(own, 0) + nanoseconds
-        for stage, usage in usage_inside([self.name], [found], "step:").items():
-            passing.used(stage, usage)
+        for stage, usage in found.usage.items():  # by the stage whose time it goes with
+            passing.used(f"step:{self.name}" if stage == "call" else self._stage(stage), usage)
+
+    def _stage(self, stage: str) -> str:
+        """What a stage of the retriever is called here."""
+        return f"{self.name}.{stage}" if stage.startswith("step:") else stage
 
     def _fuse(self, passing: Passing, lists: Sequence[Ranking]) -> Ranking:
         pool = Pool.of(lists)
@@ -281,6 +296,11 @@ class Reranking(Reading):
         self.reranker = reranker_of(step.rerank, step.params)
         self._calls = self._short = self._dropped = self._repeated = 0
 
+    @property
+    def price(self) -> Price | None:
+        """See :class:`Running`."""
+        return self.step.price
+
     def run(self, passing: Passing) -> None:
         """See :class:`Running`."""
         if not passing.ranking.doc_ids:
@@ -293,7 +313,6 @@ class Reranking(Reading):
         self._short += bool(found.dropped)
         self._dropped += found.dropped
         self._repeated += found.repeated
-        passing.used(f"step:{self.name}", found.usage, self.step.price)
         ids = [documents[at].id for at in found.positions]
         passing.steps[self.name] = StepTrace(ids, found.scores)
         top = self.step.top
@@ -347,11 +366,14 @@ class Filtering(Reading):
     def __init__(self, step: FilterStep, name: str) -> None:
         super().__init__(step, name)
         self.step = step
-        found, self._function, left = component(
-            step.filter, ("text", "documents"), step.params, ("__call__",)
-        )
+        found, self._function, left = component(step.filter, ("text", "documents"), step.params, ())
         self._call: Any = Call(found, left)
         self._calls = self._left_out = 0
+
+    @property
+    def price(self) -> Price | None:
+        """See :class:`Running`."""
+        return self.step.price
 
     def run(self, passing: Passing) -> None:
         """See :class:`Running`."""
@@ -359,9 +381,8 @@ class Filtering(Reading):
         kept: list[int] = []
         if before.doc_ids:
             text, documents = self._read(passing)
-            raw, usage = self._call(text, documents)
-            kept = [at for at, keep in enumerate(self._flags(raw, len(documents))) if keep]
-            passing.used(f"step:{self.name}", usage, self.step.price)
+            flags = self._flags(self._call(text, documents), len(documents))
+            kept = [at for at, keep in enumerate(flags) if keep]
         self._calls += 1
         self._left_out += len(before) - len(kept)
         scores = None if before.scores is None else np.asarray(before.scores)[kept]
@@ -372,8 +393,9 @@ class Filtering(Reading):
         if isinstance(raw, str | bytes | Mapping) or not isinstance(raw, Iterable):
             raise self._wrong(raw)
         flags = list(raw)
-        if any(flag not in (True, False) for flag in flags):
-            raise self._wrong(flags[0])
+        wrong = next((at for at, flag in enumerate(flags) if not _is_flag(flag)), None)
+        if wrong is not None:
+            raise self._wrong(flags[wrong])
         if len(flags) != n:
             raise CallError(
                 f"the filter {self._function} gave {len(flags):,} answers for {n:,} documents"
@@ -391,14 +413,14 @@ class Filtering(Reading):
         """See :class:`Running`."""
         other, ask = copy(self), self._call
 
-        def answer(text: str, documents: Sequence[Document]) -> tuple[Any, None]:
+        def answer(text: str, documents: Sequence[Document]) -> Any:
             ids = tuple(document.id for document in documents)
 
             def kept(at: str, ranking: Ranking) -> Any:
                 found = kept_list(at, ranking)
                 return None if found is None else [one in set(found.doc_ids) for one in ids]
 
-            return memory.answer(path, (text, ids), kept, lambda: ask(text, documents)[0]), None
+            return memory.answer(path, (text, ids), kept, lambda: ask(text, documents))
 
         other._call = answer
         return other
@@ -419,6 +441,10 @@ class Filtering(Reading):
     def close(self) -> None:
         """See :class:`Running`."""
         self._call.close()
+
+
+def _is_flag(given: Any) -> bool:
+    return isinstance(given, bool | np.bool_) or (isinstance(given, int) and given in (0, 1))
 
 
 def running(step: AnyStep, name: str) -> Running:

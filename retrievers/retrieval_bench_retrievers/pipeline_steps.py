@@ -69,6 +69,8 @@ class RewriteStep(Optional):
     @classmethod
     def _known(cls, given: dict[str, Any] | None) -> dict[str, Any] | None:
         if given is not None:
+            if "weights" in given:  # how many texts there will be, nobody knows before
+                raise ValueError("no weights: all texts of a query count alike")
             fusion_of(given, 1)
         return given
 
@@ -164,10 +166,10 @@ def _step(given: Any) -> AnyStep:
     kinds = [kind for kind in _KINDS if kind in given]
     if not kinds:
         keys = ", ".join(map(str, given)) or "none"
-        raise ConfigError(f"keys {keys} ({near_names(next(iter(given), ''), _KINDS)})")
+        raise ConfigError(f"keys {keys} ({near_names(str(next(iter(given), '')), _KINDS)})")
     if len(kinds) > 1:
         raise ConfigError(f"{' and '.join(kinds)} in one step")
-    return _KINDS[kinds[0]].model_validate(dict(given))
+    return _KINDS[kinds[0]].model_validate({str(key): value for key, value in given.items()})
 
 
 def _wrong(faults: Sequence[str]) -> ConfigError:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ContractError
 from retrieval_bench.core.failures import CallError
-from retrieval_bench.core.types import Document, Usage
+from retrieval_bench.core.types import Document
 from retrieval_bench_retrievers.components import Call, component
 
 METHODS = ("compress_documents", "postprocess_nodes")
@@ -33,18 +33,16 @@ class Reranked:
         scores: one for each of ``positions``, never rising; None where it gives none.
         dropped: documents that it left out.
         repeated: times that it gave one again, which do not count.
-        usage: what it used up, where that is known.
     """
 
     positions: Sequence[int]
     scores: NDArray[np.float64] | None
     dropped: int = 0
     repeated: int = 0
-    usage: Usage | None = None
 
 
 class Reranker(ABC):
-    """Puts documents into a new order.
+    """Puts documents into a new order; what it uses up it reports (:func:`.report_usage`).
 
     Attributes:
         has_scores: it gives a number for each document.
@@ -130,8 +128,7 @@ class FunctionReranker(Reranker):
         self, text: str, documents: Sequence[Document], scores: Sequence[float] | None
     ) -> Reranked:
         """See :meth:`Reranker.rerank`."""
-        raw, usage = self._call(text, list(documents))
-        return by_score(raw, documents, self._name, usage)
+        return by_score(self._call(text, list(documents)), documents, self._name)
 
     def describe(self) -> Mapping[str, Any]:
         """The name of the function."""
@@ -142,9 +139,7 @@ class FunctionReranker(Reranker):
         self._call.close()
 
 
-def by_score(
-    raw: Any, documents: Sequence[Document], name: str, usage: Usage | None = None
-) -> Reranked:
+def by_score(raw: Any, documents: Sequence[Document], name: str) -> Reranked:
     """All ``documents``, those of the highest numbers in ``raw`` first, ties by id.
 
     Raises:
@@ -175,12 +170,10 @@ def by_score(
     by_id = sorted(range(len(documents)), key=lambda at: documents[at].id)
     order = np.array(by_id, dtype=np.intp)
     order = order[np.argsort(-scores[order], kind="stable")]
-    return Reranked(order.tolist(), scores[order], usage=usage)
+    return Reranked(order.tolist(), scores[order])
 
 
-def by_list(
-    ids: Sequence[Any], documents: Sequence[Document], name: str, usage: Usage | None = None
-) -> Reranked:
+def by_list(ids: Sequence[Any], documents: Sequence[Document], name: str) -> Reranked:
     """Those of ``documents`` whose ids are in ``ids``, in that order.
 
     Raises:
@@ -194,13 +187,7 @@ def by_list(
             + (f", and {len(invented) - 1:,} more" if len(invented) > 1 else "")
         )
     kept = list(dict.fromkeys(place[one] for one in ids))
-    return Reranked(
-        kept,
-        None,
-        dropped=len(documents) - len(kept),
-        repeated=len(ids) - len(kept),
-        usage=usage,
-    )
+    return Reranked(kept, None, len(documents) - len(kept), len(ids) - len(kept))
 
 
 def _shown(raw: Any) -> str:

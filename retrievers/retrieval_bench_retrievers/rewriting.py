@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from retrieval_bench.core.errors import ContractError
-from retrieval_bench.core.types import Query, Usage
-from retrieval_bench.core.usage import collected, total
+from retrieval_bench.core.types import Query
+from retrieval_bench.core.usage import report
 from retrieval_bench_retrievers.components import Call, component
 
 
@@ -19,15 +19,13 @@ class Rewritten:
 
     Attributes:
         texts: distinct and not blank; empty where the rewriter gave nothing.
-        usage: what it used up, where that is known.
     """
 
     texts: Sequence[str]
-    usage: Usage | None = None
 
 
 class Rewriter(ABC):
-    """Makes other texts of that of a query."""
+    """Makes other texts of that of a query; what it uses up it reports (:func:`.report_usage`)."""
 
     @abstractmethod
     def rewrite(self, query: Query) -> Rewritten:
@@ -82,8 +80,8 @@ class FunctionRewriter(Rewriter):
 
     def rewrite(self, query: Query) -> Rewritten:
         """See :meth:`Rewriter.rewrite`."""
-        found, usage = self._call(query if self._pass_query else query.text)
-        return Rewritten(texts_of(found, self._name), usage)
+        found = self._call(query if self._pass_query else query.text)
+        return Rewritten(texts_of(found, self._name))
 
     def describe(self) -> Mapping[str, Any]:
         """The name of the function."""
@@ -108,10 +106,11 @@ class RunnableRewriter(Rewriter):
 
         trace = Trace()
         asked = query if self._pass_query else query.text
-        with collected() as reported:
+        try:
             found = self._made.invoke(asked, config={"callbacks": [trace]})
-            usage = total([trace.usage, reported()])
-        return Rewritten(texts_of(found, self._name), usage)
+        finally:
+            report(trace.usage)
+        return Rewritten(texts_of(found, self._name))
 
     def describe(self) -> Mapping[str, Any]:
         """Its name and type."""

@@ -145,7 +145,8 @@ def build_retriever(spec: str | Mapping[str, Any], *, base: Path | None = None) 
 
 
 def config_hash(target: str, params: Mapping[str, Any]) -> str:
-    """Of the target and the parameters, with the configs that legs name in their place."""
+    """Of the target and the parameters, with the configs that legs and steps name in their
+    place."""
     text = json.dumps(_resolved(target, params), sort_keys=True, default=str)
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
@@ -165,6 +166,13 @@ def _resolved(target: str, params: Mapping[str, Any]) -> dict[str, Any]:
     settings = dict(params)
     if isinstance(settings.get("legs"), list):
         settings["legs"] = [_resolved_leg(leg) for leg in settings["legs"]]
+    if isinstance(settings.get("steps"), list):
+        settings["steps"] = [
+            {**step, "retrieve": _resolved_leg(step["retrieve"])}
+            if isinstance(step, Mapping) and "retrieve" in step
+            else step
+            for step in settings["steps"]
+        ]
     return {"target": target, "params": settings}
 
 

@@ -89,7 +89,8 @@ def checked_ranking(
             ids, legs = _ties_by_id(ids, scores, legs)
     steps = {name: _checked_step(name, step) for name, step in ranking.steps.items()}
     usage = _checked_usage(ranking.usage)
-    return Ranking(ids, scores, dict(ranking.stages), legs, ranking.collapsed, steps, usage)
+    stages, before = dict(ranking.stages), ranking.collapsed_from
+    return Ranking(ids, scores, stages, legs, ranking.collapsed, steps, usage, before)
 
 
 def _check_stages(ranking: Ranking) -> None:

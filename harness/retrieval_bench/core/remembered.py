@@ -35,8 +35,10 @@ class Memory:
     _answers: dict[Hashable, Any] = field(default_factory=dict)
 
     def open(self, ranking: Ranking | None) -> None:
-        """Take answers from what ``ranking`` kept; None = from memory alone."""
-        self._open = ranking
+        """Take answers from what ``ranking`` kept, or what it collapsed from; None = from memory
+        alone."""
+        collapsed_from = None if ranking is None else ranking.collapsed_from
+        self._open = ranking if collapsed_from is None else collapsed_from
         self._used.clear()
 
     def answer(

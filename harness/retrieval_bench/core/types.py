@@ -182,6 +182,8 @@ class Ranking:
         steps: for a pipeline, what each step made, in their order; of what stands inside of a step
             or a leg under its name and a slash, as ``retrieve/bm25``. Optional.
         usage: what the call used up, by stage, or as a whole under ``call``. Optional.
+        collapsed_from: where hits collapsed to relevance units, the ranking of the hits, if it says
+            what it was made of.
     """
 
     doc_ids: Sequence[str]
@@ -191,6 +193,7 @@ class Ranking:
     collapsed: int = 0
     steps: Mapping[str, StepTrace] = field(default_factory=lambda: EMPTY)
     usage: Mapping[str, Usage] = field(default_factory=lambda: EMPTY)
+    collapsed_from: Ranking | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.doc_ids)

@@ -164,7 +164,9 @@ class UnitRetriever(Retriever):
                 usage[stage] = usage[stage] + used if stage in usage else used
             units = collapse(hits, self.unit_of, k)
             if len(hits) < depth or (len(units) == k and not _tie_goes_on(hits, units)):
-                return replace(units, stages=stages, usage=usage)
+                # Lists of units do not tell what was made of lists of hits.
+                before = hits if hits.legs or hits.steps else None
+                return replace(units, stages=stages, usage=usage, collapsed_from=before)
             depth *= 2
 
     def describe(self) -> Mapping[str, Any]:

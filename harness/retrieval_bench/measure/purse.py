@@ -20,12 +20,14 @@ class Purse:
         spent: so far, by all systems.
         dearest: the call that took most.
         silent: answers so far, while none said what it took.
+        told: one did.
     """
 
     limit: float | None = None
     spent: float = 0.0
     dearest: float = 0.0
     silent: int = 0
+    told: bool = False
 
     def pay(self, usage: Usage | None, name: str) -> None:
         """Pay for an answer of the retriever called ``name``.
@@ -34,7 +36,7 @@ class Purse:
             ConfigError: there is a limit, and no answer says what it takes.
         """
         if usage is None or usage.money is None:
-            self.silent += not self.spent
+            self.silent += not self.told
             if self.limit is not None and self.silent >= _WAITS:
                 raise ConfigError(
                     f"--max-cost {self.limit:g}: {self.silent} answers of {name} say nothing of "
@@ -44,6 +46,7 @@ class Purse:
                     "or leave --max-cost out",
                 )
             return
+        self.told = True
         self.spent += usage.money
         self.dearest = max(self.dearest, usage.money)
 

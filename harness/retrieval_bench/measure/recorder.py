@@ -126,8 +126,9 @@ class Recorder:
 
     def _worth_waiting(self, at: int) -> bool:
         """Likewise, where each repetition waits: not while one query after the other stays without
-        an answer."""
-        return self.attempts.in_a_row < _MOST_IN_A_ROW and self._worth_asking(at)
+        an answer, nor where another call might be too dear."""
+        in_vain = self.purse.empty or self.attempts.in_a_row >= _MOST_IN_A_ROW
+        return not in_vain and self._worth_asking(at)
 
     def _failed(self, at: int, elapsed: int, failure: str, problem: BaseException | None) -> None:
         self.attempts.failed(at, elapsed, problem)
@@ -152,7 +153,7 @@ class Recorder:
             found = self._timed(query, timer, clock)
         self.reported = reported()
         if found[2] is not None and self.reported is not None:  # a call that fails is paid for, too
-            self._pay({"call": self.reported})
+            self._pay(self._priced({"call": self.reported}))
         return found
 
     def _timed(
@@ -246,10 +247,13 @@ class Recorder:
         usage = dict(ranking.usage)
         if self.reported is not None:
             usage["call"] = total([usage.get("call"), self.reported]) or self.reported
+        return replace(ranking, usage=self._priced(usage))
+
+    def _priced(self, usage: Mapping[str, Usage]) -> Mapping[str, Usage]:
         price = self.system.price
-        if price is not None:
-            usage = {stage: price.of(used) for stage, used in usage.items()}
-        return replace(ranking, usage=usage)
+        if price is None:
+            return usage
+        return {stage: price.of(used) for stage, used in usage.items()}
 
     def _pay(self, usage: Mapping[str, Usage]) -> None:
         used = total(usage.values())
