@@ -131,8 +131,9 @@ def texts_of(found: Any, name: str) -> list[str]:
     texts = []
     for one in given:
         text = getattr(one, "content", one)
-        if isinstance(text, list):  # blocks, of which the message makes a text
-            text = str(one.text)
+        if text is not one and isinstance(text, list):  # blocks, of which the message makes a text
+            made = getattr(one, "text", None)
+            text = made() if callable(made) and not isinstance(made, str) else made
         if text is None:
             continue
         if not isinstance(text, str):
