@@ -102,7 +102,9 @@ class CrossEncoderReranker(Reranker):
                 fix="name another model, or write a function that takes one of its numbers",
             )
         self._model = model
-        self._facts = {"device": str(model.device), "max_length": model.max_length}
+        # Later releases have another name for it, and warn of the older one.
+        longest = "max_seq_length" if hasattr(model, "max_seq_length") else "max_length"
+        self._facts = {"device": str(model.device), "max_length": getattr(model, longest)}
 
     def rerank(
         self, text: str, documents: Sequence[Document], scores: Sequence[float] | None

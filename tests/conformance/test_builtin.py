@@ -21,7 +21,7 @@ from retrieval_bench.measure.threads import search_threads
 from retrieval_bench.testing import RetrieverConformance, sample_documents
 from retrieval_bench_retrievers.hybrid_dynamic import HybridDynamic
 from retrieval_bench_retrievers.trec_run import TrecRun
-from tests.builders.reference import TermOverlap
+from tests.builders.reference import TermOverlap, words
 from tests.builders.service import searching, service
 from tests.builders.tiny_wordnet import write_wordnet
 
@@ -92,6 +92,40 @@ class TestHybridDynamic(RetrieverConformance):
             hybrid = HybridDynamic(legs=["bm25", "bm25s"], depth=20, expansion=expansion)
             hybrid.prepare()
             return hybrid
+
+
+class TestPipelineOfOneStep(RetrieverConformance):
+    target = "pipeline"
+    params: ClassVar[Mapping[str, Any]] = {"steps": [{"retrieve": "bm25"}]}
+
+
+def _as_it_is(text: str) -> list[str]:
+    return [text]
+
+
+def _shared_words(text: str, documents: Sequence[Document]) -> list[int]:
+    return [len(words(text) & words(document.contents)) for document in documents]
+
+
+class TestPipeline(RetrieverConformance):
+    target = "pipeline"
+    params: ClassVar[Mapping[str, Any]] = {
+        "steps": [
+            {"rewrite": f"{__name__}:_as_it_is", "keep": True},
+            {"retrieve": "bm25", "depth": 20},
+            {"rerank": f"{__name__}:_shared_words"},
+        ]
+    }
+
+
+class TestPipelineOverHybrid(RetrieverConformance):
+    target = "pipeline"
+    params: ClassVar[Mapping[str, Any]] = {
+        "steps": [
+            {"retrieve": {"target": "hybrid", "params": {"legs": ["bm25", "bm25s"], "depth": 20}}},
+            {"rerank": f"{__name__}:_shared_words"},
+        ]
+    }
 
 
 @pytest.mark.slow
@@ -331,6 +365,7 @@ def test_retrievers_with_required_parameters_say_so() -> None:
         "pyterrier",
         "hybrid",
         "hybrid-dynamic",
+        "pipeline",
         "http",
     ):
         with pytest.raises(ConfigError):
