@@ -22,8 +22,13 @@ from retrieval_bench.core.errors import (
     ContractError,
     HarnessError,
 )
-from retrieval_bench.core.remembered import Memory
-from retrieval_bench.core.retriever import Capabilities, Retriever, require_index, require_k
+from retrieval_bench.core.retriever import (
+    Answers,
+    Capabilities,
+    Retriever,
+    require_index,
+    require_k,
+)
 from retrieval_bench.core.types import EMPTY, Document, Query, Ranking
 from retrieval_bench.core.units import collapse
 from retrieval_bench_retrievers.event_loop import EventLoop
@@ -237,7 +242,7 @@ class FactoryRetriever(Retriever):
             )
         return [*self._counts.facts(), *read]
 
-    def over(self, memory: Memory, path: str = "") -> Retriever:
+    def over(self, memory: Answers, path: str = "") -> Retriever:
         """A chain that tells its steps is known without the last of them."""
         return KeptChain(self, memory, path) if self._unnamed[1] else super().over(memory, path)
 

@@ -33,12 +33,12 @@ from pydantic_core import PydanticCustomError
 
 from retrieval_bench.core.errors import ConfigError, HarnessError, distinct_names
 from retrieval_bench.core.notices import with_text
-from retrieval_bench.core.parts import Part
 from retrieval_bench.core.plugins import describe_faults
 from retrieval_bench.core.ranking import checked_ranking, top_k
-from retrieval_bench.core.remembered import Memory
 from retrieval_bench.core.retriever import (
+    Answers,
     Capabilities,
+    Part,
     RankingLike,
     Retriever,
     require_index,
@@ -312,7 +312,7 @@ class Hybrid(Retriever):
         it is more than ``k``; and the parts of the legs."""
         return hybrid_parts(self, k)
 
-    def over(self, memory: Memory, path: str = "") -> Hybrid:
+    def over(self, memory: Answers, path: str = "") -> Hybrid:
         """The same with every leg over ``memory``."""
         before = f"{path}/" if path else ""
         return self.with_legs(

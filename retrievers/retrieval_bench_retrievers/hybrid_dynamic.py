@@ -23,9 +23,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.core.parts import Part
 from retrieval_bench.core.plugins import describe_faults
-from retrieval_bench.core.retriever import Capabilities, Retriever
+from retrieval_bench.core.retriever import Capabilities, Part, Retriever
 from retrieval_bench.core.types import Document, Query
 from retrieval_bench_retrievers.expansion import Expander, Expansion
 from retrieval_bench_retrievers.hybrid import Hybrid, Plan

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from retrieval_bench.core.parts import Part
 from retrieval_bench.core.ranking import checked_ranking
-from retrieval_bench.core.retriever import Capabilities, Retriever
+from retrieval_bench.core.retriever import Capabilities, Part, Retriever
 from retrieval_bench.core.types import Query, Ranking
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from retrieval_bench.core.parts import Part
-from retrieval_bench.core.remembered import Memory, NotKeptError, kept_list, question_of
-from retrieval_bench.core.retriever import Capabilities, Retriever
+from retrieval_bench.core.remembered import NotKeptError, kept_list, question_of
+from retrieval_bench.core.retriever import Answers, Capabilities, Part, Retriever
 from retrieval_bench.core.types import Query, Ranking, StepTrace, Usage
 
 
@@ -24,7 +23,7 @@ class KeptChain(Retriever):
         path: where it stands in what was measured; empty = it was measured itself.
     """
 
-    def __init__(self, inner: Retriever, memory: Memory, path: str) -> None:
+    def __init__(self, inner: Retriever, memory: Answers, path: str) -> None:
         self._inner = inner
         self._memory = memory
         self._before = f"{path}/" if path else ""

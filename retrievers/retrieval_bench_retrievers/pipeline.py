@@ -14,9 +14,14 @@ from typing import Any
 
 from retrieval_bench.core.errors import HarnessError
 from retrieval_bench.core.notices import with_text
-from retrieval_bench.core.parts import Part
-from retrieval_bench.core.remembered import Memory
-from retrieval_bench.core.retriever import Capabilities, Retriever, require_index, require_k
+from retrieval_bench.core.retriever import (
+    Answers,
+    Capabilities,
+    Part,
+    Retriever,
+    require_index,
+    require_k,
+)
 from retrieval_bench.core.types import Document, Query, Ranking
 from retrieval_bench.core.usage import collected, report
 from retrieval_bench_retrievers.components import in_step
@@ -225,7 +230,7 @@ class Pipeline(Retriever):
                 space[f"steps.{at}.top"] = [step.top, *(t for t in _TOPS if t != step.top)]
         return space
 
-    def shared(self, memory: Memory) -> Mapping[str, Any]:
+    def shared(self, memory: Answers) -> Mapping[str, Any]:
         """What each step that is on asks, with its answers from ``memory``."""
         on = [at for at, step in enumerate(self._given) if getattr(step, "on", True)]
         found = {}
@@ -239,7 +244,7 @@ class Pipeline(Retriever):
         """Each step that can be left out, the depth, and the parts of the retriever."""
         return pipeline_parts(self, k)
 
-    def over(self, memory: Memory, path: str = "") -> Pipeline:
+    def over(self, memory: Answers, path: str = "") -> Pipeline:
         """The same with every step over ``memory``."""
         before = f"{path}/" if path else ""
         return self.with_steps([step.over(memory, f"{before}{step.name}") for step in self._steps])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from retrieval_bench.core.parts import Kind, Part
+from retrieval_bench.core.retriever import Part, PartKind
 from retrieval_bench_retrievers.pipeline_running import (
     MORE_TEXTS,
     Filtering,
@@ -47,7 +47,7 @@ def pipeline_parts(pipeline: Pipeline, k: int) -> list[Part]:
     return [*found, *_inside(pipeline, steps, depth)]
 
 
-def _kind(step: Running) -> Kind | None:
+def _kind(step: Running) -> PartKind | None:
     if isinstance(step, Rewriting):
         return "rewriting"
     if isinstance(step, Reranking):

@@ -15,8 +15,8 @@ import numpy as np
 from retrieval_bench.core.errors import ContractError, counted
 from retrieval_bench.core.failures import CallError
 from retrieval_bench.core.ranking import checked_ranking, top_k
-from retrieval_bench.core.remembered import Memory, Remembered, kept_list, numbered, question_of
-from retrieval_bench.core.retriever import Retriever
+from retrieval_bench.core.remembered import kept_list, numbered, question_of
+from retrieval_bench.core.retriever import Answers, Retriever
 from retrieval_bench.core.types import EMPTY, Document, Query, Ranking, StepTrace, Usage
 from retrieval_bench.core.usage import Price
 from retrieval_bench_retrievers.components import Call, component
@@ -90,10 +90,10 @@ class Running(ABC):
         """Do the step's work on ``passing``."""
 
     @abstractmethod
-    def over(self, memory: Memory, path: str) -> Running:
+    def over(self, memory: Answers, path: str) -> Running:
         """The same with answers from ``memory``."""
 
-    def remembered(self, memory: Memory) -> tuple[str, Any]:
+    def remembered(self, memory: Answers) -> tuple[str, Any]:
         """The key of the step that names what it asks, and an object in its place that has its
         answers from ``memory``; no key where there is none."""
         return "", None
@@ -148,11 +148,11 @@ class Rewriting(Running):
         passing.texts = list(dict.fromkeys(texts))
         passing.fusion = self.step.fusion
 
-    def remembered(self, memory: Memory) -> tuple[str, Any]:
+    def remembered(self, memory: Answers) -> tuple[str, Any]:
         """See :class:`Running`."""
         return "rewrite", _RememberedRewriter(self._rewriter, memory, self.name)
 
-    def over(self, memory: Memory, path: str) -> Rewriting:
+    def over(self, memory: Answers, path: str) -> Rewriting:
         """See :class:`Running`."""
         other = copy(self)
         other._rewriter = _RememberedRewriter(self._rewriter, memory, path)
@@ -241,11 +241,11 @@ class Retrieving(Running):
         other.retriever, other.depth = retriever, depth
         return other
 
-    def remembered(self, memory: Memory) -> tuple[str, Any]:
+    def remembered(self, memory: Answers) -> tuple[str, Any]:
         """See :class:`Running`."""
-        return "retrieve", Remembered(self.name, self.retriever, memory)
+        return "retrieve", memory.leaf(self.name, self.retriever)
 
-    def over(self, memory: Memory, path: str) -> Retrieving:
+    def over(self, memory: Answers, path: str) -> Retrieving:
         """See :class:`Running`."""
         return self.with_retriever(self.retriever.over(memory, path), self.depth)
 
@@ -319,11 +319,11 @@ class Reranking(Reading):
         kept = None if found.scores is None else found.scores[:top]
         passing.ranking = Ranking(ids[:top], kept)
 
-    def remembered(self, memory: Memory) -> tuple[str, Any]:
+    def remembered(self, memory: Answers) -> tuple[str, Any]:
         """See :class:`Running`."""
         return "rerank", _RememberedReranker(self.reranker, memory, self.name)
 
-    def over(self, memory: Memory, path: str) -> Reranking:
+    def over(self, memory: Answers, path: str) -> Reranking:
         """See :class:`Running`."""
         other = copy(self)
         other.reranker = _RememberedReranker(self.reranker, memory, path)
@@ -409,7 +409,7 @@ class Filtering(Reading):
             fix="return [keep(document) for document in documents]",
         )
 
-    def over(self, memory: Memory, path: str) -> Filtering:
+    def over(self, memory: Answers, path: str) -> Filtering:
         """See :class:`Running`."""
         other, ask = copy(self), self._call
 
@@ -470,7 +470,7 @@ def close_steps(steps: Sequence[Running]) -> None:
 
 
 class _RememberedRewriter(Rewriter):
-    def __init__(self, inner: Rewriter, memory: Memory, path: str) -> None:
+    def __init__(self, inner: Rewriter, memory: Answers, path: str) -> None:
         self._inner = inner
         self._memory = memory
         self._path = path
@@ -487,7 +487,7 @@ class _RememberedRewriter(Rewriter):
 
 
 class _RememberedReranker(Reranker):
-    def __init__(self, inner: Reranker, memory: Memory, path: str) -> None:
+    def __init__(self, inner: Reranker, memory: Answers, path: str) -> None:
         self._inner = inner
         self._memory = memory
         self._path = path

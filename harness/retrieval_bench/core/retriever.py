@@ -9,18 +9,14 @@ times each call. What a subclass must promise is tested by
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal, Protocol
 
 from retrieval_bench.core.errors import ContractError
 from retrieval_bench.core.types import Document, Query, Ranking
-
-if TYPE_CHECKING:
-    from retrieval_bench.core.parts import Part
-    from retrieval_bench.core.remembered import Memory
 
 RankingLike = Ranking | Sequence[tuple[str, float]]
 """What ``search`` may return: a :class:`.Ranking`, or (doc_id, score) pairs."""
@@ -149,7 +145,7 @@ class Retriever(ABC):
         class with ``legs`` that answer from memory, unless :meth:`shared` says more. Optional."""
         return {}
 
-    def shared(self, memory: Memory) -> Mapping[str, Any]:
+    def shared(self, memory: Answers) -> Mapping[str, Any]:
         """What all settings of other parameters may share: dotted path of a parameter -> an object
         that stands for what it names and has its answers from ``memory``. ``tune`` builds this
         class with them for each setting, so that nobody is asked twice. Optional."""
@@ -164,7 +160,7 @@ class Retriever(ABC):
         """
         return ()
 
-    def over(self, memory: Memory, path: str = "") -> Retriever:
+    def over(self, memory: Answers, path: str = "") -> Retriever:
         """This retriever with answers from ``memory``: whoever is made of others puts these over
         it, under names that its rankings keep their lists by.
 
@@ -176,6 +172,85 @@ class Retriever(ABC):
     def close(self) -> None:
         """Release threads, connections and files. Called once, after the last search."""
         return
+
+
+PartKind = Literal[
+    "leg", "fusion", "rewriting", "expansion", "weighting", "reranker", "filter", "depth"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part, and the retriever without it.
+
+    Attributes:
+        name: distinct among the parts; a part inside of another has the other's name before it, as
+            in ``retrieve/bm25``.
+        kind: what it is.
+        without: the retriever without it.
+        instead: what stands in its place, in words; empty where nothing does.
+        stages: whose time and usage go with it.
+        beside: stages that run at the same time as ``stages``: with the part a call waits for the
+            longest of all, without it for the longest of these.
+        share: of the time of ``stages``, how much goes.
+        timed: False where stages do not say what it takes.
+        gets: what it works on: the name of a list that the ranking keeps; empty = none.
+        gives: likewise what it makes.
+    """
+
+    name: str
+    kind: PartKind
+    without: Retriever
+    instead: str = ""
+    stages: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+    share: float = 1.0
+    timed: bool = True
+    gets: str = ""
+    gives: str = ""
+
+    def inside(self, name: str, without: Retriever, stages: Mapping[str, str]) -> Part:
+        """The same part of a retriever that holds this one under ``name``.
+
+        Args:
+            without: the whole without the part.
+            stages: what the whole calls the stages of what it holds, where that is not the same.
+        """
+        return replace(
+            self,
+            name=f"{name}/{self.name}",
+            without=without,
+            stages=tuple(stages.get(one, one) for one in self.stages),
+            beside=tuple(stages.get(one, one) for one in self.beside),
+            gets=f"{name}/{self.gets}" if self.gets else "",
+            gives=f"{name}/{self.gives}" if self.gives else "",
+        )
+
+
+class Answers(Protocol):
+    """What answers in place of the retrievers and steps that a retriever is made of: see
+    :class:`retrieval_bench.core.remembered.Memory`."""
+
+    def leaf(self, path: str, retriever: Retriever) -> Retriever:
+        """A retriever that is made of no others, with answers from here."""
+
+    def answer(
+        self,
+        path: str,
+        question: Hashable,
+        kept: Callable[[str, Ranking], Any],
+        ask: Callable[[], Any],
+    ) -> Any:
+        """The answer of what stands at ``path`` to ``question``."""
+
+    def known(self, path: str, question: Hashable) -> Any:
+        """The answer that was given before; None where there is none."""
+
+    def kept(self, path: str, kept: Callable[[str, Ranking], Any]) -> Any:
+        """What a measured ranking kept of ``path``; None where there is nothing."""
+
+    def anew(self, path: str, ask: Callable[[], Any]) -> Any:
+        """A new answer, if somebody may be asked."""
 
 
 def require_k(k: object) -> None:

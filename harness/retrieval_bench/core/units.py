@@ -15,10 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.parts import Part
 from retrieval_bench.core.ranking import checked_ranking
-from retrieval_bench.core.remembered import Memory
-from retrieval_bench.core.retriever import Capabilities, Retriever, require_k
+from retrieval_bench.core.retriever import Answers, Capabilities, Part, Retriever, require_k
 from retrieval_bench.core.types import Document, LegTrace, Query, Ranking, StepTrace, Usage
 
 
@@ -188,7 +186,7 @@ class UnitRetriever(Retriever):
             for part in self.inner.parts(k)
         ]
 
-    def over(self, memory: Memory, path: str = "") -> Retriever:
+    def over(self, memory: Answers, path: str = "") -> Retriever:
         """The inner retriever over ``memory``."""
         return UnitRetriever(self.inner.over(memory, path), self.unit_of)
 

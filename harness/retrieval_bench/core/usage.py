@@ -69,7 +69,7 @@ def report_usage(
         tokens_in: that a model read.
         tokens_out: that a model wrote.
         calls: of models or services that are paid for.
-        money: in the currency of whoever pays; None = by the ``price`` of the config, if it has one.
+        money: in the currency of whoever pays; None = by the ``price`` of the config, if any.
 
     Raises:
         ContractError: a number below 0, or none.

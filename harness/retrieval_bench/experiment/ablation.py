@@ -14,11 +14,10 @@ from typing import Any
 from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.foreign import message_of
-from retrieval_bench.core.parts import Part
 from retrieval_bench.core.progress import Task
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.remembered import Memory, NotKeptError, Remembered
-from retrieval_bench.core.retriever import Capabilities, Retriever
+from retrieval_bench.core.retriever import Capabilities, Part, Retriever
 from retrieval_bench.core.types import Query, Ranking
 from retrieval_bench.core.units import UnitRetriever
 

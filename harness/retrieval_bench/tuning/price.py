@@ -1,4 +1,4 @@
-"""What the winner of tuning takes beside the default: both timed, call beside call."""
+"""What the winner of tuning takes beside the default: both timed, side by side."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Price:
 
     Attributes:
         default, tuned: of each.
-        ratio: tuned over default, the typical query, call beside call.
+        ratio: tuned over default, the typical query, side by side.
         n: calls of each.
     """
 
