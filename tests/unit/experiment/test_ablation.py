@@ -24,6 +24,7 @@ from retrieval_bench_retrievers.hybrid import Hybrid
 from retrieval_bench_retrievers.hybrid_dynamic import HybridDynamic
 from retrieval_bench_retrievers.pipeline import Pipeline
 from retrieval_bench_retrievers.reranking import Reranked, Reranker, by_score
+from tests.builders import some
 from tests.builders.reference import Filtering, words
 from tests.builders.scripted import Scripted
 from tests.builders.tiny_wordnet import write_wordnet
@@ -236,6 +237,16 @@ def test_without_a_reranker_the_list_before_it_is_the_answer(given: Any) -> None
     part = parts["rerank"].part
     assert (part.gets, part.gives, part.stages) == ("retrieve", "rerank", ("step:rerank",))
     assert found.warnings == ()
+
+
+def test_without_the_only_step_that_reads_the_depth_stays() -> None:
+    def inner() -> Hybrid:
+        return hybrid("xy", depth=2)
+
+    _, parts = ablated(Pipeline(steps=[{"retrieve": inner()}, {"rerank": Pointwise()}]))
+    check(parts, "rerank", Pipeline(steps=[{"retrieve": inner(), "depth": 100}]))
+    flat = searched(Pipeline(steps=[{"retrieve": inner()}]))
+    assert ids(flat) != ids(some(parts["rerank"].rankings))
 
 
 def test_a_pointwise_reranker_is_not_asked_for_fewer_documents_or_others_that_it_read() -> None:
