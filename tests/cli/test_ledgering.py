@@ -110,7 +110,7 @@ def test_bench_says_in_a_line_which_part_should_go(run: Command, project: Path) 
     assert run(*given, "--metrics", "R@2") == 0
     assert "!  Dead: rerank." in run.out
     assert "It runs after the cut at 2: it cannot change" in " ".join(run.out.split())
-    assert "cost        2.00 for 1,000 queries; a query takes 1,000 tokens in, 500 tokens out" in (
+    assert "cost        2 for 1,000 queries; a query takes 1,000 tokens in, 500 tokens out" in (
         run.out
     )
     assert run(*given, "--format", "json") == 0
