@@ -110,9 +110,8 @@ def test_bench_says_in_a_line_which_part_should_go(run: Command, project: Path) 
     assert run(*given, "--metrics", "R@2") == 0
     assert "!  Dead: rerank." in run.out
     assert "It runs after the cut at 2: it cannot change" in " ".join(run.out.split())
-    assert "cost        2 for 1,000 queries; a query takes 1,000 tokens in, 500 tokens out" in (
-        run.out
-    )
+    used = "cost 2 for 1,000 queries; a query takes 1,000 tokens in, 500 tokens out"
+    assert used in run.unwrapped
     assert run(*given, "--format", "json") == 0
     document = json.loads(run.out)
     assert [one["name"] for one in document["ledger"]["parts"]] == ["rewrite", "rerank"]
@@ -127,6 +126,24 @@ def test_max_cost_ends_in_time_and_keeps_what_was_finished(run: Command, project
     assert document["usage"]["spent"]["money"] <= 0.03
     assert any("--max-cost" in one["text"] for one in document["warnings"])
     assert document["status"] == "complete"
+
+
+def test_what_asking_without_parts_might_cost_is_kept_to(run: Command, project: Path) -> None:
+    given = ["explain", "shouted.yaml", "--by", "stage", *SMOKE, "--rounds", "1"]
+    (project / "shouted.yaml").write_text(
+        SHOUTED.replace("own.py:in_order", "own.py:paid"), encoding="utf-8"
+    )
+    with (project / "own.py").open("a", encoding="utf-8") as file:
+        file.write(
+            "\n\ndef paid(text, documents):\n"
+            "    from retrieval_bench import report_usage\n"
+            "    report_usage(money=0.01)\n"
+            "    return in_order(text, documents)\n"
+        )
+    assert run(*given, "--max-cost", "100", "--format", "json") == 0
+    assert parts_of(run.out)["rewrite"]["worth"] != "unknown"
+    assert run(*given, "--max-cost", "0.1", "--format", "json") == 0
+    assert parts_of(run.out)["rewrite"]["worth"] == "unknown"
 
 
 def test_max_cost_of_what_tells_no_money_is_refused(run: Command, project: Path) -> None:

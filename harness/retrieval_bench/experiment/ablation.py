@@ -20,6 +20,7 @@ from retrieval_bench.core.remembered import Memory, NotKeptError, Remembered
 from retrieval_bench.core.retriever import Capabilities, Part, Retriever
 from retrieval_bench.core.types import Query, Ranking
 from retrieval_bench.core.units import UnitRetriever
+from retrieval_bench.measure.calls import Measurement
 
 Rankings = Sequence[Ranking | None]
 
@@ -57,6 +58,19 @@ class Ablation:
 
     parts: tuple[LeftOut, ...] = ()
     warnings: tuple[str, ...] = ()
+
+
+NOT_AFFORDED = "nobody was asked without parts: that might take more than --max-cost leaves"
+
+
+def affordable(limit: float | None, measured: Measurement, parts: int, queries: int) -> bool:
+    """Whether every query could be asked once more without each part, at the mean price of a
+    measured call; without a part a call is seldom dearer."""
+    spent = 0.0 if measured.spent is None else measured.spent.money or 0.0
+    calls = len(measured.timings.wall_ns) + measured.warm_up_calls
+    if limit is None or not calls:
+        return True
+    return spent + parts * queries * spent / calls <= limit
 
 
 def can_be_left_out(retriever: Retriever, queries: Sequence[Query]) -> bool:

@@ -25,7 +25,13 @@ from retrieval_bench.core.notices import Code, about_times, coded
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.scripts import ScriptSample, main_scripts, script_profile
 from retrieval_bench.core.types import Dataset, Query, Ranking
-from retrieval_bench.experiment.ablation import Ablation, can_be_left_out, left_out
+from retrieval_bench.experiment.ablation import (
+    NOT_AFFORDED,
+    Ablation,
+    affordable,
+    can_be_left_out,
+    left_out,
+)
 from retrieval_bench.experiment.candidate import Candidate, ask, close_all
 from retrieval_bench.experiment.failing import recovered
 from retrieval_bench.experiment.filtered import filtered, leaks
@@ -361,11 +367,17 @@ class Experiment:
             ranking if query.answerable else None
             for query, ranking in zip(self.queries, measurement.rankings, strict=True)
         ]
-        retriever, asks = candidate.retriever, self.ablate
+        retriever = candidate.retriever
         if not can_be_left_out(retriever, self.queries):
             return Ablation()
+        asks = self.ablate and affordable(
+            self.protocol.max_cost, measurement, len(retriever.parts(self.k)), len(rankings)
+        )
         with reporter.phase(Phase(Step.LEAVING_OUT, candidate.name)) as task:
-            return left_out(retriever, self.queries, self.k, rankings, asks=asks, task=task)
+            found = left_out(retriever, self.queries, self.k, rankings, asks=asks, task=task)
+        if self.ablate and not asks:
+            return replace(found, warnings=(*found.warnings, NOT_AFFORDED))
+        return found
 
     def _account(
         self,
