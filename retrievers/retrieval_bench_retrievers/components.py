@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from retrieval_bench.core import plugins
@@ -124,16 +123,3 @@ class Call:
     def close(self) -> None:
         """Close the event loop."""
         self._loop.close()
-
-
-@contextmanager
-def in_step(name: str) -> Iterator[None]:
-    """What fails inside says in which step."""
-    try:
-        yield
-    except Exception as problem:
-        problem.add_note(f"in step {name!r} of the pipeline")
-        if isinstance(problem, HarnessError):  # shown without its notes
-            problem.where = "; ".join(p for p in (f"step {name!r}", problem.where) if p)
-            problem.args = (problem.render(),)
-        raise

@@ -8,9 +8,8 @@ ranking is the same.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from contextvars import copy_context
 from copy import copy
 from dataclasses import dataclass, replace
@@ -31,7 +30,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from retrieval_bench.core.errors import ConfigError, HarnessError, distinct_names
+from retrieval_bench.core.errors import ConfigError, distinct_names
 from retrieval_bench.core.notices import with_text
 from retrieval_bench.core.plugins import describe_faults
 from retrieval_bench.core.ranking import checked_ranking, top_k
@@ -54,6 +53,7 @@ from retrieval_bench_retrievers.legs import (
     close_all,
     sources_of,
     steps_inside,
+    told_from,
     usage_of_legs,
 )
 
@@ -207,7 +207,7 @@ class Hybrid(Retriever):
     def prepare(self) -> None:
         """Every leg loads what it can, one after the other."""
         for leg in self._legs:
-            with _noted(leg):
+            with told_from("leg", leg.name, "hybrid"):
                 leg.retriever.prepare()
 
     def index(self, documents: Iterable[Document]) -> None:
@@ -217,7 +217,7 @@ class Hybrid(Retriever):
             documents = list(documents)
         for leg in self._legs:
             if not leg.retriever.capabilities.external:
-                with _noted(leg):
+                with told_from("leg", leg.name, "hybrid"):
                     leg.retriever.index(documents)
         self._indexed = True
 
@@ -241,7 +241,7 @@ class Hybrid(Retriever):
         begin = perf_counter_ns()
         rankings = []
         for leg, (raw, _) in zip(self._legs, answers, strict=True):
-            with _noted(leg):
+            with told_from("leg", leg.name, "hybrid"):
                 has_scores = leg.retriever.capabilities.has_scores
                 rankings.append(checked_ranking(raw, max(leg.depth, k), has_scores=has_scores))
         pool = Pool.of(rankings)
@@ -375,7 +375,7 @@ class Hybrid(Retriever):
 
 def _ask(leg: Leg, query: Query, k: int) -> tuple[RankingLike, int]:
     """What the leg returns, and the nanoseconds of the call."""
-    with _noted(leg):
+    with told_from("leg", leg.name, "hybrid"):
         begin = perf_counter_ns()
         raw = leg.retriever.search(query, max(leg.depth, k))
         return raw, perf_counter_ns() - begin
@@ -385,18 +385,6 @@ def _prepare_thread() -> None:
     from retrieval_bench.measure.threads import apply_to_this_thread
 
     apply_to_this_thread()
-
-
-@contextmanager
-def _noted(leg: Leg) -> Iterator[None]:
-    try:
-        yield
-    except Exception as problem:
-        problem.add_note(f"in leg {leg.name!r} of the hybrid")
-        if isinstance(problem, HarnessError):  # shown without its notes
-            problem.where = "; ".join(part for part in (f"leg {leg.name!r}", problem.where) if part)
-            problem.args = (problem.render(),)
-        raise
 
 
 def _stages(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -56,6 +56,19 @@ class Leg:
     retriever: Retriever
     depth: int
     facts: Mapping[str, Any]
+
+
+@contextmanager
+def told_from(kind: str, name: str, whole: str) -> Iterator[None]:
+    """What fails inside says where: in which leg or step, by its name, of what."""
+    try:
+        yield
+    except Exception as problem:
+        problem.add_note(f"in {kind} {name!r} of the {whole}")
+        if isinstance(problem, HarnessError):  # shown without its notes
+            problem.where = "; ".join(part for part in (f"{kind} {name!r}", problem.where) if part)
+            problem.args = (problem.render(),)
+        raise
 
 
 def steps_inside(names: Sequence[str], rankings: Sequence[Ranking]) -> dict[str, StepTrace]:

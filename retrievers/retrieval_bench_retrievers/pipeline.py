@@ -24,8 +24,7 @@ from retrieval_bench.core.retriever import (
 )
 from retrieval_bench.core.types import Document, Query, Ranking
 from retrieval_bench.core.usage import collected, report
-from retrieval_bench_retrievers.components import in_step
-from retrieval_bench_retrievers.legs import raise_together
+from retrieval_bench_retrievers.legs import raise_together, told_from
 from retrieval_bench_retrievers.pipeline_parts import pipeline_parts
 from retrieval_bench_retrievers.pipeline_running import (
     Passing,
@@ -70,7 +69,7 @@ class Pipeline(Retriever):
             for step, name in zip(self._given, names, strict=True):
                 if getattr(step, "on", True):
                     try:
-                        with in_step(name):
+                        with told_from("step", name, "pipeline"):
                             self._steps.append(running(step, name))
                     except HarnessError as problem:
                         problems.append(problem)
@@ -133,7 +132,7 @@ class Pipeline(Retriever):
     def prepare(self) -> None:
         """Load the models of all steps."""
         for step in self._steps:
-            with in_step(step.name):
+            with told_from("step", step.name, "pipeline"):
                 step.prepare()
 
     def index(self, documents: Iterable[Document]) -> None:
@@ -143,7 +142,7 @@ class Pipeline(Retriever):
         if iter(documents) is documents:
             documents = list(documents)
         self.prepare()
-        with in_step(self.retrieving.name):
+        with told_from("step", self.retrieving.name, "pipeline"):
             if not self.retriever.capabilities.external:
                 self.retriever.progress = self.progress
                 self.retriever.index(documents)
@@ -175,7 +174,7 @@ class Pipeline(Retriever):
         try:
             for step in self._steps:
                 stage = f"step:{step.name}"
-                with in_step(step.name), collected() as reported:
+                with told_from("step", step.name, "pipeline"), collected() as reported:
                     try:
                         step.run(passing)
                     finally:
