@@ -15,6 +15,7 @@ from retrieval_bench.core.failures import CallError
 from retrieval_bench.core.installation import require
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_k
 from retrieval_bench.core.types import Query, Ranking
+from retrieval_bench.core.usage import report, usage_of
 from retrieval_bench_retrievers import http_answer
 from retrieval_bench_retrievers.templates import FILTER, unplaced, values_of
 from retrieval_bench_retrievers.user_code import declared_index
@@ -44,6 +45,7 @@ class HTTP(Retriever):
         scores: the same for scores.
         order: ``descending``; ``ascending`` for distances, of which the lowest is the best.
         server_time: JMESPath to the milliseconds that the service says it took, or ``{s: path}``.
+        usage: ``{tokens_in, tokens_out, calls, money}``: JMESPath to what the call used up.
         external: ``{index, version, count}`` declares the fingerprint of what it searches.
         connections: ``reused``, or ``new`` for one with each request.
         ca: file of certificates to check the service's with.
@@ -75,6 +77,7 @@ class HTTP(Retriever):
         scores: str | None = None,
         order: str = "descending",
         server_time: str | dict[str, str] | None = None,
+        usage: dict[str, str] | None = None,
         external: bool | dict[str, Any] = True,
         connections: str = "reused",
         ca: str | None = None,
@@ -94,6 +97,7 @@ class HTTP(Retriever):
             hits=hits, hit_id=id, score=score, ids=ids, scores=scores, order=order
         )
         self._server = http_answer.server_time(server_time)
+        self._usage = http_answer.usage_paths(usage)
         self._drop = _one_of(missing, "missing", _MISSING) == "drop"
         self._reuse = _one_of(connections, "connections", http_client.CONNECTIONS) == "reused"
         if timeout_s is not None and not 0 < timeout_s < math.inf:
@@ -184,6 +188,8 @@ class HTTP(Retriever):
         stages["request"] = elapsed
         if self._server is not None:
             stages["server"] = http_answer.server_ns(self._server, answer)
+        if self._usage:
+            report(usage_of({name: path(answer) for name, path in self._usage.items()}))
         self._count(query, given, k)
         ranking = Ranking(ids, scores, stages)
         stages["wrapper"] = perf_counter_ns() - start - elapsed - stages.get("encode", 0)

@@ -11,6 +11,7 @@ from typing import Any
 
 from retrieval_bench.core.errors import ConfigError, ContractError
 from retrieval_bench.core.failures import CallError
+from retrieval_bench.core.usage import FIELDS
 
 Path = Callable[[Any], Any]
 """Reads one value out of parsed JSON; None where nothing is there."""
@@ -211,6 +212,24 @@ def server_ns(how: tuple[Path, float, str], answer: Any) -> int:
             fix="correct `server_time`, or leave it out",
         )
     return round(found * unit)
+
+
+def usage_paths(given: Any) -> dict[str, Path]:
+    """From the parameter ``usage``: where the answer has each kind of it.
+
+    Raises:
+        ConfigError: no mapping of kinds to expressions.
+    """
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping) or not given or not set(given) <= set(FIELDS):
+        raise ConfigError(
+            f"usage = {given!r}",
+            where="target http",
+            accepted=f"a mapping with some of {', '.join(FIELDS)} to JMESPath",
+            fix="for example usage: {tokens_in: usage.prompt_tokens}",
+        )
+    return {name: compiled(expression, f"usage.{name}") for name, expression in given.items()}
 
 
 def compiled(expression: Any, param: str) -> Path:

@@ -22,7 +22,8 @@ from retrieval_bench.core.failures import CallError, TransientError
 from retrieval_bench.core.filters import parse_filter
 from retrieval_bench.core.plugins import construct
 from retrieval_bench.core.ranking import checked_ranking
-from retrieval_bench.core.types import Document, Query
+from retrieval_bench.core.types import Document, Query, Usage
+from retrieval_bench.core.usage import collected
 from retrieval_bench.measure.deadline import QueryTimeoutError, deadline
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench_retrievers.http import HTTP
@@ -279,6 +280,19 @@ def test_the_time_of_the_server_is_a_stage(served: Service, asking: Callable[...
     assert asking(server_time={"s": "time"}).search(QUERY, 2).stages["server"] == 2_000_000
     with pytest.raises(ContractError, match="server_time found nothing in the answer"):
         asking(server_time="tok").search(QUERY, 2)
+
+
+def test_what_the_call_used_up_is_read(served: Service, asking: Callable[..., HTTP]) -> None:
+    served.answer = replies(hits(("a", 1.0), usage={"prompt_tokens": 7}, cost=0.25))
+    how = {"tokens_in": "usage.prompt_tokens", "money": "cost", "tokens_out": "usage.nothing"}
+    with collected() as reported:
+        asking(usage=how).search(QUERY, 2)
+    assert reported() == Usage(tokens_in=7, tokens_out=0, calls=1, money=0.25)
+    with pytest.raises(ConfigError, match=r"usage = \{'tokens': 'x'\}"):
+        asking(usage={"tokens": "x"})
+    served.answer = replies(hits(("a", 1.0), cost=-1))
+    with collected(), pytest.raises(ContractError, match="usage with money = -1"):
+        asking(usage={"money": "cost"}).search(QUERY, 2)
 
 
 def test_a_slow_body_is_in_the_request(served: Service, asking: Callable[..., HTTP]) -> None:

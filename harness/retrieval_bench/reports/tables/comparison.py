@@ -56,6 +56,7 @@ from retrieval_bench.reports.tables.run_facts import (
 )
 from retrieval_bench.reports.tables.slice import slice_tables
 from retrieval_bench.reports.tables.speed import speed_tables
+from retrieval_bench.reports.tables.usage import AMOUNT, money_of, tokens_of
 from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.intervals import method
 from retrieval_bench.stats.resampling import EXACT_ROWS
@@ -161,6 +162,7 @@ def cost_table(group: DatasetComparison) -> Table:
             if len({fact(run) for run in runs}) > 1
         ),
     ]
+    used = any("usage" in run.summary for run in runs)
     rows: list[list[Content]] = []
     for name, run in group.ranked(group.metrics[0]):
         latency, index = latency_of(run), run.summary.get("index", {})
@@ -175,6 +177,8 @@ def cost_table(group: DatasetComparison) -> Table:
                 seconds(index.get("seconds")),
                 Cell(index.get("peak_rss_bytes") or None, MEGABYTES),
                 Cell(index.get("disk_bytes") or None, MEGABYTES),
+                *([Cell(tokens_of(run.summary), AMOUNT)] if used else []),
+                *([Cell(money_of(run.summary), AMOUNT)] if used else []),
                 *(fact(run) or "" for _, fact in facts),
             ]
         )
@@ -194,6 +198,9 @@ def cost_table(group: DatasetComparison) -> Table:
             "unanswerable: how many unanswerable queries returned results (not in the scores)."
         )
     fixed = ["calls/s", "calls", "index s", "memory MB", "disk MB"]
+    if used:
+        fixed += ["tokens", "money / 1,000"]
+        notes.append("tokens: of a query, in and out; money: for 1,000 queries.")
     return Table(
         f"Time and cost on {group.dataset}",
         ["system", *(f"{level} ms" for level in names), *fixed, *(name for name, _ in facts)],

@@ -38,6 +38,13 @@ def money_of(summary: Mapping[str, Any]) -> float | None:
     return found
 
 
+def tokens_of(summary: Mapping[str, Any]) -> float | None:
+    """Of a query, in and out together; None where it is not known."""
+    each = summary.get("usage", {}).get("per_query", {})
+    found = [each[name] for name in ("tokens_in", "tokens_out") if each.get(name) is not None]
+    return sum(found) if found else None
+
+
 def usage_tables(name: str, summary: Mapping[str, Any]) -> list[Table]:
     """What each stage uses up; nothing where nothing is known."""
     usage = summary.get("usage")
