@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -35,6 +33,7 @@ from retrieval_bench.experiment.ablation import (
 from retrieval_bench.experiment.candidate import Candidate, ask, close_all
 from retrieval_bench.experiment.failing import recovered
 from retrieval_bench.experiment.filtered import filtered, leaks
+from retrieval_bench.experiment.interrupts import interrupts_deferred
 from retrieval_bench.experiment.launches import LaunchSpec, run_launches
 from retrieval_bench.experiment.summary import resummarize, summarize
 from retrieval_bench.experiment.until import Asking, Until
@@ -155,7 +154,7 @@ class Experiment:
         if self.launches is not None:
             self.close()  # two of a retriever would disturb each other
             runs = run_launches(self.launches, reporter, resummarize=resummarize)
-            with _interrupts_deferred():
+            with interrupts_deferred():
                 return self._saved(runs) if save else runs
         reporter = reporter or Silent()
         try:
@@ -195,7 +194,7 @@ class Experiment:
             if asking is not None:
                 measurements = [asking.whole_queries(one) for one in measurements]
             told = [*coded(complaints, Code.THREADS), *coded(disturbed, Code.BUSY)]
-            with _interrupts_deferred():
+            with interrupts_deferred():
                 calls = Counter[int | None]()
                 for one, measured in zip(self.candidates, measurements, strict=True):
                     calls[one.server] += len(measured.timings.wall_ns)
@@ -484,21 +483,3 @@ class Experiment:
             measurement.timings,
             evaluation,
         )
-
-
-@contextmanager
-def _interrupts_deferred() -> Iterator[None]:
-    """A first Ctrl-C waits until what was measured is saved; a second one does not."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.getsignal(signal.SIGINT)
-
-    def later(*_: Any) -> None:
-        signal.signal(signal.SIGINT, before)
-
-    signal.signal(signal.SIGINT, later)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
