@@ -221,6 +221,7 @@ class TestSubmit:
         line = json.loads((project / "s.jsonl").read_text(encoding="utf-8"))
         assert (line["eval_id"], line["topk"]) == (7, ["d1"])
 
+    @pytest.mark.slow
     def test_every_search_failed(self, project: Path, run: Command) -> None:
         (project / "own.yaml").write_text(
             "name: own\ntarget: callable\nparams: {function: own.py:nothing}\n", encoding="utf-8"

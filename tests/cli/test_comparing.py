@@ -97,6 +97,7 @@ class TestVerdicts:
         assert not (project / "results").exists()
 
 
+@pytest.mark.slow
 class TestSeveralDatasets:
     @pytest.mark.slow
     def test_each_has_its_tables_and_all_have_a_board(

@@ -50,6 +50,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Command:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else str(value),
 )
+@pytest.mark.slow
 def test_a_retriever_is_told_the_language(
     project: Path, run: Command, words: tuple[str, ...], times: int
 ) -> None:

@@ -11,6 +11,8 @@ import pytest
 
 from tests.cli.project import Command, make_project
 
+pytestmark = pytest.mark.slow
+
 STEPS = """
 
 def same(text):

@@ -555,6 +555,7 @@ def test_all_that_is_wrong_comes_at_once(project: Path, run: Command) -> None:
         assert part in run.err
 
 
+@pytest.mark.slow
 class TestUntilDecided:
     def test_a_bug_fails_before_all_queries_are_asked(self, project: Path, run: Command) -> None:
         policy(project, BOTH)

@@ -107,6 +107,7 @@ def _shared_words(text: str, documents: Sequence[Document]) -> list[int]:
     return [len(words(text) & words(document.contents)) for document in documents]
 
 
+@pytest.mark.slow
 class TestPipeline(RetrieverConformance):
     target = "pipeline"
     params: ClassVar[Mapping[str, Any]] = {
@@ -118,6 +119,7 @@ class TestPipeline(RetrieverConformance):
     }
 
 
+@pytest.mark.slow
 class TestPipelineOverHybrid(RetrieverConformance):
     target = "pipeline"
     params: ClassVar[Mapping[str, Any]] = {

@@ -346,6 +346,7 @@ def test_overrides_reach_a_mapping() -> None:
     assert result.run.manifest["retriever"]["params"] == {"k1": 7.5}
 
 
+@pytest.mark.slow
 def test_one_text_for_each_kind_of_failure() -> None:
     def ill(text: str, k: int) -> list[str]:
         raise ConnectionError(f"request {hash(text)} failed")

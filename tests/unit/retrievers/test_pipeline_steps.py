@@ -21,6 +21,8 @@ from retrieval_bench_retrievers.pipeline import Pipeline
 from tests.builders.scripted import Scripted
 from tests.lazily import Lazily
 
+pytestmark = pytest.mark.slow
+
 ONCE = Protocol(rounds=1, warm_up_s=0)
 DOCUMENTS = [Document(i, f"text of {i}") for i in "abc"]
 QUERIES = [Query("1", "red apples"), Query("2", "blue sea"), Query("3", "green")]

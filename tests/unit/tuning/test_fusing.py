@@ -18,6 +18,8 @@ from retrieval_bench.runs.run import Run
 from retrieval_bench.tuning import tune
 from retrieval_bench.tuning.fusing import ACCEPTED, fused, fusion_config, with_fusions
 
+pytestmark = pytest.mark.slow
+
 ONE_ROUND = Protocol(rounds=1, warm_up_s=0.0)
 LEGS = [
     {"name": "words", "target": "bm25", "params": {"tokenizer": "word"}},
