@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from retrieval_bench_retrievers.hybrid import Hybrid
     from retrieval_bench_retrievers.legs import Leg
 
-WHOLE = ("leg:", "step:")
-"""What the names of stages begin with that a call is directly made of."""
+WHOLE = ("leg:", "step:", "more texts of ")
+"""What the names of stages begin with that a hybrid or pipeline has of its own."""
 
 
 class Alone(Retriever):
@@ -92,5 +92,7 @@ def _inside(hybrid: Hybrid, at: int, parts: Sequence[Part]) -> list[Part]:
         whole = hybrid.with_legs([*legs[:at], leg, *legs[at + 1 :]])
         stages = [*part.stages, *part.beside]
         renamed = {one: f"{leg.name}.{one}" for one in stages if one.startswith(WHOLE)}
-        found.append(part.inside(leg.name, whole, renamed))
+        inside = part.inside(leg.name, whole, renamed)
+        # Side by side, what it saves depends on how long the other legs take without it.
+        found.append(replace(inside, timed=inside.timed and not hybrid.parallel))
     return found

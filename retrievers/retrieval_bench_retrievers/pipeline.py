@@ -178,7 +178,9 @@ class Pipeline(Retriever):
                     try:
                         step.run(passing)
                     finally:
-                        passing.used(stage, reported(), step.price)
+                        used_up = reported()
+                        step.reported |= used_up is not None
+                        passing.used(stage, used_up, step.price)
                 end = perf_counter_ns()
                 stages[stage] = end - begin
                 begin = end
@@ -211,7 +213,7 @@ class Pipeline(Retriever):
         own = [
             with_text(warning, f"{step.name}: {warning}")
             for step in self._steps
-            for warning in step.warnings()
+            for warning in [*step.warnings(), *_unpriced(step)]
         ]
         return [*self.retriever.health(queries), *own]
 
@@ -264,3 +266,9 @@ class Pipeline(Retriever):
         if not self._borrowed:
             self._borrowed = True
             close_steps(self._steps)
+
+
+def _unpriced(step: Running) -> list[str]:
+    if step.price is None or step.reported:
+        return []
+    return ["it has a price and said nothing of what it used up: call report_usage, or return it"]

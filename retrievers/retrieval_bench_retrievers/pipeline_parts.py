@@ -30,12 +30,16 @@ def pipeline_parts(pipeline: Pipeline, k: int) -> list[Part]:
     for at, step in enumerate(steps):
         kind = _kind(step)
         if kind is not None:
+            more = [f"{MORE_TEXTS}{step.name}"] if kind == "rewriting" else []
+            # What it cuts off, a later step would read without it: nobody timed that.
+            later = any(isinstance(one, Reading) for one in steps[at + 1 :])
             found.append(
                 Part(
                     step.name,
                     kind,
                     pipeline.with_steps([*steps[:at], *steps[at + 1 :]]),
-                    stages=(f"step:{step.name}", *([MORE_TEXTS] if kind == "rewriting" else [])),
+                    stages=(f"step:{step.name}", *more),
+                    timed=not (isinstance(step, Reading) and later),
                     gets=gets if isinstance(step, Reading) else "",
                     gives=step.name if isinstance(step, Reading) else "",
                 )
@@ -76,7 +80,8 @@ def _depth(pipeline: Pipeline, steps: Sequence[Running], k: int) -> Part:
         f"depth {k}",
         stages=reranks[:1],
         share=1 - k / depth,
-        timed=bool(reranks),
+        timed=len(reranks) == 1,
+        gets=_retrieved(steps),
     )
 
 
@@ -87,7 +92,8 @@ def _inside(pipeline: Pipeline, steps: Sequence[Running], depth: int) -> list[Pa
     for part in retrieving.retriever.parts(depth):
         inner = retrieving.with_retriever(part.without, depth)
         whole = pipeline.with_steps([*steps[:at], inner, *steps[at + 1 :]])
-        names = [one for one in (*part.stages, *part.beside) if one.startswith("step:")]
+        own = ("step:", MORE_TEXTS)
+        names = [one for one in (*part.stages, *part.beside) if one.startswith(own)]
         renamed = {one: f"{retrieving.name}.{one}" for one in names}
         found.append(part.inside(retrieving.name, whole, renamed))
     return found

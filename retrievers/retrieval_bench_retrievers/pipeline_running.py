@@ -33,8 +33,8 @@ from retrieval_bench_retrievers.pipeline_steps import (
 from retrieval_bench_retrievers.reranking import Reranked, Reranker, by_list, by_score, reranker_of
 from retrieval_bench_retrievers.rewriting import Rewriter, Rewritten, rewriter_of
 
-MORE_TEXTS = "more texts"
-"""Stage of what several texts of one query take beyond the first."""
+MORE_TEXTS = "more texts of "
+"""Begins the stage of what several texts take beyond the first; the step follows that made them."""
 
 
 @dataclass(slots=True)
@@ -45,6 +45,7 @@ class Passing:
         query: as it was asked.
         depth: hits that the retriever is asked for.
         texts: what to search for.
+        several: name of the step that made several texts of one; empty = none did.
         fusion: how lists of several texts become one.
         ranking: of the last step that made one.
         steps: what each step made.
@@ -55,6 +56,7 @@ class Passing:
     query: Query
     depth: int
     texts: Sequence[str]
+    several: str = ""
     fusion: Mapping[str, Any] | None = None
     ranking: Ranking = field(default_factory=lambda: Ranking(()))
     steps: dict[str, StepTrace] = field(default_factory=dict)
@@ -75,10 +77,12 @@ class Running(ABC):
 
     Attributes:
         name: in stages and lists.
+        reported: whether it ever said what it used up.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.reported = False
 
     @property
     def price(self) -> Price | None:
@@ -145,7 +149,10 @@ class Rewriting(Running):
             # One entry for each text that it was asked for, as each has its own answer.
             passing.steps[numbered(self.name, at)] = StepTrace(texts=own)
             texts += own
+        before = len(passing.texts)
         passing.texts = list(dict.fromkeys(texts))
+        if len(passing.texts) > before:
+            passing.several = self.name
         passing.fusion = self.step.fusion
 
     def remembered(self, memory: Answers) -> tuple[str, Any]:
@@ -211,7 +218,7 @@ class Retrieving(Running):
         passing.ranking = lists[0]
         if len(lists) > 1:
             passing.ranking = self._fuse(passing, lists)
-            passing.stages[MORE_TEXTS] = perf_counter_ns() - first
+            passing.stages[MORE_TEXTS + passing.several] = perf_counter_ns() - first
 
     def _keep(self, passing: Passing, found: Ranking, at: int) -> None:
         passing.steps[numbered(self.name, at)] = StepTrace(found.doc_ids, found.scores)
@@ -225,7 +232,7 @@ class Retrieving(Running):
 
     def _stage(self, stage: str) -> str:
         """What a stage of the retriever is called here."""
-        return f"{self.name}.{stage}" if stage.startswith("step:") else stage
+        return f"{self.name}.{stage}" if stage.startswith(("step:", MORE_TEXTS)) else stage
 
     def _fuse(self, passing: Passing, lists: Sequence[Ranking]) -> Ranking:
         pool = Pool.of(lists)

@@ -169,7 +169,9 @@ def _step(given: Any) -> AnyStep:
         raise ConfigError(f"keys {keys} ({near_names(str(next(iter(given), '')), _KINDS)})")
     if len(kinds) > 1:
         raise ConfigError(f"{' and '.join(kinds)} in one step")
-    return _KINDS[kinds[0]].model_validate({str(key): value for key, value in given.items()})
+    # YAML reads a bare `on` as true where nobody minds it.
+    keys_as_text = {"on" if key is True else str(key): value for key, value in given.items()}
+    return _KINDS[kinds[0]].model_validate(keys_as_text)
 
 
 def _wrong(faults: Sequence[str]) -> ConfigError:

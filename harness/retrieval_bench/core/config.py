@@ -236,7 +236,7 @@ def validate(model: type[Model], content: Mapping[str, Any], *, where: str) -> M
 def parse_value(text: str, where: str) -> Any:
     """A value of the command line, read as YAML."""
     try:
-        return yaml.safe_load(text)
+        return yaml.load(text, Loader=_UniqueKeyLoader)
     except YAML_FAULTS:
         raise ConfigError(
             f"{text!r} is not a YAML value",
@@ -326,6 +326,8 @@ class _UniqueKeyLoader(yaml.SafeLoader):
 def _unique_mapping(loader: _UniqueKeyLoader, node: yaml.MappingNode) -> dict[Any, Any]:
     seen: set[Any] = set()
     for key_node, _ in node.value:
+        if key_node.tag == "tag:yaml.org,2002:bool":  # of keys that are words, such as `on`
+            key_node.tag = "tag:yaml.org,2002:str"
         key = loader.construct_object(key_node)
         if key in seen:
             raise yaml.constructor.ConstructorError(

@@ -9,18 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from time import perf_counter_ns
 from typing import Any
 
 from retrieval_bench.core.document import document
-from retrieval_bench.core.errors import counted
+from retrieval_bench.core.errors import HarnessError, counted, distinct_names
+from retrieval_bench.core.failures import Retry
 from retrieval_bench.core.foreign import message_of
 from retrieval_bench.core.progress import Task
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.remembered import Memory, NotKeptError, Remembered
 from retrieval_bench.core.retriever import Capabilities, Part, Retriever
-from retrieval_bench.core.types import Query, Ranking
+from retrieval_bench.core.types import Query, Ranking, Usage
 from retrieval_bench.core.units import UnitRetriever
-from retrieval_bench.measure.calls import Measurement
+from retrieval_bench.core.usage import Price, total
+from retrieval_bench.measure.calls import Measurement, System
+from retrieval_bench.measure.deadline import deadline
+from retrieval_bench.measure.protocol import Plan
+from retrieval_bench.measure.purse import Purse
+from retrieval_bench.measure.recorder import Recorder
 
 Rankings = Sequence[Ranking | None]
 
@@ -34,17 +41,21 @@ class LeftOut:
         rankings: of all queries without it; None for a query that is not known. None as a whole
             where somebody has to be asked who may not be.
         asked: calls that were made for it.
+        why: it is not known though somebody was asked; empty where nobody was, or it is.
+        spent: what these calls used up.
     """
 
     part: Part
     rankings: Rankings | None
     asked: int = 0
+    why: str = ""
+    spent: Usage | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """An entry of ``parts`` in a summary."""
         names = "name kind instead stages beside share timed gets gives"
         known = self.rankings is not None
-        return document(self.part, names) | {"known": known, "asked": self.asked}
+        return document(self.part, names) | {"known": known} | document(self, "asked why")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,23 +65,12 @@ class Ablation:
     Attributes:
         parts: empty for a retriever that is made of nothing.
         warnings: what keeps figures from being what they seem.
+        spent: by whoever was asked.
     """
 
     parts: tuple[LeftOut, ...] = ()
     warnings: tuple[str, ...] = ()
-
-
-NOT_AFFORDED = "nobody was asked without parts: that might take more than --max-cost leaves"
-
-
-def affordable(limit: float | None, measured: Measurement, parts: int, queries: int) -> bool:
-    """Whether every query could be asked once more without each part, at the mean price of a
-    measured call; without a part a call is seldom dearer."""
-    spent = 0.0 if measured.spent is None else measured.spent.money or 0.0
-    calls = len(measured.timings.wall_ns) + measured.warm_up_calls
-    if limit is None or not calls:
-        return True
-    return spent + parts * queries * spent / calls <= limit
+    spent: Usage | None = None
 
 
 def can_be_left_out(retriever: Retriever, queries: Sequence[Query]) -> bool:
@@ -82,26 +82,57 @@ def can_be_left_out(retriever: Retriever, queries: Sequence[Query]) -> bool:
         return True
 
 
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """How somebody is asked without a part: as it was measured, once, untimed.
+
+    Attributes:
+        retry, rate_limit, price: of the config.
+        timeout_s: after which a call has failed; None = never.
+        purse: what it may spend.
+    """
+
+    retry: Retry
+    rate_limit: float | None
+    price: Price | None
+    timeout_s: float | None
+    purse: Purse
+
+
+def purse_after(limit: float | None, measured: Sequence[Measurement]) -> Purse:
+    """What the measurement of several systems left of the money, the mean call standing for the
+    dearest."""
+    purse = Purse(limit)
+    for one in measured:
+        money = (one.spent and one.spent.money) or 0.0
+        purse.spent += money
+        purse.dearest = max(purse.dearest, money / max(1, len(one.timings.wall_ns)))
+    return purse
+
+
 def left_out(
     retriever: Retriever,
     queries: Sequence[Query],
     k: int,
     rankings: Rankings,
     *,
-    asks: bool,
+    caller: Caller | None = None,
     task: Task | None = None,
 ) -> Ablation:
-    """Leave out each part in turn.
+    """Leave out each part in turn. Whatever happens meanwhile, Ctrl-C included, costs parts and not
+    what was measured.
 
     Args:
         retriever: as it was measured, still open.
         rankings: what it answered to ``queries``; None where it failed, or does not count.
-        asks: whether it may be asked what its lists do not hold.
+        caller: asks what its lists do not hold; None = nobody does.
         task: is told how far it is.
     """
     try:
-        return _left_out(retriever, queries, k, rankings, asks=asks, task=task)
-    except Exception as problem:  # what was measured must not be lost for it
+        return _left_out(retriever, queries, k, rankings, caller=caller, task=task)
+    except KeyboardInterrupt:
+        return Ablation(warnings=("interrupted before parts were left out",))
+    except Exception as problem:
         return Ablation(warnings=(f"no part could be left out: {message_of(problem)}",))
 
 
@@ -111,28 +142,43 @@ def _left_out(
     k: int,
     rankings: Rankings,
     *,
-    asks: bool,
+    caller: Caller | None,
     task: Task | None,
 ) -> Ablation:
-    filtered = any(query.filter for query in queries) and retriever.capabilities.filters
-    memory = Memory(asks=asks)
+    memory = Memory(asks=False)
     whole = retriever.over(memory)
     known, differing = _once_more(whole, memory, queries, k, rankings)
     parts = list(whole.parts(k))
-    if filtered:
+    if any(query.filter for query in queries) and retriever.capabilities.filters:
         parts.append(Part("filters", "filter", Unfiltered(whole), timed=False))
-    found = []
-    for at, part in enumerate(parts):
-        if task is not None:
-            task(at, len(parts))
-        found.append(_without(part, memory, queries, k, known))
+    names = distinct_names([part.name for part in parts])
+    parts = [replace(part, name=name) for part, name in zip(parts, names, strict=True)]
+    found: list[LeftOut] = []
     warnings = []
+    try:
+        for at, part in enumerate(parts):
+            if task is not None:
+                task(at, len(parts))
+            wanted = known
+            if isinstance(part.without, Unfiltered):  # of the others it says nothing
+                wanted = [kept and bool(q.filter) for kept, q in zip(known, queries, strict=True)]
+            one = _without(part, queries, k, wanted)
+            if one.rankings is None and caller is not None:
+                one = _asked(part, queries, k, wanted, memory=memory, caller=caller)
+            found.append(one)
+    except KeyboardInterrupt:
+        warnings.append("interrupted while parts were left out: those that are missing are unknown")
+        found += [LeftOut(part, None, why="interrupted") for part in parts[len(found) :]]
+    warnings += [f"{one.part.name}: {one.why}" for one in found if one.why == _TOO_DEAR]
     if differing:
         warnings.append(
             f"parts were not left out for {counted(differing, 'query')}: the lists that were kept "
             "come to another ranking"
         )
-    return Ablation(tuple(found), tuple(warnings))
+    return Ablation(tuple(found), tuple(warnings), total(one.spent for one in found))
+
+
+_TOO_DEAR = "it was not asked to the end without it: --max-cost"
 
 
 def _is_made_of_parts(whole: Retriever) -> bool:
@@ -162,18 +208,51 @@ def _once_more(
     return known, differing
 
 
-def _without(
-    part: Part, memory: Memory, queries: Sequence[Query], k: int, known: Sequence[bool]
-) -> LeftOut:
-    before, found = memory.asked, []
-    for query, wanted in zip(queries, known, strict=True):
+def _without(part: Part, queries: Sequence[Query], k: int, wanted: Sequence[bool]) -> LeftOut:
+    """From memory alone."""
+    found = []
+    for query, is_wanted in zip(queries, wanted, strict=True):
         try:
-            found.append(_search(part.without, query, k) if wanted else None)
+            found.append(_search(part.without, query, k) if is_wanted else None)
         except NotKeptError:
             return LeftOut(part, None)
         except Exception:  # counted: it has no ranking
             found.append(None)
-    return LeftOut(part, found, memory.asked - before)
+    return LeftOut(part, found)
+
+
+def _asked(
+    part: Part,
+    queries: Sequence[Query],
+    k: int,
+    wanted: Sequence[bool],
+    *,
+    memory: Memory,
+    caller: Caller,
+) -> LeftOut:
+    """With the help of whoever was measured."""
+    before = memory.asked
+    system = System(part.name, part.without, None, caller.retry, caller.rate_limit)
+    system.price = caller.price
+    calls = Plan(len(queries), rounds=1, warm_up=0)
+    recorder = Recorder(system, queries, k, calls, at_once=True, purse=caller.purse)
+    memory.asks, why = True, ""
+    try:
+        with deadline(caller.timeout_s) as timer:
+            for at, is_wanted in enumerate(wanted):
+                if is_wanted and caller.purse.empty:
+                    why = _TOO_DEAR
+                    break
+                if is_wanted:
+                    recorder.call(at, 0, at, timer, perf_counter_ns)
+    except HarnessError as problem:
+        why = problem.given
+    finally:
+        memory.asks = False
+    unknown = [one for one in recorder.status if one.startswith(NotKeptError.__name__)]
+    if why or unknown:
+        return LeftOut(part, None, memory.asked - before, why, recorder.spent)
+    return LeftOut(part, recorder.rankings, memory.asked - before, "", recorder.spent)
 
 
 def _search(retriever: Retriever, query: Query, k: int) -> Ranking:

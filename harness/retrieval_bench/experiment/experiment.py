@@ -23,12 +23,13 @@ from retrieval_bench.core.notices import Code, about_times, coded
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.scripts import ScriptSample, main_scripts, script_profile
 from retrieval_bench.core.types import Dataset, Query, Ranking
+from retrieval_bench.core.usage import total
 from retrieval_bench.experiment.ablation import (
-    NOT_AFFORDED,
     Ablation,
-    affordable,
+    Caller,
     can_be_left_out,
     left_out,
+    purse_after,
 )
 from retrieval_bench.experiment.candidate import Candidate, ask, close_all
 from retrieval_bench.experiment.failing import recovered
@@ -51,6 +52,7 @@ from retrieval_bench.measure.calls import NOT_RUN, OK, Measurement, System, Timi
 from retrieval_bench.measure.disturbances import disturbances
 from retrieval_bench.measure.environment import environment, peak_rss_bytes
 from retrieval_bench.measure.protocol import Plan, Protocol, plan
+from retrieval_bench.measure.purse import Purse
 from retrieval_bench.measure.threads import search_threads
 from retrieval_bench.measure.tutorial import TutorialLatency, tutorial_latency
 from retrieval_bench.metrics import Metric
@@ -184,8 +186,9 @@ class Experiment:
                         systems, self.queries, self.k, self.protocol, progress=task, enough=asking
                     )
                 noise = measurements[0].noise
+                purse = purse_after(self.protocol.max_cost, measurements)
                 ablations = [
-                    self._without_parts(*one, reporter)
+                    self._without_parts(*one, purse, reporter)
                     for one in zip(self.candidates, measurements, strict=True)
                 ]
                 disturbed = disturbances(noise, surroundings["machine"], self.protocol.threads)
@@ -357,7 +360,7 @@ class Experiment:
         return known, f"corpus {main_scripts(sample.profile())}; {scripts}"
 
     def _without_parts(
-        self, candidate: Candidate, measurement: Measurement, reporter: Reporter
+        self, candidate: Candidate, measurement: Measurement, purse: Purse, reporter: Reporter
     ) -> Ablation:
         """What the queries that count get without each part of the retriever."""
         if self.until is not None or measurement.interrupted:
@@ -369,13 +372,18 @@ class Experiment:
         retriever = candidate.retriever
         if not can_be_left_out(retriever, self.queries):
             return Ablation()
-        asks = self.ablate and affordable(
-            self.protocol.max_cost, measurement, len(retriever.parts(self.k)), len(rankings)
-        )
+        one = candidate
+        caller = Caller(one.retry, one.rate_limit, one.price, self.protocol.timeout_s, purse)
         with reporter.phase(Phase(Step.LEAVING_OUT, candidate.name)) as task:
-            found = left_out(retriever, self.queries, self.k, rankings, asks=asks, task=task)
-        if self.ablate and not asks:
-            return replace(found, warnings=(*found.warnings, NOT_AFFORDED))
+            found = left_out(
+                retriever,
+                self.queries,
+                self.k,
+                rankings,
+                caller=caller if self.ablate else None,
+                task=task,
+            )
+        measurement.spent = total([measurement.spent, found.spent])
         return found
 
     def _account(

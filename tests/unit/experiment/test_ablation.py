@@ -10,15 +10,17 @@ from typing import Any
 
 import pytest
 
+from retrieval_bench.core.failures import Retry
 from retrieval_bench.core.filters import parse_filter
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Document, Query, Ranking
 from retrieval_bench.core.units import UnitRetriever
 from retrieval_bench.data import build_dataset
-from retrieval_bench.experiment.ablation import Ablation, LeftOut, can_be_left_out, left_out
+from retrieval_bench.experiment.ablation import Ablation, Caller, LeftOut, can_be_left_out, left_out
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.measure.purse import Purse
 from retrieval_bench_retrievers.bm25 import BM25
 from retrieval_bench_retrievers.hybrid import Hybrid
 from retrieval_bench_retrievers.hybrid_dynamic import HybridDynamic
@@ -104,12 +106,15 @@ def ids(rankings: Sequence[Ranking | None]) -> list[list[str] | None]:
     return [None if one is None else list(one.doc_ids) for one in rankings]
 
 
+CALLER = Caller(Retry(times=0), None, None, None, Purse())
+
+
 def ablated(
     retriever: Retriever, *, asks: bool = False, queries: Sequence[Query] = QUERIES, k: int = K
 ) -> tuple[Ablation, dict[str, LeftOut]]:
     rankings = searched(retriever, queries, k)
     asked.clear()
-    found = left_out(retriever, queries, k, rankings, asks=asks)
+    found = left_out(retriever, queries, k, rankings, caller=CALLER if asks else None)
     return found, {one.part.name: one for one in found.parts}
 
 
@@ -424,7 +429,7 @@ def test_queries_that_failed_have_no_ranking_without_a_part() -> None:
     whole = hybrid()
     rankings: list[Ranking | None] = [*searched(whole)]
     rankings[2] = None
-    found = left_out(whole, QUERIES, K, rankings, asks=False)
+    found = left_out(whole, QUERIES, K, rankings)
     assert all(one.rankings is not None and one.rankings[2] is None for one in found.parts)
     assert all(one.rankings is not None and one.rankings[3] is not None for one in found.parts)
 
@@ -433,7 +438,7 @@ def test_rankings_that_kept_lists_do_not_come_to_are_left_out_and_told() -> None
     whole = hybrid()
     rankings = searched(whole)
     rankings[1] = replace(rankings[1], doc_ids=list(rankings[1].doc_ids)[::-1])
-    found = left_out(whole, QUERIES, K, rankings, asks=False)
+    found = left_out(whole, QUERIES, K, rankings)
     assert found.warnings == (
         "parts were not left out for 1 query: the lists that were kept come to another ranking",
     )
@@ -445,7 +450,7 @@ def test_a_fault_in_leaving_out_does_not_cost_the_measurement() -> None:
         def over(self, memory: Any, path: str = "") -> Retriever:
             raise RuntimeError("no")
 
-    found = left_out(Broken(["a"]), QUERIES, K, [None] * len(QUERIES), asks=False)
+    found = left_out(Broken(["a"]), QUERIES, K, [None] * len(QUERIES))
     assert found.parts == ()
     assert found.warnings == ("no part could be left out: RuntimeError: no",)
 

@@ -191,7 +191,7 @@ def test_the_lists_of_several_texts_are_fused() -> None:
     assert found.steps["retrieve"].doc_ids == ["a", "b"]
     assert found.steps["retrieve[2]"].doc_ids == ["b", "c"]
     assert found.steps["retrieve (fused)"].doc_ids == ["b", "a", "c"]
-    assert 0 < found.stages["more texts"] <= found.stages["step:retrieve"]
+    assert 0 < found.stages["more texts of rewrite"] <= found.stages["step:retrieve"]
 
 
 def test_how_they_are_fused_can_be_said() -> None:
