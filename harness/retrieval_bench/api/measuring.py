@@ -193,7 +193,7 @@ def tune(
         retriever: whose parameters to choose: name of a config, YAML file, or inline mapping.
         dataset: as in :func:`bench`.
         options: as of :func:`.tune`: split, language, dev, folds, repeats, k, metric, grid,
-            overrides, sample, seed, margin, out, reporter.
+            overrides, sample, seed, margin, price, out, reporter.
 
     Raises:
         HarnessError: everything that is wrong with the input, in one message.

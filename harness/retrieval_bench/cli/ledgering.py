@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,17 +44,44 @@ def refuse_without_stage(options: argparse.Namespace) -> None:
     """
     from retrieval_bench.core.errors import ConfigError
 
-    given = [
-        f"--{name.replace('_', '-')}"
-        for name, usual in _MEASURING.items()
-        if getattr(options, name) != usual
-    ]
+    given = _given(options, _MEASURING)
     if given:
         raise ConfigError(
-            f"{', '.join(given)} without --by stage",
+            f"{given} without --by stage",
             accepted="these options with --by stage",
             fix="add --by stage, or leave them out",
         )
+
+
+_OF_QUERIES = {"queries": 5, "query": [], "group": None, "sort": "largest", "texts": True}
+
+
+def _refuse_what_does_nothing(options: argparse.Namespace, *, saved: bool) -> None:
+    from retrieval_bench.core.errors import ConfigError
+
+    given = _given(options, _OF_QUERIES)
+    if given:
+        raise ConfigError(
+            f"{given} with --by stage",
+            accepted="options of single queries without it",
+            fix="leave one of the two out",
+        )
+    measuring = {name: usual for name, usual in _MEASURING.items() if name != "margin"}
+    given = _given(options, measuring) if saved else ""
+    if given:
+        raise ConfigError(
+            f"{given} with a saved run, which was measured as it was",
+            accepted="--margin and --metric; the others with a retriever to measure",
+            fix="leave them out, or name the retriever",
+        )
+
+
+def _given(options: argparse.Namespace, usual: Mapping[str, Any]) -> str:
+    """Options that are not as usual, by their names."""
+    names = [name for name, value in usual.items() if getattr(options, name) != value]
+    return ", ".join(f"--{name.replace('_', '-')}" for name in names).replace(
+        "--texts", "--no-text"
+    )
 
 
 def by_stage(options: argparse.Namespace) -> int:
@@ -62,6 +90,7 @@ def by_stage(options: argparse.Namespace) -> int:
     from retrieval_bench.comparison.ledger import ledger
     from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.metrics import parse_metric
+    from retrieval_bench.reports import frames
     from retrieval_bench.reports.tables.ledger import ledger_table
     from retrieval_bench.runs.dataset import dataset_of
     from retrieval_bench.runs.find import find_run, is_run
@@ -76,6 +105,7 @@ def by_stage(options: argparse.Namespace) -> int:
         )
     metric = None if options.metric is None else parse_metric(options.metric)
     given, saved = options.runs[0], is_run(options.runs[0])
+    _refuse_what_does_nothing(options, saved=saved)
     if saved:
         run = read_run(find_run(Path(given)))
         data = dataset_of([run], options.dataset)
@@ -92,7 +122,12 @@ def by_stage(options: argparse.Namespace) -> int:
             fix="measure it again" if saved else "use bench",
         )
     _draw(found)
-    show(options, found.as_dict(), lambda: [ledger_table(found, again=saved)])
+    show(
+        options,
+        found.as_dict(),
+        lambda: [ledger_table(found, again=saved)],
+        rows=lambda: list(frames.parts(found)),
+    )
     if not found.n:
         say("retrieval-bench: nothing could be judged: no evaluated query was answered")
         return NOT_MEASURED

@@ -58,6 +58,12 @@ def add_tune(commands: Any, name: str, **texts: str) -> None:
         help="largest difference that does not matter to you (default: 0.01)",
     )
     tune.add_argument(
+        "--no-price",
+        action="store_false",
+        dest="price",
+        help="do not time the best setting beside the default, which calls each up to 200 times",
+    )
+    tune.add_argument(
         "--out", type=Path, metavar="YAML", help="write the recommended setting as a config"
     )
     add_format(tune)
@@ -77,7 +83,7 @@ def _tune(options: argparse.Namespace) -> int:
             accepted="one of them: a split to choose on, or cross-validation",
             fix="leave the other out",
         )
-    names = ("k", "metric", "folds", "repeats", "seed", "sample", "margin")
+    names = ("k", "metric", "folds", "repeats", "seed", "sample", "margin", "price")
     given = {name: getattr(options, name) for name in names}
     chosen = Options(**{name: value for name, value in given.items() if value is not None})
     subject, dataset = _subject(options)

@@ -36,11 +36,7 @@ def kept_lists(rankings: Rankings) -> Mapping[str, Positions]:
     if len(outer) < 2:
         inner = [name for name in rankings.step_lists if name.count("/") == 1]
         return {name: rankings.step_lists[name] for name in inner if not _NUMBERED.search(name)}
-    fused = {name: rankings.step_lists.get(f"{name} (fused)") for name in outer}
-    return {
-        name: rankings.step_lists[name] if (own := fused[name]) is None else own
-        for name in outer[:-1]
-    }
+    return {name: found for name in outer[:-1] if (found := rankings.kept(name)) is not None}
 
 
 def texts_of(run: Run, query_id: str) -> dict[str, tuple[str, ...]]:

@@ -4,8 +4,8 @@ A part's gain is the mean of the metric with it minus the mean without it, paire
 queries. It is judged in this order:
 
 * *dead by structure*: what is known of the lists says that it can change nothing: another leg has
-  the same list, or all of it, and no ranking changes; or it runs after the cut at k, and no value
-  changes.
+  the same list, or all of it, of 30 queries or more, and no ranking changes; or it runs after the
+  cut at k, and the metric sees which documents are there and not their order.
 * *harmful*, *helps*: the paired randomisation test, p < .05 after Holm's correction over the parts.
 * *dead by test*: a gain of the margin or more is ruled out, one-sided, p < .05 after Holm. Where no
   value changes at all this is the rule of three, without correction: 299 queries for .01.
@@ -29,6 +29,7 @@ from retrieval_bench.comparison.holm import QUALITY_ALPHA
 from retrieval_bench.comparison.part_costs import Cost, cost_of
 from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import ConfigError, counted
+from retrieval_bench.core.remembered import numbered
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.measure.calls import OK
 from retrieval_bench.metrics import Judgements, Metric, judge
@@ -39,6 +40,8 @@ from retrieval_bench.stats.power import MARGIN, ROUNDING, check_margin
 from retrieval_bench.stats.resampling import holm, mean_below_p
 
 Positions = NDArray[np.int32]
+Rows = NDArray[np.int64]
+"""Places of queries in the rankings."""
 
 
 class Worth(StrEnum):
@@ -108,6 +111,7 @@ class Ledger:
         n: queries that were answered.
         mean: of the metric over them.
         rows: in the order of a call.
+        failed: queries that were not, and count nowhere here.
     """
 
     run: Run
@@ -116,6 +120,7 @@ class Ledger:
     n: int
     mean: float
     rows: tuple[Row, ...]
+    failed: int = 0
 
     @property
     def dead(self) -> tuple[Row, ...]:
@@ -137,6 +142,7 @@ class Ledger:
             "k": self.run.summary["k"],
             "margin": self.margin,
             "n": self.n,
+            "failed": self.failed,
             "mean": self.mean,
             "parts": [row.as_dict() for row in self.rows],
         }
@@ -162,10 +168,10 @@ def ledger(
     metric = metric or run.evaluation.metrics[0]
     _check(metric, int(run.summary["k"]))
     seen = _Seen.of(run, dataset, metric)
-    drafts = _one_fusion([_draft(seen, part) for part in parts])
-    rows = _judged(drafts, metric, margin)
+    failed = len(run.evaluation.query_ids) - len(seen.rows)
+    rows = _one_fusion(_judged([_draft(seen, part) for part in parts], metric, margin, failed))
     mean = float(seen.values.mean()) if len(seen.values) else float("nan")
-    return Ledger(run, metric, margin, len(seen.rows), mean, tuple(rows))
+    return Ledger(run, metric, margin, len(seen.rows), mean, tuple(rows), failed)
 
 
 def ledger_of(run: Run, dataset: Dataset) -> Ledger | None:
@@ -234,7 +240,7 @@ def _draft(seen: _Seen, part: Mapping[str, Any]) -> _Draft:
     row = Row(part["name"], part["kind"], part["instead"], Worth.UNKNOWN, cost=cost_of(run, part))
     lists = run.rankings.without.get(part["name"])
     if lists is None:
-        why = "not known from the lists that were kept: it has to be asked without it"
+        why = part.get("why") or "what was kept does not say what comes without it"
         return replace(row, why=why), nothing
     known = lists[seen.rows, 0] != UNKNOWN
     rows, values = seen.rows[known], seen.values[known]
@@ -255,7 +261,7 @@ def _draft(seen: _Seen, part: Mapping[str, Any]) -> _Draft:
         helped=int(np.count_nonzero(gains > 0)),
         hurt=int(np.count_nonzero(gains < 0)),
     )
-    reason, sure = _structure(run.rankings, run.summary["parts"], part, rows, k)
+    reason, sure = _structure(run, part, seen.metric, rows)
     if reason and not gains.any() and (sure or not changed):
         row = replace(row, worth=Worth.DEAD)
     return replace(row, why=reason), np.stack([others, values])
@@ -271,80 +277,100 @@ def _changed(one: Positions, other: Positions) -> int:
     return int(np.count_nonzero((padded[0] != padded[1]).any(axis=1)))
 
 
-def _structure(
-    rankings: Rankings,
-    parts: Sequence[Mapping[str, Any]],
-    part: Mapping[str, Any],
-    rows: NDArray[np.int64],
-    k: int,
-) -> tuple[str, bool]:
+def _structure(run: Run, part: Mapping[str, Any], metric: Metric, rows: Rows) -> tuple[str, bool]:
     """What the lists say of what ``part`` can change, and whether it is enough that no value
     changes; else no ranking may."""
     if part["kind"] == "leg":
-        return _beside_others(rankings, parts, part, rows), False
-    gets = _list(rankings, f"{part['gets']} (fused)")
-    gets = _list(rankings, part["gets"]) if gets is None else gets
-    if part["kind"] == "reranker" and gets is not None:
-        longest = int((gets[rows] != NONE).sum(axis=1).max(initial=0))
-        if longest <= k:
-            text = f"runs after the cut at {k}: it cannot change which documents are there"
-            return text, True
-    return "", False
+        return _beside_others(run.rankings, run.summary["parts"], part, rows), False
+    gets = run.rankings.kept(part["gets"]) if part["kind"] == "reranker" else None
+    k = int(run.summary["k"])
+    if gets is None or "/" in part["name"]:
+        return "", False
+    lengths, ranked = (gets[rows] != NONE).sum(axis=1), run.rankings.ranking[rows, :k]
+    if lengths.max(initial=0) > k or not _same_documents(gets[rows], ranked):
+        return "", False
+    blind = metric.name in _ORDER_BLIND and (metric.cut or k) >= int(lengths.max(initial=0))
+    return f"runs after the cut at {k}: it cannot change which documents are there", blind
+
+
+_ORDER_BLIND = ("R", "P", "Success")
+"""Metrics that see which documents are there, and not their order."""
+
+
+def _same_documents(one: Positions, other: Positions) -> bool:
+    """Whether both have the same documents for every query."""
+    return all(
+        set(mine.tolist()) | {NONE} == set(theirs.tolist()) | {NONE}
+        for mine, theirs in zip(one, other, strict=True)
+    )
+
+
+FEWEST = 30
+"""With fewer queries nothing is said of lists that are alike: they are so by chance, too."""
 
 
 def _beside_others(
     rankings: Rankings,
     parts: Sequence[Mapping[str, Any]],
     part: Mapping[str, Any],
-    rows: NDArray[np.int64],
+    rows: Rows,
 ) -> str:
-    """Whether another leg of the same hybrid has the same list, or all of it."""
-    own = _list(rankings, part["gives"])
+    """Whether another leg of the same hybrid has the same list, or all of it; of several texts, for
+    each of them. A leg that found nothing is not compared."""
+    own = _lists(rankings, part["gives"])
     holder = part["name"].rpartition("/")[0]
-    if own is None:
+    if not own or len(rows) < FEWEST or not (own[0][rows] != NONE).any(axis=1).all():
         return ""
     for other in parts:
         beside = other["kind"] == "leg" and other["name"].rpartition("/")[0] == holder
-        lists = _list(rankings, other["gives"]) if beside and other is not part else None
-        if lists is None:
+        lists = _lists(rankings, other["gives"]) if beside and other is not part else []
+        if len(lists) != len(own):
             continue
-        name = other["name"].rpartition("/")[2]
-        if not _changed(own[rows], lists[rows]):
+        name, pairs = other["name"].rpartition("/")[2], list(zip(own, lists, strict=True))
+        if not any(_changed(mine[rows], theirs[rows]) for mine, theirs in pairs):
             return f"its list is the same as that of {name}"
-        if all(
-            set(mine.tolist()) <= {*theirs.tolist(), NONE}
-            for mine, theirs in zip(own[rows], lists[rows], strict=True)
-        ):
+        if all(_is_within(mine[rows], theirs[rows]) for mine, theirs in pairs):
             return f"its list is contained in that of {name}"
     return ""
 
 
-def _list(rankings: Rankings, name: str) -> Positions | None:
-    found = rankings.leg_lists.get(name)
-    return rankings.step_lists.get(name) if found is None else found
+def _is_within(one: Positions, other: Positions) -> bool:
+    return all(
+        set(mine.tolist()) <= {*theirs.tolist(), NONE}
+        for mine, theirs in zip(one, other, strict=True)
+    )
 
 
-def _one_fusion(drafts: Sequence[_Draft]) -> list[_Draft]:
-    """Of the rows that hold fusion against each leg alone, the one with the best leg."""
-    best: dict[str, float] = {}
-    for row, _ in drafts:
-        if row.kind == "fusion" and row.without is not None:
-            holder = row.name.rpartition("/")[0]
-            best[holder] = max(best.get(holder, row.without), row.without)
-    found = []
-    for row, values in drafts:
-        if row.kind != "fusion":
-            found.append((row, values))
-            continue
-        holder = row.name.rpartition("/")[0]
-        if row.without is not None and row.without == best.get(holder):
-            best[holder] = float("nan")  # of equal ones the first
-            name = f"{holder}/fusion" if holder else "fusion"
-            found.append((replace(row, name=name), values))
+def _lists(rankings: Rankings, name: str) -> list[Positions]:
+    """All lists that a leg gave, text by text."""
+    known = {**rankings.step_lists, **rankings.leg_lists}
+    found = [known[name]] if name in known else []
+    while (again := numbered(name, len(found) + 1)) in known and found:
+        found.append(known[again])
     return found
 
 
-def _judged(drafts: Sequence[_Draft], metric: Metric, margin: float) -> list[Row]:
+def _one_fusion(rows: Sequence[Row]) -> list[Row]:
+    """Of the rows that hold fusion against each leg alone, the one with the best leg; they were
+    judged together, since the best of several is picked."""
+    best: dict[str, Row] = {}
+    for row in rows:
+        holder = row.name.rpartition("/")[0]
+        if row.kind == "fusion" and row.without is not None:
+            before = best.get(holder)
+            if before is None or (before.without or 0.0) < row.without:
+                best[holder] = row
+    found = []
+    for row in rows:
+        holder = row.name.rpartition("/")[0]
+        if row.kind != "fusion":
+            found.append(row)
+        elif best.get(holder) is row:
+            found.append(replace(row, name=f"{holder}/fusion" if holder else "fusion"))
+    return found
+
+
+def _judged(drafts: Sequence[_Draft], metric: Metric, margin: float, failed: int) -> list[Row]:
     """With intervals, tests and what they show. Holm's family are the parts that their structure
     does not decide; intervals hold together for all."""
     rows = [row for row, _ in drafts]
@@ -379,8 +405,22 @@ def _judged(drafts: Sequence[_Draft], metric: Metric, margin: float) -> list[Row
         needed = tests[at].queries_needed(QUALITY_ALPHA / len(tested))[0][0].difference
         if alone and metric.scale is not None:
             needed = _rule_of_three(margin / (metric.scale.high - metric.scale.low)) - row.n
-        rows[at] = _decided(row, margin, needed)
+        rows[at] = _despite_failures(_decided(row, margin, needed), metric, failed)
     return rows
+
+
+def _despite_failures(row: Row, metric: Metric, failed: int) -> Row:
+    """A part helps only if it does so were every query that failed lost by it: it may be what makes
+    them fail."""
+    if row.worth is not Worth.HELPS or not failed or row.gain is None:
+        return row
+    largest = 1.0 if metric.scale is None else metric.scale.high - metric.scale.low
+    if row.gain * row.n > failed * largest:
+        return row
+    queries = counted(failed, "query")
+    return replace(
+        row, worth=Worth.UNDECIDED, why=f"{queries} failed, which it may be the cause of"
+    )
 
 
 def _rule_of_three(share: float) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.document import document
+from retrieval_bench.metrics.judged import NONE
 from retrieval_bench.runs.run import Run
 from retrieval_bench.runs.usage import PER, means, total
 from retrieval_bench.stats.percentiles import needs
@@ -57,7 +58,7 @@ def cost_of(run: Run, part: Mapping[str, Any]) -> Cost:
     rows = _used(run, part, calls)
     if rows is None:
         return Cost(p50, p95, share)
-    used = means(part["share"] * rows)
+    used = means(np.broadcast_to(np.asarray(_share(run, part, calls)), len(rows))[:, None] * rows)
     money = used["money"]
     return Cost(p50, p95, share, used, None if money is None else PER * money)
 
@@ -82,7 +83,17 @@ def _saved_ns(
     if at_once:
         rest = np.max(beside, axis=0)
         saved = saved + np.maximum(np.max([spent[name] for name in at_once], axis=0) - rest, 0)
-    return np.asarray(part["share"] * saved)
+    return np.asarray(_share(run, part, calls) * saved)
+
+
+def _share(run: Run, part: Mapping[str, Any], calls: NDArray[np.bool_]) -> Any:
+    """How much of the time of its stages goes with the part: of a depth, for each call, the share
+    of the documents of its list beyond k."""
+    lists = run.rankings.kept(part["gets"]) if part["kind"] == "depth" and part["gets"] else None
+    if lists is None:
+        return part["share"]
+    length = (lists != NONE).sum(axis=1)[run.timings.query[calls]]
+    return 1 - np.minimum(length, int(run.summary["k"])) / np.maximum(length, 1)
 
 
 def _difference(

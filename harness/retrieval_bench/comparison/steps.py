@@ -51,8 +51,10 @@ def reached(run: Run, dataset: Dataset, metric: Metric, level: float) -> list[Re
     calls = ~run.timings.failed
     found = []
     for name in listed[:-1]:
-        own = lists.get(f"{name} (fused)", lists[name])[rows, :k]
-        values = metric.compute(judge(own, run.rankings.doc_ids, ids, judgements))
+        own = run.rankings.kept(name)
+        if own is None:
+            continue
+        values = metric.compute(judge(own[rows, :k], run.rankings.doc_ids, ids, judgements))
         until = [f"{STEP}{step}" for step in steps[: steps.index(name) + 1]]
         spent = np.sum([np.maximum(stages[stage][calls], 0) for stage in until], axis=0)
         time = percentile(spent / _NS_PER_MS, level)

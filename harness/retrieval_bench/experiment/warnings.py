@@ -10,12 +10,15 @@ import numpy as np
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.types import Dataset
+from retrieval_bench.core.usage import FIELDS
 from retrieval_bench.experiment.candidate import Candidate
 from retrieval_bench.measure.calls import NOT_RUN, OK, Measurement, Timings
 from retrieval_bench.measure.steady import WINDOW, WINDOWS
 
 REMEMBERED = 5.0
 """From this ratio of a query's first call to its later ones on, a warning speaks of a cache."""
+
+_MONEY = FIELDS.index("money")
 
 _EXAMPLES = 3
 """Messages of one kind of failure that are shown."""
@@ -58,13 +61,22 @@ def silent(timings: Timings) -> list[str]:
     told = np.any([~np.isnan(rows).all(axis=1) for rows in timings.usage.values()], axis=0)
     answered = ~timings.failed
     missing = int(np.count_nonzero(answered & ~told))
-    if not missing:
-        return []
-    text = (
-        f"{missing:,} of {counted(int(np.count_nonzero(answered)), 'answer')} said nothing of what "
-        "they used up: they count as nothing."
-    )
-    return [Notice(text, Code.NO_USAGE)]
+    found = []
+    if missing:
+        text = (
+            f"{missing:,} of {counted(int(np.count_nonzero(answered)), 'answer')} said nothing of "
+            "what they used up: they count as nothing."
+        )
+        found.append(Notice(text, Code.NO_USAGE))
+    money = {name: not np.isnan(rows[:, _MONEY]).all() for name, rows in timings.usage.items()}
+    unpriced = [name for name, known in money.items() if not known]
+    if unpriced and any(money.values()):
+        text = (
+            f"{', '.join(unpriced)} tells what it used up and no money: what is shown is that of "
+            "the other stages. A `price` beside the step or the retriever says it."
+        )
+        found.append(Notice(text, Code.NO_USAGE))
+    return list(found)
 
 
 def failures(status: Sequence[str]) -> list[str]:

@@ -42,8 +42,9 @@ class Purse:
                     f"--max-cost {self.limit:g}: {self.silent} answers of {name} say nothing of "
                     "money",
                     accepted="a retriever or step that reports usage with money, or with a price",
-                    fix="add `price: {tokens_in: ..., tokens_out: ..., calls: ...}` to its config, "
-                    "or leave --max-cost out",
+                    fix="report usage (report_usage, or a message of the model); where it tells "
+                    "tokens or calls alone, add `price: {tokens_in: ..., tokens_out: ..., calls: "
+                    "...}` to its config; or leave --max-cost out",
                 )
             return
         self.told = True

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.comparison.group import DatasetComparison
+from retrieval_bench.comparison.ledger import Ledger
 from retrieval_bench.comparison.slices import Slicing
 from retrieval_bench.comparison.verdicts import Delta
 from retrieval_bench.core.errors import (
@@ -73,6 +74,23 @@ def pair(delta: Delta) -> Row:
         "p": delta.p_adjusted,
         "verdict": delta.verdict.value,
     }
+
+
+def parts(ledger: Ledger) -> Iterator[Row]:
+    """A row for each part: its gain as ``mean`` with the interval, what is said of it, and what it
+    takes."""
+    data = ledger.run.summary["dataset"].get("name")
+    for row in ledger.rows:
+        name = f"{ledger.run.name}: {row.name}"
+        yield _mean((data, name, str(ledger.metric)), row.gain, row.ci95, row.n) | {
+            "without": row.without,
+            "p": row.p,
+            "verdict": row.worth.value,
+            "p50_ms": row.cost.p50_ms,
+            "p95_ms": row.cost.p95_ms,
+            "share": row.cost.share,
+            "money_per_1000_queries": row.cost.money_per_1000_queries,
+        }
 
 
 def _slices(slicing: Slicing) -> Iterator[Row]:

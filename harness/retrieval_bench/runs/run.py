@@ -70,6 +70,23 @@ class Rankings:
             [self.doc_ids[i] for i in positions[:n]], None if np.isnan(scores).any() else scores
         )
 
+    def kept(self, name: str) -> NDArray[np.int32] | None:
+        """The lists of a leg or step, one row for each query: of several texts what they were fused
+        to. None where it kept none."""
+        found = self.leg_lists.get(name)
+        if found is None:
+            found = self.step_lists.get(name)
+        fused = self.step_lists.get(f"{name} (fused)")
+        if found is None or fused is None:
+            return found
+        width = max(found.shape[1], fused.shape[1])
+        padded = [
+            np.pad(rows, ((0, 0), (0, width - rows.shape[1])), constant_values=NONE)
+            for rows in (found, fused)
+        ]
+        several = (fused != NONE).any(axis=1)  # of one text there is nothing to fuse
+        return np.where(several[:, None], padded[1], padded[0])
+
     def with_parts(self, without: Mapping[str, Sequence[Ranking | None]]) -> Rankings:
         """The same with rankings ``without`` parts, as of :func:`pack_rankings`."""
         if not without:

@@ -19,8 +19,8 @@ from retrieval_bench.measure.threads import search_threads
 from retrieval_bench.tuning.grid import Setting
 from retrieval_bench.tuning.search import Tunable, ready
 
-QUERIES, CALLS, WARM_UP_S = 100, 300, 3.0
-"""Enough to tell what is dear; a comparison of both says it exactly."""
+QUERIES, WARM_UP_S = 100, 3.0
+"""One pass over so many at most, after a warm-up: enough to tell what is dear."""
 
 _NS_PER_MS = 1e6
 
@@ -64,8 +64,12 @@ def price_of(
             stack.enter_context(ready(tunable, setting, data, k))
             for setting in (Setting(as_is=True), winner)
         ]
-        systems = [System(name, one) for name, one in zip(names, made, strict=True)]
-        protocol = Protocol(min_calls=CALLS, warm_up_s=WARM_UP_S)
+        config = tunable.config
+        systems = [
+            System(name, one, None, config.retry, config.rate_limit)
+            for name, one in zip(names, made, strict=True)
+        ]
+        protocol = Protocol(rounds=1, warm_up_s=WARM_UP_S)
         stack.enter_context(search_threads(protocol.threads))
         task = stack.enter_context(reporter.phase(Phase(Step.SEARCHING, " and ".join(names))))
         found = runner.measure(systems, queries[:QUERIES], k, protocol, progress=task)

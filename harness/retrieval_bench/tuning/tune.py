@@ -49,6 +49,7 @@ def tune(
     sample: int | None = None,
     seed: int = SEED,
     margin: float = MARGIN,
+    price: bool = True,
     out: str | Path | None = None,
     reporter: Reporter | None = None,
 ) -> Tuning:
@@ -69,12 +70,13 @@ def tune(
         overrides: ``dotted.path=value`` into the parameters, the same in every setting.
         sample: so many settings of a large grid, drawn at random.
         margin: up to this absolute difference of means tuned and default are as good as equal.
+        price: time the best setting beside the default; False where calls cost.
         out: file for the recommended setting as a retriever config.
 
     Raises:
         HarnessError: everything that is wrong with the input, in one message.
     """
-    options = Options(k, metric, folds, repeats, seed, sample, margin)
+    options = Options(k, metric, folds, repeats, seed, sample, margin, price)
     destination = None if out is None else Path(out)
     found = tuned(
         retriever,
@@ -104,6 +106,7 @@ class Options:
     seed: int = SEED
     sample: int | None = None
     margin: float = MARGIN
+    price: bool = True
 
     def chosen_metric(self) -> Metric:
         """Raises:
@@ -388,5 +391,7 @@ def _found(
         tunable.config_of(winner),
         tunable.leg_names(),
         (*queries.warnings, *doubts(grid, tuning, selection)),
-        price_of(tunable, winner, data, queries.held_out, k=options.k, reporter=reporter),
+        price_of(tunable, winner, data, queries.held_out, k=options.k, reporter=reporter)
+        if options.price
+        else None,
     )

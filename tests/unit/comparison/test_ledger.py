@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from retrieval_bench.comparison.diff import explain
 from retrieval_bench.comparison.ledger import Ledger, Row, Worth, ledger, ledger_of
 from retrieval_bench.comparison.part_costs import cost_of
 from retrieval_bench.comparison.steps import reached
@@ -17,7 +18,7 @@ from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.measure.calls import Timings
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.metrics import parse_metric
-from retrieval_bench.reports.tables.ledger import ledger_table, loud
+from retrieval_bench.reports.tables.ledger import answer, ledger_table, loud
 from retrieval_bench.runs.run import Run
 from tests.builders import some
 from tests.builders.planted_parts import (
@@ -169,6 +170,59 @@ def _hybrid(*lists: Mapping[str, Sequence[str]]) -> Retriever:
     return Hybrid(legs=[Scripted("abc"[at], each) for at, each in enumerate(lists)], depth=30)
 
 
+def test_of_several_texts_the_fused_list_counts_query_by_query() -> None:
+    def some_twice(text: str) -> list[str]:
+        return [text, text + " again"] if text.endswith("1") else [text]
+
+    lists = LISTS | {text + " again": found for text, found in LISTS.items()}
+    steps: Steps = [
+        {"rewrite": some_twice},
+        {"retrieve": Scripted("base", lists), "depth": 30},
+        {"rerank": Placing(RANKS)},
+    ]
+    run, data = measured(pipeline(steps))
+    metric = parse_metric("nDCG@10")
+    (after,) = reached(run, data, metric, 50.0)
+    assert after.quality == pytest.approx(run.evaluation.mean(metric).mean)
+    gap = explain([run], data).gap
+    assert (gap.difference, gap.higher, gap.lower) == (0.0, 0, 0)
+
+
+def test_what_makes_queries_fail_is_not_said_to_help() -> None:
+    class Failing(Placing):
+        def __call__(self, text: str, documents: Sequence[Any]) -> list[float]:
+            if int(text.rsplit(maxsplit=1)[-1]) % 2:
+                raise ValueError("cannot")
+            return super().__call__(text, documents)
+
+    steps: Steps = [
+        {"retrieve": Scripted("base", LISTS), "depth": 30},
+        {"rerank": Failing(np.zeros(N, dtype=np.int64))},
+    ]
+    found = some(ledger(*measured(pipeline(steps))))
+    row = found.rows[0]
+    assert (found.n, found.failed) == (N // 2, N // 2)
+    assert (row.worth, some(row.p) < 0.05) == (Worth.UNDECIDED, True)
+    assert row.why == "20 queries failed, which it may be the cause of"
+    assert any("20 queries failed" in one for one in answer(found))
+
+
+def test_few_or_empty_lists_are_not_called_alike() -> None:
+    nothing: dict[str, list[str]] = {text: [] for text in LISTS}
+    row = rows_of(_hybrid(LISTS, nothing))["b"]
+    assert (row.worth, row.why, row.changed) == (Worth.UNDECIDED, "", 0)
+
+
+def test_the_share_of_a_depth_is_of_the_documents_there_are() -> None:
+    short = {text: found[:20] for text, found in LISTS.items()}
+    steps: Steps = [{"retrieve": Scripted("base", short), "depth": 100}, {"rerank": Placing(RANKS)}]
+    run, _ = measured(pipeline(steps))
+    (part,) = [one for one in run.summary["parts"] if one["kind"] == "depth"]
+    stage = run.timings.stages["step:rerank"]
+    half = replace(run, timings=replace(run.timings, wall_ns=2 * stage))
+    assert cost_of(half, part).share == pytest.approx(0.25)
+
+
 class TestCosts:
     def timed(self, run: Run, stages: Mapping[str, Sequence[int]], wall: Sequence[int]) -> Run:
         n = len(wall)
@@ -184,7 +238,8 @@ class TestCosts:
         return replace(run, timings=timings)
 
     def part(self, **given: Any) -> dict[str, Any]:
-        return {"stages": [], "beside": [], "share": 1.0, "timed": True, **given}
+        usual = {"kind": "reranker", "gets": "", "stages": [], "beside": [], "share": 1.0}
+        return {**usual, "timed": True, **given}
 
     def test_legs_one_after_the_other_save_their_own_time(self) -> None:
         run, _ = measured(_hybrid(LISTS, LISTS))
@@ -256,7 +311,7 @@ def test_the_table_says_what_is_computed_and_what_was_not_asked() -> None:
     said = {str(row[0]): str(row[3]) for row in table.rows}
     assert said == {"rewrite": "not asked", "rerank": "can't tell", "depth 100": "not asked"}
     notes = " ".join(table.notes)
-    assert "Not asked: rewrite, depth 100." in notes
+    assert "Not asked: rewrite, depth 100: what was kept does not say" in notes
     assert "explain Pipeline --by stage" in notes
     assert table.columns[2] == "gain in nDCG@10"
 

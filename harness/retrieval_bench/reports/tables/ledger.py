@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 
 from retrieval_bench.comparison.ledger import Ledger, Row, Worth
 from retrieval_bench.comparison.verdicts import Delta
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import short_ms, signed, three_digits
+from retrieval_bench.core.installation import packaged_configs
 from retrieval_bench.reports.render.cells import (
     PERCENT,
     SHORT_DIFFERENCE,
@@ -18,10 +20,13 @@ from retrieval_bench.reports.render.cells import (
     Form,
 )
 from retrieval_bench.reports.render.table import Table, next_step, result, warning
-from retrieval_bench.reports.tables.labels import metric_label, worth_label
+from retrieval_bench.reports.tables.labels import REACHES_ZERO, metric_label, worth_label
 from retrieval_bench.reports.tables.run_facts import latency_of
 from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.intervals import method
+
+FILTERS = "filters"
+"""The part that the filters of the queries are: what must not be seen is not for sale."""
 
 COMPUTED_MS = Form(lambda ms: f"~{'-' if ms < 0 else ''}{short_ms(abs(ms))}")
 
@@ -66,6 +71,10 @@ def ledger_table(ledger: Ledger, *, again: bool = False) -> Table:
 def answer(ledger: Ledger) -> list[str]:
     """Which parts should go, and what the others are worth."""
     told = [*loud(ledger)]
+    if ledger.failed:
+        queries = counted(ledger.failed, "query")
+        text = f"{queries} failed and count nowhere here; a part that makes them fail looks better."
+        told.insert(0, warning(text))
     helping = [row for row in ledger.rows if row.worth is Worth.HELPS]
     if helping:
         gains = ", ".join(f"{row.name} ({signed(row.gain or 0.0, 3)})" for row in helping)
@@ -93,10 +102,12 @@ def loud(ledger: Ledger, *, but: Sequence[str] = ()) -> list[str]:
     """
     metric = metric_label(ledger.metric)
     told: list[str] = [
-        warning(f"Dead: {row.name}{_takes(row)}. {_reason(ledger, row)}.") for row in ledger.dead
+        warning(f"Dead: {row.name}{_takes(row)}. {_reason(ledger, row)}.")
+        for row in ledger.dead
+        if row.name != FILTERS
     ]
     for row in ledger.harmful:
-        if row.kind not in but:
+        if row.kind not in but and row.name != FILTERS:
             without = f"With {row.instead} in its place" if row.instead else "Without it"
             higher = f"{metric} is {abs(row.gain or 0.0):.3f} higher"
             told.append(warning(f"Harmful: {row.name}{_takes(row)}. {without} {higher}."))
@@ -136,7 +147,7 @@ def _title(ledger: Ledger) -> str:
 
 
 def _notes(ledger: Ledger, *, again: bool) -> list[str]:
-    unknown = [row.name for row in ledger.rows if row.worth is Worth.UNKNOWN]
+    unknown = [row for row in ledger.rows if row.worth is Worth.UNKNOWN]
     how = method(ledger.metric.scale and ledger.metric.scale.of_differences)
     notes: list[str] = [
         f"{row.name}: {row.why}."
@@ -170,26 +181,38 @@ def _notes(ledger: Ledger, *, again: bool) -> list[str]:
     ]
     if any(row.kind == "depth" and row.cost.p50_ms is not None for row in ledger.rows):
         notes.append("The time of a depth is what reranking fewer documents would save.")
-    if unknown:
-        notes.append(
-            f"Not asked: {', '.join(unknown)}. The lists that were kept do not say what comes "
-            "without it."
-        )
-        if again:
-            notes.append(next_step(f"next:  {asking(ledger.run)}"))
+    if any(_reaches_zero(row) for row in ledger.rows):
+        notes.append(REACHES_ZERO.replace('"better" or "worse"', '"helps" or "harmful"'))
+    for why in dict.fromkeys(row.why for row in unknown):
+        names = ", ".join(row.name for row in unknown if row.why == why)
+        notes.append(f"Not asked: {names}: {why}.")
+    if unknown and again:
+        notes.append(next_step(f"next:  {asking(ledger.run)}"))
     return notes
 
 
+def _reaches_zero(row: Row) -> bool:
+    """Whether the interval of a gain that is shown holds 0: it assumes less than the test."""
+    shown = row.worth in (Worth.HELPS, Worth.HARMFUL)
+    return shown and row.ci95 is not None and row.ci95[0] <= 0 <= row.ci95[1]
+
+
 def asking(run: Run) -> str:
-    """The command that asks for what the lists of ``run`` do not hold."""
-    told = run.manifest.get("retriever", {})
-    source = Path(told.get("source") or "")
-    name = run.name
-    if source.suffix and source.is_relative_to(Path.cwd()):
-        name = str(source.relative_to(Path.cwd()))
-    data = run.manifest.get("dataset", {}).get("source") or run.summary["dataset"]["name"]
-    where = "" if data == "science-mini" else f" --dataset {data}"
-    return f"retrieval-bench explain {name} --by stage{where}"
+    """The command that asks for what the lists of ``run`` do not hold, of the same measurement."""
+    told, summary = run.manifest.get("retriever", {}), run.summary
+    source, name = Path(told.get("source") or ""), run.name
+    if source.suffix and not source.is_relative_to(packaged_configs()):
+        inside = source.is_relative_to(Path.cwd())
+        name = str(source.relative_to(Path.cwd()) if inside else source)
+    words = ["retrieval-bench", "explain", name, "--by", "stage"]
+    data = run.manifest.get("dataset", {}).get("source") or summary["dataset"]["name"]
+    words += [] if data == "science-mini" else ["--dataset", data]
+    words += (
+        [] if summary["dataset"]["split"] == "test" else ["--split", summary["dataset"]["split"]]
+    )
+    words += [] if summary["k"] == 10 else ["--k", str(summary["k"])]
+    words += ["--set", *told["overrides"]] if told.get("overrides") else []
+    return " ".join(map(quote, words))
 
 
 def _tokens(row: Row) -> float | None:
