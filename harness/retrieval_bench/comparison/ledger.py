@@ -261,8 +261,9 @@ def _draft(seen: _Seen, part: Mapping[str, Any]) -> _Draft:
         helped=int(np.count_nonzero(gains > 0)),
         hurt=int(np.count_nonzero(gains < 0)),
     )
-    reason, sure = _structure(run, part, seen.metric, rows)
-    if reason and not gains.any() and (sure or not changed):
+    reason, blind = _structure(run, part, seen.metric, rows)
+    alike = part["kind"] == "leg" and not changed
+    if reason and not gains.any() and (blind or alike):
         row = replace(row, worth=Worth.DEAD)
     return replace(row, why=reason), np.stack([others, values])
 
@@ -278,8 +279,7 @@ def _changed(one: Positions, other: Positions) -> int:
 
 
 def _structure(run: Run, part: Mapping[str, Any], metric: Metric, rows: Rows) -> tuple[str, bool]:
-    """What the lists say of what ``part`` can change, and whether it is enough that no value
-    changes; else no ranking may."""
+    """What the lists say of what ``part`` can change, and whether the metric cannot see it."""
     if part["kind"] == "leg":
         return _beside_others(run.rankings, run.summary["parts"], part, rows), False
     gets = run.rankings.kept(part["gets"]) if part["kind"] == "reranker" else None

@@ -117,6 +117,14 @@ class TestVerdicts:
         )
         assert some(ledger(run, data)).rows[0].worth is not Worth.DEAD
 
+    def test_a_reranker_after_the_cut_that_changed_nothing_yet_is_not_dead_by_that(self) -> None:
+        steps: Steps = [
+            {"retrieve": Scripted("base", LISTS), "depth": 10},
+            {"rerank": Placing(RANKS)},
+        ]
+        row = rows_of(pipeline(steps))["rerank"]
+        assert (row.changed, row.worth, row.queries_needed) == (0, Worth.UNDECIDED, 299 - N)
+
     def test_what_changes_nothing_on_few_queries_waits_for_more(self) -> None:
         row = rows_of(pipeline([{"retrieve": Scripted("base", LISTS), "depth": 30}]))["depth 30"]
         assert (row.worth, row.changed, row.gain) == (Worth.UNDECIDED, 0, 0.0)
