@@ -17,7 +17,7 @@ from retrieval_bench_retrievers.model_files import (
     content_hash,
     downloaded_folder,
     in_short,
-    require_hub,
+    opened,
 )
 from retrieval_bench_retrievers.reranking import Reranked, Reranker, by_score
 
@@ -80,11 +80,7 @@ class CrossEncoderReranker(Reranker):
         if self._folder is not None:
             model = self._open(str(self._folder), local_files_only=True)
         else:
-            try:
-                model = self._open(self._name, local_files_only=True)
-            except ModelError:
-                require_hub(self._name)
-                model = self._open(self._name, local_files_only=False)
+            model = opened(lambda local: self._open(self._name, local_files_only=local), self._name)
             self._folder = downloaded_folder(self._name)
         kinds = getattr(getattr(model, "config", None), "architectures", None) or ()
         if kinds and not any(str(kind).endswith(_HEADS) for kind in kinds):

@@ -31,7 +31,7 @@ from retrieval_bench_retrievers.model_files import (
     in_short,
     int8_files,
     locate,
-    require_hub,
+    opened,
 )
 
 Vectors = NDArray[np.float32]
@@ -206,12 +206,7 @@ class Encoder:
 
     def _from_hub(self) -> tuple[Any, Path | None]:
         """The model by name, and the folder that its files were put into."""
-        try:
-            model = self._open(self.name, local_files_only=True)
-        except ModelError:
-            # Asked once with a time limit: loading by name retries a dead line for over a minute.
-            require_hub(self.name)
-            model = self._open(self.name, local_files_only=False)
+        model = opened(lambda local: self._open(self.name, local_files_only=local), self.name)
         return model, downloaded_folder(self.name)
 
     def _open(self, what: str, *, local_files_only: bool) -> Any:

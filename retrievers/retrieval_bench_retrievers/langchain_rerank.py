@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from retrieval_bench.core.errors import ContractError
 from retrieval_bench.core.types import Document
 from retrieval_bench.core.usage import report
 from retrieval_bench_retrievers.langchain_bridge import to_langchain
 from retrieval_bench_retrievers.langchain_trace import Trace
-from retrieval_bench_retrievers.reranking import Reranked, Reranker, by_list
+from retrieval_bench_retrievers.reranking import ListReranker
 
 
-class Compressor(Reranker):
-    """A ``BaseDocumentCompressor``: what it leaves out is gone, its order counts.
+class Compressor(ListReranker):
+    """A ``BaseDocumentCompressor``.
 
     Its documents have their id in ``Document.id`` and in the metadata as ``doc_id``, of which one
     must stay.
     """
 
-    has_scores = False
-
-    def __init__(self, made: Any, name: str) -> None:
-        self._made = made
-        self._name = name
-
-    def rerank(
+    def _ids(
         self, text: str, documents: Sequence[Document], scores: Sequence[float] | None
-    ) -> Reranked:
-        """See :meth:`.Reranker.rerank`."""
+    ) -> list[str]:
         trace = Trace()
         try:
             found = self._made.compress_documents(
@@ -37,13 +29,6 @@ class Compressor(Reranker):
             )
         finally:
             report(trace.usage)
-        return by_list(self._ids(found), documents, self._name)
-
-    def describe(self) -> Mapping[str, Any]:
-        """Its name and type."""
-        return {"compressor": self._name, "type": type(self._made).__name__}
-
-    def _ids(self, found: Any) -> list[str]:
         try:
             return [str(one.id or one.metadata["doc_id"]) for one in found]
         except (AttributeError, KeyError, TypeError):

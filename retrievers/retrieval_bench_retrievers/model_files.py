@@ -10,12 +10,15 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from retrieval_bench.core.errors import ModelError
 from retrieval_bench.core.installation import require
+
+Model = TypeVar("Model")
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 DEFAULT_WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -143,6 +146,23 @@ def require_hub(name: str) -> None:
             fix=f"use the packaged {DEFAULT_MODEL}, or download the model elsewhere and give its "
             "folder",
         ) from None
+
+
+def opened(open_: Callable[[bool], Model], name: str) -> Model:
+    """A model by its name, of the files that are here; without them of the hub.
+
+    Args:
+        open_: loads it; True = of local files only.
+
+    Raises:
+        ModelError: it cannot be had.
+    """
+    try:
+        return open_(True)
+    except ModelError:
+        # Asked once with a time limit: loading by name retries a dead line for over a minute.
+        require_hub(name)
+        return open_(False)
 
 
 def downloaded_folder(name: str) -> Path | None:

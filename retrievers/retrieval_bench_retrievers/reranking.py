@@ -81,6 +81,38 @@ class Reranker(ABC):
         return
 
 
+class ListReranker(Reranker):
+    """An object of a library that gives documents in their new order, without numbers: what it
+    leaves out is gone.
+
+    Args:
+        made: the object.
+        name: of it, for messages.
+    """
+
+    has_scores = False
+
+    def __init__(self, made: Any, name: str) -> None:
+        self._made = made
+        self._name = name
+
+    def rerank(
+        self, text: str, documents: Sequence[Document], scores: Sequence[float] | None
+    ) -> Reranked:
+        """See :meth:`Reranker.rerank`."""
+        return by_list(self._ids(text, documents, scores), documents, self._name)
+
+    def describe(self) -> Mapping[str, Any]:
+        """Its name and type."""
+        return {"object": self._name, "type": type(self._made).__name__}
+
+    @abstractmethod
+    def _ids(
+        self, text: str, documents: Sequence[Document], scores: Sequence[float] | None
+    ) -> list[str]:
+        """Ids of what the object gives."""
+
+
 def reranker_of(given: Any, params: Mapping[str, Any]) -> Reranker:
     """The reranker that ``given`` names: the name or folder of a cross-encoder of
     sentence-transformers; ``module:name`` or ``file.py:name`` of a function (text, documents) ->
