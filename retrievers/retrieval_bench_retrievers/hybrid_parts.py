@@ -53,7 +53,7 @@ def hybrid_parts(hybrid: Hybrid, k: int) -> list[Part]:
     deep = [leg for leg in legs if leg.depth > k]
     if deep:
         flat = hybrid.with_legs([replace(leg, depth=min(leg.depth, k)) for leg in legs])
-        name = f"depth {max(leg.depth for leg in deep)}"
+        name = f"leg depth {max(leg.depth for leg in deep)}"
         found.append(Part(name, "depth", flat, f"depth {k}", timed=False))
     for at, leg in enumerate(legs):
         found += _inside(hybrid, at, leg.retriever.parts(max(leg.depth, k)))

@@ -73,8 +73,9 @@ def _depth(pipeline: Pipeline, steps: Sequence[Running], k: int) -> Part:
         for step in steps
     ]
     reranks = tuple(f"step:{step.name}" for step in steps if isinstance(step, Reranking))
+    reading = next((step.name for step in steps if isinstance(step, Reading)), "")
     return Part(
-        f"depth {depth}",
+        f"{reading} depth {depth}".strip(),
         "depth",
         pipeline.with_steps(flat),
         f"depth {k}",

@@ -145,7 +145,7 @@ def check(
 def test_of_two_legs_the_other_one_is_left_alone(parallel: bool) -> None:
     whole = hybrid(parallel=parallel)
     found, parts = ablated(whole)
-    assert list(parts) == ["x", "y", "depth 12"]
+    assert list(parts) == ["x", "y", "leg depth 12"]
     check(parts, "x", leg("y"))
     check(parts, "y", leg("x"))
     assert parts["x"].part.instead == "y alone"
@@ -168,8 +168,8 @@ def test_of_three_legs_the_others_are_fused_by_their_weights(method: str) -> Non
 
 def test_the_depth_that_is_left_out_is_k() -> None:
     _, parts = ablated(hybrid(depth=[12, 6]))
-    assert parts["depth 12"].part.instead == f"depth {K}"
-    check(parts, "depth 12", hybrid(depth=K))
+    assert parts["leg depth 12"].part.instead == f"depth {K}"
+    check(parts, "leg depth 12", hybrid(depth=K))
 
 
 def test_no_depth_is_left_out_where_it_is_k() -> None:
@@ -237,7 +237,7 @@ def piped(*after: Mapping[str, Any], before: Sequence[Any] = (), inner: Any = No
 @pytest.mark.parametrize("given", [shared, Pointwise()], ids=["listwise", "pointwise"])
 def test_without_a_reranker_the_list_before_it_is_the_answer(given: Any) -> None:
     found, parts = ablated(piped({"rerank": given, "top": 3}))
-    assert list(parts) == ["rerank", "depth 10"]
+    assert list(parts) == ["rerank", "rerank depth 10"]
     check(parts, "rerank", piped())
     part = parts["rerank"].part
     assert (part.gets, part.gives, part.stages) == ("retrieve", "rerank", ("step:rerank",))
@@ -259,10 +259,10 @@ def test_a_pointwise_reranker_is_not_asked_for_fewer_documents_or_others_that_it
     _, parts = ablated(whole)
     check(
         parts,
-        "depth 10",
+        "rerank depth 10",
         Pipeline(steps=[{"retrieve": hybrid("xy", depth=10), "depth": K}, {"rerank": Pointwise()}]),
     )
-    assert parts["depth 10"].asked == 0
+    assert parts["rerank depth 10"].asked == 0
 
 
 @pytest.mark.parametrize("given", [shared, Pointwise()], ids=["listwise", "pointwise"])
@@ -276,7 +276,7 @@ def test_below_a_reranker_parts_are_known_where_it_may_be_asked(given: Any) -> N
     check(parts, "retrieve/x", whole("y"))
     check(parts, "retrieve/y", whole("x"))
     flat = {"retrieve": hybrid("xy", depth=10), "depth": K}
-    check(parts, "depth 10", Pipeline(steps=[flat, {"rerank": given}]))
+    check(parts, "rerank depth 10", Pipeline(steps=[flat, {"rerank": given}]))
 
 
 def test_below_a_listwise_reranker_nothing_is_known_where_it_may_not_be_asked() -> None:
@@ -369,7 +369,7 @@ def dynamic(folder: Path | None, **params: Any) -> HybridDynamic:
 def test_expansion_and_weighting_are_left_out(tmp_path: Path) -> None:
     folder = write_wordnet(tmp_path / "wordnet")
     found, parts = ablated(dynamic(folder), asks=True)
-    assert list(parts) == ["x", "y", "depth 8", "expansion", "weighting"]
+    assert list(parts) == ["x", "y", "leg depth 8", "expansion", "weighting"]
     assert max(asked.values()) == 1
     check(parts, "expansion", dynamic(None))
     check(parts, "weighting", dynamic(folder, weighting=False))
@@ -405,7 +405,7 @@ def test_over_chunks_parts_are_left_out_of_lists_of_chunks(k: int) -> None:
 
     _, parts = ablated(units(hybrid(depth=12)), k=k)
     check(parts, "x", units(leg("y")), k=k)
-    check(parts, "depth 12", units(hybrid(depth=k)), k=k)
+    check(parts, "leg depth 12", units(hybrid(depth=k)), k=k)
     assert not asked
     step = {"rerank": Pointwise()}
     found, parts = ablated(units(piped(step, inner=hybrid(depth=10))), k=k, asks=True)
@@ -465,7 +465,9 @@ def test_a_measured_run_holds_the_rankings_without_its_parts(ablate: bool) -> No
     (run,) = replace(experiment, ablate=ablate).run(save=False)
     known = {part["name"] for part in run.summary["parts"] if part["known"]}
     assert known == set(run.rankings.without)
-    assert known == ({"rewrite", "rerank", "depth 10"} if ablate else {"rerank", "depth 10"})
+    assert known == (
+        {"rewrite", "rerank", "rerank depth 10"} if ablate else {"rerank", "rerank depth 10"}
+    )
     names = run.rankings.doc_ids
     rows = run.rankings.without["rerank"].tolist()
     expected = ids(searched(piped(before=[{"rewrite": museums}])))

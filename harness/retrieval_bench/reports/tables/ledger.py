@@ -10,7 +10,7 @@ from shlex import quote
 from retrieval_bench.comparison.ledger import Ledger, Row, Worth
 from retrieval_bench.comparison.verdicts import Delta
 from retrieval_bench.core.errors import counted
-from retrieval_bench.core.figures import short_ms, signed, three_digits
+from retrieval_bench.core.figures import about, short_ms, signed, three_digits
 from retrieval_bench.core.installation import packaged_configs
 from retrieval_bench.reports.render.cells import (
     PERCENT,
@@ -43,7 +43,7 @@ def ledger_table(ledger: Ledger, *, again: bool = False) -> Table:
     rows: list[list[Content]] = [
         [
             row.name,
-            row.instead,
+            row.instead or "nothing",
             Cell(row.gain, SHORT_DIFFERENCE, row.ci95),
             worth_label(row.worth),
             Cell(row.cost.p50_ms, COMPUTED_MS),
@@ -55,7 +55,7 @@ def ledger_table(ledger: Ledger, *, again: bool = False) -> Table:
         for row in ledger.rows
     ]
     metric = metric_label(ledger.metric)
-    columns = ["part", "instead", f"gain in {metric}", "", "p50 ms", "p95 ms", "share"]
+    columns = ["part", "instead", f"effect on {metric}", "", "p50 ms", "p95 ms", "share"]
     columns += ["tokens"] if tokens else []
     columns += ["money / 1,000"] if money else []
     return Table(
@@ -75,6 +75,8 @@ def answer(ledger: Ledger) -> list[str]:
         queries = counted(ledger.failed, "query")
         text = f"{queries} failed and count nowhere here; a part that makes them fail looks better."
         told.insert(0, warning(text))
+    if ledger.harmful:
+        told.append(result("The others were asked beside it: take it out first, and ask again."))
     helping = [row for row in ledger.rows if row.worth is Worth.HELPS]
     if helping:
         gains = ", ".join(f"{row.name} ({signed(row.gain or 0.0, 3)})" for row in helping)
@@ -106,7 +108,8 @@ def loud(ledger: Ledger, *, but: Sequence[str] = ()) -> list[str]:
         for row in ledger.dead
         if row.name != FILTERS
     ]
-    for row in ledger.harmful:
+    others = [row for row in ledger.harmful if row.kind != "depth"]
+    for row in others or ledger.harmful:  # of fewer documents what harms can spoil fewer
         if row.kind not in but and row.name != FILTERS:
             without = f"With {row.instead} in its place" if row.instead else "Without it"
             higher = f"{metric} is {abs(row.gain or 0.0):.3f} higher"
@@ -141,8 +144,8 @@ def _title(ledger: Ledger) -> str:
     time = "" if p50 is None else f", p50 {short_ms(p50)} ms"
     queries = counted(ledger.n, "query")
     return (
-        f"What each part of {name} buys on {data}: with all of them {metric} {ledger.mean:.3f} "
-        f"over {queries}{time}"
+        f"{name} on {data}, part by part: with all of them {metric} {ledger.mean:.3f} over "
+        f"{queries}{time}"
     )
 
 
@@ -155,10 +158,12 @@ def _notes(ledger: Ledger, *, again: bool) -> list[str]:
         if row.why and row.worth not in (Worth.DEAD, Worth.UNKNOWN)
     ]
     needed = [row for row in ledger.rows if row.queries_needed]
-    varying = [f"{row.name} {row.queries_needed:,}" for row in needed if row.helped or row.hurt]
+    varying = [f"{r.name} {about(r.queries_needed or 0)}" for r in needed if r.helped or r.hurt]
     if varying:
         told = ", ".join(varying)
-        notes.append(f"Further queries that would show gains of these sizes (80 % power): {told}.")
+        notes.append(
+            f"So many more queries would show effects of these sizes (80 % power): {told}."
+        )
     for row in needed:
         if not (row.helped or row.hurt):
             what = "value" if row.changed else "ranking"
@@ -168,15 +173,17 @@ def _notes(ledger: Ledger, *, again: bool) -> list[str]:
             )
     if len(ledger.dead) > 1:
         notes.append("Each part is left out by itself: of two that do the same, one has to stay.")
+    dead = f" Dead: an effect of {ledger.margin:g} is ruled out." if ledger.dead else ""
     notes += [
         (
-            "Gain: with the part minus without it, on the same queries. Brackets: 95 % intervals "
+            "Effect: with the part minus without it, on the same queries. Brackets: 95 % intervals "
             f"of all parts together ({how}). Helps, harmful: paired randomisation test, p < .05 "
-            f"after Holm. Dead: a gain of {ledger.margin:g} is ruled out."
+            f"after Holm.{dead}"
         ),
         (
-            "~ is computed from the stages of the measured calls; nothing was timed without the "
-            "part. Share: of total time."
+            "~ is computed from the stages of the measured calls: with the part minus without it; "
+            "nothing was timed without it. Share: of total time; shares overlap where parts work "
+            "on each other's lists."
         ),
     ]
     if any(row.kind == "depth" and row.cost.p50_ms is not None for row in ledger.rows):
