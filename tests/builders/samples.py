@@ -77,7 +77,7 @@ def steady(text: str) -> str:
     parts: list[str] = []
     for line in _without_noise(text).splitlines():
         core = line.strip()
-        mark = core.startswith(("i  ", "!  "))
+        mark = core.startswith(("i  ", "!  ", "Its price: "))  # a time of its own hides no figure
         prose = "  " not in (core[3:] if mark else core)
         if parts and parts[-1] and prose and core and not mark:
             parts[-1] += f" {core}"

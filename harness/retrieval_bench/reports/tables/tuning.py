@@ -88,11 +88,9 @@ def _choice(tuning: Tuning) -> str:
 
 def _price(price: Price) -> str:
     """What the best setting takes beside the default."""
-    ratio = price.ratio if price.ratio >= 1 else 1 / price.ratio
-    word = "slower" if price.ratio >= 1 else "faster"
     return (
         f"Its price: p50 {short_ms(price.tuned)} ms, the default {short_ms(price.default)} ms; "
-        f"{ratio:.2f}x {word}, over {price.n:,} paired calls."
+        f"{price.ratio:.2f} times the default over {price.n:,} paired calls."
     )
 
 
