@@ -25,18 +25,17 @@ from retrieval_bench.core.retriever import (
 from retrieval_bench.core.types import Document, Query, Ranking
 from retrieval_bench.core.usage import collected, report
 from retrieval_bench_retrievers.legs import raise_together, told_from
+from retrieval_bench_retrievers.pipeline_finding import Retrieving, Rewriting
 from retrieval_bench_retrievers.pipeline_parts import pipeline_parts
-from retrieval_bench_retrievers.pipeline_running import (
-    Passing,
-    Reading,
-    Reranking,
-    Retrieving,
-    Rewriting,
-    Running,
-    close_steps,
-    running,
+from retrieval_bench_retrievers.pipeline_reading import Filtering, Reading, Reranking
+from retrieval_bench_retrievers.pipeline_running import Passing, Running, close_steps
+from retrieval_bench_retrievers.pipeline_steps import (
+    AnyStep,
+    RerankStep,
+    RetrieveStep,
+    RewriteStep,
+    steps_of,
 )
-from retrieval_bench_retrievers.pipeline_steps import RerankStep, RetrieveStep, steps_of
 
 DEPTH = 100
 """Hits that a retriever is asked for whose list a step reads, where nothing is said."""
@@ -70,7 +69,7 @@ class Pipeline(Retriever):
                 if getattr(step, "on", True):
                     try:
                         with told_from("step", name, "pipeline"):
-                            self._steps.append(running(step, name))
+                            self._steps.append(_running(step, name))
                     except HarnessError as problem:
                         problems.append(problem)
             raise_together(problems)
@@ -272,3 +271,18 @@ def _unpriced(step: Running) -> list[str]:
     if step.price is None or step.reported:
         return []
     return ["it has a price and said nothing of what it used up: call report_usage, or return it"]
+
+
+def _running(step: AnyStep, name: str) -> Running:
+    """``step`` with what it names built.
+
+    Raises:
+        HarnessError: that cannot be had.
+    """
+    if isinstance(step, RewriteStep):
+        return Rewriting(step, name)
+    if isinstance(step, RetrieveStep):
+        return Retrieving(step, name)
+    if isinstance(step, RerankStep):
+        return Reranking(step, name)
+    return Filtering(step, name)

@@ -6,15 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from retrieval_bench.core.retriever import Part, PartKind
-from retrieval_bench_retrievers.pipeline_running import (
-    MORE_TEXTS,
-    Filtering,
-    Reading,
-    Reranking,
-    Retrieving,
-    Rewriting,
-    Running,
-)
+from retrieval_bench_retrievers.pipeline_finding import MORE_TEXTS, Retrieving, Rewriting
+from retrieval_bench_retrievers.pipeline_reading import Filtering, Reading, Reranking
+from retrieval_bench_retrievers.pipeline_running import Running
 
 if TYPE_CHECKING:
     from retrieval_bench_retrievers.pipeline import Pipeline

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ContractError
 from retrieval_bench.core.failures import CallError
-from retrieval_bench.core.types import Document
+from retrieval_bench.core.remembered import kept_list
+from retrieval_bench.core.retriever import Answers
+from retrieval_bench.core.types import Document, Ranking
 from retrieval_bench_retrievers.components import Call, component
 
 METHODS = ("compress_documents", "postprocess_nodes")
@@ -169,6 +171,63 @@ class FunctionReranker(Reranker):
     def close(self) -> None:
         """Close the event loop of an async function."""
         self._call.close()
+
+
+class RememberedReranker(Reranker):
+    """Gives what ``inner`` gave before, or what a measured ranking kept of it; of one that is
+    pointwise, each document's number by itself.
+
+    Args:
+        path: of the step that ``inner`` stands in, as kept lists are named.
+    """
+
+    def __init__(self, inner: Reranker, memory: Answers, path: str) -> None:
+        self._inner = inner
+        self._memory = memory
+        self._path = path
+        self._scores: dict[str, dict[str, float]] = {}
+        self.has_scores = inner.has_scores
+        self.pointwise = inner.pointwise
+
+    def rerank(
+        self, text: str, documents: Sequence[Document], scores: Sequence[float] | None
+    ) -> Reranked:
+        """See :meth:`Reranker.rerank`."""
+        if self.pointwise:
+            return by_score(self._scored(text, documents), documents, self._path)
+        ids = tuple(document.id for document in documents)
+
+        def kept(at: str, ranking: Ranking) -> Reranked | None:
+            found = kept_list(at, ranking)
+            if found is None or not set(found.doc_ids) <= set(ids):
+                return None
+            own = None if found.scores is None else np.asarray(found.scores)
+            return replace(by_list(found.doc_ids, documents, self._path), scores=own)
+
+        found: Reranked = self._memory.answer(
+            self._path,
+            (text, ids),
+            kept,
+            lambda: self._inner.rerank(text, documents, scores),
+        )
+        return found
+
+    def _scored(self, text: str, documents: Sequence[Document]) -> list[float]:
+        """The number of each, of which those are asked for that are not known."""
+        known = self._scores.setdefault(text, {})
+        if any(document.id not in known for document in documents):
+            found: Ranking | None = self._memory.kept(self._path, kept_list)
+            if found is not None and found.scores is not None:
+                known |= dict(zip(found.doc_ids, map(float, found.scores), strict=True))
+        missing = [document for document in documents if document.id not in known]
+        if missing:
+            made: Reranked = self._memory.anew(
+                self._path, lambda: self._inner.rerank(text, missing, None)
+            )
+            if made.scores is not None:
+                for at, score in zip(made.positions, made.scores.tolist(), strict=True):
+                    known[missing[at].id] = score
+        return [known[document.id] for document in documents]
 
 
 def by_score(raw: Any, documents: Sequence[Document], name: str) -> Reranked:

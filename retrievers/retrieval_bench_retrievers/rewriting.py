@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from retrieval_bench.core.errors import ContractError
-from retrieval_bench.core.types import Query
+from retrieval_bench.core.remembered import question_of
+from retrieval_bench.core.retriever import Answers
+from retrieval_bench.core.types import Query, Ranking
 from retrieval_bench.core.usage import report
 from retrieval_bench_retrievers.components import Call, component
 
@@ -115,6 +117,31 @@ class RunnableRewriter(Rewriter):
     def describe(self) -> Mapping[str, Any]:
         """Its name and type."""
         return {"runnable": self._name, "type": type(self._made).__name__}
+
+
+class RememberedRewriter(Rewriter):
+    """Gives what ``inner`` gave before, or what a measured ranking kept of it.
+
+    Args:
+        path: of the step that ``inner`` stands in, as kept lists are named.
+    """
+
+    def __init__(self, inner: Rewriter, memory: Answers, path: str) -> None:
+        self._inner = inner
+        self._memory = memory
+        self._path = path
+
+    def rewrite(self, query: Query) -> Rewritten:
+        """See :meth:`Rewriter.rewrite`."""
+
+        def kept(at: str, ranking: Ranking) -> Rewritten | None:
+            step = ranking.steps.get(at)
+            return None if step is None else Rewritten(step.texts)
+
+        found: Rewritten = self._memory.answer(
+            self._path, question_of(query), kept, lambda: self._inner.rewrite(query)
+        )
+        return found
 
 
 def texts_of(found: Any, name: str) -> list[str]:
