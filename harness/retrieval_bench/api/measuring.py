@@ -8,6 +8,7 @@ from typing import Any
 
 from retrieval_bench.api.results import BenchResult, ComparisonResult, Result, TuneResult, run_of
 from retrieval_bench.comparison.comparison import check_asked, compare_runs, watch
+from retrieval_bench.comparison.unjudged import with_texts
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Dataset
@@ -141,7 +142,7 @@ def compare(
         )
     if dataset is None and any(map(_is_run, systems)):
         runs = with_fusions([run_of(system) for system in systems], fuse, (), in_notebook(reporter))
-        return ComparisonResult(compare_runs(runs, **rules))
+        return ComparisonResult(with_texts(compare_runs(runs, **rules)))
     if fuse:
         raise ConfigError(
             f"retrievers to measure, with fuse={list(fuse)}",
@@ -173,7 +174,8 @@ def compare(
         watch=lambda *of: watch(*of, margin=margin, baseline=baseline),
     )
     runs = [run for runs in run_each(experiments, in_notebook(reporter), save=save) for run in runs]
-    return ComparisonResult(compare_runs(runs, **rules))
+    unjudged = [one.dataset for one in experiments if not one.dataset.judged]
+    return ComparisonResult(with_texts(compare_runs(runs, **rules), unjudged))
 
 
 def _is_run(system: Any) -> bool:

@@ -66,7 +66,7 @@ def evaluate(
     return ScoreResult(
         scoring.evaluate(
             run,
-            partial(Truth.of, judged_by),
+            partial(Truth.needed, judged_by),
             metrics=metrics,
             rules=convention,
             dev_ids=dev_ids,
@@ -94,7 +94,7 @@ def audit(
     Raises:
         HarnessError: everything that is wrong with the input.
     """
-    truth = partial(Truth.of, judged_by)
+    truth = partial(Truth.needed, judged_by)
     value = scoring.audit_runs(runs, truth, conventions=conventions, k=k)
     return Result(value, value.as_dict, lambda: audit_tables(value))
 

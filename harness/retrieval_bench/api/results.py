@@ -267,8 +267,9 @@ class ComparisonResult(_Shown):
 
         Args:
             what: "means" (metrics and percentiles with intervals), "pairs" (differences with p and
-                verdict), "queries" (one value a system, query and metric, with text and tags where
-                the dataset is found), "calls" (every measured call in ms) or "hits".
+                verdict; where nothing is judged, overlap and RBO), "queries" (one value a system,
+                query and metric, with text and tags where the dataset is found), "calls" (every
+                measured call in ms) or "hits".
 
         Raises:
             ConfigError: ``what`` is something else.
@@ -277,7 +278,7 @@ class ComparisonResult(_Shown):
         groups = self.comparison.groups
         named = [pair for group in groups for pair in zip(group.names, group.runs, strict=True)]
         kinds = frames.kinds_of(named)
-        kinds["pairs"] = lambda: map(frames.pair, self.deltas)
+        kinds["pairs"] = lambda: frames.pairs(groups)
         return frames.frame(frames.rows_of(what, kinds))
 
     def plot(self, what: str = "pareto") -> Picture:

@@ -104,6 +104,8 @@ def _rules(options: argparse.Namespace) -> dict[str, Any]:
 def _compare(options: argparse.Namespace) -> int:
     from retrieval_bench.comparison.analysis import comparison_document
     from retrieval_bench.comparison.slices import slicings_of
+    from retrieval_bench.comparison.unjudged import with_texts
+    from retrieval_bench.data.judged import unjudged
     from retrieval_bench.reports.frames import compared
     from retrieval_bench.reports.tables.brief import comparison_brief
     from retrieval_bench.reports.tables.comparison import comparison_tables
@@ -112,8 +114,12 @@ def _compare(options: argparse.Namespace) -> int:
     from retrieval_bench.tuning.fusing import with_fusions
 
     def print_runs(runs: Sequence[Run]) -> Comparison:
-        comparison, slicings = decided(options, runs), []
+        comparison, slicings = with_texts(decided(options, runs), moved(options)), []
         if options.slices is not None:
+            for group in comparison.groups:
+                if group.likeness is not None:
+                    split = str(group.runs[0].summary["dataset"]["split"])
+                    raise unjudged(group.dataset, split, "--slices")
             sources = datasets_of([group.runs for group in comparison.groups], moved(options))
             slicings = slicings_of(comparison, sources, options.slices)
         letters = options.format == "latex"
@@ -210,6 +216,7 @@ def _prepared(options: argparse.Namespace) -> list[Experiment]:
     from retrieval_bench.comparison.comparison import check_asked, watch
     from retrieval_bench.comparison.groupings import check_names
     from retrieval_bench.core.errors import ConfigError
+    from retrieval_bench.data.judged import require_judged
     from retrieval_bench.experiment.several import prepare_several
 
     if len(options.retrievers) < 2:
@@ -223,6 +230,8 @@ def _prepared(options: argparse.Namespace) -> list[Experiment]:
 
     def check(experiment: Experiment) -> None:
         check_asked(experiment.names, **rules)
+        if getattr(options, "slices", None) is not None:
+            require_judged(experiment.dataset, "--slices")
         check_names(getattr(options, "slices", None) or (), experiment.dataset)
 
     with output_kept_clean():

@@ -17,6 +17,13 @@ def add_doctor(commands: Any, name: str, **texts: str) -> None:
     add_dataset(parser)
     add_language(parser)
     parser.add_argument(
+        "--ask",
+        type=int,
+        metavar="N",
+        help="evaluated queries to ask (default: up to 200 within 20 s; 5 of an external or "
+        "priced retriever)",
+    )
+    parser.add_argument(
         "--selftest",
         action="store_true",
         help="also play duets of equal and of slowed sides, to see what this machine can show",
@@ -42,6 +49,7 @@ def _doctor(options: argparse.Namespace) -> int:
             language=options.language,
             k=options.k,
             overrides=options.set,
+            ask=options.ask,
             reporter=bars,
         )
     show(options, diagnosis.as_dict(), lambda: doctor_tables(diagnosis))

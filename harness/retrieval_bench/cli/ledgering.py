@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,6 +89,7 @@ def by_stage(options: argparse.Namespace) -> int:
     that its lists do not tell of, and saved."""
     from retrieval_bench.comparison.ledger import ledger
     from retrieval_bench.core.errors import ConfigError
+    from retrieval_bench.data.judged import require_judged
     from retrieval_bench.metrics import parse_metric
     from retrieval_bench.reports import frames
     from retrieval_bench.reports.tables.ledger import ledger_table
@@ -109,6 +110,7 @@ def by_stage(options: argparse.Namespace) -> int:
     if saved:
         run = read_run(find_run(Path(given)))
         data = dataset_of([run], options.dataset)
+        require_judged(data, "explain --by stage")
     else:
         run, data = _measured(options, str(given), metric)
     margin = MARGIN if options.margin is None else options.margin
@@ -137,6 +139,7 @@ def by_stage(options: argparse.Namespace) -> int:
 def _measured(options: argparse.Namespace, retriever: str, metric: Any) -> tuple[Any, Any]:
     from dataclasses import replace
 
+    from retrieval_bench.data.judged import require_judged
     from retrieval_bench.experiment.preparation import prepare
     from retrieval_bench.measure.protocol import Protocol
 
@@ -150,8 +153,10 @@ def _measured(options: argparse.Namespace, retriever: str, metric: Any) -> tuple
             overrides=options.set,
             protocol=Protocol.of(rounds=options.rounds, max_cost=options.max_cost),
         )
-    with working(options) as bars:
-        (run,) = replace(experiment, ablate=True).run(bars)
+    with closing(experiment):
+        require_judged(experiment.dataset, "explain --by stage")
+        with working(options) as bars:
+            (run,) = replace(experiment, ablate=True).run(bars)
     return run, experiment.dataset
 
 

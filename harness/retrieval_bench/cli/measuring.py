@@ -108,7 +108,9 @@ def exit_code(runs: Sequence[Run], *, no_leaks: bool = False) -> int:
         return INTERRUPTED
     unjudged = [run for run in runs if not run.answered]
     for run in unjudged:
-        say(f"retrieval-bench: nothing could be judged of {run.name}: no evaluated query answered")
+        what = "nothing could be judged of", "no evaluated query answered"
+        what = what if run.judged else ("nothing could be measured of", "no query was answered")
+        say(f"retrieval-bench: {what[0]} {run.name}: {what[1]}")
     if unjudged:
         return NOT_MEASURED
     return max([_leak_code(run) for run in runs], default=OK) if no_leaks else OK

@@ -280,7 +280,7 @@ def _truth(options: argparse.Namespace) -> Truth:
     from retrieval_bench.scoring.scorecard import Truth
 
     if options.qrels is None:
-        return Truth.of(load_dataset(options.dataset, options.split or "test"))
+        return Truth.needed(load_dataset(options.dataset, options.split or "test"))
     if options.qrels.is_dir():
         raise ConfigError(
             f"the folder {options.qrels}",

@@ -18,6 +18,7 @@ from retrieval_bench.comparison.ledger import Ledger, ledger_of
 from retrieval_bench.comparison.recommendation import Recommendation
 from retrieval_bench.comparison.slices import Slicing, all_slicings
 from retrieval_bench.comparison.steps import Reached, reached, time_level
+from retrieval_bench.comparison.unjudged import with_texts_of
 from retrieval_bench.comparison.winners import Ceiling, Partition
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.metrics import Metric
@@ -100,12 +101,16 @@ def analyse(comparison: Comparison, sources: Sequence[Dataset | str]) -> Analysi
         sources: for each group of the comparison its dataset, or why it is not there.
     """
     parts = zip(comparison.groups, sources, comparison.recommendations, strict=True)
-    return Analysis(comparison, tuple(_group(*part) for part in parts))
+    groups = tuple(_group(*part) for part in parts)
+    return Analysis(replace(comparison, groups=tuple(one.group for one in groups)), groups)
 
 
 def _group(
     group: DatasetComparison, source: Dataset | str, recommendation: Recommendation
 ) -> GroupAnalysis:
+    if group.likeness is not None:
+        why = source if isinstance(source, str) else ""
+        return GroupAnalysis(with_texts_of(group, source), recommendation, why)
     if isinstance(source, str):
         return GroupAnalysis(group, recommendation, source)
     # The intervals of slices are those of a number of queries that was fixed beforehand.

@@ -116,6 +116,13 @@ def judged_gap(names: Sequence[str], runs: Sequence[Run]) -> tuple[str, ...]:
     return tuple(warnings)
 
 
+def nothing_judged(runs: Sequence[Run]) -> bool:
+    """Whether all of ``runs`` are on one dataset where nothing is judged."""
+    data = [run.summary["dataset"] for run in runs]
+    same = len({(one.get("fingerprint"), one.get("split")) for one in data}) == 1
+    return same and not any(run.judged for run in runs)
+
+
 def nothing_can_differ(a: Run, b: Run, metric: Metric) -> str:
     """Why two runs have the same values of ``metric`` whatever they returned; empty where their
     rankings could differ in it, and where their values do."""

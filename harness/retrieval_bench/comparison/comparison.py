@@ -16,9 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.comparison.anytime import anytime_deltas, watch_for, what_was_asked
-from retrieval_bench.comparison.comparability import by_dataset, common_metrics, judged_gap
+from retrieval_bench.comparison.comparability import (
+    by_dataset,
+    common_metrics,
+    judged_gap,
+    nothing_judged,
+)
 from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.holm import QUALITY_ALPHA
+from retrieval_bench.comparison.likeness import likeness
 from retrieval_bench.comparison.recommendation import Recommendation, recommended
 from retrieval_bench.comparison.speed import corrected, latency_deltas
 from retrieval_bench.comparison.verdicts import Delta, PairJudge, Rules
@@ -72,10 +78,17 @@ class Comparison:
         return tuple(delta for group in self.groups for delta in group.deltas)
 
     @property
+    def judged(self) -> tuple[DatasetComparison, ...]:
+        """Those on datasets where something is judged."""
+        return tuple(group for group in self.groups if group.likeness is None)
+
+    @property
     def why_nothing(self) -> str | None:
         """Why no run can be compared with another; None where one can."""
         unjudged = {Verdict.NOT_COMPARABLE, Verdict.MISSING}
         if any(delta.verdict not in unjudged for delta in self.deltas):
+            return None
+        if any(group.likeness is not None for group in self.groups):
             return None
         return "; ".join(dict.fromkeys(delta.reason for delta in self.deltas if delta.reason))
 
@@ -95,17 +108,18 @@ class Comparison:
         )
 
     def board(self, metric: Metric) -> Board:
-        """Systems x datasets, by one metric."""
-        means = np.full((len(self.names), len(self.groups)), np.nan)
-        for column, group in enumerate(self.groups):
+        """Systems x datasets where something is judged, by one metric."""
+        groups = self.judged
+        means = np.full((len(self.names), len(groups)), np.nan)
+        for column, group in enumerate(groups):
             if metric in group.metrics:
                 for name in group.names:
                     means[self.names.index(name), column] = group.mean(name, metric)
-        return Board(metric, self.names, tuple(group.dataset for group in self.groups), means)
+        return Board(metric, self.names, tuple(group.dataset for group in groups), means)
 
     def as_dict(self) -> dict[str, Any]:
         """The document of ``compare --format json``."""
-        several = len(self.groups) > 1
+        several = len(self.judged) > 1
         document: dict[str, Any] = {
             "systems": [
                 {"name": name, **run.summary}
@@ -132,6 +146,12 @@ class Comparison:
             if group.asked is not None
         ]:
             document["until_decided"] = asked
+        if alike := [
+            {"dataset": group.dataset, **group.likeness.as_dict()}
+            for group in self.groups
+            if group.likeness is not None
+        ]:
+            document["likeness"] = alike
         if several:
             document["boards"] = [self.board(metric).as_dict() for metric in self.metrics]
         return document
@@ -280,6 +300,8 @@ def _group(
             fix="measure them again with the same --metrics and k",
         )
     pairs = _pairs(names, baseline)
+    if nothing_judged(runs):
+        return _unjudged(dataset, runs, names, common, pairs)
     warnings = list(judged_gap(names, runs))
     known = dict.fromkeys(m for run in runs for m in run.evaluation.metrics)
     if lost := [str(metric) for metric in known if metric not in common]:
@@ -316,6 +338,28 @@ def _group(
         tuple(corrected(times)),
         resamples,
         tuple(warnings),
+    )
+
+
+def _unjudged(
+    dataset: str,
+    runs: Sequence[Run],
+    names: Sequence[str],
+    metrics: tuple[Metric, ...],
+    pairs: Sequence[tuple[int, int]],
+) -> DatasetComparison:
+    """Runs that no quality is known of: how alike they answer, and their times."""
+    alone = f"{' and '.join(names)} alone, nothing to compare with there"
+    times = [d for i, j in pairs for d in latency_deltas(runs[i], runs[j], names[i], names[j])]
+    return DatasetComparison(
+        dataset,
+        tuple(runs),
+        tuple(names),
+        metrics,
+        (),
+        tuple(corrected(times)),
+        warnings=() if pairs else (alone,),
+        likeness=likeness(names, runs, pairs),
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from retrieval_bench.comparison.diff import Explanation, Order, QueryDetail, explain
 from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench.core.types import Dataset
+from retrieval_bench.data.judged import require_judged
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
 
@@ -55,6 +56,9 @@ def differences(
     Raises:
         ConfigError: runs that cannot be held against each other, a group or a query there is not.
     """
+    require_judged(
+        dataset, "explain", instead="compare shows the queries on which two runs differ most"
+    )
     explanation = explain(runs, dataset, metric)
     if query_ids:
         places = [_place(explanation, query_id) for query_id in query_ids]

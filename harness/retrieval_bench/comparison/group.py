@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from retrieval_bench.comparison.anytime import Asked
+from retrieval_bench.comparison.likeness import Likeness
 from retrieval_bench.comparison.speed import LatencyDelta
 from retrieval_bench.comparison.verdicts import Delta
 from retrieval_bench.core.types import Verdict
@@ -36,6 +37,8 @@ class DatasetComparison:
         resamples: how many sign patterns were drawn for each p.
         warnings: what makes the differences less than they seem, in plain words.
         asked: of runs that were measured until decided; None of any others.
+        likeness: how alike the systems answer, on a dataset where nothing is judged; None on any
+            other. With it there are no deltas.
     """
 
     dataset: str
@@ -47,6 +50,7 @@ class DatasetComparison:
     resamples: int = RESAMPLES
     warnings: tuple[str, ...] = ()
     asked: Asked | None = None
+    likeness: Likeness | None = None
 
     def of(self, metric: Metric | str) -> list[Delta]:
         """The pairs of one metric: those that Holm corrects together."""

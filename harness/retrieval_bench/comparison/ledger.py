@@ -175,9 +175,10 @@ def ledger(
 
 
 def ledger_of(run: Run, dataset: Dataset) -> Ledger | None:
-    """By the first metric, for whoever shows a run; None also where that metric has no ledger."""
+    """By the first metric, for whoever shows a run; None also where that metric has no ledger, or
+    nothing is judged."""
     metric = run.evaluation.metrics[0]
-    if metric.geometric or (metric.cut or 0) > int(run.summary["k"]):
+    if not run.judged or metric.geometric or (metric.cut or 0) > int(run.summary["k"]):
         return None
     return ledger(run, dataset, metric)
 

@@ -14,7 +14,7 @@ def best_leg(run: Run, dataset: Dataset) -> Delta | None:
     """The leg with the highest mean (b) beside the fused ranking (a), by the first metric, tested
     with all legs as one family; None for a run without lists of legs."""
     metric = run.evaluation.metrics[0]
-    if not run.rankings.leg_lists or (metric.cut or 0) > int(run.summary["k"]):
+    if not run.judged or not run.rankings.leg_lists or (metric.cut or 0) > int(run.summary["k"]):
         return None
     explanation = explain([run], dataset, metric)
     legs = explanation.legs_of(0)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from retrieval_bench.comparison.group import DatasetComparison, SpeedUp
+from retrieval_bench.comparison.likeness import Likeness, PairLikeness
 from retrieval_bench.comparison.verdicts import Delta
 from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import counted
@@ -51,7 +52,10 @@ class Recommendation:
 
 
 def recommended(group: DatasetComparison, margin: float) -> Recommendation:
-    """Which system of ``group`` to take, by the first metric."""
+    """Which system of ``group`` to take, by the first metric; where nothing is judged none, but how
+    alike the systems answer."""
+    if group.likeness is not None:
+        return _unjudged(group, group.likeness)
     view = _View(group, group.metrics[0], margin)
     if not view.pairs:
         refusals = dict.fromkeys(d.reason for d in group.of(view.metric) if d.reason)
@@ -85,6 +89,49 @@ def recommended(group: DatasetComparison, margin: float) -> Recommendation:
         tuple(reasons),
         (taken, *(view.unbeaten(taken, best) if told_apart else tied)),
     )
+
+
+def _unjudged(group: DatasetComparison, found: Likeness) -> Recommendation:
+    """What can be said without judgements."""
+    sentence = "Nothing is judged yet, so nobody can tell which system is better."
+    known = [pair for pair in found.pairs if pair.n]
+    reasons = []
+    if known:
+        least, most = (pick(known, key=lambda pair: pair.rbo.mean) for pick in (min, max))
+        if len(known) == 1:
+            reasons.append(f"{_named([least.a, least.b])} {_alike(least, found.k)}.")
+        else:
+            both = (
+                f"{_named([pair.a, pair.b])} {which} (they {_alike(pair, found.k)})"
+                for pair, which in ((least, "differ most"), (most, "are most alike"))
+            )
+            reasons.append(f"Of {counted(len(known), 'pair')}, {' and '.join(both)}.")
+    elif found.pairs:
+        reasons.append("No query was answered by two systems.")
+    return Recommendation(group.dataset, None, sentence, (*reasons, *_faster(group)))
+
+
+def _alike(pair: PairLikeness, k: int) -> str:
+    """What a pair does, without its subject."""
+    if pair.same == pair.n:
+        return f"answer all {counted(pair.n, 'query')} the same"
+    return f"share {100 * pair.overlap.mean:.0f} % of their top {k}, RBO {pair.rbo.mean:.2f}"
+
+
+def _faster(group: DatasetComparison) -> list[str]:
+    """How much faster the fastest system is than the slowest, where that is shown."""
+    pairs = [
+        (found.times, one, other)
+        for one in group.names
+        for other in group.names
+        if one != other
+        and group.is_faster(one, other)
+        and (found := group.speed_up(one, other)) is not None
+    ]
+    if not pairs:
+        return []
+    _, one, other = max(pairs)
+    return [f"{one} is {faster_text(group.speed_up(one, other))} than {other}."]
 
 
 class _View:

@@ -30,6 +30,7 @@ class Code(StrEnum):
     NO_USAGE = "no-usage"
     NOTHING_RELEVANT = "nothing-relevant"
     DEEP = "deeper-than-corpus"
+    JUDGES = "judges"
     DATA = "data"
     RETRIEVER = "retriever"
     OTHER = "other"

@@ -25,6 +25,10 @@ Qrels = Mapping[str, Mapping[str, int]]
 """Judgements: query id -> document id -> grade. A grade of 1 or more is relevant."""
 
 
+KNOWN_ITEM = "known-item"
+"""``metadata.origin`` of a query that was made from the document that answers it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """One entry of a corpus: what is indexed and what a judgement points to.
@@ -224,7 +228,7 @@ class Dataset:
         name: for people; results are matched by ``fingerprint``.
         documents: the corpus, or None for a dataset that serves external retrievers only.
         queries: all queries of the source, in the order of the file.
-        qrels: the judgements of ``split`` only.
+        qrels: the judgements of ``split`` only; empty where nothing is judged yet.
         split: such as "test".
         language: ISO 639-1 code, None when not declared.
         fingerprint: hash of documents, queries and judgements that does not depend on their order.
@@ -234,6 +238,8 @@ class Dataset:
         warnings: faults that do not prevent a run, in plain words.
         filtering: which documents the filters of the queries allow; None where no query has one, or
             there is no corpus.
+        judges: who made the judgements -> "person", "model" or "dataset"; empty where that is not
+            known.
     """
 
     name: str
@@ -247,6 +253,7 @@ class Dataset:
     unit_of: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     warnings: tuple[str, ...] = ()
     filtering: Filtering | None = field(default=None, compare=False, repr=False)
+    judges: Mapping[str, str] = field(default_factory=lambda: EMPTY)
 
     @property
     def n_documents(self) -> int:
@@ -259,14 +266,38 @@ class Dataset:
         return fields_of(query.filter for query in self.queries)
 
     @property
+    def judged(self) -> bool:
+        """Whether anything is judged: a document, or every query as unanswerable. Where nothing is,
+        every query is asked and none evaluated."""
+        return bool(self.qrels) or not any(query.answerable for query in self.queries)
+
+    @property
     def evaluated(self) -> tuple[Query, ...]:
         """Queries that count: answerable and with at least one judgement in this split."""
         return tuple(q for q in self.queries if q.answerable and q.id in self.qrels)
 
     @property
+    def asked(self) -> tuple[Query, ...]:
+        """Queries that a measurement asks: those that count and those that no document answers, or
+        all of them where nothing is judged."""
+        if not self.judged:
+            return self.queries
+        return tuple(q for q in self.queries if not q.answerable or q.id in self.qrels)
+
+    @property
     def without_relevant(self) -> tuple[Query, ...]:
         """Evaluated queries with no relevant document: every metric is 0, whatever is returned."""
         return tuple(q for q in self.evaluated if max(self.qrels[q.id].values(), default=0) < 1)
+
+    @property
+    def known_items(self) -> tuple[int, float] | None:
+        """How many evaluated queries were made from the document that answers them, and the mean
+        share of their words that stand in it; None where there are none."""
+        made = [q.metadata for q in self.evaluated if q.metadata.get("origin") == KNOWN_ITEM]
+        shares = [one.get("copied") for one in made]
+        known = [float(share) for share in shares if isinstance(share, int | float)]
+        mean = sum(known) / len(known) if known else float("nan")
+        return (len(made), mean) if made else None
 
     @property
     def unanswerable(self) -> tuple[Query, ...]:

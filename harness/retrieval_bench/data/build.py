@@ -27,6 +27,12 @@ from retrieval_bench.data.source import (
 
 Record = TypeVar("Record", Document, Query)
 
+UNJUDGED = (
+    "nothing is judged yet, so quality cannot be measured: pool what the systems find with "
+    "`retrieval-bench label pool`, and judge it"
+)
+"""What is said of a dataset without judgements."""
+
 _FLAGS = ("answerable", "is_impossible")
 
 
@@ -51,7 +57,7 @@ def build_dataset(
     name: str,
     documents: Documents | None,
     queries: Iterable[Query],
-    qrels: Qrels,
+    qrels: Qrels | None,
     *,
     split: str = "test",
     language: str | None = None,
@@ -59,13 +65,16 @@ def build_dataset(
 ) -> Dataset:
     """A checked dataset from records in memory; for notebooks and dataset plug-ins.
 
+    Args:
+        qrels: None where nothing is judged yet.
+
     Raises:
         DataError: all faults at once, as for a dataset from files.
     """
     source = Source(
         None if documents is None else Stream("documents", partial(_held_documents, documents)),
         Stream("queries", partial(_held_queries, queries)),
-        Stream("judgements", partial(_held_judgements, qrels)),
+        None if qrels is None else Stream("judgements", partial(_held_judgements, qrels)),
     )
     with reporting(f"dataset {name!r}", "in memory") as faults:
         built = assemble(
@@ -93,7 +102,7 @@ def assemble(
     scanned = _scan_documents(corpus, faults, unit_key, fields) if corpus else None
     qrels: dict[str, dict[str, int]] = {}
     if source.judgements is None:
-        faults.note("no judgements are there: nothing can be evaluated")
+        faults.note(UNJUDGED)
     else:
         known = None if scanned is None else scanned.judged_ids(unit_key)
         qrels = _scan_judgements(source.judgements, faults, queries, known)

@@ -196,7 +196,7 @@ def _from_plugin(target: str, split: str) -> Dataset:
         made.name,
         made.documents,
         made.queries,
-        made.qrels,
+        made.qrels or None,
         split=split,
         language=made.language,
         unit_key=made.unit_key,
@@ -209,18 +209,24 @@ def _from_folder(folder: Path, split: str) -> Dataset:
     splits = dict(config.splits) or {
         key: SplitFiles(judgements=file) for key, file in found.splits.items()
     }
+    unread = _like_judgements(folder)
+    if not splits and not unread and "judgements" not in format_.needs:
+        splits = {split: SplitFiles()}  # nothing is judged yet
     if split not in splits:
+        fix = f"add the judgements ({format_.layout})"
+        if unread and "judgements" not in format_.needs:
+            fix += f"; {unread[0]} is not read as such: rename it, or take it away to go without"
         raise ConfigError(
             f"dataset {name!r} has no split {split!r}",
             where=str(folder),
             accepted=near_names(split, splits),
-            fix="choose one of them with --split"
-            if splits
-            else f"add the judgements ({format_.layout})",
+            fix="choose one of them with --split" if splits else fix,
         )
     files = _files(folder, config, format_, found, split=split, chosen=splits[split])
     with reporting(f"dataset {name!r}, split {split!r},", folder) as faults:
-        return assemble(
+        if config.caution:
+            faults.note(config.caution)
+        dataset = assemble(
             format_.open_source(files, config.columns, faults),
             faults,
             name=name,
@@ -228,6 +234,13 @@ def _from_folder(folder: Path, split: str) -> Dataset:
             language=config.language,
             unit_key=config.unit_key,
         )
+    return replace(dataset, judges={who: one.kind for who, one in config.judges.items()})
+
+
+def _like_judgements(folder: Path) -> list[str]:
+    """What is called as if it held judgements."""
+    names = sorted(entry.name + "/" * entry.is_dir() for entry in folder.iterdir())
+    return [name for name in names if re.search("qrel|judge?ment", name, re.IGNORECASE)]
 
 
 def _name(config: DatasetConfig, folder: Path) -> str:

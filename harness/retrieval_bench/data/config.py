@@ -86,6 +86,13 @@ class SplitFiles(FileNames):
     judgements: str | None = None
 
 
+class Judge(_Strict):
+    """Who made judgements, and how many."""
+
+    kind: Literal["person", "model", "dataset"]
+    judgements: int
+
+
 class DatasetConfig(_Strict):
     """The content of ``dataset.yaml``.
 
@@ -97,6 +104,8 @@ class DatasetConfig(_Strict):
         splits: name of a split -> its file of judgements, or a mapping that also names the
             documents or queries of that split only.
         unit_key: metadata key of a document that names the unit which judgements are on.
+        judges: by name, where it is known who made the judgements.
+        caution: what must be known to read figures by these judgements.
     """
 
     format: str
@@ -110,6 +119,8 @@ class DatasetConfig(_Strict):
     splits: dict[str, SplitFiles] = {}
     columns: Columns = Columns()
     unit_key: str | None = None
+    judges: dict[str, Judge] = {}
+    caution: str = ""
 
     @field_validator("language", mode="before")
     @classmethod

@@ -89,6 +89,14 @@ def dataset_fingerprint(dataset: Dataset) -> str:
     return combined(added, dataset.queries, dataset.qrels)
 
 
+def texts_fingerprint(dataset: Dataset) -> str:
+    """The same of documents and of all queries, whatever is judged: 32 hexadecimal digits."""
+    documents = dataset.documents
+    unit_of = dataset.unit_of if dataset.unit_key is not None else None
+    added = None if documents is None else _added(documents, unit_of, dataset.filter_fields)
+    return combined(added, dataset.queries, {query.id: {} for query in dataset.queries})
+
+
 def _added(documents: Documents, unit_of: Mapping[str, str] | None, filtered: Sequence[str]) -> Sum:
     added = Sum()
     for document in documents:

@@ -13,7 +13,9 @@ from retrieval_bench.core.figures import visible
 from retrieval_bench.core.foreign import WorkingFolder, foreign_code, innermost, message_of
 from retrieval_bench.core.notices import Notice
 from retrieval_bench.core.retriever import Capabilities, Retriever
+from retrieval_bench.core.types import Ranking
 from retrieval_bench.core.usage import Price
+from retrieval_bench.measure.calls import Timings
 
 
 @dataclass(slots=True)
@@ -47,6 +49,25 @@ class Candidate:
 
         with foreign_code(failed):
             return self.retriever.capabilities
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What one retriever returned, with neither figures nor files.
+
+    Attributes:
+        name: of the retriever.
+        rankings: one for each query, None where it failed.
+        status: one for each query: "ok", or why it failed.
+        timings: all measured calls.
+        warnings: faults of the data, the fit of the retriever to it, what failed.
+    """
+
+    name: str
+    rankings: tuple[Ranking | None, ...]
+    status: tuple[str, ...]
+    timings: Timings
+    warnings: tuple[str, ...]
 
 
 def ask(

@@ -161,8 +161,7 @@ def _data(spec: Mapping[str, Any], retriever: Retriever) -> tuple[Dataset, Seque
     from retrieval_bench.data import load_dataset
 
     data = load_dataset(spec["dataset"], spec["split"], language=spec["language"])
-    counted = {q.id for q in data.evaluated} | {q.id for q in data.unanswerable}
-    queries = tuple(q for q in data.queries if q.id in counted)
+    queries = data.asked
     if not queries:
         raise DataError(
             f"no query of {data.name!r} has a judgement in split {data.split!r}",

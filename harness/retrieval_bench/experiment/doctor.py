@@ -1,29 +1,51 @@
-"""Is everything ready to be measured? The data, the retriever and the machine, each looked at."""
+"""Is everything ready to be measured? Data, judgements, retriever and machine, each looked at.
+
+How much of what a retriever finds is judged takes its answers, so a sample of the evaluated queries
+is asked: 200, which give a share to within .07 whatever it is, for as long as 20 seconds. A service
+that is asked from afar or paid for is asked five: whoever only wants to know whether everything is
+ready should neither wait nor pay. ``ask`` says another number, and then nothing ends it earlier.
+"""
 
 from __future__ import annotations
 
+import random
 import shlex
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.document import document
-from retrieval_bench.core.errors import counted
+from retrieval_bench.core.errors import ConfigError, HarnessError, counted
 from retrieval_bench.core.notices import Code, Notice, coded
 from retrieval_bench.core.progress import Reporter
-from retrieval_bench.core.types import Dataset
+from retrieval_bench.core.types import Dataset, Query, Ranking
+from retrieval_bench.data.build import UNJUDGED
+from retrieval_bench.experiment.candidate import Candidate, Searched
+from retrieval_bench.experiment.copies import look_into
+from retrieval_bench.experiment.experiment import Experiment
+from retrieval_bench.experiment.judgements import Judgements, counts, nothing_relevant
+from retrieval_bench.experiment.pools import Lists, judged_at, pool, too_little_for_a_pool
 from retrieval_bench.experiment.preparation import prepare
-from retrieval_bench.experiment.warnings import without_relevant
-from retrieval_bench.measure.calls import OK
+from retrieval_bench.measure.calls import NOT_RUN, OK
 from retrieval_bench.measure.disturbances import disturbances
 from retrieval_bench.measure.environment import machine
 from retrieval_bench.measure.noise import NoiseRecorder
 from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.stats.resampling import SEED
+
+ASKED = 200
+"""Evaluated queries that a retriever is asked, at most."""
 
 PROBED = 5
-"""Queries that a retriever is asked."""
+"""Queries that one is asked that is external, limited or paid for."""
+
+_ASKING_S = 20.0
+"""For which :data:`ASKED` queries are asked."""
+
+_LARGEST = 200_000
+"""Documents up to which a second system is built beside the retriever."""
 
 _WATCHED_S = 1.0
 """Seconds for which the machine is watched."""
@@ -37,18 +59,21 @@ class Check:
     """One thing that was looked at.
 
     Attributes:
-        subject: "data", "retriever" or "machine".
+        subject: "data", "judgements", "retriever" or "machine".
         facts: what it is, in sentences.
         warnings: what would make figures less than they seem, with what to do.
+        figures: what the sentences on judgements rest on; None for the other checks.
     """
 
     subject: str
     facts: tuple[str, ...]
     warnings: tuple[str, ...]
+    figures: Judgements | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return document(self)
+        told = document(self, "subject facts warnings")
+        return told if self.figures is None else told | {"figures": self.figures.as_dict()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +81,7 @@ class Diagnosis:
     """What :func:`doctor` gives.
 
     Attributes:
-        checks: data, retriever, machine.
+        checks: data, judgements, retriever, machine.
         answered: whether the retriever answered any query.
         next: the command to run next.
     """
@@ -86,14 +111,19 @@ def doctor(
     language: str | None = None,
     k: int = 10,
     overrides: Sequence[str] = (),
+    ask: int | None = None,
     reporter: Reporter | None = None,
 ) -> Diagnosis:
     """Load the data, build and index the retriever, ask it some queries, and watch the machine.
 
+    Args:
+        ask: queries to ask; None = :data:`ASKED`, or :data:`PROBED` where each may cost something.
+
     Raises:
         HarnessError: what is wrong with the data or the retriever, all at once.
     """
-    protocol = Protocol(rounds=1, warm_up_s=0.0)
+    if ask is not None and ask < 1:
+        raise ConfigError(f"ask = {ask}", accepted="1 or more", fix="correct --ask")
     experiment = prepare(
         [retriever],
         dataset,
@@ -101,55 +131,169 @@ def doctor(
         language=language,
         k=k,
         overrides=overrides,
-        protocol=protocol,
+        protocol=_PROTOCOL,
         save=False,
     )
     data = experiment.dataset
+    asked = _asked(experiment, ask)
+    ids = {query.id for query in asked}
+    rest = [query for query in experiment.queries if query.id not in ids]
     start = time.perf_counter()
-    answers = experiment.search(reporter, first=PROBED)
+    answers = replace(experiment, queries=(*asked, *rest)).search(
+        reporter, first=len(asked), enough=_late() if ask is None else None
+    )
     seconds = time.perf_counter() - start
-    n_answered = sum(status == OK for status in answers.status)
-    hits = sum(len(ranking or ()) for ranking in answers.rankings)
-    about_data = set(data.warnings)
-    took = f"{seconds:.1f}" if seconds >= 0.1 else "under 0.1"
-    probe = f"{answers.name} was ready in {took} s and answered {n_answered:,} of "
-    probe += f"{counted(len(answers.status), 'query')} with {counted(hits, 'hit')}."
-    nothing = []
-    if n_answered and not hits:
-        nothing = [Notice("It found nothing for any of them: look at its index and its analyzer.")]
-    command = ["retrieval-bench", "bench", str(retriever)]
-    command += [] if str(dataset) == "science-mini" else ["--dataset", str(dataset)]
-    command += [] if language is None else ["--language", language]
+    found = _judgements(experiment, asked, answers, reporter)
+    warnings = (*found.warnings, *nothing_relevant(data))
     return Diagnosis(
         (
             _data(data),
-            Check(
-                "retriever",
-                (probe,),
-                (*nothing, *(text for text in answers.warnings if text not in about_data)),
-            ),
+            Check("judgements", found.facts, warnings, found),
+            _retriever(answers, seconds, {*data.warnings}),
             _machine(),
         ),
-        n_answered > 0,
-        shlex.join(command),
+        OK in answers.status,
+        _next(experiment, retriever, dataset, language),
     )
+
+
+_PROTOCOL = Protocol(rounds=1, warm_up_s=0.0)
+
+
+def _asked(experiment: Experiment, ask: int | None) -> tuple[Query, ...]:
+    """A sample of the queries that count, or of all where none does; the same at each call."""
+    queries = experiment.dataset.evaluated or experiment.queries
+    n = ask or (PROBED if _is_dear(experiment.candidates[0]) else ASKED)
+    if n >= len(queries):
+        return tuple(queries)
+    rows = sorted(random.Random(SEED).sample(range(len(queries)), n))
+    return tuple(queries[row] for row in rows)
+
+
+def _is_dear(candidate: Candidate) -> bool:
+    """Whether nobody knows what a query takes or costs."""
+    limited = candidate.price is not None or candidate.rate_limit is not None
+    can = candidate.capabilities
+    return limited or (can.external and not can.replays)
+
+
+def _late() -> Callable[[int, Sequence[Ranking | None]], bool]:
+    """Says after a query whether the time is up, which begins with the first one."""
+    begun: list[float] = []
+
+    def late(_at: int, _rankings: Sequence[Ranking | None]) -> bool:
+        now = time.monotonic()
+        begun.append(now)
+        return now - begun[0] > _ASKING_S
+
+    return late
+
+
+def _retriever(answers: Searched, seconds: float, about_data: set[str]) -> Check:
+    n_answered = sum(status == OK for status in answers.status)
+    n_asked = sum(status != NOT_RUN for status in answers.status)
+    hits = sum(len(ranking or ()) for ranking in answers.rankings)
+    took = f"{seconds:.1f}" if seconds >= 0.1 else "under 0.1"
+    probe = f"{answers.name} was ready in {took} s and answered {n_answered:,} of "
+    probe += f"{counted(n_asked, 'query')} with {counted(hits, 'hit')}."
+    nothing = []
+    if n_answered and not hits:
+        nothing = [Notice("It found nothing for any of them: look at its index and its analyzer.")]
+    about_it = (text for text in answers.warnings if text not in about_data)
+    return Check("retriever", (probe,), (*nothing, *about_it))
+
+
+def _next(experiment: Experiment, retriever: Any, dataset: str | Path, language: str | None) -> str:
+    """What to run; where nothing is judged, what pools two systems if there is a corpus."""
+    judged = experiment.dataset.judged
+    command = ["retrieval-bench", *(["bench"] if judged else ["label", "pool"]), str(retriever)]
+    if not judged and experiment.dataset.documents is not None:
+        command.append("dense" if _is_lexical(experiment.candidates[0]) else "bm25")
+    if str(dataset) != "science-mini":
+        command += ["--dataset", str(dataset)]
+    if judged and language is not None:
+        command += ["--language", language]
+    return shlex.join(command)
+
+
+def _judgements(
+    experiment: Experiment, asked: Sequence[Query], answers: Searched, reporter: Reporter | None
+) -> Judgements:
+    data, k = experiment.dataset, experiment.k
+    if not data.evaluated:
+        return Judgements(counts(data))
+    looked = look_into(data)
+    copies, twins = (None, None) if looked is None else looked
+    lists = _lists(asked, answers)
+    judged = judged_at(answers.name, lists, data.qrels, k)
+    why = too_little_for_a_pool(lists, data.qrels) or _no_other(data)
+    compared = None
+    if not why:
+        try:
+            name, other = _other(experiment, [q for q in asked if q.id in lists], reporter)
+        except HarnessError as problem:
+            why = f"the system to compare with failed: {problem.given}"
+        else:
+            compared = pool((answers.name, lists), (name, other), data.qrels, k)
+            why = "" if compared else "the system to compare with found too little"
+    return Judgements(counts(data), judged, compared, why, copies, twins)
+
+
+def _lists(asked: Sequence[Query], answers: Searched) -> Lists:
+    """The hits of the queries that have any."""
+    pairs = zip(asked, answers.rankings, strict=True)
+    return {query.id: ranking.doc_ids for query, ranking in pairs if ranking}
+
+
+def _no_other(data: Dataset) -> str:
+    """Why no second system can be built; empty where one can."""
+    if data.documents is None:
+        return "the dataset has no corpus"
+    if data.n_documents > _LARGEST:
+        return f"the corpus has more than {_LARGEST:,} documents"
+    return ""
+
+
+def _is_lexical(candidate: Candidate) -> bool:
+    return "bm25" in str(candidate.config.get("target", "")).casefold()
+
+
+_BM25: Mapping[str, Any] = {"name": "plain bm25", "target": "bm25"}
+_TRIGRAMS: Mapping[str, Any] = {
+    "name": "bm25 on character trigrams",
+    "target": "bm25",
+    "params": {"tokenizer": {"name": "ngram", "n": 3}},
+}
+
+
+def _other(
+    experiment: Experiment, queries: Sequence[Query], reporter: Reporter | None
+) -> tuple[str, Lists]:
+    """What a plain BM25 finds, or, beside a BM25, one whose terms are character trigrams: it is
+    cheap, works in any script, and shares no term with the first."""
+    lexical = _is_lexical(experiment.candidates[0])
+    second = prepare(
+        [_TRIGRAMS if lexical else _BM25],
+        experiment.dataset,
+        k=experiment.k,
+        protocol=_PROTOCOL,
+        save=False,
+    )
+    answers = replace(second, queries=tuple(queries)).search(reporter, enough=_late())
+    return answers.name, _lists(queries, answers)
 
 
 def _data(data: Dataset) -> Check:
     n, unanswerable = len(data.evaluated), len(data.unanswerable)
-    grades = [grade for query in data.evaluated for grade in data.qrels.get(query.id, {}).values()]
-    relevant = sum(grade > 0 for grade in grades)
     queries = f"{counted(n, 'evaluated query')}, {counted(unanswerable, 'unanswerable query')}"
-    facts = [f"{data.name} ({data.split}): {counted(data.n_documents, 'document')}, {queries}."]
-    if n:
-        facts.append(
-            f"{counted(len(grades), 'judgement')}, {relevant / n:.1f} relevant documents a query."
-        )
+    if not data.judged:
+        queries = counted(len(data.queries), "query")
+    facts = (f"{data.name} ({data.split}): {counted(data.n_documents, 'document')}, {queries}.",)
     few = [
         f"With {counted(n, 'query')} only large differences can be shown: judge more if you can."
     ]
-    warnings = (*data.warnings, *without_relevant(data), *(few if 0 < n < _FEW else ()))
-    return Check("data", tuple(facts), warnings)
+    faults = (text for text in data.warnings if text != UNJUDGED)  # the judgements say it
+    return Check("data", facts, (*faults, *(few if 0 < n < _FEW else ())))
 
 
 def _machine() -> Check:

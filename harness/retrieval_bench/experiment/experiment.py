@@ -22,8 +22,9 @@ from retrieval_bench.core.foreign import (
 from retrieval_bench.core.notices import Code, about_times, coded
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.scripts import ScriptSample, main_scripts, script_profile
-from retrieval_bench.core.types import Dataset, Query, Ranking
+from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.core.usage import total
+from retrieval_bench.data.build import UNJUDGED
 from retrieval_bench.experiment.ablation import (
     Ablation,
     Caller,
@@ -31,7 +32,7 @@ from retrieval_bench.experiment.ablation import (
     left_out,
     purse_after,
 )
-from retrieval_bench.experiment.candidate import Candidate, ask, close_all
+from retrieval_bench.experiment.candidate import Candidate, Searched, ask, close_all
 from retrieval_bench.experiment.failing import recovered
 from retrieval_bench.experiment.filtered import filtered, leaks
 from retrieval_bench.experiment.interrupts import interrupts_deferred
@@ -42,13 +43,14 @@ from retrieval_bench.experiment.warnings import (
     deep,
     failures,
     foreign_ids,
+    origins,
     remembered,
     silent,
     unsteady,
     without_relevant,
 )
 from retrieval_bench.measure import runner
-from retrieval_bench.measure.calls import NOT_RUN, OK, Measurement, System, Timings
+from retrieval_bench.measure.calls import NOT_RUN, OK, Measurement, System
 from retrieval_bench.measure.disturbances import disturbances
 from retrieval_bench.measure.environment import environment, peak_rss_bytes
 from retrieval_bench.measure.protocol import Plan, Protocol, plan
@@ -60,25 +62,6 @@ from retrieval_bench.runs.evaluation import JUDGED_AT, evaluate
 from retrieval_bench.runs.records import DEFAULT_ROOT, write_run
 from retrieval_bench.runs.run import Run, pack_rankings
 from retrieval_bench.stats.resampling import RESAMPLES, SEED
-
-
-@dataclass(frozen=True, slots=True)
-class Searched:
-    """What one retriever returned, with neither figures nor files.
-
-    Attributes:
-        name: of the retriever.
-        rankings: one for each query, None where it failed.
-        status: one for each query: "ok", or why it failed.
-        timings: all measured calls.
-        warnings: faults of the data, the fit of the retriever to it, what failed.
-    """
-
-    name: str
-    rankings: tuple[Ranking | None, ...]
-    status: tuple[str, ...]
-    timings: Timings
-    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +102,10 @@ class Experiment:
     @property
     def counted(self) -> tuple[Query, ...]:
         """The queries that count in a mean."""
-        return tuple(query for query in self.queries if query.answerable)
+        return tuple(query for query in self.queries if self._counts(query))
+
+    def _counts(self, query: Query) -> bool:
+        return query.answerable and query.id in self.dataset.qrels
 
     def ending(self, until: Until) -> Experiment:
         """The same, asking each query that counts once, as far as ``until`` says."""
@@ -220,11 +206,18 @@ class Experiment:
         finally:
             self.close()
 
-    def search(self, reporter: Reporter | None = None, *, first: int | None = None) -> Searched:
+    def search(
+        self,
+        reporter: Reporter | None = None,
+        *,
+        first: int | None = None,
+        enough: runner.Enough | None = None,
+    ) -> Searched:
         """Index and search with the first retriever; nothing is evaluated or saved.
 
         Args:
             first: ask so many queries only; how the retriever fits is told of all.
+            enough: ends it after a query, as in :func:`.runner.measure`.
 
         Raises:
             KeyboardInterrupt: the user stopped it; half of the answers are of no use here.
@@ -246,8 +239,9 @@ class Experiment:
                 search_threads(self.protocol.threads) as complaints,
                 reporter.phase(Phase(Step.SEARCHING, candidate.name)) as task,
             ):
+                asked = self.queries[:first]
                 (found,) = runner.measure(
-                    [system], self.queries[:first], self.k, self.protocol, progress=task
+                    [system], asked, self.k, self.protocol, progress=task, enough=enough
                 )
             if found.interrupted:
                 raise KeyboardInterrupt
@@ -407,7 +401,7 @@ class Experiment:
         rows = [
             at
             for at, query in enumerate(self.queries)
-            if query.answerable and measurement.status[at] != NOT_RUN
+            if self._counts(query) and measurement.status[at] != NOT_RUN
         ]
         evaluation = evaluate(
             rankings.ranking[rows],
@@ -425,7 +419,8 @@ class Experiment:
         facts = ask(candidate, "describe", told, {})
         health = [scripts, *ask(candidate, "health_facts", told, (), self.queries)]
         warnings = [
-            *coded(self.dataset.warnings, Code.DATA),
+            *coded([one for one in self.dataset.warnings if one != UNJUDGED], Code.DATA),
+            *origins(self.dataset),
             *without_relevant(self.dataset),
             *deep(self.k, self.dataset),
             *leaks(of_filters),

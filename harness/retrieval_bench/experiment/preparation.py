@@ -55,7 +55,8 @@ def prepare(
         language: of the dataset, as in :func:`.load_dataset`.
         overrides: ``dotted.path=value`` into the parameters of every retriever.
         protocol: with launches, all is measured in processes of their own.
-        every_query: also queries that nothing judges.
+        every_query: also queries that nothing judges; of a dataset without any judgement these are
+            asked in any case.
 
     Raises:
         HarnessError: every problem that was found, in one message; with launches also a retriever
@@ -100,8 +101,7 @@ def prepare(
             check_destination(out)
     queries: tuple[Query, ...] = ()
     if data is not None:
-        counted = {q.id for q in data.evaluated} | {q.id for q in data.unanswerable}
-        queries = tuple(q for q in data.queries if every_query or q.id in counted)
+        queries = data.queries if every_query else data.asked
         with problems.kept():
             _check_match(candidates, data, queries)
             plan(protocol, len(queries))

@@ -65,6 +65,8 @@ def summarize(
             "n_without_relevant": len(
                 {query.id for query in dataset.without_relevant} & set(evaluation.query_ids)
             ),
+            **({"judges": dict(dataset.judges)} if dataset.judges else {}),
+            **known_items(dataset),
             "n_not_run": len(dataset.queries) - len({*queries, *dataset.unanswerable}),
         },
         "k": k,
@@ -73,6 +75,7 @@ def summarize(
         "metrics_version": METRICS_VERSION,
         "metrics": evaluation.as_dict(),
         "judged": dict(evaluation.judged),
+        **({} if dataset.judged else {"hits": hits(measurement, k)}),
         "unanswerable": unanswerable(queries, measurement),
         "latency_ms": latency(
             timings,
@@ -188,6 +191,25 @@ def resummarize(summary: Mapping[str, Any], timings: Timings) -> dict[str, Any]:
 def stages(timings: Timings, parallel: bool | None = None) -> dict[str, Any]:
     """``stages_ms``: what each stage takes; for a hybrid also ``legs``: serial against parallel."""
     return stage_report(timings.wall_ns, timings.stages, parallel=parallel).as_dict()
+
+
+def known_items(dataset: Dataset) -> dict[str, Any]:
+    """``known_items`` of the dataset in a summary, where there are any."""
+    if dataset.known_items is None:
+        return {}
+    n, copied = dataset.known_items
+    return {"known_items": {"n": n, "copied": copied}}
+
+
+def hits(measurement: Measurement, k: int) -> dict[str, Any]:
+    """``hits`` of a summary, where nothing is judged: how many the answered queries got."""
+    counts = [len(ranking) for ranking in measurement.rankings if ranking is not None]
+    return {
+        "n": len(counts),
+        "mean": sum(counts) / len(counts) if counts else None,
+        "fewer_than_k": sum(count < k for count in counts),
+        "none": sum(count == 0 for count in counts),
+    }
 
 
 def _tie_rule(measurement: Measurement) -> str:

@@ -105,6 +105,34 @@ def deep(k: int, data: Dataset) -> list[str]:
     return [Notice(text, Code.DEEP)]
 
 
+COPIED = 0.6
+"""Share of the words of known-item questions from which on they favour a search for words."""
+
+
+def origins(data: Dataset) -> list[str]:
+    """Warn of judgements of several kinds, and of questions worded after their answers."""
+    found: list[str] = []
+    kinds = list(dict.fromkeys(data.judges.values()))
+    if len(kinds) > 1:
+        found.append(
+            Notice(
+                f"The judgements are mixed: they come from a {' and a '.join(kinds)}. Figures by "
+                "one kind alone can differ.",
+                Code.JUDGES,
+            )
+        )
+    if data.known_items is not None and data.known_items[1] >= COPIED:
+        n, copied = data.known_items
+        found.append(
+            Notice(
+                f"{counted(n, 'query')} were made from the document that answers them, and "
+                f"{100 * copied:.0f} % of their words stand in it: that favours keyword search.",
+                Code.JUDGES,
+            )
+        )
+    return found
+
+
 def without_relevant(data: Dataset) -> list[str]:
     """Warn of evaluated queries that no document answers."""
     n = len(data.without_relevant)
@@ -118,6 +146,8 @@ def without_relevant(data: Dataset) -> list[str]:
 def foreign_ids(doc_ids: Sequence[str], data: Dataset) -> list[str]:
     """Warn where none of the returned ids is judged: they may be ids of another kind."""
     if not doc_ids:
+        return []
+    if not data.judged:
         return []
     judged = {doc_id for row in data.qrels.values() for doc_id in row}
     if judged.isdisjoint(doc_ids):

@@ -20,6 +20,7 @@ from retrieval_bench.core.errors import (
 )
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.data import pinned
+from retrieval_bench.data.judged import require_judged
 from retrieval_bench.duets import controller
 from retrieval_bench.duets.result import DuetResult, write_duet
 from retrieval_bench.duets.revisions.environments import Setup
@@ -104,7 +105,7 @@ class Request:
         Raises:
             HarnessError: all that is wrong with it.
         """
-        return prepare(
+        experiment = prepare(
             [self.relative_retriever],
             self.dataset,
             split=self.split,
@@ -113,6 +114,16 @@ class Request:
             overrides=self.overrides,
             save=False,
         )
+        try:
+            require_judged(
+                experiment.dataset,
+                "the quality gate",
+                instead="for time alone, duet puts two revisions side by side",
+            )
+        except HarnessError:
+            experiment.close()
+            raise
+        return experiment
 
     def today(self, metrics: Sequence[str] = ()) -> Today:
         """The same beside its baselines and limits, not yet measured.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.ledger import Ledger
+from retrieval_bench.comparison.likeness import Likeness
 from retrieval_bench.comparison.slices import Slicing
 from retrieval_bench.comparison.verdicts import Delta
 from retrieval_bench.core.errors import (
@@ -39,12 +40,16 @@ means of all queries."""
 
 
 def means(runs: Named) -> Iterator[Row]:
-    """A row for each metric and each percentile of a run, with its 95 % interval; ``n`` counts
-    queries, or calls."""
+    """A row for each metric (hits, where nothing is judged) and each percentile of a run, with its
+    95 % interval; ``n`` counts queries, or calls."""
     for name, run in runs:
         data = run.summary["dataset"].get("name")
-        for metric, mean in zip(run.evaluation.metrics, run.evaluation.means, strict=True):
+        of_metrics = zip(run.evaluation.metrics, run.evaluation.means, strict=True)
+        for metric, mean in of_metrics if run.judged else ():
             yield _mean((data, name, str(metric)), mean.mean, mean.ci95, mean.n)
+        if not run.judged:
+            hits = run.summary["hits"]
+            yield _mean((data, name, "hits"), hits["mean"], None, hits["n"])
         latency = latency_of(run)
         for level in levels(latency):
             entry = latency[level]
@@ -54,15 +59,32 @@ def means(runs: Named) -> Iterator[Row]:
 
 
 def compared(groups: Sequence[DatasetComparison], slicings: Sequence[Slicing] = ()) -> list[Row]:
-    """Means of all runs, differences of all pairs with p and verdict, and slices."""
+    """Means of all runs, differences of all pairs with p and verdict, and slices; where nothing is
+    judged, how alike each pair answers."""
     rows = []
     for group in groups:
         named = list(zip(group.names, group.runs, strict=True))
         rows += [row | {"dataset": group.dataset} for row in means(named)]
-        rows += [pair(delta) for delta in group.deltas]
+        rows += pairs([group])
     rows += [row for slicing in slicings for row in _slices(slicing)]
     columns = dict.fromkeys(name for row in rows for name in row)
     return [{name: row.get(name) for name in columns} for row in rows]
+
+
+def pairs(groups: Sequence[DatasetComparison]) -> Iterator[Row]:
+    """Differences of all pairs; where nothing is judged, how alike they answer."""
+    for group in groups:
+        yield from map(pair, group.deltas)
+        if group.likeness is not None:
+            yield from _alike(group.dataset, group.likeness)
+
+
+def _alike(dataset: str, found: Likeness) -> Iterator[Row]:
+    """Two rows for each pair where nothing is judged."""
+    for one in found.pairs:
+        for name, mean in ((f"overlap@{found.k}", one.overlap), ("RBO", one.rbo)):
+            value = mean.mean if one.n else None
+            yield _mean((dataset, one.b, name), value, mean.ci95, one.n) | {"against": one.a}
 
 
 def pair(delta: Delta) -> Row:

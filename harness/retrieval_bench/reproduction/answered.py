@@ -182,7 +182,7 @@ class Answered:
             unjudged = f"the fingerprint of the published {key} is not known"
         elif found != published.fingerprint:
             unjudged = f"{published.path} is another dataset: fingerprint {found[:12]}"
-        return Data(Truth.of(dataset or path), dataset, unjudged)
+        return Data(Truth.needed(dataset or path), dataset, unjudged)
 
     def _ask(self, name: str, data: Data, k: int) -> Lists:
         system: PublishedSystem = self._published.systems[name]

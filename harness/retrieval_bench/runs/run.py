@@ -176,8 +176,15 @@ class Run:
         )
 
     @property
+    def judged(self) -> bool:
+        """Whether its dataset had judgements; where it had none, the summary counts hits."""
+        return "hits" not in self.summary
+
+    @property
     def answered(self) -> bool:
-        """Whether any query that counts was answered."""
+        """Whether any query that counts was answered; where nothing is judged, any at all."""
+        if not self.judged:
+            return OK in self.status
         status = dict(zip(self.rankings.query_ids, self.status, strict=True))
         return any(status[query_id] == OK for query_id in self.evaluation.query_ids)
 

@@ -17,6 +17,7 @@ import numpy as np
 from retrieval_bench.core.errors import ConfigError, DataError
 from retrieval_bench.core.types import Dataset, Qrels, Ranking
 from retrieval_bench.data import load_dataset
+from retrieval_bench.data.judged import require_judged
 from retrieval_bench.data.qrels import read_qrels
 from retrieval_bench.metrics import Judgements, parse_metric
 from retrieval_bench.metrics.abstention import outcomes
@@ -64,6 +65,19 @@ class Truth:
             tuple(query.id for query in source.queries),
             tuple(query.id for query in source.unanswerable),
         )
+
+    @classmethod
+    def needed(cls, source: str | Path | Qrels | Dataset, split: str = "test") -> Truth:
+        """As :meth:`of`; what is there to be judged by must judge something.
+
+        Raises:
+            DataError: a dataset where nothing is judged.
+        """
+        if isinstance(source, str | Path) and Path(source).expanduser().is_dir():
+            source = load_dataset(source, split)
+        if isinstance(source, Dataset):
+            require_judged(source, "a score")
+        return cls.of(source, split)
 
     def matches(self, query_ids: Collection[str]) -> int:
         """How many of ``query_ids`` are judged, or known to have no answer."""

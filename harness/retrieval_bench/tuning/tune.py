@@ -16,6 +16,7 @@ from retrieval_bench.core.progress import Reporter, Silent
 from retrieval_bench.core.retriever import require_k
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.data import in_language, load_dataset
+from retrieval_bench.data.judged import require_judged
 from retrieval_bench.experiment.preparation import Problems
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.measure.threads import prepare_environment
@@ -264,6 +265,7 @@ class _Queries:
             if isinstance(dataset, Dataset)
             else load_dataset(dataset, split, language=language)
         )
+        require_judged(data, "tuning")
         held_out = _by_id(data.evaluated)
         if held_out and len(data.without_relevant) == len(held_out):
             raise DataError(

@@ -1,4 +1,4 @@
-"""What ``doctor`` says of the data, a retriever and the machine before they are measured."""
+"""What ``doctor`` says of data, judgements, a retriever and the machine before a measurement."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ from retrieval_bench.reports.tables.doctor import doctor_tables
 from tests.builders.files import json_lines, save_all
 from tests.cli.project import Command, make_project
 
+UNTOLD = (
+    "Whether judgements favour one system can't be told: it takes 20 queries with hits, and 4 were "
+    "asked."
+)
 BUSY = "Other processes used 80 % of the cores: close them"
 
 
@@ -49,12 +53,45 @@ def many(folder: Path, n: int, qrels: Mapping[str, str]) -> None:
     )
 
 
+def pooled(folder: Path, *, own: bool) -> None:
+    """40 queries of four words. The retriever of the project puts the three documents first that
+    have three of them, two of which are everywhere; a BM25 those that have the two rare ones.
+    Judged is what one of the two returns, and the first of it is relevant."""
+    documents, queries, rows = [], [], []
+    for q in range(40):
+        common, rare = f"alpha{q} common usual", f"alpha{q} beta{q}"
+        documents += [{"_id": f"own{q}.{i}", "text": common} for i in range(3)]
+        documents += [{"_id": f"bm{q}.{i}", "text": rare} for i in range(3)]
+        queries.append({"_id": f"q{q}", "text": f"{common} beta{q}"})
+        rows += [f"q{q}\t{'own' if own else 'bm'}{q}.{i}\t{int(not i)}\n" for i in range(3)]
+    save_all(
+        folder,
+        {
+            "corpus.jsonl": json_lines(documents),
+            "queries.jsonl": json_lines(queries),
+            "qrels/test.tsv": "query-id\tcorpus-id\tscore\n" + "".join(rows),
+        },
+    )
+
+
+def remote(project: Path, more: str) -> None:
+    """A config ``dear.yaml``, and a retriever that holds the corpus itself."""
+    path = project / "own.py"
+    text = path.read_text(encoding="utf-8")
+    text += "\n\nclass Remote(Overlap):\n"
+    text += "    capabilities = Capabilities(external=True)\n\n"
+    text += "    def search(self, query, k):\n        return [('d1', 1.0)]\n"
+    text = text.replace("import Retriever,", "import Capabilities, Retriever,")
+    path.write_text(text, encoding="utf-8")
+    target = "" if "target" in more else "target: own.py:Overlap\n"
+    (project / "dear.yaml").write_text(f"name: dear\n{target}{more}", encoding="utf-8")
+
+
 class TestData:
     def test_its_facts(self, project: Path) -> None:
         data = checks(doctor("own.yaml", "data"))["data"]
         assert data.facts == (
             "data (test): 4 documents, 4 evaluated queries, 0 unanswerable queries.",
-            "5 judgements, 1.2 relevant documents a query.",
         )
 
     def test_few_queries_are_a_warning(self, project: Path) -> None:
@@ -63,18 +100,90 @@ class TestData:
         many(project / "many", 60, {})
         assert checks(doctor("own.yaml", "many"))["data"].warnings == ()
 
-    def test_queries_without_a_relevant_document_are_a_warning(self, project: Path) -> None:
-        qrels = project / "data" / "qrels" / "test.tsv"
-        text = qrels.read_text(encoding="utf-8")
-        qrels.write_text(text.replace("q2\td2\t1", "q2\td2\t0"), encoding="utf-8")
-        warnings = checks(doctor("own.yaml", "data"))["data"].warnings
-        assert any("1 evaluated query has no relevant document" in text for text in warnings)
-
     def test_what_the_data_warn_of_is_told_once(self, project: Path) -> None:
         many(project / "gap", 60, {"q0": "gone"})
         both = checks(doctor("own.yaml", "gap"))
         assert any("gone" in text or "not in the corpus" in text for text in both["data"].warnings)
         assert not set(both["data"].warnings) & set(both["retriever"].warnings)
+
+
+class TestJudgements:
+    def test_its_facts(self, project: Path) -> None:
+        found = checks(doctor("own.yaml", "data"))["judgements"]
+        assert found.facts == (
+            "5 judgements (4 of grade 1, 1 of grade 2): 1.2 relevant documents a query.",
+            "Judged@10 of own is 1.00 [0.40, 1.00] over 4 queries with hits.",
+            UNTOLD,
+        )
+        assert found.figures is not None
+        assert found.figures.counts.judgements == 5
+        assert found.figures.copies is not None
+        assert found.figures.copies.documents == 4
+
+    def test_queries_without_a_relevant_document_are_a_warning(self, project: Path) -> None:
+        qrels = project / "data" / "qrels" / "test.tsv"
+        text = qrels.read_text(encoding="utf-8")
+        qrels.write_text(text.replace("q2\td2\t1", "q2\td2\t0"), encoding="utf-8")
+        warnings = checks(doctor("own.yaml", "data"))["judgements"].warnings
+        (nothing,) = [text for text in warnings if "no relevant document" in text]
+        assert nothing.startswith("1 evaluated query has no relevant document: it scores 0")
+        assert nothing.endswith("or set `answerable: false` if there is no answer.")
+
+    def test_sparse_judgements_are_a_warning(self, project: Path) -> None:
+        many(project / "many", 60, {})
+        (sparse,) = checks(doctor("own.yaml", "many"))["judgements"].warnings
+        assert sparse.startswith("Judgements are sparse: 1 for the median query")
+
+    def test_where_nothing_is_judged_it_says_what_to_do(self, project: Path) -> None:
+        (project / "data" / "qrels" / "test.tsv").unlink()
+        (project / "data" / "qrels").rmdir()
+        diagnosis = doctor("own.yaml", "data")
+        found = checks(diagnosis)["judgements"]
+        assert found.facts == ("No query has a judgement.",)
+        (nothing,) = found.warnings
+        assert nothing.startswith("Quality can't be measured.")
+        assert checks(diagnosis)["data"].facts == ("data (test): 4 documents, 4 queries.",)
+        assert diagnosis.next == "retrieval-bench label pool own.yaml bm25 --dataset data"
+        assert doctor("bm25", "data").next == "retrieval-bench label pool bm25 dense --dataset data"
+        assert diagnosis.answered
+        assert not any("label pool" in text for text in checks(diagnosis)["data"].warnings)
+
+    def test_a_pool_of_one_system_is_found(self, project: Path) -> None:
+        pooled(project / "pooled", own=True)
+        found = checks(doctor("own.yaml", "pooled", k=3))["judgements"]
+        (favours,) = [text for text in found.warnings if "pooled from" in text]
+        assert favours.startswith("The judgements look pooled from own alone: 100 % of the 120 ")
+        assert "of plain bm25" in favours
+
+    def test_a_pool_of_the_other_one_as_well(self, project: Path) -> None:
+        pooled(project / "pooled", own=False)
+        found = checks(doctor("own.yaml", "pooled", k=3))["judgements"]
+        (favours,) = [text for text in found.warnings if "favours" in text]
+        assert favours.startswith("The judgements look pooled from plain bm25 alone")
+
+    def test_beside_a_bm25_stands_one_of_character_trigrams(self, project: Path) -> None:
+        pooled(project / "pooled", own=True)
+        found = checks(doctor("bm25", "pooled", k=3))["judgements"]
+        assert found.figures is not None
+        assert found.figures.pool is not None
+        names = [one.retriever for one in found.figures.pool.judged]
+        assert names == ["bm25", "bm25 on character trigrams"]
+
+    def test_a_large_corpus_is_indexed_once(
+        self, project: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        pooled(project / "pooled", own=True)
+        monkeypatch.setattr(module, "_LARGEST", 10)
+        found = checks(doctor("own.yaml", "pooled", k=3))["judgements"]
+        assert any("the corpus has more than 10 documents" in fact for fact in found.facts)
+
+    def test_a_second_system_that_fails_costs_that_sentence_alone(
+        self, project: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        pooled(project / "pooled", own=True)
+        monkeypatch.setattr(module, "_BM25", {"target": "own.py:Broken"})
+        found = checks(doctor("own.yaml", "pooled", k=3))["judgements"]
+        assert any("the system to compare with failed: indexing" in fact for fact in found.facts)
 
 
 class TestRetriever:
@@ -85,10 +194,40 @@ class TestRetriever:
         assert fact.endswith("s and answered 4 of 4 queries with 5 hits.")
         assert diagnosis.answered
 
-    def test_it_is_asked_five_queries(self, project: Path) -> None:
-        many(project / "many", 60, {})
+    def test_it_is_asked_some_of_many_queries(self, project: Path) -> None:
+        many(project / "many", 250, {})
         (fact,) = checks(doctor("own.yaml", "many"))["retriever"].facts
-        assert "answered 5 of 5 queries with 5 hits" in fact
+        assert "answered 200 of 200 queries with 200 hits" in fact
+
+    @pytest.mark.parametrize(
+        "more", ["price: {calls: 0.01}\n", "rate_limit: 1000\n", "target: own.py:Remote\n"]
+    )
+    def test_what_may_cost_something_is_asked_five(self, project: Path, more: str) -> None:
+        many(project / "many", 60, {})
+        remote(project, more)
+        (fact,) = checks(doctor("dear.yaml", "many"))["retriever"].facts
+        assert "answered 5 of 5 queries" in fact
+        (fact,) = checks(doctor("dear.yaml", "many", ask=7))["retriever"].facts
+        assert "answered 7 of 7 queries" in fact
+
+    def test_a_slow_one_is_asked_as_long_as_there_is_time(
+        self, project: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        many(project / "many", 60, {})
+        monkeypatch.setattr(module, "_ASKING_S", -1.0)
+        (fact,) = checks(doctor("own.yaml", "many"))["retriever"].facts
+        assert "answered 1 of 1 query with 1 hit" in fact
+        (fact,) = checks(doctor("own.yaml", "many", ask=9))["retriever"].facts
+        assert "answered 9 of 9 queries" in fact
+
+    def test_the_sample_is_the_same_at_each_call(self, project: Path) -> None:
+        many(project / "many", 60, {})
+        first, second = (doctor("own.yaml", "many", ask=9).as_dict() for _ in range(2))
+        assert first["checks"][1] == second["checks"][1]
+
+    def test_no_query_cannot_be_asked(self, project: Path) -> None:
+        with pytest.raises(HarnessError, match="ask = 0"):
+            doctor("own.yaml", "data", ask=0)
 
     def test_what_fails_is_counted_and_quoted(self, project: Path) -> None:
         diagnosis = doctor("own.yaml", "data", overrides=["fail_on=whales"])
@@ -204,9 +343,16 @@ class TestCommand:
         document: dict[str, Any] = json.loads(run.out)
         assert set(document) == {"schema_version", "checks", "answered", "next"}
         assert [check["subject"] for check in document["checks"]] == [
-            *("data", "retriever", "machine"),
+            *("data", "judgements", "retriever", "machine"),
         ]
-        assert all(set(one) == {"subject", "facts", "warnings"} for one in document["checks"])
+        assert [set(one) - {"subject", "facts", "warnings"} for one in document["checks"]] == [
+            *(set(), {"figures"}, set(), set()),
+        ]
+        assert document["checks"][1]["figures"]["counts"]["judgements"] == 5
+
+    def test_how_many_queries_are_asked_can_be_said(self, project: Path, run: Command) -> None:
+        assert run("doctor", "own.yaml", "--dataset", "data", "--ask", "2") == 0
+        assert "answered 2 of 2 queries" in run.unwrapped
 
     def test_a_retriever_that_answers_nothing_is_exit_4(self, project: Path, run: Command) -> None:
         never(project)

@@ -15,7 +15,8 @@ from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.retriever import Capabilities, Retriever
 from retrieval_bench.core.types import Dataset, Document, Query, Ranking
 from retrieval_bench.data import build_dataset
-from retrieval_bench.experiment.experiment import Experiment, Searched
+from retrieval_bench.experiment.candidate import Searched
+from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.measure.calls import Timings
 from retrieval_bench.measure.protocol import Protocol

@@ -2,7 +2,8 @@
 
 A document is ``{"_id", "title", "text", "metadata"}``, a query ``{"_id", "text", "metadata"}``;
 title and metadata may be missing, and any other key becomes metadata. Title and text stay apart.
-The queries of all splits share a file: the judgements say which of them belong to a split.
+The queries of all splits share a file: the judgements say which of them belong to a split. Without
+a folder ``qrels`` nothing is judged yet.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def open_source(files: Files, columns: Columns, faults: Faults) -> Source:  # no
     return Source(
         records.documents(files.documents, DocumentColumns(id="_id")) if files.documents else None,
         records.queries(part(files.queries), QueryColumns(id="_id")),
-        qrels.judgements(part(files.judgements)),
+        qrels.judgements(files.judgements) if files.judgements else None,
     )
 
 
@@ -66,18 +67,20 @@ def write(dataset: Dataset, settings: Mapping[str, Any], faults: Faults) -> Outg
             )
             for query in dataset.queries
         ],
-        split: ["\t".join(qrels.BEIR_HEADER), *table],
     }
+    if table:
+        files[split] = ["\t".join(qrels.BEIR_HEADER), *table]
     if dataset.documents is not None:
         files["corpus.jsonl"] = document_lines(dataset, "_id")
     gone = lost(dataset, documents=True, metadata=True, unjudged=True, filters=True)
-    return Outgoing(files, {"splits": {dataset.split: split}}, gone)
+    return Outgoing(files, {"splits": {dataset.split: split}} if table else {}, gone)
 
 
 FORMAT = DataFormat(
     "BEIR: queries.jsonl, qrels/SPLIT.tsv and, unless the retriever holds it, corpus.jsonl",
-    ("queries", "judgements"),
+    ("queries",),
     open_source,
     find,
     write=write,
+    unjudged=True,
 )

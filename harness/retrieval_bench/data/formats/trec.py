@@ -59,7 +59,7 @@ def open_source(files: Files, columns: Columns, faults: Faults) -> Source:  # no
     return Source(
         document_stream(files.documents, columns.documents) if files.documents else None,
         file_stream(topics, partial(_topics, field) if is_text else _tab_topics),
-        qrels.judgements(part(files.judgements)),
+        qrels.judgements(files.judgements) if files.judgements else None,
     )
 
 
@@ -224,7 +224,7 @@ def write(dataset: Dataset, settings: Mapping[str, Any], faults: Faults) -> Outg
 
 FORMAT = DataFormat(
     "trec: topics, qrels and documents that dataset.yaml names",
-    ("queries", "judgements"),
+    ("queries",),
     open_source,
     columns=("documents", "queries"),
     write=write,

@@ -7,6 +7,7 @@ from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.recommendation import Recommendation
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import about, times_text
+from retrieval_bench.data.judged import TO_JUDGE
 from retrieval_bench.reports.render.cells import SHORT_MS, SHORT_QUALITY, Cell
 from retrieval_bench.reports.render.html import notes_html
 from retrieval_bench.reports.render.markup import Markup, el, joined, own_direction
@@ -46,8 +47,10 @@ def _answer(group: DatasetComparison, answer: Recommendation, id_: str) -> Marku
         for name, text in (
             ("front", "quality and time"),
             ("differences", "differences"),
+            ("alike", "how alike they answer"),
             ("times", "speed and cost"),
         )
+        if name == "times" or (name == "alike") == (group.likeness is not None)
     ]
     partial = [
         warning(f"{name} was interrupted: what it finished is here, and no more.")
@@ -75,7 +78,14 @@ def _why(answer: Recommendation) -> str:
 
 
 def meaning(group: DatasetComparison) -> str:
-    """What the figures of the first metric say, for a reader who does not know it."""
+    """What the figures of the first metric say, for a reader who does not know it; where nothing
+    is judged, what is left out."""
+    if group.likeness is not None:
+        return (
+            "Nothing is judged here, so the page leaves out quality, differences in it, kinds of "
+            "queries and single queries. Judge what the systems found, and make it again: "
+            f"{TO_JUDGE}"
+        )
     metric = group.metrics[0]
     n = group.runs[0].evaluation.means[0].n
     over = f"The figures are means over {counted(n, 'query')}"

@@ -18,6 +18,7 @@ from typing import Any
 
 from retrieval_bench.comparison.analysis import Analysis
 from retrieval_bench.comparison.comparison import Comparison
+from retrieval_bench.comparison.likeness import Likeness
 from retrieval_bench.core import secrets
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.version import VERSION
@@ -27,6 +28,7 @@ from retrieval_bench.reports.page.sections import GroupPage, Part
 from retrieval_bench.reports.render.html import notes_html, whole
 from retrieval_bench.reports.render.markup import Markup, el, joined, own_direction
 from retrieval_bench.reports.tables.board import board_tables
+from retrieval_bench.reports.tables.comparison import queries_of
 from retrieval_bench.reports.tables.run_facts import corpus, without_folders
 from retrieval_bench.runs.records import to_json
 from retrieval_bench.runs.run import Run, relative_folder
@@ -85,7 +87,9 @@ def _rules(comparison: Comparison) -> Markup:
         [
             whole(rules_table(comparison), sortable=False),
             notes_html(
-                [
+                ["Nothing is judged, so no system is better or worse than another."]
+                if not comparison.judged
+                else [
                     "Better, worse: p after Holm's correction is below the level.",
                     "Equivalent: two one-sided tests show a difference within the margin.",
                     "Can't tell: neither is shown; it does not mean equal.",
@@ -152,13 +156,25 @@ def _with_runs(analysis: Analysis, changed: Callable[[Run], Run]) -> Analysis:
     groups = tuple(
         replace(
             one,
-            group=replace(one.group, runs=tuple(map(changed, one.group.runs))),
+            group=replace(
+                one.group,
+                runs=tuple(map(changed, one.group.runs)),
+                likeness=_likeness(one.group.likeness, with_text=changed is not _silent),
+            ),
             without_dataset=without_folders(one.without_dataset),
         )
         for one in analysis.groups
     )
     comparison = replace(analysis.comparison, groups=tuple(one.group for one in groups))
     return Analysis(comparison, groups)
+
+
+def _likeness(found: Likeness | None, *, with_text: bool) -> Likeness | None:
+    if found is None:
+        return None
+    if not with_text:
+        return found.silent()
+    return replace(found, without_texts=without_folders(found.without_texts))
 
 
 def _title(comparison: Comparison) -> str:
@@ -251,8 +267,7 @@ def _contents(parts: Sequence[Part]) -> Markup:
 
 def _about(comparison: Comparison) -> list[str]:
     datasets = [
-        f"{group.dataset}: {counted(group.runs[0].evaluation.means[0].n, 'query')}, "
-        f"{corpus(group.runs[0].summary['dataset'])}"
+        f"{group.dataset}: {queries_of(group)}, {corpus(group.runs[0].summary['dataset'])}"
         for group in comparison.groups
     ]
     runs = counted(len(comparison.runs), "run")

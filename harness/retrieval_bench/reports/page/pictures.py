@@ -78,6 +78,8 @@ def drawn(analysis: GroupAnalysis) -> Pictures:
         name = f"Queries of {best}"
         shown.append((name, lambda w: slow_queries(best, run, about=about, width=w)))
     times = ((name, both(draw)) for name, draw in shown)
+    if group.likeness is not None:
+        return Pictures(times=tuple((name, drawing) for name, drawing in times if drawing[0]))
     return Pictures(
         both(lambda w: front(group, answer.leaders, w, analysis.paths)),
         both(lambda w: metrics(group, w)),
@@ -107,13 +109,14 @@ def front(
     width: int = WIDTH,
     paths: Mapping[str, Sequence[Reached]] = EMPTY,
 ) -> str:
-    """Quality against time, as SVG, with ``leaders`` marked; empty where no system has a time.
+    """Quality against time, as SVG, with ``leaders`` marked; empty where no system has a time, or
+    nothing is judged.
 
     Args:
         paths: of pipelines, how far they are after each step.
     """
     level, metric = time_level(group.runs), group.metrics[0]
-    if not level:
+    if not level or group.likeness is not None:
         return ""
     spots = []
     for name, run in zip(group.names, group.runs, strict=True):
@@ -161,7 +164,9 @@ def money(group: DatasetComparison, leaders: tuple[str, ...], width: int = WIDTH
 
 
 def metrics(group: DatasetComparison, width: int = WIDTH) -> str:
-    """Quality metric by metric, as SVG."""
+    """Quality metric by metric, as SVG; empty where nothing is judged."""
+    if group.likeness is not None:
+        return ""
     shown = group.metrics[: MOST_METRICS if len(group.names) > _MANY else None]
     estimates: dict[str, list[tuple[float, tuple[float, float] | None]]] = {
         metric_label(metric): [

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.holm import QUALITY_ALPHA
+from retrieval_bench.comparison.likeness import PERSISTENCE
 from retrieval_bench.metrics.conventions import CONVENTIONS
 from retrieval_bench.reports.page.explorer import json_in_html
 from retrieval_bench.reports.render.table import Table
@@ -21,7 +22,7 @@ from retrieval_bench.reports.tables.run_facts import without_folders
 from retrieval_bench.runs.arrays import RANKINGS, TIMINGS
 from retrieval_bench.runs.records import MANIFEST, PER_QUERY, SUMMARY
 from retrieval_bench.runs.run import relative_folder
-from retrieval_bench.stats.intervals import methods
+from retrieval_bench.stats.intervals import SHARE, methods
 from retrieval_bench.stats.power import MARGIN
 
 
@@ -135,6 +136,17 @@ def _rules(comparison: Comparison, group: DatasetComparison) -> dict[str, str]:
     }
     if group.asked is not None:
         tested = {"test": group.asked.meaning, "family": "the pairs of one metric on one dataset"}
+    if group.likeness is not None:
+        return {
+            "split": data("split"),
+            "documents": data("n_documents"),
+            "evaluated queries": "none: nothing is judged",
+            "fingerprint": data("fingerprint"),
+            "hits per query (k)": all_of([summary.get("k", "?") for summary in summaries]),
+            "ties": all_of([summary.get("tie_rule", "?") for summary in summaries]),
+            "likeness": f"overlap@{group.likeness.k}; RBO, p = {PERSISTENCE}, extrapolated",
+            "intervals of means": f"95 %, {methods([SHARE])}",
+        }
     return {
         "split": data("split"),
         "documents": data("n_documents"),

@@ -11,6 +11,7 @@ from retrieval_bench.comparison.analysis import analyse
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.recommendation import Recommendation
 from retrieval_bench.core.types import Dataset
+from retrieval_bench.data.judged import unjudged
 from retrieval_bench.reports.methods import methods as methods_of
 from retrieval_bench.reports.page.document import report_page
 from retrieval_bench.reports.page.file import check_place, write_page
@@ -74,6 +75,10 @@ def write_report(
         HarnessError: it cannot be written, or ``datasets`` are not those of the runs.
     """
     check_place(path)
+    for group in comparison.groups if methods else ():
+        if group.likeness is not None:
+            split = str(group.runs[0].summary["dataset"]["split"])
+            raise unjudged(group.dataset, split, "--methods", instead="leave --methods out")
     sources = datasets_of([group.runs for group in comparison.groups], datasets)
     analysis = analyse(comparison, sources)
     source = source_of(comparison, metrics=tuple(metrics), title=title, with_text=with_text)

@@ -25,6 +25,7 @@ from retrieval_bench.reports.tables.comparison import (
 from retrieval_bench.reports.tables.diff import diff_tables
 from retrieval_bench.reports.tables.labels import metric_label
 from retrieval_bench.reports.tables.ledger import ledger_table
+from retrieval_bench.reports.tables.likeness import likeness_tables
 from retrieval_bench.reports.tables.slice import tables_of
 from retrieval_bench.reports.tables.speed import speed_tables
 from retrieval_bench.stats.percentiles import NEEDS
@@ -67,6 +68,14 @@ class GroupPage:
     def parts(self, *, several: bool) -> Iterator[Part]:
         """The sections, headed by the dataset where there is more than one."""
         dataset = self._group.dataset if several else ""
+        if self._group.likeness is not None:
+            for name, heading, content in (
+                ("alike", "How alike the systems answer", self._alike()),
+                ("systems", "What the systems are", self._kinds()),
+                ("times", "Speed, memory, disk", self._times()),
+            ):
+                yield Part(f"{self._id}-{name}", heading, content, dataset)
+            return
         for name, heading, content in (
             ("front", "Quality and time", self._front()),
             ("systems", "The systems beside each other", self._systems()),
@@ -143,10 +152,20 @@ class GroupPage:
         least = NEEDS[50.0].printed
         return f"Too few calls for a median: {counted(calls, 'call')}, it takes {least}."
 
-    def _systems(self) -> Markup:
+    def _alike(self) -> Markup:
+        """Where nothing is judged: what the systems find, and how much of it is the same."""
+        return joined(map(whole, likeness_tables(self._group)))
+
+    def _kinds(self) -> Markup:
+        return joined([*map(whole, kinds_tables(self._group)), *self._how()])
+
+    def _how(self) -> list[Markup]:
         notes = how_measured(self._group)
         quiet = [note for note in notes if kind_of(note) is not NoteKind.WARNING]
         how = el("details", el("summary", "How this was measured"), notes_html(quiet))
+        return [how] if quiet else []
+
+    def _systems(self) -> Markup:
         table = quality_table(self._comparison, self._group)
         # Warnings stand with the answer.
         legends = [note for note in table.notes if kind_of(note) is not NoteKind.WARNING]
@@ -155,7 +174,7 @@ class GroupPage:
                 choices_html(self._analysis, self._comparison.baseline),
                 whole(replace(table, notes=legends)),
                 *map(whole, kinds_tables(self._group)),
-                *([how] if quiet else []),
+                *self._how(),
                 figure(self._pictures.quality, "Quality, metric by metric"),
             ]
         )

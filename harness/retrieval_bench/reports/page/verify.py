@@ -220,7 +220,7 @@ def _between(said: list[tuple[str, str]], now: list[tuple[str, str]]) -> Iterato
                     yield Difference(f"section {section}", old, new)
 
 
-_OF_DATASET = ("systems", "differences", "legs", "slices", "queries")
+_OF_DATASET = ("alike", "systems", "differences", "legs", "slices", "queries")
 """Sections with something that a run alone does not know."""
 
 

@@ -13,7 +13,7 @@ from retrieval_bench.reports.tables.labels import metric_label
 
 def board_tables(comparison: Comparison) -> list[Table]:
     """Systems over datasets, by the first metric that all datasets have; none without one."""
-    shared = [m for m in comparison.metrics if all(m in g.metrics for g in comparison.groups)]
+    shared = [m for m in comparison.metrics if all(m in g.metrics for g in comparison.judged)]
     if not shared:
         return []
     board = comparison.board(shared[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
@@ -12,6 +13,7 @@ from retrieval_bench.comparison.comparability import other_settings
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.ledger import Ledger
+from retrieval_bench.comparison.likeness import Likeness
 from retrieval_bench.comparison.recommendation import Recommendation
 from retrieval_bench.comparison.speed import timed_differently, timed_together
 from retrieval_bench.comparison.verdicts import Delta
@@ -40,11 +42,22 @@ from retrieval_bench.reports.tables.board import board_tables
 from retrieval_bench.reports.tables.comparison import how_timed, queries_of, said
 from retrieval_bench.reports.tables.labels import REACHES_ZERO, metric_label, verdict_label
 from retrieval_bench.reports.tables.ledger import asking, parts_that_should_go
+from retrieval_bench.reports.tables.likeness import (
+    PAIRS_SHOWN,
+    differing_brief,
+    hits_text,
+    likeness_table,
+    next_to_judge,
+    nothing_judged,
+    systems_table,
+)
 from retrieval_bench.reports.tables.run import beside_leg, needless
 from retrieval_bench.reports.tables.run_facts import (
     corpus,
+    evaluated,
     latency_of,
     levels,
+    origin_of,
 )
 from retrieval_bench.reports.tables.usage import AMOUNT, money_of, usage_text
 from retrieval_bench.runs.run import Run, relative_folder
@@ -67,7 +80,10 @@ def run_brief(run: Run, leg: Delta | None = None, ledger: Ledger | None = None) 
         ledger: of a retriever that is made of parts, what they buy.
     """
     summary, latency = run.summary, latency_of(run)
-    lead = [beside_leg(run, leg)] if leg is not None else []
+    lead: list[str] = list(nothing_judged(run))
+    if origin_of(summary["dataset"]):
+        lead.append(result(f"Over {evaluated(summary['dataset'])}."))
+    lead += [beside_leg(run, leg)] if leg is not None else []
     lead += parts_that_should_go(ledger, leg)
     warnings = [*map(warning, _warnings(run))]
     lead += warnings[:WARNINGS_SHOWN]
@@ -77,7 +93,9 @@ def run_brief(run: Run, leg: Delta | None = None, ledger: Ledger | None = None) 
     rows: list[list[Content]] = [
         [metric_label(metric), Cell(mean.mean, SHORT_QUALITY, mean.ci95)]
         for metric, mean in means[1:]
+        if run.judged
     ]
+    rows += [] if run.judged else [["hits a query", hits_text(run)]]
     rows += [["latency", text] for text in [_latency(latency)] if text]
     rows += [["cost", text] for text in [usage_text(summary)] if text]
     rows += [["ready in", text] for text in [_ready(summary)] if text]
@@ -88,11 +106,12 @@ def run_brief(run: Run, leg: Delta | None = None, ledger: Ledger | None = None) 
         explain = [next_step(f"next:  {asking(run)}")]
     where = "summary.txt in that folder" if folder else "-v"
     more = next_step(f"more:  {where} (stages, legs, all percentiles and notes)")
+    judge = [] if run.judged else next_to_judge([run], measured=True)
     return Table(
         _title(run),
         ("", ""),
         rows,
-        notes=[*notes, *folder, *explain, more],
+        notes=[*notes, *folder, *explain, more, *judge],
         words=(0, 1),
         lead=lead,
     )
@@ -101,20 +120,21 @@ def run_brief(run: Run, leg: Delta | None = None, ledger: Ledger | None = None) 
 def _title(run: Run) -> str:
     metric, mean = run.evaluation.metrics[0], run.evaluation.means[0]
     cell = Cell(mean.mean, SHORT_QUALITY, mean.ci95)
-    figures = [f"{metric_label(metric)} {cell.text} {cell.more}".strip()]
+    figures = [f"{metric_label(metric)} {cell.text} {cell.more}".strip()] if run.judged else []
     p50 = latency_of(run).get("p50", {})
     if p50.get("value") is not None:
         time = Cell(p50["value"], SHORT_MS, p50.get("ci95"))
         figures.append(f"{f'p50 {time.text} {time.more}'.strip()} ms")
     partial = " (PARTIAL RUN)" if run.summary.get("status") == "partial" else ""
-    return f"{run.name} on {run.summary['dataset']['name']}{partial}: {', '.join(figures)}"
+    title = f"{run.name} on {run.summary['dataset']['name']}{partial}"
+    return f"{title}: {', '.join(figures)}" if figures else title
 
 
 def _warnings(run: Run) -> list[str]:
     """What changes how the figures must be read."""
     summary = run.summary
     failed = []
-    if summary.get("n_failed"):
+    if summary.get("n_failed") and run.judged:  # a warning of the run tells it, too
         queries = counted(summary["n_failed"], "query")
         failed = [f"Search FAILED on {queries}: each evaluated one counts 0 in every mean."]
         if answered := summary.get("answered"):
@@ -158,10 +178,15 @@ def comparison_brief(comparison: Comparison, *, measured: bool = True) -> list[T
         measured: whether the runs were measured and saved now.
     """
     tables = [
-        _group_brief(comparison, group, answer)
+        table
         for group, answer in zip(comparison.groups, comparison.recommendations, strict=True)
+        for table in (
+            _unjudged_brief(group, answer, group.likeness)
+            if group.likeness is not None
+            else [_group_brief(comparison, group, answer)]
+        )
     ]
-    boards = board_tables(comparison) if len(comparison.groups) > 1 else []
+    boards = board_tables(comparison) if len(comparison.judged) > 1 else []
     folders = [run.folder for run in comparison.runs if run.folder is not None]
     saved = []
     if folders and measured:
@@ -171,9 +196,35 @@ def comparison_brief(comparison: Comparison, *, measured: bool = True) -> list[T
             next_step(f"saved: {counted(len(folders), 'run')} in {where}"),
         ]
     again = "retrieval-bench compare @last -v" if folders and measured else "-v"
-    more = f"more:  {again} (all metrics, all pairs, latency tests, how it was measured)"
+    what = "all metrics, all pairs, latency tests, how it was measured"
+    if not comparison.judged:
+        what = "more queries that differ, latency tests, how it was measured"
+    unjudged = [run for group in comparison.groups if group.likeness for run in group.runs]
+    alone = measured and len(comparison.groups) == 1  # @last is the last dataset only
+    judge = next_to_judge(unjudged, measured=alone) if unjudged else []
     *first, last = [*tables, *boards]
-    return [*first, last.with_notes([*saved, next_step(more)])]
+    return [*first, last.with_notes([*saved, next_step(f"more:  {again} ({what})"), *judge])]
+
+
+def _unjudged_brief(
+    group: DatasetComparison, answer: Recommendation, found: Likeness
+) -> list[Table]:
+    """What can be said where nothing is judged."""
+    warnings = warnings_of(group)
+    lead = [result(" ".join([answer.sentence, *answer.reasons])), *warnings[:WARNINGS_SHOWN]]
+    if len(warnings) > WARNINGS_SHOWN:
+        lead.append(warning(f"{len(warnings) - WARNINGS_SHOWN} more warnings: -v shows them."))
+    systems = systems_table(group, _title_of(group), SYSTEMS_SHOWN)
+    notes: list[str] = [*_files(group), *other_settings(group.names, group.runs)]
+    if len(group.names) > SYSTEMS_SHOWN:
+        left_out = f"{counted(len(group.names) - SYSTEMS_SHOWN, 'more system')}: -v shows all."
+        notes.append(Note(left_out, NoteKind.MORE))
+    alike = [likeness_table(found, group.dataset, PAIRS_SHOWN)] if found.pairs else []
+    return [
+        replace(systems, lead=lead, notes=[*systems.notes, *notes]),
+        *alike,
+        *differing_brief(found),
+    ]
 
 
 def _group_brief(comparison: Comparison, group: DatasetComparison, answer: Recommendation) -> Table:

@@ -46,10 +46,12 @@ from retrieval_bench.reports.tables.labels import (
     metric_label,
     verdict_label,
 )
+from retrieval_bench.reports.tables.likeness import likeness_tables
 from retrieval_bench.reports.tables.run_facts import (
     latency_of,
     levels,
     measured_on,
+    origin_of,
     shown_warnings,
     unanswerable,
     unsupported,
@@ -78,7 +80,8 @@ def comparison_tables(
     tables = [answer_table(answer, group) for answer, group in answers]
     for group in comparison.groups:
         tables += [
-            quality_table(comparison, group, letters=letters),
+            *likeness_tables(group),
+            *([] if group.likeness else [quality_table(comparison, group, letters=letters)]),
             cost_table(group).with_notes(how_measured(group)),
             *([differences_table(comparison, group, group.metrics[0])] if group.deltas else []),
             *speed_tables(group),
@@ -87,7 +90,7 @@ def comparison_tables(
     return [
         *tables,
         *slice_tables(slicings),
-        *(board_tables(comparison) if len(comparison.groups) > 1 else []),
+        *(board_tables(comparison) if len(comparison.judged) > 1 else []),
     ]
 
 
@@ -432,10 +435,15 @@ def said(
 
 
 def queries_of(group: DatasetComparison) -> str:
-    """How many queries the means are over, from the fewest to the most."""
+    """How many queries the means are over, from the fewest to the most; where nothing is judged,
+    how many were asked."""
+    if group.likeness is not None:
+        n = max(len(run.rankings.query_ids) for run in group.runs)
+        return f"{counted(n, 'query')}, none judged"
     counts = sorted({run.evaluation.means[0].n for run in group.runs})
+    origin = origin_of(group.runs[0].summary["dataset"])
     if group.asked is not None:
-        return f"{group.asked.asked:,} of {counted(group.asked.queries, 'query')}"
+        return f"{group.asked.asked:,} of {counted(group.asked.queries, 'query')}{origin}"
     if len(counts) == 1:
-        return counted(counts[0], "query")
-    return f"{counts[0]:,} to {counts[-1]:,} queries"
+        return f"{counted(counts[0], 'query')}{origin}"
+    return f"{counts[0]:,} to {counts[-1]:,} queries{origin}"

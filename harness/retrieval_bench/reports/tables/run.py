@@ -23,6 +23,7 @@ from retrieval_bench.reports.render.cells import (
 from retrieval_bench.reports.render.table import Table, next_step, result, warning
 from retrieval_bench.reports.tables.labels import metric_label
 from retrieval_bench.reports.tables.ledger import ledger_table
+from retrieval_bench.reports.tables.likeness import hits_cells, nothing_judged
 from retrieval_bench.reports.tables.run_facts import (
     latency_of,
     levels,
@@ -81,6 +82,8 @@ def run_tables(run: Run, leg: Delta | None = None, ledger: Ledger | None = None)
         supported = {level: mix[level] for level in levels(mix) if mix[level]["value"] is not None}
         time_rows += _percentile_rows(supported, "per-query ", f"{queries}, each its median")
     index_rows = _index_rows(summary)
+    if not run.judged:
+        quality_rows = [["hits a query", *hits_cells(run)]]
     sections = [quality_rows, time_rows, index_rows]
     main = Table(
         title_of([summary], summary["retriever"]),
@@ -88,7 +91,7 @@ def run_tables(run: Run, leg: Delta | None = None, ledger: Ledger | None = None)
         [row for section in sections for row in section],
         [len(quality_rows), len(quality_rows) + len(time_rows)],
         words=(0, 2),
-        lead=[] if leg is None else [beside_leg(run, leg)],
+        lead=[beside_leg(run, leg)] if leg is not None else nothing_judged(run),
     )
     tables = [main, *stage_tables(run.name, run.stages), *usage_tables(run.name, summary)]
     *first, last = [*tables, *([] if ledger is None else [ledger_table(ledger)])]

@@ -46,8 +46,11 @@ def measured_on(run: Run) -> list[str]:
         leaked = leaked if filters["leaked"] is not None else ""
         besides.append(f"{counted(filters['queries'], 'query')} with a filter{leaked}")
     warm_up = counted(latency.get("warm_up_calls", 0), "call")
+    counting = evaluated(data)
+    if not run.judged:
+        counting = f"{counted(len(run.rankings.query_ids), 'query')}, none of them judged"
     return [
-        f"Data: {corpus(data)}; {'; '.join([evaluated(data), *besides])}.",
+        f"Data: {corpus(data)}; {'; '.join([counting, *besides])}.",
         _once(run)
         if run.asked is not None
         else Note(
@@ -82,7 +85,26 @@ def corpus(data: Mapping[str, Any]) -> str:
 
 def evaluated(data: Mapping[str, Any]) -> str:
     """How many queries count."""
-    return f"{counted(data.get('n_queries', 0), 'evaluated query')}"
+    return f"{counted(data.get('n_queries', 0), 'evaluated query')}{origin_of(data)}"
+
+
+def origin_of(data: Mapping[str, Any]) -> str:
+    """Who judged the queries, and how many of them were made from the document that answers them;
+    nothing where that is not known."""
+    told = ""
+    if made := data.get("known_items"):
+        copied = made.get("copied")
+        words = "" if copied is None else f", {100 * copied:.0f} % of their words copied"
+        told += f" ({made['n']:,} known-item{words})"
+    if judges := data.get("judges"):
+        named = [who if kind == "person" else f"{who} ({kind})" for who, kind in judges.items()]
+        shown = named[:_JUDGES] + [f"{len(named) - _JUDGES} more"] * (len(named) > _JUDGES)
+        told += f", judged by {' and '.join([', '.join(shown[:-1]), shown[-1]][len(shown) < 2 :])}"
+    return told
+
+
+_JUDGES = 3
+"""So many judges are named."""
 
 
 def _launches(latency: Mapping[str, Any]) -> str:

@@ -25,7 +25,9 @@ from retrieval_bench.core.errors import ConfigError, DataError, counted
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.types import Dataset, Document, Query
 from retrieval_bench.data.faults import Faults, reporting, shown
-from retrieval_bench.experiment.experiment import Experiment, Searched
+from retrieval_bench.data.judged import require_judged
+from retrieval_bench.experiment.candidate import Searched
+from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.measure.calls import OK
 from retrieval_bench.metrics import Judgements
 from retrieval_bench.metrics.conventions import convention
@@ -279,7 +281,7 @@ def answer_questions(
 
     Raises:
         ConfigError: a reader where the texts of documents are not known.
-        DataError: no gold answers; everything that is wrong in gold or predictions.
+        DataError: no judgements, no gold answers; all that is wrong in gold or predictions.
         ContractError: the retriever or the reader broke its contract.
         ReadingInterrupted: Ctrl-C while the reader was at work; with the answers so far.
     """
@@ -287,6 +289,7 @@ def answer_questions(
     data, queries = experiment.dataset, experiment.queries
     questions: Questions | None = None
     try:
+        require_judged(data, "qa")
         if reader is not None:
             _check(experiment, reader, n)
             questions = questions_of(data, queries, reader if isinstance(reader, Path) else None)

@@ -1,0 +1,34 @@
+"""What needs judgements says so of a dataset that has none, in one voice."""
+
+from __future__ import annotations
+
+from retrieval_bench.core.errors import DataError
+from retrieval_bench.core.types import Dataset
+
+TO_JUDGE = "retrieval-bench label pool @last"
+"""What makes judgements of what the last run, or the last comparison, found."""
+
+
+def require_judged(dataset: Dataset, what: str, *, instead: str = "") -> None:
+    """Refuse ``what``, which needs judgements, for a dataset without any.
+
+    Args:
+        what: one thing, such as "tuning".
+        instead: what can be done without them, in a phrase.
+
+    Raises:
+        DataError: nothing is judged in ``dataset``.
+    """
+    if not dataset.judged:
+        raise unjudged(dataset.name, dataset.split, what, instead=instead)
+
+
+def unjudged(name: str, split: str, what: str, *, instead: str = "") -> DataError:
+    """The error of :func:`require_judged`, for whoever has a run and not its dataset."""
+    fix = f"judge some: measure with bench or compare, then {TO_JUDGE}"
+    return DataError(
+        f"nothing is judged in {name!r}, and {what} rests on judgements",
+        where=f"dataset {name!r}, split {split!r}",
+        accepted="a dataset of which some queries are judged",
+        fix=f"{fix}; {instead}" if instead else fix,
+    )
