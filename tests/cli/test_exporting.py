@@ -47,7 +47,7 @@ def test_the_document_has_it_all(run: Command) -> None:
     ("words", "message"),
     [
         (("nowhere", "--to", "trec"), "dataset 'nowhere' is neither a known name nor a folder"),
-        (("data", "--to", "quepit"), "did you mean quepid?"),
+        (("data", "--to", "quepit"), "did you mean quepid or quotes?"),
         (("data", "--to", "trec", "--split", "x"), "has no split 'x'"),
         (("data", "--to", "trec", "--set", "index=a"), "no setting 'index' of format trec"),
         (("data", "--to", "trec", "--set", "index"), "accepted: key=value"),

@@ -20,8 +20,8 @@ def add_export(commands: Any, name: str, **texts: str) -> None:
         "--to",
         required=True,
         metavar="FORMAT",
-        help="beir, trec, quepid or rank_eval; ir_metadata writes a saved run as TREC text, with "
-        "how it was made in its first lines",
+        help="beir, trec, plain, squad, scienceqa, quotes, ragas, langsmith, quepid or rank_eval; "
+        "ir_metadata writes a saved run as TREC text, with how it was made in its first lines",
     )
     export.add_argument(
         "--out",

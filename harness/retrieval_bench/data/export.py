@@ -65,6 +65,7 @@ def export_dataset(
     *,
     split: str = "test",
     settings: Mapping[str, Any] | None = None,
+    described: Mapping[str, Any] | None = None,
 ) -> Exported:
     """Write a dataset in the format of another tool, with a ``dataset.yaml`` that reads it back.
 
@@ -74,6 +75,7 @@ def export_dataset(
         folder: made here; it may be there if it is empty.
         split: of a dataset that is given by name or folder.
         settings: of the format, such as ``{"index": "articles"}`` for ``rank_eval``.
+        described: further keys of the ``dataset.yaml``.
 
     Raises:
         ConfigError: unknown format or setting; a folder that holds something.
@@ -81,8 +83,10 @@ def export_dataset(
     """
     format_ = TARGETS.get(to)
     if format_ is None or format_.write is None:
+        read = FORMATS.get(to)
+        reason = f" is only read: {read.read_only}" if read and read.read_only else ""
         raise ConfigError(
-            f"format {to!r}",
+            f"format {to!r}{reason}",
             where="--to",
             accepted=near_names(to, TARGETS),
             fix="choose one that can be written",
@@ -99,10 +103,10 @@ def export_dataset(
     _check_free(target)
     data = dataset if isinstance(dataset, Dataset) else load_dataset(dataset, split)
     with reporting(f"dataset {data.name!r}, split {data.split!r}, as {to}", target) as faults:
-        if not data.qrels:
+        if not data.qrels and not format_.unjudged:
             faults.of("judgements").error(None, "no judgements in this split", "at least one")
         made = format_.write(data, {**format_.settings, **(settings or {})}, faults)
-    _save(target, made, _description(data, to, made))
+    _save(target, made, {**_description(data, to, made), **(described or {})})
     return Exported(
         dataset=data.name,
         split=data.split,

@@ -301,6 +301,8 @@ class DataFormat:
         write: the way out, called as ``write(dataset, settings, faults)`` with all of ``settings``;
             what the format cannot hold is reported to ``faults``. None where there is none.
         settings: what the user may set for ``write``, with the defaults.
+        unjudged: whether ``write`` takes a dataset without judgements.
+        read_only: why there is no ``write``, a clause.
     """
 
     layout: str
@@ -310,3 +312,5 @@ class DataFormat:
     columns: Collection[str] = ()
     write: Callable[[Dataset, Mapping[str, Any], Faults], Outgoing] | None = None
     settings: Mapping[str, Any] = field(default_factory=lambda: EMPTY)
+    unjudged: bool = False
+    read_only: str = ""

@@ -14,8 +14,9 @@ import pytest
 from retrieval_bench.core.errors import ConfigError, DataError, HarnessError, PluginError
 from retrieval_bench.core.types import Dataset, Document, Documents, Query
 from retrieval_bench.data import build_dataset, dataset_names, in_language, load_dataset
-from retrieval_bench.data.build import assemble
+from retrieval_bench.data.build import UNJUDGED, assemble
 from retrieval_bench.data.faults import Faults, Place
+from retrieval_bench.data.judged import require_judged
 from retrieval_bench.data.source import Judgement, Located, Source, file_stream, held_stream
 from tests.builders import some
 from tests.builders.files import save, save_all
@@ -27,6 +28,11 @@ QRELS = "query-id\tcorpus-id\tscore\nq1\td1\t1\n"
 
 def beir(folder: Path, config: str | None = None) -> Path:
     files = {"corpus.jsonl": CORPUS, "queries.jsonl": QUERIES, "qrels/test.tsv": QRELS}
+    return save_all(folder, files if config is None else files | {"dataset.yaml": config})
+
+
+def unjudged(folder: Path, config: str | None = None) -> Path:
+    files = {"corpus.jsonl": CORPUS, "queries.jsonl": QUERIES}
     return save_all(folder, files if config is None else files | {"dataset.yaml": config})
 
 
@@ -102,11 +108,99 @@ def test_an_unknown_split_names_those_there_are(tmp_path: Path) -> None:
     assert "did you mean test? all: test, train" in str(caught.value)
 
 
-def test_a_folder_without_judgements_says_what_to_add(tmp_path: Path) -> None:
-    folder = beir(tmp_path / "x")
-    (folder / "qrels" / "test.tsv").unlink()
-    with pytest.raises(ConfigError, match=r"add the judgements \(BEIR: .*qrels/SPLIT.tsv"):
+@pytest.mark.parametrize("name", ["qrels/", "qrels/test.csv", "QRELS.txt", "judgments.tsv"])
+def test_what_is_called_judgements_and_not_read_as_such_is_no_split(
+    tmp_path: Path, name: str
+) -> None:
+    folder = unjudged(tmp_path / "x")
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).mkdir() if name.endswith("/") else (folder / name).touch()
+    with pytest.raises(
+        ConfigError, match=r"add the judgements \(BEIR: .*qrels/SPLIT.tsv"
+    ) as caught:
         load_dataset(folder)
+    assert f"{name.partition('/')[0]}" in str(caught.value)
+    assert "is not read as such: rename it, or take it away" in str(caught.value)
+
+
+class TestWithoutJudgements:
+    """Most people have documents and questions only."""
+
+    def test_a_beir_folder_has_documents_and_queries(self, tmp_path: Path) -> None:
+        dataset = load_dataset(unjudged(tmp_path / "x"), "any")
+        assert (dataset.judged, dataset.split, dict(dataset.qrels)) == (False, "any", {})
+        assert (dataset.n_documents, dataset.evaluated) == (2, ())
+        assert [query.id for query in dataset.asked] == ["q1"]
+        assert dataset.warnings == (UNJUDGED,)
+        assert "retrieval-bench label pool" in UNJUDGED
+
+    @pytest.mark.parametrize(
+        "config",
+        [
+            "format: beir",
+            "format: beir\nsplits: {test: {queries: queries.jsonl}}",
+            (
+                "format: plain\nfiles: {documents: corpus.jsonl, queries: queries.jsonl}\n"
+                "columns: {documents: {id: _id}, queries: {id: _id}}"
+            ),
+            "format: trec\nfiles: {documents: corpus.jsonl, queries: topics.tsv}",
+        ],
+    )
+    def test_a_dataset_yaml_need_not_name_judgements(self, tmp_path: Path, config: str) -> None:
+        folder = unjudged(tmp_path / "x", config)
+        save(folder / "topics.tsv", "q1\t1\n")
+        dataset = load_dataset(folder)
+        assert (dataset.judged, dataset.n_documents, len(dataset.queries)) == (False, 2, 1)
+
+    def test_a_file_of_judgements_that_is_empty_stays_a_fault(self, tmp_path: Path) -> None:
+        folder = beir(tmp_path / "x")
+        save(folder / "qrels" / "test.tsv", "query-id\tcorpus-id\tscore\n")
+        with pytest.raises(DataError, match="no judgements in this split"):
+            load_dataset(folder)
+
+    def test_a_format_whose_queries_are_judgements_needs_them(self, tmp_path: Path) -> None:
+        folder = unjudged(tmp_path / "x", "format: squad")
+        with pytest.raises(ConfigError, match="has no split 'test'") as caught:
+            load_dataset(folder)
+        assert "take it away" not in str(caught.value)
+
+    def test_its_fingerprint_is_of_documents_and_queries(self, tmp_path: Path) -> None:
+        one, other = load_dataset(unjudged(tmp_path / "x")), load_dataset(beir(tmp_path / "y"))
+        assert one.fingerprint == load_dataset(unjudged(tmp_path / "z")).fingerprint
+        assert one.fingerprint != other.fingerprint
+
+    def test_records_in_memory_have_none_for_judgements(self) -> None:
+        documents, queries = [Document("d", "text")], [Query("q", "text")]
+        dataset = build_dataset("mine", documents, queries, None)
+        assert (dataset.judged, dataset.warnings) == (False, (UNJUDGED,))
+        with pytest.raises(DataError, match="no judgements in this split"):  # lost on the way
+            build_dataset("mine", documents, queries, {})
+
+    def test_a_plugin_may_give_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        module = types.ModuleType("asked_only")
+        module.made = lambda split: build_dataset(  # type: ignore[attr-defined]
+            "mine", [Document("d", "text")], [Query("q", "text")], None, split=split
+        )
+        monkeypatch.setitem(sys.modules, "asked_only", module)
+        assert not load_dataset("asked_only:made").judged
+
+    def test_queries_that_are_all_unanswerable_are_judged(self) -> None:
+        none = Query("q", "hello", metadata={"answerable": False})
+        dataset = build_dataset("mine", [Document("d", "text")], [none], None)
+        assert (dataset.judged, dataset.asked) == (True, (none,))
+
+    def test_what_needs_judgements_says_what_to_do(self, tmp_path: Path) -> None:
+        dataset = load_dataset(unjudged(tmp_path / "x"))
+        with pytest.raises(DataError) as caught:
+            require_judged(dataset, "tuning", instead="look at it")
+        assert caught.value.render() == (
+            "nothing is judged in 'x', and tuning rests on judgements\n"
+            "  where: dataset 'x', split 'test'\n"
+            "  accepted: a dataset of which some queries are judged\n"
+            "  do: judge some: measure with bench or compare, then retrieval-bench label pool "
+            "@last; look at it"
+        )
+        require_judged(load_dataset(beir(tmp_path / "y")), "tuning")
 
 
 @pytest.mark.parametrize(
@@ -121,7 +215,7 @@ def test_a_folder_without_judgements_says_what_to_add(tmp_path: Path) -> None:
         ("format: beir\nsplits: [test]", "'splits'"),
         ("name: x", "'format' is missing"),
         ("format: plain\nsplits: {test: x.csv}", "no file of queries named for split 'test'"),
-        ("format: trec\nsplits: {test: {queries: x}}", "no file of judgements named"),
+        ("format: quepid\nsplits: {test: {queries: x}}", "no file of judgements named"),
         ("format: beir\nname: ${NOT_SET_ANYWHERE}", "NOT_SET_ANYWHERE"),
         ("- beir", "list"),
     ],

@@ -12,6 +12,7 @@ import pytest
 from retrieval_bench.core.errors import DataError, HarnessError
 from retrieval_bench.core.types import Dataset, Document, Message
 from retrieval_bench.data import load_dataset
+from retrieval_bench.data.build import UNJUDGED
 from tests.builders import some
 from tests.builders.files import save
 
@@ -206,7 +207,8 @@ def test_a_competition_in_progress_has_no_judgements(tmp_path: Path) -> None:
     files = {name: text for name, text in SCIENCE.items() if "truth" not in name}
     dataset = load_dataset(write(tmp_path, files))
     assert dataset.qrels == {}
-    assert dataset.warnings == ("no judgements are there: nothing can be evaluated",)
+    assert not dataset.judged
+    assert dataset.warnings == (UNJUDGED,)
 
 
 def test_faults_of_the_competition(tmp_path: Path) -> None:

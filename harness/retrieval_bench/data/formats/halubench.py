@@ -13,6 +13,10 @@ share passages and questions, a data set for retrieval must not:
 
 A row without a passage keeps its question, which then may have no judgement. The set is licensed
 CC BY-NC 2.0 and does not come with this project.
+
+There is no way out: a row says of an answer whether it is faithful to a passage, and a dataset for
+retrieval has no such judgements. A relevant document is none, and PASS would be a label that nobody
+gave.
 """
 
 from __future__ import annotations
@@ -222,4 +226,6 @@ FORMAT = DataFormat(
     ("judgements",),
     open_source,
     find,
+    read_only="its labels say whether an answer is faithful to a passage, which judgements of "
+    "relevance do not tell",
 )

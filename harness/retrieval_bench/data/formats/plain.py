@@ -5,10 +5,21 @@ There are no usual file names: ``dataset.yaml`` names the files, the splits and 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from retrieval_bench.core.types import Dataset
 from retrieval_bench.data import records
 from retrieval_bench.data.config import Columns
 from retrieval_bench.data.faults import Faults
-from retrieval_bench.data.source import DataFormat, Files, Source, part
+from retrieval_bench.data.formats.outgoing import (
+    document_lines,
+    json_line,
+    lost,
+    with_filter,
+    with_metadata,
+)
+from retrieval_bench.data.source import DataFormat, Files, Outgoing, Source, part
 
 
 def open_source(files: Files, columns: Columns, faults: Faults) -> Source:  # noqa: ARG001
@@ -16,13 +27,44 @@ def open_source(files: Files, columns: Columns, faults: Faults) -> Source:  # no
     return Source(
         records.documents(files.documents, columns.documents) if files.documents else None,
         records.queries(part(files.queries), columns.queries),
-        records.judgements(part(files.judgements), columns.judgements),
+        records.judgements(files.judgements, columns.judgements) if files.judgements else None,
     )
+
+
+def write(dataset: Dataset, settings: Mapping[str, Any], faults: Faults) -> Outgoing:  # noqa: ARG001
+    """All of a dataset as JSON lines, metadata included."""
+    files: dict[str, Iterable[str]] = {
+        "queries.jsonl": [
+            json_line(
+                with_metadata(
+                    {"id": query.id, "text": query.text, **with_filter(query)}, query.metadata
+                ),
+                f"query {query.id}",
+            )
+            for query in dataset.queries
+        ],
+    }
+    described: dict[str, Any] = {"files": {"queries": "queries.jsonl"}}
+    if dataset.qrels:
+        name = f"judgements.{dataset.split}.jsonl"
+        files[name] = [
+            json_line({"query_id": query, "doc_id": document, "grade": grade}, f"query {query}")
+            for query, grades in dataset.qrels.items()
+            for document, grade in grades.items()
+        ]
+        described["splits"] = {dataset.split: name}
+    if dataset.documents is not None:
+        files["documents.jsonl"] = document_lines(dataset, "id")
+        described["files"]["documents"] = "documents.jsonl"
+    gone = lost(dataset, documents=True, metadata=True, unjudged=True, filters=True)
+    return Outgoing(files, described, gone)
 
 
 FORMAT = DataFormat(
     "plain: JSONL, CSV or TSV files that dataset.yaml names",
-    ("queries", "judgements"),
+    ("queries",),
     open_source,
     columns=("documents", "queries", "judgements"),
+    write=write,
+    unjudged=True,
 )

@@ -279,11 +279,11 @@ def _texts(name: str, value: Any, place: Place, report: FileFaults) -> list[str]
     """The texts that a value holds; None after a fault."""
     if value is None or value is NULL:
         return []
-    listed = value if isinstance(value, list) else _listed(value) or [value]
-    texts = [one.get("page_content") if isinstance(one, Mapping) else one for one in listed]
+    given = value if isinstance(value, list) else listed(value) or [value]
+    texts = [one.get("page_content") if isinstance(one, Mapping) else one for one in given]
     held = [text for text in texts if isinstance(text, str)]
     if len(held) < len(texts):
-        wrong = next(one for one, text in zip(listed, texts, strict=True) if text not in held)
+        wrong = next(one for one, text in zip(given, texts, strict=True) if text not in held)
         report.error(place, f"{name} holds {shown(wrong)}", _TEXTS)
         return None
     return [text for text in held if text.strip()]
@@ -292,13 +292,13 @@ def _texts(name: str, value: Any, place: Place, report: FileFaults) -> list[str]
 def _ids(value: Any, place: Place, report: FileFaults) -> list[str] | None:
     if value is None or value is NULL or value == "":
         return []
-    listed = value if isinstance(value, list) else _listed(value) or [value]
-    ids = [take_id({"documents": one}, "documents", place, report) for one in listed]
+    given = value if isinstance(value, list) else listed(value) or [value]
+    ids = [take_id({"documents": one}, "documents", place, report) for one in given]
     return None if None in ids else [one for one in ids if one is not None]
 
 
-def _listed(value: Any) -> list[Any] | None:
-    """The list that a cell of a table holds as JSON or as Python prints it."""
+def listed(value: Any) -> list[Any] | None:
+    """The list that a text holds as JSON or as Python prints it; None where it holds none."""
     if not isinstance(value, str) or not re.match(r"\s*\[.*\]\s*\Z", value, re.DOTALL):
         return None
     found = literal(value)

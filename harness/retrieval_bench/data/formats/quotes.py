@@ -8,16 +8,51 @@ id of the document. All others become metadata of the query. A file is a split t
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from functools import partial
+from typing import Any
 
+from retrieval_bench.core.types import Dataset
+from retrieval_bench.data.faults import Faults
+from retrieval_bench.data.formats.answered import (
+    Answered,
+    answered,
+    one_or_all,
+    other_metadata,
+    outgoing,
+)
+from retrieval_bench.data.formats.outgoing import json_line
 from retrieval_bench.data.formats.questions import Usual, open_questions
-from retrieval_bench.data.source import DataFormat
+from retrieval_bench.data.source import DataFormat, Outgoing
 
 USUAL = Usual(("question",), ("answer",), ("quote",), ("doc_id",))
+
+
+def write(dataset: Dataset, settings: Mapping[str, Any], faults: Faults) -> Outgoing:  # noqa: ARG001
+    """A row for each relevant document, whose whole text is the quote; one without a quote for a
+    query that nothing answers."""
+    questions = answered(dataset, USUAL, faults, unanswerable=True)
+    return outgoing(dataset, questions, _rows, metadata=True)
+
+
+def _rows(one: Answered) -> Iterator[str]:
+    sources = zip(one.documents, one.texts, strict=True)
+    for document, text in [*sources] or [("", "")]:
+        row = {
+            "id": one.query.id,
+            "question": one.query.text,
+            "answer": one_or_all(one.answers),
+            "quote": one_or_all([text]),
+            "doc_id": one_or_all([document]),
+            **other_metadata(one.query),
+        }
+        yield json_line(row, f"query {one.query.id}")
+
 
 FORMAT = DataFormat(
     "quotes: a table of questions, answers and quoted sources that dataset.yaml names",
     ("judgements",),
     partial(open_questions, usual=USUAL),
     columns=("documents", "rows"),
+    write=write,
 )

@@ -16,14 +16,20 @@ Names of versions before 0.2 are read, too: ``question``, and ``ground_truth`` o
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from retrieval_bench.core.errors import counted
+from retrieval_bench.core.types import Dataset
+from retrieval_bench.data.faults import Faults, shown
 from retrieval_bench.data.files import kind_of
-from retrieval_bench.data.formats.questions import Usual, open_questions
+from retrieval_bench.data.formats.answered import Answered, answered, lost_contexts, outgoing
+from retrieval_bench.data.formats.outgoing import json_line
+from retrieval_bench.data.formats.questions import Usual, listed, open_questions
 from retrieval_bench.data.rows import first_keys
-from retrieval_bench.data.source import DataFormat, Found, found_splits
+from retrieval_bench.data.source import DataFormat, Found, Outgoing, found_splits
 
 _ENDINGS = (".jsonl", ".ndjson", ".json", ".csv")
 _SOURCES = ("reference_contexts", "reference_context_ids")
@@ -57,10 +63,37 @@ USUAL = Usual(
     source=lambda text: _HOP.sub("", text),
 )
 
+
+def write(dataset: Dataset, settings: Mapping[str, Any], faults: Faults) -> Outgoing:  # noqa: ARG001
+    """A row for each query with a relevant document; the first of its answers is the reference. Its
+    ``id`` is passed over by Ragas."""
+    questions = answered(dataset, USUAL, faults, unanswerable=False)
+    for one in questions:
+        if one.answers and listed(one.answers[0]) is not None:
+            found = f"answer {shown(one.answers[0])} would be read as a list"
+            place = f"query {shown(one.query.id)}"
+            faults.of("queries").error(place, found, "a text that is no list; beir holds it")
+    gone = []
+    if several := sum(len(one.answers) > 1 for one in questions):
+        gone.append(f"all answers but the first of {counted(several, 'query')}")
+    return outgoing(dataset, questions, _row, gone=[*gone, *lost_contexts(questions)])
+
+
+def _row(one: Answered) -> Iterator[str]:
+    row: dict[str, Any] = {"id": one.query.id, "user_input": one.query.text}
+    if one.answers:
+        row["reference"] = one.answers[0]
+    if all(one.texts):
+        row["reference_contexts"] = list(one.texts)
+    row["reference_context_ids"] = list(one.documents)
+    yield json_line(row, f"query {one.query.id}")
+
+
 FORMAT = DataFormat(
     "Ragas: files with user_input and reference_contexts, each a split of its name",
     ("judgements",),
     partial(open_questions, usual=USUAL),
     find,
     columns=("documents", "rows"),
+    write=write,
 )

@@ -9,16 +9,25 @@ objects or of ``{"eval_id": ..., "docids": [...]}``; an empty list says that no 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.core.types import Message, Query
+from retrieval_bench.core.types import Dataset, Message, Query
 from retrieval_bench.data import records
 from retrieval_bench.data.config import Columns, DocumentColumns
 from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
 from retrieval_bench.data.files import existing, json_lines, kind_of
+from retrieval_bench.data.formats.outgoing import (
+    json_line,
+    lost,
+    lost_grades,
+    relevant,
+    turns,
+    with_metadata,
+)
 from retrieval_bench.data.qrels import TRUTH_KEYS, by_query
 from retrieval_bench.data.source import (
     DataFormat,
@@ -26,6 +35,7 @@ from retrieval_bench.data.source import (
     Found,
     Judgement,
     Located,
+    Outgoing,
     Source,
     file_stream,
     held_stream,
@@ -121,9 +131,45 @@ def _truth(path: Path, faults: Faults) -> Iterator[tuple[Place, str, list[str]]]
             yield place, eval_id, [doc_id for doc_id in doc_ids if doc_id is not None]
 
 
+def write(dataset: Dataset, settings: Mapping[str, Any], faults: Faults) -> Outgoing:  # noqa: ARG001
+    """All of a dataset but grades and filters; ``src`` is that of a document's metadata."""
+    judged = relevant(dataset, faults)
+    files: dict[str, Iterable[str]] = {
+        "eval.jsonl": [
+            json_line(
+                with_metadata({"eval_id": query.id, "msg": turns(query)}, query.metadata),
+                f"query {query.id}",
+            )
+            for query in dataset.queries
+        ]
+    }
+    if dataset.documents is not None:
+        files["documents.jsonl"] = _document_lines(dataset)
+    split: str | dict[str, str] = {}
+    if judged:
+        split = "ground_truth.json"
+        unanswerable = [query.id for query in dataset.queries if not query.answerable]
+        truth = {**judged, **{query_id: [] for query_id in unanswerable}}
+        text = json.dumps(truth, ensure_ascii=False, indent=1)
+        files[split] = text.split("\n")
+    gone = lost(dataset, documents=True, metadata=True, unjudged=True, conversations=True)
+    return Outgoing(files, {"splits": {dataset.split: split}}, [*gone, *lost_grades(dataset)])
+
+
+def _document_lines(dataset: Dataset) -> Iterator[str]:
+    for document in dataset.documents or ():
+        others = dict(document.metadata)
+        source = {"src": others.pop("src")} if "src" in others else {}
+        title = {"title": document.title} if document.title else {}
+        record = {"docid": document.id, **source, **title, "content": document.text}
+        yield json_line(with_metadata(record, others), f"document {document.id}")
+
+
 FORMAT = DataFormat(
     "scienceqa: eval.jsonl, documents.jsonl and ground_truth.json (or .jsonl)",
     ("queries",),
     open_source,
     find,
+    write=write,
+    unjudged=True,
 )
