@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.stats.intervals import SHARE, Floats
-from retrieval_bench.stats.sequential import BETS, Betting, anytime_intervals, verdicts
+from retrieval_bench.stats.sequential import BETS, Betting, Draw, anytime_intervals, verdicts
 from tests.builders.streams import SHAPES, centred
 
 DIFFERENCE = SHARE.of_differences
@@ -199,3 +200,109 @@ def test_a_larger_difference_takes_fewer_queries(
         assert wrong <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / streams)
         if effect >= 0.2:
             assert share <= 0.25
+
+
+def drawn(chances: NDArray[np.float64], order: NDArray[np.int64]) -> list[Draw]:
+    """One stream of values within [-1, 1] times the chances, in ``order``."""
+    left = np.concatenate([chances[order][::-1].cumsum()[::-1], [0.0]])
+    return [
+        Draw(
+            np.array([chances[place] / left[at]]),
+            np.array([-left[at]]),
+            np.array([left[at]]),
+            np.array([-left[at + 1]]),
+            np.array([left[at + 1]]),
+        )
+        for at, place in enumerate(order)
+    ]
+
+
+def weighted_order(chances: NDArray[np.float64], seed: int) -> NDArray[np.int64]:
+    keys = np.random.default_rng(seed).exponential(size=len(chances)) / chances
+    return np.argsort(keys)
+
+
+def test_equal_chances_are_the_draws_without_replacement_of_before() -> None:
+    values = np.random.default_rng(5).uniform(-1, 1, 30)
+    even = np.ones(30)
+    plain = Betting([-0.1, 0.0, 0.1], SHARE.of_differences, total=30)
+    weighed = Betting([-0.1, 0.0, 0.1], SHARE.of_differences, total=30, known=[0.0])
+    for value, draw in zip(values, drawn(even, np.arange(30)), strict=True):
+        plain.add([value])
+        weighed.add([value], draw)
+        assert plain.too_low.tolist() == weighed.too_low.tolist()
+        assert plain.too_high.tolist() == weighed.too_high.tolist()
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.0, 3.0])
+def test_with_unequal_chances_the_true_mean_is_hardly_ever_ruled_out(spread: float) -> None:
+    """In any of 400 draws of a population, looked at after every value."""
+    rng = np.random.default_rng(11)
+    chances = np.exp(-spread * rng.random(60))
+    values = chances * rng.choice([-1.0, -0.2, 0.0, 0.7, 1.0], 60)
+    ruled_out = 0
+    for seed in range(400):
+        order = weighted_order(chances, seed)
+        betting = Betting([values.mean()], SHARE.of_differences, total=60, known=[0.0])
+        for place, draw in zip(order[:-1], drawn(chances, order), strict=False):
+            betting.add([values[place]], draw)
+        ruled_out += bool(betting.too_low[0, 0] or betting.too_high[0, 0])
+    assert ruled_out <= 0.05 * 400
+
+
+def test_chances_in_proportion_to_the_bounds_decide_sooner() -> None:
+    rng = np.random.default_rng(2)
+    bounds = rng.choice([0.05, 0.1, 1.0], 200)
+    values = bounds * rng.choice([-0.2, 0.3, 0.8], 200)
+
+    def steps(chances: NDArray[np.float64], seed: int) -> int:
+        order = weighted_order(chances, seed)
+        low = (bounds / chances).max()
+        betting = Betting([0.0], SHARE.of_differences, total=200, known=[0.0])
+        for at, (place, draw) in enumerate(zip(order, drawn(chances, order), strict=True), 1):
+            wide = Draw(draw.chance, low * draw.low, low * draw.high, draw.left_low, draw.left_high)
+            betting.add([values[place]], wide)
+            if betting.too_low[0, 0]:
+                return at
+        return 200
+
+    even = np.median([steps(np.ones(200), seed) for seed in range(15)])
+    assert np.median([steps(bounds, seed) for seed in range(15)]) < 0.6 * even
+
+
+def test_the_mean_is_known_when_nothing_is_left() -> None:
+    chances, values = np.array([1.0, 0.5]), np.array([0.5, -0.25])
+    betting = Betting([0.1, 0.125, 0.2], SHARE.of_differences, total=4, known=[0.25])
+    for value, draw in zip(values, drawn(chances, np.arange(2)), strict=True):
+        betting.add([value], draw)
+    assert betting.complete
+    assert betting.too_low[0].tolist() == [True, False, False]
+    assert betting.too_high[0].tolist() == [False, False, True]
+
+
+def test_a_value_that_cannot_be_and_a_chance_in_a_population_are_refused() -> None:
+    (draw,) = drawn(np.array([0.5]), np.array([0]))
+    with pytest.raises(ValueError, match="outside of what it can be"):
+        Betting([0.0], SHARE.of_differences, total=2, known=[0.0]).add([0.9], draw)
+    with pytest.raises(ValueError, match="from a population"):
+        Betting([0.0], SHARE.of_differences).add([0.1], draw)
+
+
+def test_an_interval_of_unequal_draws_holds_the_mean_and_shrinks() -> None:
+    rng = np.random.default_rng(4)
+    chances = rng.uniform(0.2, 1, 80)
+    values = chances * rng.choice([-0.5, 0.5, 1.0], 80)
+    order = weighted_order(chances, 1)
+    draws = drawn(chances, order)
+    widths = []
+    for n in (10, 40, 70):
+        (ends,) = anytime_intervals(
+            values[order[:n], None],
+            SHARE.of_differences,
+            total=80,
+            draws=draws[:n],
+            known=np.zeros(1),
+        )
+        assert ends[0] <= values.mean() <= ends[1]
+        widths.append(ends[1] - ends[0])
+    assert widths == sorted(widths, reverse=True)
