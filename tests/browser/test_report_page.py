@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,7 +17,6 @@ from tests.builders.page_sample import make_dataset, make_runs
 
 pytestmark = pytest.mark.slow
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SIZES = pytest.mark.parametrize("width", [1280, 390])
 SCHEMES = pytest.mark.parametrize("scheme", ["light", "dark"])
 
@@ -33,22 +31,8 @@ class Opened:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
-    sync_api = pytest.importorskip(
-        "playwright.sync_api", reason="the extra `tools` (playwright) is not installed"
-    )
-    found = next(filter(None, map(shutil.which, NAMES)), None)
-    if found is None:
-        pytest.skip(f"no browser: none of {', '.join(NAMES)} is installed")
-    with sync_api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        yield started
-        started.close()
-
-
-@pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
     data = make_dataset(60)
     page = report_page(analyse(compare_runs(make_runs(data)), [data]))
     path = tmp_path_factory.mktemp("report") / "보고서.html"

@@ -36,6 +36,12 @@ DOCUMENTS: dict[str, str] = {
     "export": "data export",
     "loaded": "data load",
     "history": "data history",
+    "pool": "label pool",
+    "status": "label status",
+    "started": "label start",
+    "imported": "label import",
+    "exported": "label export",
+    "questions": "label questions",
     "submit": "lab submit",
     "reproduce": "lab reproduce",
     "error": "COMMAND",
@@ -90,6 +96,7 @@ MEASURING: dict[str, tuple[str, ...]] = {
         "--no-pictures",
     ),
     "bench-parts": ("bench", "paid.yaml", "--dataset", "filtered", "--k", "2", *ONCE),
+    "bench-unjudged": ("bench", "bm25", "--dataset", "unjudged", "--k", "2", *ONCE),
     "parts": (
         *("explain", "paid.yaml", "--by", "stage", "--dataset", "filtered"),
         *("--k", "2", "--rounds", "1"),
@@ -102,6 +109,11 @@ MEASURING: dict[str, tuple[str, ...]] = {
     "tutorial": ("bench", "--retriever", "bm25", *QUICK, "--protocol", "tutorial"),
     "compare": ("compare", "--retrievers", "bm25", "hybrid.yaml", *QUICK, *ONCE),
     "compare-datasets": ("compare", *SEVERAL, "--k", "5", *ONCE),
+    "compare-unjudged": (
+        *("compare", "--retrievers", "bm25", "whitespace.yaml", "--dataset", "unjudged"),
+        *("--k", "2"),
+        *ONCE,
+    ),
     "compare-until": (
         "compare",
         "--retrievers",
@@ -158,6 +170,14 @@ MEASURING: dict[str, tuple[str, ...]] = {
     "doctor": ("doctor", "bm25", "--dataset", "science-ko-mini"),
     "loaded": ("data", "load", "science-ko-mini", "--into", "memory://here"),
     "loaded-vectors": ("data", "load", "tiny", "--into", "memory://here", "--encoder", "any"),
+    "pool": ("label", "pool", "hybrid.yaml", "whitespace.yaml", "--dataset", "unjudged"),
+    "status": ("label", "status"),
+    "started": ("label", "start", "--offline", "ben.html", "--who", "chen"),
+    "imported": ("label", "import", "ben.txt", "--who", "ben"),
+    "exported": ("label", "export", "--out", "judged"),
+    "questions": (
+        *("label", "questions", "log.csv", "--dataset", "unjudged", "--n", "2", "--out", "asked"),
+    ),
     "fetch": ("fetch", "ir_datasets:rb-own/test"),
     "fetch-missing": ("fetch", "ir_datasets:rb-own/far"),
     "error": ("bench", "nothing", "--dataset", "science-ko-mini"),
@@ -166,7 +186,7 @@ MEASURING: dict[str, tuple[str, ...]] = {
 }
 
 _MAPS = ("metrics", "queries", "packages", "memory_limits", "values", "parameters", "grid",
-         "papers", "verdicts", "failed", "stages")  # fmt: skip
+         "papers", "verdicts", "failed", "stages", "whose", "judges", "strata")  # fmt: skip
 """Keys below which names are data."""
 
 _OPEN = ("params", "environment", "reader_facts")

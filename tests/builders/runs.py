@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -163,3 +163,36 @@ def sample_run(
         "session": session,
     }
     return Run(summary | changes, manifest, packed, ("ok",) * 41, timings, evaluation)
+
+
+def unjudged_run(
+    name: str,
+    lists: Mapping[str, Sequence[str]],
+    *,
+    k: int = 10,
+    failed: Sequence[str] = (),
+    dataset: str = "loose",
+) -> Run:
+    """A run on a dataset without judgements: query id -> ids of its hits; one call a query."""
+    queries = tuple(Query(one, f"text of {one}") for one in lists)
+    data = Dataset(dataset, None, queries, {}, "test", None, dataset.ljust(32, "f"))
+    rankings = [None if one in failed else Ranking(list(ids)[:k]) for one, ids in lists.items()]
+    status = ["ValueError: no" if one in failed else "ok" for one in lists]
+    calls = timings(np.ones((1, 1, len(lists))))
+    measurement = Measurement(rankings, status, calls, 250, 0, False, 80, 204)
+    packed = pack_rankings(list(lists), rankings, k)
+    evaluation = evaluate(packed.ranking[[]], packed.doc_ids, [], {}, default_metrics(k))
+    summary = summarize(
+        retriever=name,
+        dataset=data,
+        queries=queries,
+        k=k,
+        evaluation=evaluation,
+        measurement=measurement,
+        index={"seconds": 0.5, "peak_rss_bytes": 90_000_000, "disk_bytes": None},
+        warnings=[],
+        capabilities=Capabilities(),
+        health=[],
+    )
+    manifest = {"environment": {"machine": {"fingerprint": "m"}, "threads": 1}, "session": "s"}
+    return Run(summary, manifest, packed, tuple(status), calls, evaluation)

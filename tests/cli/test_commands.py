@@ -66,7 +66,7 @@ class TestHelp:
             "measure": ["bench", "compare"],
             "understand": ["explain", "tune", "doctor"],
             "guard": ["baseline", "regress", "duet"],
-            "judge": ["score"],
+            "judge": ["label", "score"],
             "share": ["report", "data"],
         }
 

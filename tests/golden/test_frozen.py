@@ -79,6 +79,11 @@ def prepared(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     first = {"regress": MEASURING["baseline"], "verify": ("report", "bm25", "words")}.get(name)
     if first is not None:
         main([*first])
+    if name in ("pool", "status", "started", "imported", "exported"):
+        main([*MEASURING["pool"]])
+        main(["label", "import", "anna.txt", "--who", "anna"])
+    if name in ("pool", "status", "exported"):
+        main([*MEASURING["imported"]])
     if name == "verify":  # of a page on which a figure was changed
         page = folder / "results" / "report.html"
         text = page.read_text("utf-8").replace('<td class="n">0.', '<td class="n">1.', 1)

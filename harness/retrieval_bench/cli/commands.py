@@ -16,6 +16,14 @@ from retrieval_bench.cli.explaining import add_diff
 from retrieval_bench.cli.exporting import add_export
 from retrieval_bench.cli.fetching import add_fetch
 from retrieval_bench.cli.history import add_history
+from retrieval_bench.cli.judging import add_start
+from retrieval_bench.cli.labelling import (
+    add_import,
+    add_label_export,
+    add_pool,
+    add_questions,
+    add_status,
+)
 from retrieval_bench.cli.listing import add_list
 from retrieval_bench.cli.loading import add_load
 from retrieval_bench.cli.outcomes import add_outcomes
@@ -36,7 +44,7 @@ SHOWN: Mapping[str, Mapping[str, tuple[Add, str]]] = {
     "understand": {
         "explain": (add_diff, "where two runs differ, or a hybrid and its legs"),
         "tune": (add_tune, "choose parameters; what they are worth on other queries"),
-        "doctor": (add_doctor, "check data, retriever and machine, and what to run next"),
+        "doctor": (add_doctor, "check data, judgements, retriever and machine first"),
     },
     "guard": {
         "baseline": (add_baseline, "measure one retriever and keep the figures, for regress"),
@@ -50,6 +58,18 @@ SHOWN: Mapping[str, Mapping[str, tuple[Add, str]]] = {
 }
 
 GROUPS: Mapping[str, tuple[str, str, Mapping[str, tuple[Add, str]]]] = {
+    "label": (
+        "judge",
+        "make judgements: pool, start, status, import, export",
+        {
+            "pool": (add_pool, "collect what is to be judged: what any system found, blind"),
+            "start": (add_start, "judge: on a page, in a file for others, or in the terminal"),
+            "status": (add_status, "how much is judged, by whom, and what it shows"),
+            "questions": (add_questions, "make questions: known items, or a sample of a log"),
+            "import": (add_import, "take over judgements that were made elsewhere"),
+            "export": (add_label_export, "write the dataset with its new judgements"),
+        },
+    ),
     "score": (
         "judge",
         "what other programs made: run, audit, reader, qa, outcomes",
@@ -93,6 +113,28 @@ UNLISTED: Mapping[str, tuple[Add, str]] = {
 """Names of before; they work and are not in ``--help``."""
 
 EXAMPLES: Mapping[Add, tuple[str, ...]] = {
+    add_pool: (
+        "@last",
+        "bm25 hybrid --dataset my/folder",
+        "bm25@latest other.run --dataset my/folder --depth 20",
+    ),
+    add_start: ("", "--who anna --terminal", "--who ben --offline for-ben.html"),
+    add_status: ("", "-v", "--labels results/labels/mine.sqlite --format json"),
+    add_questions: (
+        "mine.py:ask --dataset my/folder --out my/known-items",
+        "log.csv --dataset my/folder --n 60 --out my/asked",
+        "mine.py:ask --dataset my/folder --n 20 --seed 7 --out more",
+    ),
+    add_import: (
+        "labels-anna.json",
+        "qrels.txt --who gpt-5 --kind model",
+        "questions.csv --who anna --from quotes",
+    ),
+    add_label_export: (
+        "--out my/judged",
+        "--to quepid --out for-quepid",
+        "--out people --only person",
+    ),
     add_bench: (
         "hybrid",
         "bm25 --dataset my/folder --k 100",

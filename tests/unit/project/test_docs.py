@@ -288,7 +288,7 @@ def test_every_field_of_the_summary_and_manifest_is_in_the_guide(run_folder: Pat
 
 def test_the_document_of_every_command_is_in_the_guide() -> None:
     titles = set(re.findall(r"^## (\w+)$", _text(GUIDE / "json.md"), re.MULTILINE))
-    same = {"explain": "diff", **dict.fromkeys(("score", "data", "lab"), "bench")}
+    same = {"explain": "diff", **dict.fromkeys(("score", "data", "label", "lab"), "bench")}
     assert {same.get(name, name) for name in _commands()} <= titles
 
 

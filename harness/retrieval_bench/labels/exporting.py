@@ -1,0 +1,120 @@
+"""Judgements on the way out: the dataset with the grades that were settled, in any format that can
+be written, and with whose they are."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from retrieval_bench.core.document import document
+from retrieval_bench.core.errors import DataError, counted
+from retrieval_bench.core.types import Dataset
+from retrieval_bench.data.export import Exported, export_dataset
+from retrieval_bench.labels.grades import Settled, Whose, settled
+from retrieval_bench.labels.label import Kind, Pair, Pool
+from retrieval_bench.labels.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedLabels:
+    """What was written.
+
+    Attributes:
+        exported: the dataset in the format.
+        whose: judgements it holds.
+        unfinished: queries that are not judged to the end, which were left out.
+        gone: judgements on queries or documents that the dataset no longer has, left out.
+        caution: what must be known to read figures by these judgements; empty = nothing.
+    """
+
+    exported: Exported
+    whose: Whose
+    unfinished: int
+    gone: int
+    caution: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """The document of ``label export --format json``."""
+        return {**self.exported.as_dict(), **document(self, "whose unfinished gone caution")}
+
+
+def export_labels(
+    store: Store,
+    dataset: Dataset,
+    to: str,
+    folder: str | Path,
+    *,
+    kinds: Collection[Kind] = tuple(Kind),
+    partly: bool = False,
+    settings: Mapping[str, Any] | None = None,
+) -> ExportedLabels:
+    """Write ``dataset`` with the grades of ``store``.
+
+    Args:
+        dataset: that of the pool, which may have changed since.
+        to, folder, settings: as of :func:`.export_dataset`.
+        kinds: whose labels count.
+        partly: also queries of which not all documents of the pool are judged.
+
+    Raises:
+        DataError: nothing is judged, or nothing of it is in the dataset.
+        ConfigError: as :func:`.export_dataset`.
+    """
+    pool = store.pool()
+    labels = [label for label in store.labels() if label.kind in kinds]
+    grades = settled(labels)
+    finished = {q.id for q in pool.queries if all(Pair(q.id, d) in grades for d in q.documents)}
+    pooled = {query.id for query in pool.queries}
+    begun = {pair.query_id for pair in grades} & pooled - finished
+    held, gone = _held(dataset, grades)
+    kept = {
+        pair: one
+        for pair, one in held.items()
+        if partly or pair.query_id in finished or pair.query_id not in pooled
+    }
+    if not kept:
+        raise DataError(
+            "no judgement to write",
+            where=str(store.path),
+            accepted="a query whose documents are all judged"
+            + ("" if partly else "; --partly also takes those that are judged in part"),
+            fix="judge some: retrieval-bench label start",
+        )
+    qrels: dict[str, dict[str, int]] = {}
+    for pair, one in kept.items():
+        qrels.setdefault(pair.query_id, {})[pair.doc_id] = one.grade
+    whose, caution = Whose.of(kept.values()), _caution(pool, finished)
+    described: dict[str, Any] = {"judges": whose.as_dict()}
+    if caution:
+        described["caution"] = caution
+    made = export_dataset(
+        replace(dataset, qrels=qrels), to, folder, settings=settings, described=described
+    )
+    return ExportedLabels(made, whose, 0 if partly else len(begun), gone, caution)
+
+
+def _held(dataset: Dataset, grades: Mapping[Pair, Settled]) -> tuple[dict[Pair, Settled], int]:
+    """The grades whose query and document are there, and how many are not."""
+    queries = {query.id for query in dataset.queries}
+    if dataset.documents is None:
+        documents = {pair.doc_id for pair in grades}
+    elif dataset.unit_of:
+        documents = set(dataset.unit_of.values())
+    else:
+        documents = {one.id for one in dataset.documents}
+    kept = {p: g for p, g in grades.items() if p.query_id in queries and p.doc_id in documents}
+    return kept, len(grades) - len(kept)
+
+
+def _caution(pool: Pool, finished: Collection[str]) -> str:
+    """What makes means over the finished queries differ from those over all."""
+    left = len(pool.queries) - len(finished)
+    if not left or len(pool.systems) < 2:
+        return ""
+    return (
+        f"{counted(len(finished), 'query')} of {len(pool.queries):,} are judged, those first on "
+        "which the systems differ most: means over them are not means over all queries; "
+        "`retrieval-bench label status` estimates those"
+    )

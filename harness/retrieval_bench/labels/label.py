@@ -1,0 +1,147 @@
+"""The records of judging: what is judged, and what was said of it, by whom."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from hashlib import blake2b
+from typing import NamedTuple
+
+from retrieval_bench.core.types import Document
+
+GRADES = range(4)
+"""What a judgement can say."""
+
+GUIDELINES: Mapping[int, str] = {
+    0: "Not relevant: nothing in it helps with the question.",
+    1: "Related: about the subject, but does not answer.",
+    2: "Answers in part, or needs other documents to be understood.",
+    3: "Answers the question fully.",
+}
+"""What the grades mean, unless a pool says otherwise."""
+
+
+class Kind(StrEnum):
+    """What made a judgement."""
+
+    PERSON = "person"
+    MODEL = "model"
+    DATASET = "dataset"
+    """It came with the dataset, which does not say who made it."""
+
+
+class Pair(NamedTuple):
+    """A query and a document."""
+
+    query_id: str
+    doc_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What somebody said of a document as the answer to a query.
+
+    Attributes:
+        pair: of what.
+        who: a name.
+        kind: what ``who`` is.
+        grade: how relevant it is; None = skipped, cannot tell.
+        digest: of the texts that were read (:func:`digest`); empty = not known.
+        note: anything that was written beside it.
+        span: first character of the answer in the text, and the one behind it.
+        at: when, in ISO 8601, UTC; empty = not known.
+        source: the file that it was imported from; empty = judged here.
+    """
+
+    pair: Pair
+    who: str
+    grade: int | None
+    kind: Kind = Kind.PERSON
+    digest: str = ""
+    note: str = ""
+    span: tuple[int, int] | None = None
+    at: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PooledQuery:
+    """A query with the documents that are to be judged for it.
+
+    Attributes:
+        id, text: of the query.
+        documents: ids, in the order in which they are shown; it says nothing of ranks.
+        weight: of its being drawn, in proportion; 0 = whatever its documents are, it changes no
+            difference between systems.
+        known: whether all was judged when the order of the queries was drawn.
+        origin: where the query came from, such as "known-item"; empty = not told.
+    """
+
+    id: str
+    text: str
+    documents: tuple[str, ...]
+    weight: float = 0.0
+    known: bool = False
+    origin: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """What is to be judged, and of which systems.
+
+    Attributes:
+        dataset: its name.
+        source: where it was found, a name or a path; None for an object.
+        split: of the dataset.
+        fingerprint: of all documents and queries, without judgements.
+        depth: of each list that was pooled.
+        seed: of every order.
+        metric: what the systems are compared by, as text.
+        margin: the largest difference that does not matter.
+        systems: names, told apart.
+        lists: system -> query id -> its first ``depth`` documents, best first.
+        queries: in the order in which they are to be judged.
+        documents: by id, all that stand in a query; their texts are empty where the dataset has no
+            corpus.
+        guidelines: what each grade means.
+        generation: how often the order was drawn, from 1; each gets its part of the chance of
+            error.
+    """
+
+    dataset: str
+    source: str | None
+    split: str
+    fingerprint: str
+    depth: int
+    seed: int
+    metric: str
+    margin: float
+    systems: tuple[str, ...]
+    lists: Mapping[str, Mapping[str, Sequence[str]]]
+    queries: tuple[PooledQuery, ...]
+    documents: Mapping[str, Document]
+    guidelines: Mapping[int, str] = field(default_factory=lambda: GUIDELINES)
+    generation: int = 1
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """All that is to be judged, query by query."""
+        return [Pair(query.id, doc) for query in self.queries for doc in query.documents]
+
+    def digests(self) -> Mapping[Pair, str]:
+        """Of each pair the :func:`digest` of its texts."""
+        return {
+            Pair(query.id, doc): digest(query.text, self.documents[doc])
+            for query in self.queries
+            for doc in query.documents
+        }
+
+
+def digest(query: str, document: Document) -> str:
+    """16 hexadecimal digits of what a judge reads: another text is another question."""
+    parts = [
+        text.encode("utf-8", "surrogatepass") for text in (query, document.title, document.text)
+    ]
+    framed = b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+    return blake2b(framed, digest_size=8, person=b"label").hexdigest()

@@ -1,0 +1,1 @@
+"""The page on which people judge, as a server gives it and as one file: see ``document``."""

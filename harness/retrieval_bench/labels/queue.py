@@ -1,0 +1,196 @@
+"""What a person judges next: whole queries, in the order in which they were drawn.
+
+Several people share the queries; a share of them (:data:`DOUBLE`) goes to two people, so that their
+agreement can be told. Where two people differ, a third is asked. What was skipped comes last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from retrieval_bench.labels.grades import Settled, settled
+from retrieval_bench.labels.label import Kind, Label, Pair, Pool, PooledQuery
+from retrieval_bench.labels.store import Store
+
+DOUBLE = 0.2
+"""Share of the queries that two people judge, once there are two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A query for one person.
+
+    Attributes:
+        query: the query.
+        documents: ids to show, in their order.
+        left: those of them that this person has still to answer, at least one.
+        again: whether two others differ on these documents.
+    """
+
+    query: PooledQuery
+    documents: tuple[str, ...]
+    left: tuple[str, ...]
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far it is.
+
+    Attributes:
+        pairs, judged: of the pool, and those of them that have a grade.
+        mine: pairs that this person answered, skipped ones included.
+        queries, finished: of the pool, and those whose documents all have a grade.
+        worth: queries that can still change a difference between systems.
+        disputed: pairs on which two people differ and no third was asked.
+        skipped: pairs that somebody skipped and nobody graded.
+    """
+
+    pairs: int
+    judged: int
+    mine: int
+    queries: int
+    finished: int
+    worth: int
+    disputed: int
+    skipped: int
+
+
+@dataclass(frozen=True)
+class _State:
+    """All that the order of tasks goes by."""
+
+    pool: Pool
+    labels: Sequence[Label]
+    grades: Mapping[Pair, Settled]
+
+    @classmethod
+    def of(cls, pool: Pool, store: Store) -> _State:
+        labels = store.labels()
+        return cls(pool, labels, settled(labels))
+
+    def said(self, who: str) -> set[Pair]:
+        return {label.pair for label in self.labels if label.who == who}
+
+    @property
+    def people(self) -> set[str]:
+        return {label.who for label in self.labels if label.kind is Kind.PERSON}
+
+    def finished(self, query: PooledQuery) -> bool:
+        return all(Pair(query.id, doc) in self.grades for doc in query.documents)
+
+    def needs_nobody(self, pair: Pair) -> bool:
+        """Whether a person or the dataset graded it; a model's word does not keep people away."""
+        return pair in self.grades and self.grades[pair].kind is not Kind.MODEL
+
+
+def next_task(pool: Pool, store: Store, who: str) -> Task | None:
+    """What ``who`` judges next, claimed for them; None where nothing is left for them."""
+    state = _State.of(pool, store)
+    said = state.said(who)
+    claims = store.claims()
+    for query in pool.queries:
+        if who in claims.get(query.id, ()):
+            left = _left(state, query, said)
+            if left:
+                return Task(query, query.documents, left)
+    if (task := _disputed(state, said)) is not None:
+        return task
+    doubled = doubled_queries(pool) if len(state.people | {who}) > 1 else frozenset()
+    for query in pool.queries:
+        most = 2 if query.id in doubled else 1
+        people = claims.get(query.id, ())
+        if who in people or len(people) >= most:
+            continue
+        if not people and all(state.needs_nobody(Pair(query.id, d)) for d in query.documents):
+            continue
+        left = _left(state, query, said)
+        if left and store.claim(query.id, who, most):
+            return Task(query, query.documents, left)
+    return _skipped(state, said)
+
+
+def whole_tasks(pool: Pool, store: Store, who: str) -> list[Task]:
+    """All that ``who`` could be asked, for somebody who judges where the file is not: what nobody
+    answered yet, the queries that two people judge, and what two others differ on."""
+    state = _State.of(pool, store)
+    said, doubled = state.said(who), doubled_queries(pool)
+    tasks = []
+    for query in pool.queries:
+        left = tuple(
+            doc
+            for doc in _left(state, query, said)
+            if not state.needs_nobody(pair := Pair(query.id, doc))
+            or (query.id in doubled and len(state.grades[pair].given) < 2)
+        )
+        if left:
+            tasks.append(Task(query, left, left))
+        pairs = [Pair(query.id, doc) for doc in query.documents]
+        disputed = tuple(p.doc_id for p in pairs if _open(state, p) and p not in said)
+        if disputed:
+            tasks.append(Task(query, disputed, disputed, again=True))
+    return tasks
+
+
+def _left(state: _State, query: PooledQuery, said: set[Pair]) -> tuple[str, ...]:
+    return tuple(doc for doc in query.documents if _wanted(state, Pair(query.id, doc), said))
+
+
+def _wanted(state: _State, pair: Pair, said: set[Pair]) -> bool:
+    """Whether it is theirs to judge; what the dataset graded is not asked again."""
+    found = state.grades.get(pair)
+    return pair not in said and (found is None or found.kind is not Kind.DATASET)
+
+
+def _disputed(state: _State, said: set[Pair]) -> Task | None:
+    for query in state.pool.queries:
+        pairs = [Pair(query.id, doc) for doc in query.documents]
+        open_ = tuple(pair.doc_id for pair in pairs if _open(state, pair) and pair not in said)
+        if open_:
+            return Task(query, open_, open_, again=True)
+    return None
+
+
+def _open(state: _State, pair: Pair) -> bool:
+    found = state.grades.get(pair)
+    return found is not None and found.kind is Kind.PERSON and found.disputed
+
+
+def _skipped(state: _State, said: set[Pair]) -> Task | None:
+    """What others skipped and nobody graded."""
+    for query in state.pool.queries:
+        pairs = [Pair(query.id, doc) for doc in query.documents]
+        left = tuple(p.doc_id for p in pairs if p not in state.grades and p not in said)
+        if left:
+            return Task(query, left, left)
+    return None
+
+
+def doubled_queries(pool: Pool) -> frozenset[str]:
+    """Queries for two people: by the seed, so that it does not depend on who judges."""
+    chosen = np.random.default_rng([pool.seed, 2]).random(len(pool.queries)) < DOUBLE
+    return frozenset(q.id for q, two in zip(pool.queries, chosen, strict=True) if two)
+
+
+def progress(pool: Pool, store: Store, who: str = "") -> Progress:
+    """How far it is, and how far ``who`` is."""
+    state = _State.of(pool, store)
+    pairs = pool.pairs
+    finished = [query for query in pool.queries if state.finished(query)]
+    worth = sum(query.weight > 0 for query in pool.queries)
+    said = state.said(who)
+    inside = set(pairs)
+    missing = {label.pair for label in state.labels if label.grade is None} - state.grades.keys()
+    return Progress(
+        pairs=len(pairs),
+        judged=sum(pair in state.grades for pair in pairs),
+        mine=len(said & inside),
+        queries=len(pool.queries),
+        finished=len(finished),
+        worth=worth - sum(query.weight > 0 for query in finished),
+        disputed=sum(_open(state, pair) for pair in pairs),
+        skipped=len(missing & inside),
+    )

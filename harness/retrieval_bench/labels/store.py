@@ -1,0 +1,397 @@
+"""One SQLite file with a pool and all that was said of it; every answer is on disk when it returns.
+
+Answers are only ever added: undoing one marks it, and a new answer of the same person to the same
+pair stands instead of the older one. Each answer keeps the digest of the texts that were read, so
+that it no longer counts when one of them has changed; it stays in the file.
+
+Several processes and threads may work on one file: each call opens it for itself, in WAL mode.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from retrieval_bench.core.errors import ConfigError, RecordError
+from retrieval_bench.core.types import Document
+from retrieval_bench.labels.label import GRADES, Kind, Label, Pair, Pool, PooledQuery
+
+VERSION = 1
+"""Of the layout of the file."""
+
+EDITION = "edition"
+"""The fact that counts how often a pool was put, so that whoever keeps one knows of another."""
+
+_WAIT_S = 30.0
+"""For which a call waits while another one writes."""
+
+_LAYOUT = """
+CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS queries (
+    place INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, text TEXT NOT NULL,
+    weight REAL NOT NULL, known INTEGER NOT NULL, origin TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS documents (id TEXT PRIMARY KEY, title TEXT NOT NULL, text TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS pairs (
+    query TEXT NOT NULL, place INTEGER NOT NULL, doc TEXT NOT NULL, digest TEXT NOT NULL,
+    PRIMARY KEY (query, doc));
+CREATE TABLE IF NOT EXISTS lists (
+    system TEXT NOT NULL, query TEXT NOT NULL, docs TEXT NOT NULL, PRIMARY KEY (system, query));
+CREATE TABLE IF NOT EXISTS labels (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, query TEXT NOT NULL, doc TEXT NOT NULL,
+    who TEXT NOT NULL, kind TEXT NOT NULL, grade INTEGER, digest TEXT NOT NULL, note TEXT NOT NULL,
+    start INTEGER, stop INTEGER, at TEXT NOT NULL, source TEXT NOT NULL,
+    undone INTEGER NOT NULL DEFAULT 0);
+CREATE INDEX IF NOT EXISTS of_pairs ON labels (query, doc);
+CREATE INDEX IF NOT EXISTS of_people ON labels (who, seq);
+CREATE TABLE IF NOT EXISTS claims (
+    query TEXT NOT NULL, who TEXT NOT NULL, PRIMARY KEY (query, who));
+"""
+
+_FACTS = (
+    "dataset", "source", "split", "fingerprint", "depth", "seed", "metric", "margin", "generation",
+)  # fmt: skip
+
+_LABEL = "query, doc, who, kind, grade, digest, note, start, stop, at, source"
+
+
+class Store:
+    """The file.
+
+    Args:
+        path: of the file, which is there; :meth:`create` makes one.
+
+    Raises:
+        ConfigError: there is none.
+        RecordError: it is none of ours, damaged, or cannot be used.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        if not path.is_file():
+            raise ConfigError(
+                "no file of labels",
+                where=str(path),
+                accepted="a file that `retrieval-bench label pool` made",
+                fix="make one: retrieval-bench label pool @last",
+            )
+        with self._open() as base:
+            version = _fact(base, "version")
+        if version != VERSION:
+            raise RecordError(
+                f"a file of labels of version {version}",
+                where=str(path),
+                accepted=f"version {VERSION}",
+                fix="use the retrieval-bench that made it",
+            )
+
+    @classmethod
+    def create(cls, path: Path) -> Store:
+        """A new, empty file, or the one that is there.
+
+        Raises:
+            RecordError: it cannot be written.
+        """
+        if not path.exists():
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                beside = path.with_name(f".{path.name}.{os.getpid()}")
+                beside.unlink(missing_ok=True)
+                with closing(sqlite3.connect(beside)) as base, base:
+                    base.executescript(_LAYOUT)
+                    _set_fact(base, "version", VERSION)
+                beside.replace(path)
+            except (OSError, sqlite3.Error) as problem:
+                raise _unusable(path, problem) from None
+        return cls(path)
+
+    # -- the pool ----------------------------------------------------------------------------
+
+    def put_pool(self, pool: Pool) -> None:
+        """Keep ``pool`` instead of the one before; what was judged stays."""
+        with self._open() as base, base:
+            for table in ("queries", "documents", "pairs", "lists"):
+                base.execute(f"DELETE FROM {table}")
+            _set_fact(base, EDITION, int(str(_fact(base, EDITION) or 0)) + 1)
+            for name in _FACTS:
+                _set_fact(base, name, getattr(pool, name))
+            _set_fact(base, "systems", list(pool.systems))
+            _set_fact(base, "guidelines", {str(g): text for g, text in pool.guidelines.items()})
+            base.executemany(
+                "INSERT INTO queries VALUES (?, ?, ?, ?, ?, ?)",
+                (
+                    (place, q.id, q.text, q.weight, q.known, q.origin)
+                    for place, q in enumerate(pool.queries)
+                ),
+            )
+            base.executemany(
+                "INSERT INTO documents VALUES (?, ?, ?)",
+                ((d.id, d.title, d.text) for d in pool.documents.values()),
+            )
+            digests = pool.digests()
+            base.executemany(
+                "INSERT INTO pairs VALUES (?, ?, ?, ?)",
+                (
+                    (query.id, place, doc, digests[Pair(query.id, doc)])
+                    for query in pool.queries
+                    for place, doc in enumerate(query.documents)
+                ),
+            )
+            base.executemany(
+                "INSERT INTO lists VALUES (?, ?, ?)",
+                (
+                    (system, query, json.dumps(list(docs)))
+                    for system, lists in pool.lists.items()
+                    for query, docs in lists.items()
+                ),
+            )
+
+    def pool(self) -> Pool:
+        """The pool, with all texts.
+
+        Raises:
+            ConfigError: there is none in the file yet.
+        """
+        with self._open() as base:
+            base.execute("BEGIN")  # one state of the file, whoever writes
+            facts = {name: _fact(base, name) for name in (*_FACTS, "systems", "guidelines")}
+            if facts["systems"] is None:
+                raise ConfigError(
+                    "no pool in the file of labels",
+                    where=str(self.path),
+                    fix="make one: retrieval-bench label pool @last",
+                )
+            documents: dict[str, list[str]] = {}
+            for query, doc in base.execute("SELECT query, doc FROM pairs ORDER BY query, place"):
+                documents.setdefault(query, []).append(doc)
+            queries = tuple(
+                PooledQuery(id_, text, tuple(documents.get(id_, ())), weight, bool(known), origin)
+                for _, id_, text, weight, known, origin in base.execute(
+                    "SELECT * FROM queries ORDER BY place"
+                )
+            )
+            texts = {
+                id_: Document(id_, text, title)
+                for id_, title, text in base.execute("SELECT id, title, text FROM documents")
+            }
+            lists: dict[str, dict[str, list[str]]] = {name: {} for name in facts["systems"]}
+            for system, query, docs in base.execute("SELECT system, query, docs FROM lists"):
+                lists[system][query] = json.loads(docs)
+        guidelines = {int(grade): text for grade, text in facts.pop("guidelines").items()}
+        systems = tuple(facts.pop("systems"))
+        return Pool(
+            **facts,
+            systems=systems,
+            lists=lists,
+            queries=queries,
+            documents=texts,
+            guidelines=guidelines,
+        )
+
+    def document(self, doc_id: str) -> Document | None:
+        """A document of the pool with its texts."""
+        with self._open() as base:
+            row = base.execute(
+                "SELECT id, title, text FROM documents WHERE id = ?", (doc_id,)
+            ).fetchone()
+        return None if row is None else Document(row[0], row[2], row[1])
+
+    # -- labels ------------------------------------------------------------------------------
+
+    def add(self, label: Label) -> int:
+        """Keep one label; it is on disk when this returns.
+
+        Returns:
+            its number, in the order in which labels came.
+
+        Raises:
+            ConfigError: a grade that is none.
+        """
+        return self.add_all([label])
+
+    def add_all(self, labels: Iterable[Label]) -> int:
+        """Keep labels, all or none; the number of the last one, 0 without any."""
+        rows = [_row(label) for label in labels]
+        if not rows:
+            return 0
+        marks = ", ".join("?" * len(rows[0]))
+        with self._open() as base, base:
+            base.executemany(f"INSERT INTO labels ({_LABEL}) VALUES ({marks})", rows)
+            return int(base.execute("SELECT max(seq) FROM labels").fetchone()[0])
+
+    def undo(self, who: str) -> Pair | None:
+        """Take back the last label that ``who`` made here; None where there is none."""
+        with self._open() as base, base:
+            row = base.execute(
+                "SELECT seq, query, doc FROM labels WHERE who = ? AND source = '' AND NOT undone "
+                "ORDER BY seq DESC LIMIT 1",
+                (who,),
+            ).fetchone()
+            if row is None:
+                return None
+            base.execute("UPDATE labels SET undone = 1 WHERE seq = ?", (row[0],))
+        return Pair(row[1], row[2])
+
+    def last(self, who: str) -> tuple[int, Label] | None:
+        """Number and label of what :meth:`undo` would take back."""
+        with self._open() as base:
+            row = base.execute(
+                f"SELECT seq, {_LABEL} FROM labels WHERE who = ? AND source = '' AND NOT undone "
+                "ORDER BY seq DESC LIMIT 1",
+                (who,),
+            ).fetchone()
+        return None if row is None else (int(row[0]), _label(row[1:]))
+
+    def kinds(self, who: str) -> set[Kind]:
+        """What the labels under a name say that it is."""
+        with self._open() as base:
+            rows = base.execute("SELECT DISTINCT kind FROM labels WHERE who = ?", (who,))
+            return {Kind(kind) for (kind,) in rows}
+
+    def labels(self) -> list[Label]:
+        """What counts: the last label of each person on each pair that is not undone, in the order
+        in which they came. Labels of pairs outside of the pool count, too."""
+        return list(self._labels()[0].values())
+
+    def outdated(self) -> list[Label]:
+        """Labels that no longer count, because a text of theirs is another one in the pool now."""
+        counting, others = self._labels()
+        said = {(label.pair, label.who) for label in counting.values()}
+        return [label for label in others.values() if (label.pair, label.who) not in said]
+
+    def _labels(self) -> tuple[dict[object, Label], dict[object, Label]]:
+        """Those that count, by pair and person, and those of other texts."""
+        counting: dict[object, Label] = {}
+        others: dict[object, Label] = {}
+        with self._open() as base:
+            digests = {
+                Pair(query, doc): digest
+                for query, doc, digest in base.execute("SELECT query, doc, digest FROM pairs")
+            }
+            rows = base.execute(f"SELECT {_LABEL} FROM labels WHERE NOT undone ORDER BY seq")
+            for label in map(_label, rows):
+                key = (label.pair, label.who)
+                wanted = digests.get(label.pair, "")
+                of = others if label.digest and wanted and label.digest != wanted else counting
+                of.pop(key, None)
+                of[key] = label
+        return counting, others
+
+    # -- who judges what ---------------------------------------------------------------------
+
+    def claims(self) -> Mapping[str, tuple[str, ...]]:
+        """Query id -> who has begun with it, in this order."""
+        found: dict[str, tuple[str, ...]] = {}
+        with self._open() as base:
+            for query, who in base.execute("SELECT query, who FROM claims ORDER BY rowid"):
+                found[query] = (*found.get(query, ()), who)
+        return found
+
+    def claim(self, query_id: str, who: str, most: int) -> bool:
+        """Let ``who`` have the query, unless ``most`` others have it already; atomic."""
+        with self._open() as base, base:
+            base.execute("BEGIN IMMEDIATE")
+            people = [
+                row[0]
+                for row in base.execute("SELECT who FROM claims WHERE query = ?", (query_id,))
+            ]
+            if who in people:
+                return True
+            if len(people) >= most:
+                return False
+            base.execute("INSERT INTO claims VALUES (?, ?)", (query_id, who))
+        return True
+
+    # -- small facts -------------------------------------------------------------------------
+
+    def fact(self, name: str) -> Any:
+        """What was kept under ``name``, None where nothing was."""
+        with self._open() as base:
+            return _fact(base, name)
+
+    def set_fact(self, name: str, value: object) -> None:
+        """Keep a value of JSON under ``name``."""
+        with self._open() as base, base:
+            _set_fact(base, name, value)
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        """A connection of its own, whose commits are on disk.
+
+        Raises:
+            RecordError: the file is damaged, locked for too long, or the disk is full.
+        """
+        try:
+            with closing(sqlite3.connect(self.path, timeout=_WAIT_S)) as base:
+                base.execute("PRAGMA journal_mode = WAL")
+                base.execute("PRAGMA synchronous = FULL")
+                yield base
+        except sqlite3.Error as problem:
+            raise _unusable(self.path, problem) from None
+
+
+def now() -> str:
+    """The time as labels keep it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _row(label: Label) -> tuple[object, ...]:
+    own = label.kind is not Kind.DATASET  # datasets have scales of their own
+    if own and label.grade is not None and label.grade not in GRADES:
+        raise ConfigError(
+            f"grade {label.grade}",
+            where=f"query {label.pair.query_id!r}, document {label.pair.doc_id!r}",
+            accepted=f"{GRADES[0]} to {GRADES[-1]}",
+            fix="correct the grade",
+        )
+    start, stop = label.span or (None, None)
+    return (
+        *label.pair,
+        label.who,
+        label.kind.value,
+        label.grade,
+        label.digest,
+        label.note,
+        start,
+        stop,
+        label.at or now(),
+        label.source,
+    )
+
+
+def _label(row: Sequence[object]) -> Label:
+    query, doc, who, kind, grade, digest, note, start, stop, at, source = row
+    return Label(
+        Pair(str(query), str(doc)),
+        str(who),
+        None if grade is None else int(str(grade)),
+        Kind(str(kind)),
+        str(digest),
+        str(note),
+        None if start is None else (int(str(start)), int(str(stop))),
+        str(at),
+        str(source),
+    )
+
+
+def _fact(base: sqlite3.Connection, name: str) -> Any:
+    row = base.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+    return None if row is None else json.loads(row[0])
+
+
+def _set_fact(base: sqlite3.Connection, name: str, value: object) -> None:
+    base.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, json.dumps(value)))
+
+
+def _unusable(path: Path, problem: Exception) -> RecordError:
+    return RecordError(
+        f"cannot use the file of labels: {problem}",
+        where=str(path),
+        accepted="a file that `retrieval-bench label pool` made, in a folder that you may write to",
+        fix="free some space, close what holds it, or name another file with --labels",
+    )

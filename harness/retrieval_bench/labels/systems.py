@@ -1,0 +1,175 @@
+"""The lists that are pooled: of saved runs, of other programs' runs, of retrievers asked now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from retrieval_bench.core.errors import ConfigError, HarnessError, counted, distinct_names
+from retrieval_bench.core.progress import Reporter
+from retrieval_bench.core.types import Dataset
+from retrieval_bench.data import found_at, load_dataset
+from retrieval_bench.experiment.preparation import prepare
+from retrieval_bench.labels.pool import Lists
+from retrieval_bench.measure.calls import OK
+from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
+from retrieval_bench.runs.find import find_runs, is_run
+from retrieval_bench.runs.foreign import read_rankings
+from retrieval_bench.runs.records import read_run
+from retrieval_bench.runs.run import Run
+
+_CONFIGS = (".yaml", ".yml", ".py")
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """Systems with their lists.
+
+    Attributes:
+        dataset: what they searched.
+        source: where it was found.
+        lists: of each system, by its name, told apart.
+        warnings: what may surprise.
+    """
+
+    dataset: Dataset
+    source: str
+    lists: Mapping[str, Lists]
+    warnings: tuple[str, ...] = field(default=())
+
+
+def gather(
+    systems: Sequence[str],
+    dataset: str | Path | None = None,
+    *,
+    split: str | None = None,
+    depth: int = 10,
+    overrides: Sequence[str] = (),
+    reporter: Reporter | None = None,
+) -> Gathered:
+    """The lists of ``systems`` and the dataset that they are of.
+
+    Args:
+        systems: saved runs (a folder, ``@last``, ``NAME@latest``, the start of an id), files of
+            runs that other programs wrote, or retrievers, which are asked now.
+        dataset: where it is; None = where the first saved run found it.
+        split: of the dataset; None = that of the first saved run, or test.
+        depth: documents to ask retrievers for.
+        overrides: parameters of the retrievers.
+
+    Raises:
+        HarnessError: a system that is none of these, or whose dataset is not known.
+    """
+    names: list[str] = []
+    lists: list[Lists] = []
+    warnings: list[str] = []
+    runs = [read_run(folder) for name in systems if _kind(name) == "run" for folder in _found(name)]
+    source = _source(runs, dataset)
+    data = load_dataset(source, split or _split(runs))
+    for run in runs:
+        names.append(run.name)
+        lists.append(_lists(run))
+        failed = sum(status != OK for status in run.status)
+        if failed:
+            warnings.append(
+                f"{run.name} did not answer {counted(failed, 'query')}: they count as empty lists."
+            )
+        if run.summary["k"] < depth:
+            warnings.append(
+                f"{run.name} has {run.summary['k']} documents a query: it is pooled to that depth."
+            )
+    for name in systems:
+        if _kind(name) == "file":
+            found = read_rankings(Path(name))
+            names.append(found.label or Path(name).stem)
+            lists.append({q: list(one.doc_ids) for q, one in found.ordered("trec").items()})
+            warnings += found.warnings
+    for name in systems:
+        if _kind(name) == "retriever":
+            called, answers, told = _asked(name, data, depth, overrides, reporter)
+            names.append(called)
+            lists.append(answers)
+            warnings += told
+    told_apart = distinct_names(names)
+    return Gathered(data, source, dict(zip(told_apart, lists, strict=True)), tuple(warnings))
+
+
+def _kind(name: str) -> str:
+    """What a word names: "run", "file" or "retriever"."""
+    path = Path(name).expanduser()
+    if path.is_file() and path.suffix not in _CONFIGS:
+        return "file"
+    return "run" if is_run(name) else "retriever"
+
+
+def _found(name: str) -> list[Path]:
+    return find_runs(name)
+
+
+def _source(runs: Sequence[Run], dataset: str | Path | None) -> str:
+    if dataset is not None:
+        return found_at(dataset)
+    if not runs:
+        raise ConfigError(
+            "no dataset to pool from",
+            where="--dataset",
+            accepted="name or folder of a dataset; a saved run knows its own",
+            fix="add --dataset my/folder",
+        )
+    source = runs[0].manifest.get("dataset", {}).get("source")
+    if source is None:
+        raise ConfigError(
+            f"run {runs[0].name!r} does not say where its dataset is",
+            where=str(runs[0].folder or ""),
+            accepted="its name or folder",
+            fix="say where it is with --dataset",
+        )
+    return str(source)
+
+
+def _split(runs: Sequence[Run]) -> str:
+    return str(runs[0].summary["dataset"]["split"]) if runs else "test"
+
+
+def _lists(run: Run) -> Lists:
+    return {
+        query_id: list(run.rankings.row(at).doc_ids)
+        for at, query_id in enumerate(run.rankings.query_ids)
+        if run.status[at] == OK
+    }
+
+
+def _asked(
+    name: str,
+    data: Dataset,
+    depth: int,
+    overrides: Sequence[str],
+    reporter: Reporter | None,
+) -> tuple[str, Lists, list[str]]:
+    """The name of a retriever, its lists, and what may surprise."""
+    once = Protocol(RANKINGS_ONLY, rounds=1, warm_up_s=0.0)
+    experiment = prepare(
+        [name],
+        data,
+        k=depth,
+        overrides=overrides,
+        protocol=once,
+        save=False,
+        every_query=True,
+    )
+    answers = experiment.search(reporter)
+    failed = [status for status in answers.status if status != OK]
+    if len(failed) == len(answers.status):
+        raise HarnessError(
+            f"{answers.name} answered no query",
+            where=failed[0] if failed else "",
+            fix="try it: retrieval-bench bench NAME --probe 3",
+        )
+    told = []
+    if failed:
+        queries = counted(len(failed), "query")
+        told = [f"{answers.name} did not answer {queries}: they count as empty lists."]
+    pairs = zip(experiment.queries, answers.rankings, strict=True)
+    lists = {query.id: list(one.doc_ids) for query, one in pairs if one is not None}
+    return answers.name, lists, told

@@ -1,0 +1,195 @@
+"""The command ``label start``: a page, a file, the terminal."""
+
+from __future__ import annotations
+
+import io
+import json
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from retrieval_bench.cli import judging
+from retrieval_bench.labels.store import Store
+from tests.builders.labels import make_pool, make_store, said
+from tests.cli.project import Command
+
+FILE = Path("results") / "labels" / "sample.sqlite"
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(capsys)
+
+
+@pytest.fixture
+def store(here: Path) -> Store:
+    return make_store(FILE)
+
+
+def type_(monkeypatch: pytest.MonkeyPatch, *lines: str) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+
+
+class TestTheTerminal:
+    def test_it_asks_line_by_line_and_keeps_the_answers(
+        self, run: Command, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        type_(monkeypatch, "2", "n why", "s", "q")
+        assert run("label", "start", "--terminal", "--who", "anna") == 0
+        assert [(one.who, one.grade, one.note) for one in store.labels()] == [
+            ("anna", 2, ""),
+            ("anna", None, "why"),
+        ]
+        assert run.out.splitlines()[-1].startswith("2 answers of this session are kept. 0 of 3 ")
+
+    def test_the_login_name_is_taken_where_none_is_given(
+        self, run: Command, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("getpass.getuser", lambda: "carl")
+        type_(monkeypatch, "1")
+        assert run("label", "start", "--terminal") == 0
+        assert [one.who for one in store.labels()] == ["carl"]
+
+    def test_without_a_login_name_one_is_asked_for(
+        self, run: Command, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def nobody() -> str:
+            raise KeyError
+
+        monkeypatch.setattr("getpass.getuser", nobody)
+        assert run("label", "start", "--terminal") == 2
+        assert "no name" in run.err
+
+    def test_ctrl_c_is_an_interruption_and_says_what_is_kept(
+        self, run: Command, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def interrupted(prompt: str) -> str:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(judging, "_typed", interrupted)
+        assert run("label", "start", "--terminal", "--who", "anna") == 130
+        assert "0 answers of this session are kept." in run.err
+
+
+class TestTheFile:
+    def test_it_is_written_for_whoever_opens_it(self, run: Command, store: Store) -> None:
+        assert run("label", "start", "--offline", "out/all.html") == 0
+        assert run.out.startswith("out/all.html holds the page for whoever opens it.")
+        assert "label import FILE" in run.out
+        assert '"who": ""' in Path("out/all.html").read_text(encoding="utf-8")
+
+    def test_it_is_written_for_somebody(self, run: Command, store: Store) -> None:
+        assert run("label", "start", "--offline", "ben.html", "--who", "ben",
+                   "--format", "json") == 0  # fmt: skip
+        assert json.loads(run.out)["who"] == "ben"
+        assert '"who": "ben"' in Path("ben.html").read_text(encoding="utf-8")
+
+    def test_a_folder_is_not_replaced(self, run: Command, store: Store) -> None:
+        assert run("label", "start", "--offline", "results") == 2
+        assert "would replace a folder" in run.err
+
+
+class TestWhatIsRefused:
+    def test_there_is_no_file_of_labels(self, run: Command, here: Path) -> None:
+        assert run("label", "start") == 2
+        assert "do: make one: retrieval-bench label pool @last" in run.err
+
+    def test_there_is_no_pool_in_it(self, run: Command, here: Path) -> None:
+        Store.create(Path("empty.sqlite"))
+        assert run("label", "start", "--labels", "empty.sqlite") == 2
+        assert "no pool in the file of labels" in run.err
+
+    @pytest.mark.parametrize("who", ["", "a\nb", "x" * 81])
+    def test_a_name_that_cannot_be_used(self, run: Command, store: Store, who: str) -> None:
+        assert run("label", "start", "--who", who) == 2
+        assert "name" in run.err
+
+    @pytest.mark.parametrize("port", ["-1", "65536"])
+    def test_a_port_that_cannot_be(self, run: Command, store: Store, port: str) -> None:
+        assert run("label", "start", f"--port={port}") == 2
+        assert f"port {port} cannot be used" in run.err
+
+    def test_a_page_and_a_terminal_at_once(self, run: Command, store: Store) -> None:
+        assert run("label", "start", "--terminal", "--offline", "x.html") == 2
+
+
+@contextmanager
+def started(*words: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
+    """The command in a process of its own, and the lines that it begins with."""
+    command = (sys.executable, "-m", "retrieval_bench", "label", "start", *words)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process, [process.stdout.readline()]
+        finally:
+            process.kill()
+
+
+def ended(process: subprocess.Popen[str]) -> str:
+    """The rest of what it prints."""
+    assert process.stdout is not None
+    rest = process.stdout.read()
+    process.wait(20)
+    return rest
+
+
+@pytest.mark.slow
+class TestThePage:
+    def test_ctrl_c_ends_it_and_says_how_far_it_is(self, store: Store) -> None:
+        with started("--no-browser") as (process, (first,)):
+            assert first.startswith("Judge here: http://127.0.0.1:")
+            with urllib.request.urlopen(first.split()[-1]) as reply:
+                assert b"Judge documents" in reply.read()
+            store.add(said(make_pool(), "q0", "d0-0", "anna", 1))
+            process.send_signal(signal.SIGINT)
+            rest = ended(process)
+        assert process.returncode == 0
+        assert "Every answer is kept. 0 of 3 questions and 1 of 9 documents are judged" in rest
+        assert rest.endswith("next:  retrieval-bench label status\n")
+
+    def test_the_url_is_all_that_is_printed_where_that_is_wanted(self, store: Store) -> None:
+        with started("--no-browser", "--quiet") as (process, (url,)):
+            process.send_signal(signal.SIGINT)
+            rest = ended(process)
+        assert url.startswith("http://127.0.0.1:")
+        assert rest == ""
+
+    def test_it_is_a_document_for_scripts(self, store: Store) -> None:
+        with started("--no-browser", "--format", "json") as (process, (first,)):
+            process.send_signal(signal.SIGINT)
+            rest = ended(process)
+        found = json.loads(first + rest)
+        assert found["url"].startswith(f"http://127.0.0.1:{found['port']}/")
+
+
+class TestTheBrowser:
+    @pytest.mark.parametrize(
+        ("terminal", "variables", "wanted"),
+        [
+            (True, {"DISPLAY": ":0"}, True),
+            (True, {"WAYLAND_DISPLAY": "x"}, True),
+            (True, {}, False),
+            (False, {"DISPLAY": ":0"}, False),
+            (True, {"DISPLAY": ":0", "SSH_CONNECTION": "x"}, False),
+        ],
+    )
+    def test_it_is_opened_where_somebody_sees_it(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        terminal: bool,
+        variables: dict[str, str],
+        wanted: bool,
+    ) -> None:
+        for name in ("DISPLAY", "WAYLAND_DISPLAY", "SSH_CONNECTION"):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr("sys.platform", "linux")
+        monkeypatch.setattr("sys.stdout.isatty", lambda: terminal)
+        assert judging._has_display() is wanted

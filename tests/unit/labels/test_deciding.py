@@ -1,0 +1,172 @@
+"""What is shown of the systems by the queries judged so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from retrieval_bench.core.types import Document, Verdict
+from retrieval_bench.labels.deciding import decide, level, sentence
+from retrieval_bench.labels.draws import all_bounds, drawn_order, weights
+from retrieval_bench.labels.grades import Settled
+from retrieval_bench.labels.label import Kind, Pair, Pool, PooledQuery
+from retrieval_bench.metrics import parse_metrics
+
+Lists = Mapping[str, Mapping[str, Sequence[str]]]
+
+
+def pool_of(lists: Lists, seed: int = 0, metric: str = "nDCG@2") -> Pool:
+    """A pool of ``lists``, its queries in the order drawn."""
+    ids = sorted({query for of in lists.values() for query in of})
+    (parsed,) = parse_metrics([metric])
+    found = weights(all_bounds(parsed, list(lists.values()), ids))
+    queries = [
+        PooledQuery(ids[at], ids[at], _union(lists, ids[at]), float(found[at]))
+        for at in drawn_order(found, seed)
+    ]
+    documents = {doc: Document(doc, doc) for query in queries for doc in query.documents}
+    return Pool(
+        "data", None, "test", "f", 2, seed, metric, 0.01, tuple(lists), lists, tuple(queries),
+        documents,
+    )  # fmt: skip
+
+
+def _union(lists: Lists, query: str) -> tuple[str, ...]:
+    return tuple(sorted({doc for of in lists.values() for doc in of.get(query, ())}))
+
+
+def graded(grades: Mapping[Pair, int]) -> dict[Pair, Settled]:
+    return {pair: Settled(g, Kind.PERSON, ("anna",), (g,)) for pair, g in grades.items()}
+
+
+def judged(pool: Pool, first: int, relevant: str = "g") -> dict[Pair, Settled]:
+    """All documents of the first queries; those whose name begins with ``relevant`` are."""
+    pairs = [Pair(q.id, doc) for q in pool.queries[:first] for doc in q.documents]
+    return graded({pair: int(pair.doc_id.startswith(relevant)) for pair in pairs})
+
+
+def two(n: int = 40) -> Lists:
+    """b finds what is good first, a something else."""
+    ids = [f"q{at:02}" for at in range(n)]
+    return {"a": {q: [f"x{q}", f"y{q}"] for q in ids}, "b": {q: [f"g{q}", f"y{q}"] for q in ids}}
+
+
+def test_a_clear_difference_is_decided_long_before_the_end() -> None:
+    pool = pool_of(two())
+    found = decide(pool, judged(pool, 12))
+    assert found.pairs[0].verdict is Verdict.BETTER
+    assert found.drawn == 12
+    assert found.done
+    assert found.worth == 0
+    assert "b is better than a, by about 1.000 in nDCG@2." in sentence(found, found.pairs[0])
+
+
+def test_nothing_is_said_before_the_first_query() -> None:
+    pool = pool_of(two())
+    (pair,) = decide(pool, {}).pairs
+    assert (pair.verdict, pair.difference, pair.ci95) == (Verdict.UNDECIDED, None, None)
+
+
+def test_how_many_more_is_told_from_the_fifth_query_on() -> None:
+    lists = two()
+    mixed = {
+        "a": lists["a"],
+        "b": {q: docs if at % 2 else docs[::-1] for at, (q, docs) in enumerate(lists["b"].items())},
+    }
+    pool = pool_of(mixed)
+    assert decide(pool, judged(pool, 4)).pairs[0].more is None
+    found = decide(pool, judged(pool, 5)).pairs[0]
+    if found.verdict.open:
+        assert found.more is not None
+        few, about, many = found.more
+        assert 1 <= few <= about <= many <= 35
+
+
+def test_all_queries_give_the_exact_difference() -> None:
+    pool = pool_of(two(6))
+    (pair,) = decide(pool, judged(pool, 6)).pairs
+    assert pair.exact
+    assert pair.difference == pytest.approx(1.0)
+    assert pair.ci95 == pytest.approx((1.0, 1.0))
+
+
+def test_equal_lists_need_no_judgement() -> None:
+    lists = two(5)
+    pool = pool_of({"a": lists["a"], "c": lists["a"]})
+    found = decide(pool, {})
+    assert found.unchanging == 5
+    assert found.pairs[0].verdict is Verdict.EQUIVALENT
+    assert found.pairs[0].difference == 0.0
+
+
+def test_queries_count_in_the_order_drawn() -> None:
+    pool = pool_of(two())
+    grades = judged(pool, 12)
+    third = pool.queries[2]
+    del grades[Pair(third.id, third.documents[0])]
+    found = decide(pool, grades, futures=False)
+    assert (found.drawn, found.out_of_turn, found.waiting) == (2, 9, third.id)
+
+
+def test_what_was_judged_before_the_draw_is_known_exactly() -> None:
+    pool = pool_of(two(6))
+    known = replace(
+        pool, queries=tuple(replace(q, known=at < 4) for at, q in enumerate(pool.queries))
+    )
+    found = decide(known, judged(pool, 4), futures=False)
+    assert (found.known, found.drawn) == (4, 0)
+    # Four of six differ by 1, the others by no more: the mean is above 0 whatever they are.
+    assert found.pairs[0].verdict is Verdict.BETTER
+    assert decide(known, judged(pool, 3), futures=False).known == 3
+
+
+def test_grades_of_documents_outside_of_the_pool_count_in_the_ideal() -> None:
+    pool = pool_of(two(6))
+    more = graded({Pair(query.id, "elsewhere"): 1 for query in pool.queries})
+    (pair,) = decide(pool, {**judged(pool, 6), **more}).pairs
+    assert pair.difference is not None
+    assert 0.5 < pair.difference < 0.7  # one of two relevant documents is first
+
+
+def test_several_pairs_share_the_chance_of_error() -> None:
+    lists = two()
+    pool = pool_of({**lists, "c": lists["a"]})
+    found = decide(pool, judged(pool, 20), futures=False)
+    assert [(p.a, p.b) for p in found.pairs] == [("a", "b"), ("a", "c"), ("b", "c")]
+    assert [p.verdict for p in found.pairs] == [
+        Verdict.BETTER, Verdict.EQUIVALENT, Verdict.WORSE,
+    ]  # fmt: skip
+
+
+def test_one_system_has_nothing_to_compare_with() -> None:
+    pool = pool_of({"a": two(3)["a"]})
+    assert decide(pool, {}).pairs == ()
+    assert decide(pool, {}).done
+
+
+def test_all_orders_of_a_pool_share_five_percent() -> None:
+    assert level(1) == pytest.approx(0.04)
+    assert sum(level(at) for at in range(1, 10_000)) == pytest.approx(0.05, abs=1e-5)
+
+
+@pytest.mark.slow
+def test_no_verdict_is_wrong_more_often_than_promised() -> None:
+    """Systems that are equal in truth, looked at after every query."""
+    rng = np.random.default_rng(3)
+    n, wrong = 40, 0
+    for seed in range(60):
+        ids = [f"q{at:02}" for at in range(n)]
+        better = rng.permutation(np.repeat([True, False], n // 2))
+        good = {q: [f"g{q}", f"x{q}"] for q in ids}
+        bad = {q: [f"x{q}", f"g{q}"] for q in ids}
+        a = {q: (bad if up else good)[q] for q, up in zip(ids, better, strict=True)}
+        b = {q: (good if up else bad)[q] for q, up in zip(ids, better, strict=True)}
+        pool = pool_of({"a": a, "b": b}, seed)
+        said = {
+            decide(pool, judged(pool, at), futures=False).pairs[0].verdict for at in range(1, n)
+        }
+        wrong += bool(said & {Verdict.BETTER, Verdict.WORSE})
+    assert wrong <= 6

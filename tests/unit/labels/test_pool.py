@@ -1,0 +1,159 @@
+"""What is pooled, how it is shuffled, and what is remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from retrieval_bench.core.errors import ConfigError, DataError
+from retrieval_bench.core.types import Dataset, Document, Query
+from retrieval_bench.data import build_dataset
+from retrieval_bench.labels.completeness import completeness
+from retrieval_bench.labels.grades import settled
+from retrieval_bench.labels.label import Kind, Label, Pair
+from retrieval_bench.labels.pool import Wanted, make_pool
+from retrieval_bench.labels.store import Store
+
+N = 12
+
+
+def data(
+    texts: Mapping[str, str] | None = None, qrels: Mapping[str, Mapping[str, int]] | None = None
+) -> Dataset:
+    documents = [Document(f"d{at}", f"text {at}", f"title {at}") for at in range(40)]
+    documents = [Document(d.id, (texts or {}).get(d.id, d.text), d.title) for d in documents]
+    queries = [Query(f"q{at}", f"질문 {at}") for at in range(N)]
+    queries.append(Query("none", "hello", metadata={"answerable": False}))
+    return build_dataset("mine", documents, queries, qrels)
+
+
+def lists(shift: int = 0, depth: int = 5) -> dict[str, Sequence[str]]:
+    return {f"q{at}": [f"d{(at + step + shift) % 40}" for step in range(depth)] for at in range(N)}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store.create(tmp_path / "labels.sqlite")
+
+
+def test_it_is_the_union_to_the_depth_with_texts(store: Store) -> None:
+    pool = make_pool(store, data(), {"a": lists(), "b": lists(2)}, Wanted(depth=3, metric="nDCG@3"))
+    query = next(one for one in pool.queries if one.id == "q0")
+    assert sorted(query.documents) == ["d0", "d1", "d2", "d3", "d4"]
+    assert pool.documents["d0"] == Document("d0", "text 0", "title 0")
+    assert store.pool() == pool
+    assert "none" not in {query.id for query in pool.queries}
+
+
+def test_the_order_of_documents_says_nothing_of_ranks_and_is_that_of_the_seed(store: Store) -> None:
+    one = make_pool(store, data(), {"a": lists(depth=10)})
+    orders = {tuple(int(d[1:]) - int(q.id[1:]) for d in q.documents) for q in one.queries}
+    assert len(orders) > 6
+    assert {
+        q.id: q.documents for q in make_pool(store, data(), {"a": lists(depth=10)}).queries
+    } == {q.id: q.documents for q in one.queries}
+    other = make_pool(store, data(), {"a": lists(depth=10)}, Wanted(seed=9))
+    assert {q.id: q.documents for q in other.queries} != {q.id: q.documents for q in one.queries}
+
+
+def test_another_system_changes_no_order_that_was_there(store: Store) -> None:
+    before = make_pool(store, data(), {"a": lists(), "b": lists(1)})
+    again = make_pool(store, data(), {"a": lists(), "b": lists(1)})
+    assert [q.id for q in again.queries] == [q.id for q in before.queries]
+    assert again.generation == 1
+
+
+def test_the_judgements_of_the_dataset_come_along_once(store: Store) -> None:
+    qrels = {"q0": {"d0": 1, "d39": 2}}
+    for _ in range(2):
+        make_pool(store, data(qrels=qrels), {"a": lists(), "b": lists(2)})
+    assert [(label.pair, label.grade, label.kind) for label in store.labels()] == [
+        (Pair("q0", "d0"), 1, Kind.DATASET),
+        (Pair("q0", "d39"), 2, Kind.DATASET),
+    ]
+
+
+def test_a_new_pool_after_judging_is_drawn_anew_of_what_is_left(store: Store) -> None:
+    systems = {"a": lists(), "b": lists(2)}
+    pool = make_pool(store, data(), systems)
+    first, digests = pool.queries[0], pool.digests()
+    pairs = [Pair(first.id, doc) for doc in first.documents]
+    store.add_all([Label(pair, "anna", 1, digest=digests[pair]) for pair in pairs])
+    more = make_pool(store, data(), {**systems, "c": {q: d[::-1] for q, d in lists().items()}})
+    assert more.generation == 2
+    assert more.queries[0].id == first.id
+    assert [query.known for query in more.queries] == [True] + [False] * (N - 1)
+
+
+def test_labels_of_a_text_that_has_changed_are_kept_and_do_not_count(store: Store) -> None:
+    pool = make_pool(store, data(), {"a": lists()})
+    digests = pool.digests()
+    for doc in ("d0", "d1"):
+        store.add(Label(Pair("q0", doc), "anna", 2, digest=digests[Pair("q0", doc)]))
+    make_pool(store, data({"d0": "another text"}), {"a": lists()})
+    assert [label.pair.doc_id for label in store.labels()] == ["d1"]
+    assert [label.pair.doc_id for label in store.outdated()] == ["d0"]
+    make_pool(store, data(), {"a": lists()})  # the old text is back
+    assert [label.pair.doc_id for label in store.labels()] == ["d0", "d1"]
+
+
+def test_a_unit_is_one_text_of_all_its_documents(store: Store) -> None:
+    documents = [Document(f"c{at}", f"part {at}", metadata={"page": "p"}) for at in range(2)]
+    dataset = build_dataset("units", documents, [Query("q", "what")], None, unit_key="page")
+    pool = make_pool(store, dataset, {"a": {"q": ["p"]}})
+    assert pool.documents["p"].text == "part 0\n\npart 1"
+
+
+@pytest.mark.parametrize(
+    ("systems", "message"),
+    [
+        ({}, "no system to pool"),
+        ({"a": {"other": ["d0"]}}, "no query of the runs is in dataset 'mine'"),
+        ({"a": {"q0": ["gone"]}}, "1 document of the runs are not in dataset 'mine'"),
+    ],
+)
+def test_lists_of_another_dataset_are_refused(
+    store: Store, systems: Mapping[str, Mapping[str, Sequence[str]]], message: str
+) -> None:
+    with pytest.raises((ConfigError, DataError), match=message):
+        make_pool(store, data(), systems)
+    assert store.fact("systems") is None
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [Wanted(depth=0), Wanted(metric="nDCG@20"), Wanted(metric="AP"), Wanted(metric="Utility"),
+     Wanted(margin=-1)],
+)  # fmt: skip
+def test_what_a_pool_cannot_decide_is_refused(wanted: Wanted) -> None:
+    with pytest.raises(ConfigError):
+        wanted.checked()
+
+
+def test_completeness_of_two_systems_is_chapmans(store: Store) -> None:
+    a = {"q0": ["d0", "d1", "d2", "d3"]}
+    b = {"q0": ["d0", "d1", "d4", "d5"]}
+    pool = make_pool(store, data(), {"a": a, "b": b})
+    relevant = {"d0", "d1", "d2", "d4", "d5"}
+    for doc in pool.queries[0].documents:
+        store.add(Label(Pair("q0", doc), "anna", int(doc in relevant)))
+    found = completeness(pool, settled(store.labels()))
+    assert (found.judged, found.pairs, found.relevant) == (6, 6, 5)
+    assert found.estimated == pytest.approx((3 + 1) * (4 + 1) / (2 + 1) - 1)
+    assert [(one.alone, one.relevant_alone) for one in found.brought] == [(2, 1), (2, 2)]
+
+
+def test_completeness_of_three_systems_is_chaos(store: Store) -> None:
+    systems = {
+        "a": {"q0": ["d0", "d1", "d2"]},
+        "b": {"q0": ["d0", "d1", "d3"]},
+        "c": {"q0": ["d0", "d4"]},
+    }
+    pool = make_pool(store, data(), systems)
+    for doc in pool.queries[0].documents:
+        store.add(Label(Pair("q0", doc), "anna", 1))
+    # once: d2, d3, d4; twice: d1; three times: d0.
+    found = completeness(pool, settled(store.labels()))
+    assert found.estimated == pytest.approx(5 + 2 / 3 * 3 * 2 / (2 * 2))

@@ -1,0 +1,102 @@
+"""Who judges what next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from retrieval_bench.labels.label import Kind, Label, Pair
+from retrieval_bench.labels.queue import Task, next_task, progress
+from retrieval_bench.labels.store import Store
+from tests.builders.labels import make_pool, make_store
+
+QUERIES = 20
+POOL = make_pool(queries=QUERIES, depth=2)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return make_store(tmp_path / "labels.sqlite", POOL)
+
+
+def judge(store: Store, who: str, grade: int | None = 1) -> Task | None:
+    task = next_task(POOL, store, who)
+    if task is not None:
+        store.add_all([Label(Pair(task.query.id, doc), who, grade) for doc in task.documents])
+    return task
+
+
+def test_alone_one_judges_all_in_the_order_drawn(store: Store) -> None:
+    asked = []
+    while (task := judge(store, "anna")) is not None:
+        asked.append(task.query.id)
+    assert asked == [query.id for query in POOL.queries]
+    assert progress(POOL, store, "anna").finished == QUERIES
+
+
+def test_a_query_is_shown_until_all_of_it_is_answered(store: Store) -> None:
+    task = next_task(POOL, store, "anna")
+    assert task is not None
+    store.add(Label(Pair(task.query.id, task.documents[0]), "anna", 1))
+    again = next_task(POOL, store, "anna")
+    assert again is not None
+    assert (again.query, again.documents) == (task.query, task.documents)
+    assert again.left == task.documents[1:]
+
+
+def test_two_share_the_queries_and_some_are_judged_by_both(store: Store) -> None:
+    of: dict[str, list[str]] = {"anna": [], "ben": []}
+    going = True
+    while going:
+        going = False
+        for who, asked in of.items():
+            if (task := judge(store, who)) is not None:
+                asked.append(task.query.id)
+                going = True
+    both = set(of["anna"]) & set(of["ben"])
+    assert set(of["anna"]) | set(of["ben"]) == {query.id for query in POOL.queries}
+    assert 1 <= len(both) < QUERIES / 2
+
+
+def test_what_two_differ_on_goes_to_a_third(store: Store) -> None:
+    pair = Pair("q3", "d3-0")
+    store.add(Label(pair, "anna", 0))
+    store.add(Label(pair, "ben", 3))
+    assert progress(POOL, store).disputed == 1
+    task = next_task(POOL, store, "chen")
+    assert task is not None
+    assert (task.query.id, task.documents, task.again) == ("q3", ("d3-0",), True)
+    store.add(Label(pair, "chen", 3))
+    assert progress(POOL, store).disputed == 0
+    mine = next_task(POOL, store, "anna")
+    assert mine is not None
+    assert not mine.again
+
+
+def test_what_one_skipped_comes_to_another_in_the_end(store: Store) -> None:
+    while judge(store, "anna", None) is not None:
+        pass
+    assert progress(POOL, store, "anna").skipped == 2 * QUERIES
+    assert next_task(POOL, store, "anna") is None
+    assert next_task(POOL, store, "ben") is not None
+
+
+def test_what_the_dataset_judged_is_not_asked(store: Store) -> None:
+    for query in POOL.queries[1:]:
+        for doc in query.documents:
+            store.add(Label(Pair(query.id, doc), "data", 1, Kind.DATASET))
+    task = judge(store, "anna")
+    assert task is not None
+    assert task.query.id == "q0"
+    assert next_task(POOL, store, "anna") is None
+
+
+def test_what_a_model_judged_is_still_asked(store: Store) -> None:
+    for query in POOL.queries:
+        for doc in query.documents:
+            store.add(Label(Pair(query.id, doc), "gpt", 1, Kind.MODEL))
+    task = judge(store, "anna", 3)
+    assert task is not None
+    assert task.query.id == "q0"
+    assert {label.who for label in store.labels() if label.pair.query_id == "q0"} == {"gpt", "anna"}
