@@ -13,6 +13,8 @@ import pytest
 
 from tests.cli.project import Command, make_project
 
+pytestmark = pytest.mark.slow
+
 QUICK = ("--rounds", "1", "--no-pictures", "--warm-up", "0")
 DATA = ("--dataset", "loose")
 POOL = "retrieval-bench label pool"

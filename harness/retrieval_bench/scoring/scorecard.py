@@ -17,7 +17,7 @@ import numpy as np
 from retrieval_bench.core.errors import ConfigError, DataError
 from retrieval_bench.core.types import Dataset, Qrels, Ranking
 from retrieval_bench.data import load_dataset
-from retrieval_bench.data.judged import require_judged
+from retrieval_bench.data.judged import judged_by, require_judged
 from retrieval_bench.data.qrels import read_qrels
 from retrieval_bench.metrics import Judgements, parse_metric
 from retrieval_bench.metrics.abstention import outcomes
@@ -59,8 +59,9 @@ class Truth:
         if not isinstance(source, Dataset):
             _check_form(source)
             return cls("judgements", Judgements(source))
+        judges = judged_by(source.judges)
         return cls(
-            f"{source.name} ({source.split})",
+            f"{source.name} ({', '.join([source.split, *[judges] * bool(judges)])})",
             Judgements(source.qrels),
             tuple(query.id for query in source.queries),
             tuple(query.id for query in source.unanswerable),

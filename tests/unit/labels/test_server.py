@@ -23,6 +23,8 @@ from retrieval_bench.labels.server import BODY, LabelServer, open_server
 from retrieval_bench.labels.store import Store
 from tests.builders.labels import HOSTILE, changed_text, make_pool, make_store
 
+pytestmark = pytest.mark.slow
+
 POOL = make_pool()
 ANSWER: dict[str, Any] = {
     "who": "anna",

@@ -17,6 +17,8 @@ from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.runs.records import read_run
 from tests.builders.reference import TermOverlap
 
+pytestmark = pytest.mark.slow
+
 ONCE = Protocol(rounds=1, warm_up_s=0)
 
 

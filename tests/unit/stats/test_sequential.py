@@ -234,6 +234,7 @@ def test_equal_chances_are_the_draws_without_replacement_of_before() -> None:
         assert plain.too_high.tolist() == weighed.too_high.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spread", [0.0, 1.0, 3.0])
 def test_with_unequal_chances_the_true_mean_is_hardly_ever_ruled_out(spread: float) -> None:
     """In any of 400 draws of a population, looked at after every value."""

@@ -8,6 +8,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
 from retrieval_bench.core.errors import counted
+from retrieval_bench.data.judged import judged_by
 from retrieval_bench.reports.render.table import Note, NoteKind
 from retrieval_bench.runs.run import Run
 
@@ -96,15 +97,9 @@ def origin_of(data: Mapping[str, Any]) -> str:
         copied = made.get("copied")
         words = "" if copied is None else f", {100 * copied:.0f} % of their words copied"
         told += f" ({made['n']:,} known-item{words})"
-    if judges := data.get("judges"):
-        named = [who if kind == "person" else f"{who} ({kind})" for who, kind in judges.items()]
-        shown = named[:_JUDGES] + [f"{len(named) - _JUDGES} more"] * (len(named) > _JUDGES)
-        told += f", judged by {' and '.join([', '.join(shown[:-1]), shown[-1]][len(shown) < 2 :])}"
+    if judges := judged_by(data.get("judges", {})):
+        told += f", {judges}"
     return told
-
-
-_JUDGES = 3
-"""So many judges are named."""
 
 
 def _launches(latency: Mapping[str, Any]) -> str:

@@ -1,0 +1,116 @@
+"""``label`` from nothing to a verdict, in a user's folder."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from retrieval_bench.labels.label import Label, Pair
+from retrieval_bench.labels.queue import next_task
+from retrieval_bench.labels.store import Store
+from tests.cli.project import Command, make_project
+
+pytestmark = pytest.mark.slow
+
+WORDS = "name: words\ntarget: bm25\nparams: {tokenizer: whitespace}\n"
+
+
+@pytest.fixture
+def run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Command:
+    project = make_project(tmp_path)
+    shutil.copytree(project / "data", project / "loose")
+    shutil.rmtree(project / "loose" / "qrels")
+    (project / "loose" / "dataset.yaml").unlink(missing_ok=True)
+    (project / "words.yaml").write_text(WORDS, encoding="utf-8")
+    monkeypatch.chdir(project)
+    return Command(capsys)
+
+
+def judge(grade: int = 2) -> None:
+    """All of the pool, by anna."""
+    (path,) = Path("results/labels").glob("*.sqlite")
+    store = Store(path)
+    pool = store.pool()
+    digests = pool.digests()
+    while (task := next_task(pool, store, "anna")) is not None:
+        pairs = [Pair(task.query.id, doc) for doc in task.left]
+        store.add_all([Label(pair, "anna", grade, digest=digests[pair]) for pair in pairs])
+
+
+def test_from_nothing_to_figures_that_say_whose_they_are(run: Command) -> None:
+    assert run("label", "pool", "bm25", "words.yaml", "--dataset", "loose") == 0
+    assert "next:  retrieval-bench label start" in run.out
+    assert "saved: results/labels/loose.sqlite" in run.out
+    assert run("label", "status") in (0, 3)  # lists may be the same
+    judge()
+    assert run("label", "status", "-v") == 0
+    assert "Judged by anna (person," in run.unwrapped
+    assert "What each system brings" in run.out
+    assert run("label", "export", "--out", "judged") == 0
+    assert "--dataset judged" in run.out
+    assert run("bench", "bm25", "--dataset", "judged", "--rounds", "1", "--warm-up", "0") == 0
+    assert "judged by anna" in run.unwrapped
+    assert run("bench", "bm25", "--dataset", "judged", "--dry-run", "--format", "json") == 0
+    assert run("label", "pool", "@last") == 0
+    assert "judged already" in run.unwrapped
+
+
+def test_mixed_judgements_are_never_silent(run: Command) -> None:
+    run("label", "pool", "bm25", "words.yaml", "--dataset", "loose")
+    judge()
+    shutil.copy("data/qrels/test.tsv", "model.tsv")
+    assert run("label", "import", "model.tsv", "--who", "gpt", "--kind", "model") == 0
+    assert "of gpt (model) added" in run.out
+    run("label", "status", "--format", "json")
+    whose = json.loads(run.out)["whose"]
+    assert whose["anna"]["kind"] == "person"
+    if "gpt" in whose:
+        run("label", "status")
+        assert "mix judgements of people with those of models" in run.unwrapped
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("pool", "bm25"), "no dataset to pool from"),
+        (("pool", "bm25", "--dataset", "loose", "--metric", "AP"), "with a cut-off up to 10"),
+        (("pool", "bm25", "--dataset", "loose", "--depth", "0"), "--depth 0"),
+        (("pool", "bm25", "--dataset", "nowhere"), "neither a known name nor a folder"),
+        (("status",), "label pool @last"),
+        (("start", "--no-browser"), "label pool @last"),
+        (("export", "--out", "x"), "label pool @last"),
+        (("import", "no.txt"), "label pool @last"),
+        (("status", "--labels", "words.yaml"), "cannot use the file of labels"),
+        (("questions", "own.py:nothing", "--dataset", "loose", "--out", "x"), "no 'nothing' in"),
+    ],
+)
+def test_bad_input_has_one_clear_message(
+    run: Command, words: tuple[str, ...], message: str
+) -> None:
+    assert run("label", *words) == 2
+    assert message in " ".join(run.err.split())
+
+
+def test_guidelines_need_a_sentence_for_each_grade(run: Command) -> None:
+    Path("g.yaml").write_text("0: no\n1: some\n", encoding="utf-8")
+    words = ("label", "pool", "bm25", "--dataset", "loose", "--guidelines", "g.yaml")
+    assert run(*words) == 2
+    assert "a sentence for each of the four grades" in run.err
+    Path("g.yaml").write_text("0: nothing\n1: some\n2: more\n3: all\n", encoding="utf-8")
+    assert run(*words) == 0
+    (path,) = Path("results/labels").glob("*.sqlite")
+    assert Store(path).pool().guidelines[2] == "more"
+
+
+def test_a_run_of_another_program_is_pooled(run: Command) -> None:
+    assert run("bench", "bm25", "--dataset", "loose", "--rounds", "1", "--warm-up", "0") == 0
+    (folder,) = Path("results/runs").glob("*-bm25-*")
+    shutil.copy(folder / "run.trec", "other.run")
+    assert run("label", "pool", "@last", "other.run") == 0
+    assert "other" in run.out
+    assert "The systems return the same" in run.unwrapped
