@@ -48,6 +48,7 @@ def make_pool(
             for doc in query.documents
         }
     lists = {query.id: query.documents for query in asked}
+    turned = {query.id: query.documents[::-1] for query in asked}
     return Pool(
         dataset="sample",
         source=None,
@@ -58,7 +59,7 @@ def make_pool(
         metric="nDCG@10",
         margin=0.01,
         systems=("one", "two"),
-        lists={"one": lists, "two": lists},
+        lists={"one": lists, "two": turned},
         queries=tuple(asked),
         documents=documents,
     )

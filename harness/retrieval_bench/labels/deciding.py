@@ -122,7 +122,8 @@ class Decision:
 
 
 def decide(pool: Pool, grades: Mapping[Pair, Settled], *, futures: bool = True) -> Decision:
-    """What ``grades`` say of the systems of ``pool``.
+    """What ``grades`` of its pairs say of the systems of ``pool``; those of other documents change
+    no value: whoever could add some later could move what was drawn already.
 
     Args:
         futures: also tell how many more queries it may take, which takes a moment.
@@ -151,7 +152,7 @@ def decide(pool: Pool, grades: Mapping[Pair, Settled], *, futures: bool = True) 
             a,
             b,
             found[at],
-            state.estimate(at) if exact or state.n else None,
+            float(np.clip(state.estimate(at), *ends[at])) if exact or state.n else None,
             None if not exact and not state.n else (float(ends[at, 0]), float(ends[at, 1])),
             exact,
             more[at] if found[at].open else None,
@@ -194,14 +195,18 @@ class _Judged:
         lists = [pool.lists[name] for name in pool.systems]
         ids = [query.id for query in pool.queries]
         finished = [_finished(query, grades) for query in pool.queries]
-        known = np.array([q.known and ok for q, ok in zip(pool.queries, finished, strict=True)])
+        known = np.array(
+            [q.known and ok for q, ok in zip(pool.queries, finished, strict=True)], dtype=bool
+        )
         weights = np.array([query.weight for query in pool.queries])
         chances = np.where(known, 0.0, weights)
         order = np.flatnonzero(chances > 0)
         open_ = [at for at, place in enumerate(order) if not finished[place]]
         n = open_[0] if open_ else len(order)
+        pooled = set(pool.pairs)
+        inside = {pair: one for pair, one in grades.items() if pair in pooled}
         counting = {ids[at] for at in (*np.flatnonzero(known), *order[:n])}
-        values = _values(metric, lists, ids, grades, counting)
+        values = _values(metric, lists, ids, inside, counting)
         pairs = list(combinations(range(len(lists)), 2))
         differences = np.array([values[b] - values[a] for a, b in pairs]).reshape(
             len(pairs), len(ids)
@@ -286,7 +291,11 @@ class _Judged:
 
     def futures(self, betting: Betting) -> Sequence[tuple[int, int, int] | None]:
         """How many more queries each open pair may take: the order goes on as it was drawn, and
-        each difference is the share of its bound that a query judged so far had, drawn anew."""
+        each difference is the share of its bound that a query judged so far had, drawn anew.
+
+        How often which share comes is not known: each future has weights of its own (Rubin's
+        Bayesian bootstrap), in which one query without a difference is added to those seen.
+        """
         if self.n < _FEW:
             return [None] * len(self.differences)
         before = verdicts(betting)
@@ -298,12 +307,14 @@ class _Judged:
             out=np.zeros((len(most), len(seen))),
             where=most[:, seen] > 0,
         )
+        shares = np.hstack([shares, np.zeros((len(most), 1))])
         rng = np.random.default_rng(0)
         taken = np.full((_FUTURES, len(most)), len(later))
         draws = self.draws(self.order)
         for future in range(_FUTURES):
             played = self.betting()
-            chosen = shares[:, rng.integers(len(seen), size=len(later))]
+            often = rng.dirichlet(np.ones(shares.shape[1]))
+            chosen = shares[:, rng.choice(shares.shape[1], size=len(later), p=often)]
             for step, place in enumerate(later, start=1):
                 low, high = self.limits[:, place, 0], self.limits[:, place, 1]
                 value = np.clip(chosen[:, step - 1] * most[:, place], low, high)
@@ -314,9 +325,12 @@ class _Judged:
                         taken[future, pair] = step
                 if all(not verdict.open for verdict in now):
                     break
+        left = len(later) - self.out_of_turn
         quantiles = np.quantile(taken, [0.1, 0.5, 0.9], axis=0).round().astype(int).T
         return [
-            (int(few), int(about), int(many)) if verdict.open else None
+            (min(int(few), left), min(int(about), left), min(int(many), left))
+            if verdict.open
+            else None
             for verdict, (few, about, many) in zip(before, quantiles, strict=True)
         ]
 
@@ -349,17 +363,28 @@ def _values(
     return values
 
 
+def _size(decision: Decision, pair: Decided) -> str:
+    """How large a difference is: before all is judged only its interval, for whoever stops as soon
+    as it leaves 0 stops at a large estimate."""
+    if pair.ci95 is None:
+        return "whatever else is judged"
+    if pair.exact:
+        return f"by {abs(pair.difference or 0.0):.3f} in {decision.metric}"
+    small, large = sorted(abs(end) for end in pair.ci95)
+    return f"by {small:.3f} to {large:.3f} in {decision.metric}"
+
+
 def sentence(decision: Decision, pair: Decided) -> str:
     """What is shown of a pair, in words."""
-    size = "" if pair.difference is None else f"{abs(pair.difference):.3f} in {decision.metric}"
+    size = _size(decision, pair)
     if pair.verdict is Verdict.BETTER:
-        return f"{pair.b} is better than {pair.a}, by {'' if pair.exact else 'about '}{size}."
+        return f"{pair.b} is better than {pair.a}, {size}."
     if pair.verdict is Verdict.WORSE:
-        return f"{pair.a} is better than {pair.b}, by {'' if pair.exact else 'about '}{size}."
+        return f"{pair.a} is better than {pair.b}, {size}."
     if pair.verdict is Verdict.EQUIVALENT:
         return f"{pair.a} and {pair.b} are equal within {decision.margin:g} in {decision.metric}."
     if pair.more is None:
-        few = counted(max(_FEW - decision.drawn, 1), "more query")
+        few = counted(max(min(_FEW - decision.drawn, decision.left), 1), "more query")
         return f"{pair.a} or {pair.b}: can't tell yet. Judge {few} to learn how many it may take."
     low, about, high = pair.more
     return (

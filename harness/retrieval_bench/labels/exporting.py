@@ -3,7 +3,7 @@ be written, and with whose they are."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,8 @@ from retrieval_bench.core.errors import DataError, counted
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data.export import Exported, export_dataset
 from retrieval_bench.labels.grades import Settled, Whose, settled
-from retrieval_bench.labels.label import Kind, Pair, Pool
+from retrieval_bench.labels.label import Kind, Label, Pair, Pool, digest
+from retrieval_bench.labels.pool import texts_of
 from retrieval_bench.labels.store import Store
 
 
@@ -25,7 +26,8 @@ class ExportedLabels:
         exported: the dataset in the format.
         whose: judgements it holds.
         unfinished: queries that are not judged to the end, which were left out.
-        gone: judgements on queries or documents that the dataset no longer has, left out.
+        gone: judgements on queries or documents that the dataset no longer has, or has with
+            another text, left out.
         caution: what must be known to read figures by these judgements; empty = nothing.
     """
 
@@ -64,7 +66,8 @@ def export_labels(
     """
     pool = store.pool()
     labels = [label for label in store.labels() if label.kind in kinds]
-    grades = settled(labels)
+    current = _of_these_texts(labels, dataset)
+    changed, grades = len(labels) - len(current), settled(current)
     finished = {q.id for q in pool.queries if all(Pair(q.id, d) in grades for d in q.documents)}
     pooled = {query.id for query in pool.queries}
     begun = {pair.query_id for pair in grades} & pooled - finished
@@ -92,7 +95,24 @@ def export_labels(
     made = export_dataset(
         replace(dataset, qrels=qrels), to, folder, settings=settings, described=described
     )
-    return ExportedLabels(made, whose, 0 if partly else len(begun), gone, caution)
+    return ExportedLabels(made, whose, 0 if partly else len(begun), gone + changed, caution)
+
+
+def _of_these_texts(labels: Sequence[Label], dataset: Dataset) -> list[Label]:
+    """Those of the texts that the dataset has now, and those whose query or document is gone."""
+    if dataset.documents is None:
+        return list(labels)
+    queries = {query.id: query.text for query in dataset.queries}
+    texts = texts_of(dataset, {label.pair.doc_id for label in labels})
+    there = set(dataset.unit_of.values()) or {document.id for document in dataset.documents}
+    return [
+        label
+        for label in labels
+        if not label.digest
+        or label.pair.query_id not in queries
+        or label.pair.doc_id not in there
+        or label.digest == digest(queries[label.pair.query_id], texts[label.pair.doc_id])
+    ]
 
 
 def _held(dataset: Dataset, grades: Mapping[Pair, Settled]) -> tuple[dict[Pair, Settled], int]:
@@ -114,7 +134,7 @@ def _caution(pool: Pool, finished: Collection[str]) -> str:
     if not left or len(pool.systems) < 2:
         return ""
     return (
-        f"{counted(len(finished), 'query')} of {len(pool.queries):,} are judged, those first on "
-        "which the systems differ most: means over them are not means over all queries; "
-        "`retrieval-bench label status` estimates those"
+        f"{len(finished):,} of {counted(len(pool.queries), 'query')} judged, those on which the "
+        "systems can differ most: means, intervals and p-values over them do not hold for all "
+        "queries; `retrieval-bench label status` says what does"
     )

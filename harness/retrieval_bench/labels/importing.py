@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.document import document
-from retrieval_bench.core.errors import ConfigError, DataError, near_names
+from retrieval_bench.core.errors import ConfigError, DataError, counted, near_names
 from retrieval_bench.core.types import Dataset, Document
 from retrieval_bench.data.config import Columns, JudgementColumns
 from retrieval_bench.data.faults import Faults, reporting
@@ -24,8 +24,10 @@ from retrieval_bench.data.qrels import read_qrels
 from retrieval_bench.data.ratings import is_quepid, quepid
 from retrieval_bench.data.rows import first_keys
 from retrieval_bench.data.source import Files, Judgement
+from retrieval_bench.labels.judging import checked_name
 from retrieval_bench.labels.label import GRADES, Kind, Label, Pair, Pool, digest
 from retrieval_bench.labels.offline import is_offline, read_offline
+from retrieval_bench.labels.pool import texts_of
 from retrieval_bench.labels.store import Store
 
 _SHOWN = 3
@@ -54,9 +56,8 @@ class Imported:
         file, format: where it came from.
         who, kind: whose judgements they are.
         labels: that were added.
-        known: that the same judge had given already.
-        outside: added ones whose document is not in the pool; they are kept, and count in what a
-            query's ideal ranking is.
+        known: that the same judge had given already, or something newer.
+        outside: added ones whose document is not in the pool; they are kept, and are exported.
         changed: added ones of texts that have changed since: they are kept, and do not count.
         no_query, no_document: left out, since the dataset has no such query or document.
         examples: of these.
@@ -122,7 +123,7 @@ def import_labels(
                 accepted="the name of the person, the model or the tool that made them",
                 fix="add --who NAME, and --kind model for a model's",
             )
-        whose = who.strip()
+        whose = checked_name(who)
         labels, missing = _matched(READERS[name](path), dataset, pool, path, (whose, kind))
     if not labels:
         raise DataError(
@@ -163,24 +164,26 @@ def _matched(
     _check_grades(read.judgements, path)
     missing = _Missing()
     queries = {query.id: query for query in dataset.queries}
-    by_text = {folded(query.text): query.id for query in dataset.queries}
-    ids = _ids(dataset)
+    by_text: dict[str, list[str]] = {}
+    for query in dataset.queries:
+        by_text.setdefault(folded(query.text), []).append(query.id)
+    ids = _ids(dataset) | set(pool.documents)
     passages = {doc: folded(text) for doc, text in read.passages.items() if doc not in ids}
     found = holders(dataset.documents or (), {text for text in passages.values() if text})
     unit_of = dataset.unit_of
     graded: dict[Pair, int] = {}
     for one in read.judgements:
         text = folded(read.texts.get(one.query_id, one.query_id))
-        query_id = one.query_id if one.query_id in queries else by_text.get(text)
-        if query_id is None:
+        asked = [one.query_id] if one.query_id in queries else by_text.get(text, [])
+        if not asked:
             missing.query(one.query_id)
             continue
         held = [unit_of.get(doc, doc) for doc in found.get(passages.get(one.doc_id, ""), ())]
         documents = [one.doc_id] if one.doc_id in ids else held
         if not documents:
             missing.document(read.passages.get(one.doc_id, one.doc_id)[:80])
-        for doc_id in documents:
-            graded[Pair(query_id, doc_id)] = max(one.grade, graded.get(Pair(query_id, doc_id), 0))
+        for pair in (Pair(query_id, doc_id) for query_id in asked for doc_id in documents):
+            graded[pair] = max(one.grade, graded.get(pair, 0))
     texts = _texts(dataset, pool, {pair.doc_id for pair in graded})
     who, kind = whose
     return [
@@ -198,16 +201,23 @@ def _matched(
 
 def _own(labels: Iterable[Label], dataset: Dataset, pool: Pool) -> tuple[list[Label], _Missing]:
     """Those of the offline page that are on queries and documents of ``dataset``."""
-    missing, kept = _Missing(), []
-    queries = {query.id for query in dataset.queries}
-    ids = _ids(dataset) | set(pool.documents)
+    missing, kept = _Missing(), list[Label]()
+    queries = {query.id: query.text for query in dataset.queries}
+    ids, pooled = _ids(dataset) | set(pool.documents), pool.digests()
+    labels = list(labels)
+    texts = _texts(dataset, pool, {one.pair.doc_id for one in labels} & ids)
     for label in labels:
-        if label.pair.query_id not in queries:
-            missing.query(label.pair.query_id)
-        elif label.pair.doc_id not in ids:
-            missing.document(label.pair.doc_id)
-        else:
+        query_id, doc_id = label.pair
+        if query_id not in queries:
+            missing.query(query_id)
+        elif doc_id not in ids:
+            missing.document(doc_id)
+        elif label.pair in pooled or label.digest == digest(queries[query_id], texts[doc_id]):
             kept.append(label)
+        else:
+            missing.document(doc_id)
+    if not any(label.digest == pooled.get(label.pair, label.digest) for label in kept):
+        return [], missing  # of another collection with the same ids
     return kept, missing
 
 
@@ -218,21 +228,36 @@ def _kept(
     missing: _Missing,
     told: tuple[str, str, str, Kind],
 ) -> Imported:
+    file, name, who, kind = told
+    kind = labels[0].kind if name == OWN else kind
+    if others := store.kinds(who) - {kind}:
+        raise ConfigError(
+            f"{who!r} is the name of a {others.pop().value} whose labels are in the file",
+            where="--who",
+            accepted=f"another name for this {kind.value}",
+            fix="give it a name of its own, such as gpt-5 or anna",
+        )
     there = {
         (label.pair, label.who, label.grade, label.digest)
         for label in (*store.labels(), *store.outdated())
     }
+    last: dict[tuple[Pair, str], str] = {}
+    for label in store.history():
+        key = (label.pair, label.who)
+        last[key] = max(last.get(key, ""), label.at)
     new = [
-        label for label in labels if (label.pair, label.who, label.grade, label.digest) not in there
+        label
+        for label in labels
+        if (label.pair, label.who, label.grade, label.digest) not in there
+        and not (label.at and label.at <= last.get((label.pair, label.who), ""))
     ]
     store.add_all(new)
     digests = pool.digests()
-    file, name, who, kind = told
     return Imported(
         file,
         name,
         who,
-        labels[0].kind if name == OWN else kind,
+        kind,
         len(new),
         len(labels) - len(new),
         sum(label.pair not in digests for label in new),
@@ -247,7 +272,7 @@ def _check_grades(judgements: Iterable[Judgement], path: Path) -> None:
     wrong = [one for one in judgements if one.grade not in GRADES]
     if wrong:
         raise DataError(
-            f"{len(wrong):,} grades out of range",
+            f"{counted(len(wrong), 'grade')} out of range",
             where=str(path),
             accepted=f"{GRADES[0]} to {GRADES[-1]}",
             fix="map them to these grades first",
@@ -264,11 +289,7 @@ def _ids(dataset: Dataset) -> set[str]:
 def _texts(dataset: Dataset, pool: Pool, wanted: set[str]) -> dict[str, Document]:
     """The documents as judges read them: those of the pool as they are there."""
     found = {doc_id: pool.documents[doc_id] for doc_id in wanted if doc_id in pool.documents}
-    for one in dataset.documents or ():
-        doc_id = dataset.unit_of.get(one.id, one.id)
-        if doc_id in wanted:
-            found.setdefault(doc_id, one)
-    return found
+    return {**texts_of(dataset, wanted - found.keys()), **found}
 
 
 def recognised(path: Path) -> str:

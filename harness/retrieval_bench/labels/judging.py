@@ -10,6 +10,8 @@ from threading import RLock
 
 from retrieval_bench.core.errors import ConfigError, counted
 from retrieval_bench.core.types import Document
+from retrieval_bench.labels.deciding import decide
+from retrieval_bench.labels.grades import settled
 from retrieval_bench.labels.label import GRADES, Kind, Label, Pair, Pool, PooledQuery
 from retrieval_bench.labels.queue import Progress, next_task, progress
 from retrieval_bench.labels.store import EDITION, Store
@@ -89,6 +91,7 @@ class Judging:
         self.store = store
         self._lock = RLock()
         self._kept = self._load()
+        self._worth: tuple[object, int | None] | None = None
 
     @property
     def pool(self) -> Pool:
@@ -149,8 +152,22 @@ class Judging:
         return None if last is None else last[0]
 
     def progress(self, who: str = "") -> Progress:
-        """How far it is, and how far ``who`` is."""
-        return progress(self.pool, self.store, who)
+        """How far it is, and how far ``who`` is; once that can be told, only as many queries are
+        worth asking as it may take to tell the systems apart."""
+        kept = self._current()
+        found = progress(kept.pool, self.store, who)
+        state = (kept.edition, found.finished)
+        with self._lock:
+            if self._worth is None or self._worth[0] != state:
+                self._worth = (state, self._still_worth(kept.pool))
+            worth = self._worth[1]
+        return found if worth is None else replace(found, worth=min(found.worth, worth))
+
+    def _still_worth(self, pool: Pool) -> int | None:
+        """About how many queries it may take; None = not known yet, or nothing is compared."""
+        if len(pool.systems) < 2:
+            return None
+        return decide(pool, settled(self.store.labels())).worth
 
     def check_person(self, who: str) -> None:
         """Refuse the name of a model or a dataset, whose labels would be taken for this person's.

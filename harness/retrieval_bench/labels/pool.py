@@ -7,7 +7,7 @@ the documents of a query are shuffled by the seed. What was judged already is re
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,6 +59,10 @@ class Wanted:
                 f"--depth {self.depth}", accepted="a whole number from 1", fix=f"such as {DEPTH}"
             )
         check_margin(self.margin)
+        if self.seed < 0:
+            raise ConfigError(
+                f"--seed {self.seed}", accepted="a whole number from 0", fix="such as 0"
+            )
         (metric,) = parse_metrics([self.metric or f"nDCG@{min(self.depth, 10)}"])
         if metric.cut is None or metric.cut > self.depth or metric.scale is None:
             raise ConfigError(
@@ -85,7 +89,8 @@ def make_pool(
     those that are not judged yet. Judgements of the dataset come along.
 
     Args:
-        systems: name -> lists; a query that a system lacks has an empty one.
+        systems: name -> lists; a query that a system lacks has an empty one. A document that
+            stands in a list twice counts once.
         source: where the dataset was found.
 
     Raises:
@@ -96,12 +101,21 @@ def make_pool(
     wanted = wanted or Wanted()
     metric = wanted.checked()
     lists = {
-        name: {query: list(docs[: wanted.depth]) for query, docs in given.items()}
+        name: {q: list(dict.fromkeys(docs))[: wanted.depth] for q, docs in given.items()}
         for name, given in systems.items()
     }
     _check(dataset, lists)
     unions = _unions(dataset, lists, wanted.seed)
-    documents = _texts(dataset, {doc for union in unions.values() for doc in union})
+    if not unions:
+        raise ConfigError(
+            f"no query of dataset {dataset.name!r} to judge",
+            accepted="a query that is not flagged as unanswerable",
+            fix="look at the queries of the dataset",
+        )
+    pooled = {doc for union in unions.values() for doc in union}
+    said = {label.pair for label in store.history()}
+    read = texts_of(dataset, pooled | {pair.doc_id for pair in said})
+    documents = {doc: read[doc] for doc in sorted(pooled)}
     texts = {query.id: query.text for query in dataset.queries}
     _remember(store, dataset, texts, documents)
     before = store.pool() if store.fact("systems") is not None else None
@@ -134,8 +148,17 @@ def make_pool(
         guidelines=wanted.guidelines or (before.guidelines if before else GUIDELINES),
         generation=generation,
     )
-    store.put_pool(pool)
+    inside = set(pool.pairs)
+    others = {
+        pair: digest(texts[pair.query_id], read[pair.doc_id]) if pair.query_id in texts else GONE
+        for pair in said - inside
+    }
+    store.put_pool(pool, others)
     return pool
+
+
+GONE = "gone"
+"""In the place of a digest: the dataset does not have the query."""
 
 
 def _check(dataset: Dataset, lists: Mapping[str, Lists]) -> None:
@@ -180,8 +203,9 @@ def _unions(dataset: Dataset, lists: Mapping[str, Lists], seed: int) -> dict[str
     return found
 
 
-def _texts(dataset: Dataset, wanted: set[str]) -> dict[str, Document]:
-    """The documents, in one walk; of a relevance unit all of its documents as one text."""
+def texts_of(dataset: Dataset, wanted: Collection[str]) -> dict[str, Document]:
+    """The documents as judges read them, in one walk; of a relevance unit all of its documents as
+    one text. Those that are not there have no text."""
     found: dict[str, Document] = {}
     for document in dataset.documents or ():
         doc_id = dataset.unit_of.get(document.id, document.id)
@@ -232,7 +256,8 @@ def _counting(
 def _same(before: Pool, facts: Mapping[str, object], lists: Mapping[str, Lists]) -> bool:
     """Whether the pool is the one that is there."""
     kept = {name: {q: list(d) for q, d in of.items()} for name, of in before.lists.items()}
-    return kept == lists and all(getattr(before, name) == value for name, value in facts.items())
+    named = {name: value for name, value in facts.items() if name != "source"}
+    return kept == lists and all(getattr(before, name) == value for name, value in named.items())
 
 
 def _generation(
@@ -241,7 +266,7 @@ def _generation(
     """The next one, where there was another pool of which anything was judged here."""
     if before is None:
         return 1
-    judged = any(label.kind is not Kind.DATASET for label in store.labels())
+    judged = any(label.kind is not Kind.DATASET for label in store.history())
     return before.generation + int(judged and not _same(before, facts, lists))
 
 

@@ -6,6 +6,7 @@ agreement can be told. Where two people differ, a third is asked. What was skipp
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,9 @@ from retrieval_bench.labels.store import Store
 
 DOUBLE = 0.2
 """Share of the queries that two people judge, once there are two."""
+
+IDLE_S = 1800.0
+"""Seconds after which a query that somebody began and left goes to the next person, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,21 +100,34 @@ def next_task(pool: Pool, store: Store, who: str) -> Task | None:
         if who in claims.get(query.id, ()):
             left = _left(state, query, said)
             if left:
+                if time.time() - claims[query.id][who] > IDLE_S / 2:
+                    store.claim(query.id, who, 1)
                 return Task(query, query.documents, left)
     if (task := _disputed(state, said)) is not None:
         return task
     doubled = doubled_queries(pool) if len(state.people | {who}) > 1 else frozenset()
     for query in pool.queries:
         most = 2 if query.id in doubled else 1
-        people = claims.get(query.id, ())
+        idle = _idle(state, query, claims.get(query.id, {}))
+        people = claims.get(query.id, {}).keys() - idle
         if who in people or len(people) >= most:
             continue
         if not people and all(state.needs_nobody(Pair(query.id, d)) for d in query.documents):
             continue
         left = _left(state, query, said)
-        if left and store.claim(query.id, who, most):
+        if left and store.claim(query.id, who, most, idle):
             return Task(query, query.documents, left)
     return _skipped(state, said)
+
+
+def _idle(state: _State, query: PooledQuery, claims: Mapping[str, float]) -> set[str]:
+    """Who began with ``query``, did not finish it and has not been seen for a while."""
+    since = time.time() - IDLE_S
+    return {
+        who
+        for who, at in claims.items()
+        if at < since and not {Pair(query.id, doc) for doc in query.documents} <= state.said(who)
+    }
 
 
 def whole_tasks(pool: Pool, store: Store, who: str) -> list[Task]:

@@ -12,8 +12,9 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,7 @@ CREATE TABLE IF NOT EXISTS labels (
 CREATE INDEX IF NOT EXISTS of_pairs ON labels (query, doc);
 CREATE INDEX IF NOT EXISTS of_people ON labels (who, seq);
 CREATE TABLE IF NOT EXISTS claims (
-    query TEXT NOT NULL, who TEXT NOT NULL, PRIMARY KEY (query, who));
+    query TEXT NOT NULL, who TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY (query, who));
 """
 
 _FACTS = (
@@ -105,17 +106,23 @@ class Store:
                 with closing(sqlite3.connect(beside)) as base, base:
                     base.executescript(_LAYOUT)
                     _set_fact(base, "version", VERSION)
-                beside.replace(path)
+                with suppress(FileExistsError):  # another process was first
+                    os.link(beside, path)
+                beside.unlink()
             except (OSError, sqlite3.Error) as problem:
                 raise _unusable(path, problem) from None
         return cls(path)
 
     # -- the pool ----------------------------------------------------------------------------
 
-    def put_pool(self, pool: Pool) -> None:
-        """Keep ``pool`` instead of the one before; what was judged stays."""
+    def put_pool(self, pool: Pool, others: Mapping[Pair, str] | None = None) -> None:
+        """Keep ``pool`` instead of the one before; what was judged stays.
+
+        Args:
+            others: digests of pairs outside of the pool that were judged.
+        """
         with self._open() as base, base:
-            for table in ("queries", "documents", "pairs", "lists"):
+            for table in ("queries", "documents", "pairs", "lists", "claims"):
                 base.execute(f"DELETE FROM {table}")
             _set_fact(base, EDITION, int(str(_fact(base, EDITION) or 0)) + 1)
             for name in _FACTS:
@@ -143,6 +150,10 @@ class Store:
                 ),
             )
             base.executemany(
+                "INSERT INTO pairs VALUES (?, ?, ?, ?)",
+                ((pair.query_id, -1, pair.doc_id, of) for pair, of in (others or {}).items()),
+            )
+            base.executemany(
                 "INSERT INTO lists VALUES (?, ?, ?)",
                 (
                     (system, query, json.dumps(list(docs)))
@@ -167,7 +178,9 @@ class Store:
                     fix="make one: retrieval-bench label pool @last",
                 )
             documents: dict[str, list[str]] = {}
-            for query, doc in base.execute("SELECT query, doc FROM pairs ORDER BY query, place"):
+            for query, doc in base.execute(
+                "SELECT query, doc FROM pairs WHERE place >= 0 ORDER BY query, place"
+            ):
                 documents.setdefault(query, []).append(doc)
             queries = tuple(
                 PooledQuery(id_, text, tuple(documents.get(id_, ())), weight, bool(known), origin)
@@ -258,6 +271,13 @@ class Store:
         in which they came. Labels of pairs outside of the pool count, too."""
         return list(self._labels()[0].values())
 
+    def history(self) -> list[Label]:
+        """All that was ever said, also what was undone or said anew, in the order in which it
+        came."""
+        with self._open() as base:
+            rows = base.execute(f"SELECT {_LABEL} FROM labels ORDER BY seq").fetchall()
+        return list(map(_label, rows))
+
     def outdated(self) -> list[Label]:
         """Labels that no longer count, because a text of theirs is another one in the pool now."""
         counting, others = self._labels()
@@ -284,27 +304,29 @@ class Store:
 
     # -- who judges what ---------------------------------------------------------------------
 
-    def claims(self) -> Mapping[str, tuple[str, ...]]:
-        """Query id -> who has begun with it, in this order."""
-        found: dict[str, tuple[str, ...]] = {}
+    def claims(self) -> Mapping[str, Mapping[str, float]]:
+        """Query id -> who has begun with it, and when, in seconds since the epoch."""
+        found: dict[str, dict[str, float]] = {}
         with self._open() as base:
-            for query, who in base.execute("SELECT query, who FROM claims ORDER BY rowid"):
-                found[query] = (*found.get(query, ()), who)
+            for query, who, at in base.execute("SELECT query, who, at FROM claims ORDER BY rowid"):
+                found.setdefault(query, {})[who] = at
         return found
 
-    def claim(self, query_id: str, who: str, most: int) -> bool:
-        """Let ``who`` have the query, unless ``most`` others have it already; atomic."""
+    def claim(self, query_id: str, who: str, most: int, idle: Collection[str] = ()) -> bool:
+        """Let ``who`` have the query from now on, unless ``most`` others have it already; atomic.
+
+        Args:
+            idle: people whose claim no longer counts.
+        """
         with self._open() as base, base:
             base.execute("BEGIN IMMEDIATE")
-            people = [
-                row[0]
-                for row in base.execute("SELECT who FROM claims WHERE query = ?", (query_id,))
-            ]
-            if who in people:
-                return True
-            if len(people) >= most:
+            rows = base.execute("SELECT who FROM claims WHERE query = ?", (query_id,)).fetchall()
+            others = {row[0] for row in rows} - {who, *idle}
+            if who not in {row[0] for row in rows} and len(others) >= most:
                 return False
-            base.execute("INSERT INTO claims VALUES (?, ?)", (query_id, who))
+            base.execute(
+                "INSERT OR REPLACE INTO claims VALUES (?, ?, ?)", (query_id, who, time.time())
+            )
         return True
 
     # -- small facts -------------------------------------------------------------------------
@@ -331,7 +353,7 @@ class Store:
                 base.execute("PRAGMA journal_mode = WAL")
                 base.execute("PRAGMA synchronous = FULL")
                 yield base
-        except sqlite3.Error as problem:
+        except (sqlite3.Error, UnicodeEncodeError) as problem:
             raise _unusable(self.path, problem) from None
 
 

@@ -12,7 +12,7 @@ from retrieval_bench.core.types import Dataset
 from retrieval_bench.data import found_at, load_dataset
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.labels.pool import Lists
-from retrieval_bench.measure.calls import OK
+from retrieval_bench.measure.calls import NOT_RUN, OK
 from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
 from retrieval_bench.runs.find import find_runs, is_run
 from retrieval_bench.runs.foreign import read_rankings
@@ -65,12 +65,19 @@ def gather(
     lists: list[Lists] = []
     warnings: list[str] = []
     runs = [read_run(folder) for name in systems if _kind(name) == "run" for folder in _found(name)]
+    splits = sorted({str(run.summary["dataset"]["split"]) for run in runs})
+    if len(splits) > 1:
+        raise ConfigError(
+            f"runs of the splits {' and '.join(splits)}",
+            accepted="runs of one split",
+            fix="give those of one split at a time",
+        )
     source = _source(runs, dataset)
     data = load_dataset(source, split or _split(runs))
     for run in runs:
         names.append(run.name)
         lists.append(_lists(run))
-        failed = sum(status != OK for status in run.status)
+        failed = sum(status not in (OK, NOT_RUN) for status in run.status)
         if failed:
             warnings.append(
                 f"{run.name} did not answer {counted(failed, 'query')}: they count as empty lists."
@@ -92,7 +99,30 @@ def gather(
             lists.append(answers)
             warnings += told
     told_apart = distinct_names(names)
-    return Gathered(data, source, dict(zip(told_apart, lists, strict=True)), tuple(warnings))
+    common, left_out = _asked_of_all(dict(zip(told_apart, lists, strict=True)), data)
+    return Gathered(data, source, common, (*warnings, *left_out))
+
+
+def _asked_of_all(lists: Mapping[str, Lists], data: Dataset) -> tuple[dict[str, Lists], list[str]]:
+    """``lists`` of the queries that every system was asked, and which were left out: a query that
+    a system was never asked is no empty answer."""
+    queries = {query.id for query in data.queries}
+    asked = [queries & of.keys() for of in lists.values()]
+    every = set.union(*asked) if asked else set()
+    common = set.intersection(*asked) if asked else set()
+    if every and not common:
+        raise ConfigError(
+            "no query that all of the systems were asked",
+            where=", ".join(lists),
+            accepted="runs of the same queries",
+            fix="measure them together: retrieval-bench compare A B",
+        )
+    warnings = []
+    if len(common) < len(every):
+        few = min(lists, key=lambda name: len(queries & lists[name].keys()))
+        n = counted(len(every) - len(common), "query")
+        warnings.append(f"Left out {n}: not all systems have a list for them ({few} the fewest).")
+    return {name: {q: of[q] for q in of if q in common} for name, of in lists.items()}, warnings
 
 
 def _kind(name: str) -> str:
@@ -134,9 +164,9 @@ def _split(runs: Sequence[Run]) -> str:
 
 def _lists(run: Run) -> Lists:
     return {
-        query_id: list(run.rankings.row(at).doc_ids)
+        query_id: list(run.rankings.row(at).doc_ids) if run.status[at] == OK else []
         for at, query_id in enumerate(run.rankings.query_ids)
-        if run.status[at] == OK
+        if run.status[at] != NOT_RUN
     }
 
 
@@ -171,5 +201,5 @@ def _asked(
         queries = counted(len(failed), "query")
         told = [f"{answers.name} did not answer {queries}: they count as empty lists."]
     pairs = zip(experiment.queries, answers.rankings, strict=True)
-    lists = {query.id: list(one.doc_ids) for query, one in pairs if one is not None}
+    lists = {query.id: [] if one is None else list(one.doc_ids) for query, one in pairs}
     return answers.name, lists, told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -61,7 +62,10 @@ def test_a_clear_difference_is_decided_long_before_the_end() -> None:
     assert found.drawn == 12
     assert found.done
     assert found.worth == 0
-    assert "b is better than a, by about 1.000 in nDCG@2." in sentence(found, found.pairs[0])
+    assert re.fullmatch(
+        r"b is better than a, by 0\.\d{3} to [01]\.\d{3} in nDCG@2\.",
+        sentence(found, found.pairs[0]),
+    )
 
 
 def test_nothing_is_said_before_the_first_query() -> None:
@@ -123,12 +127,11 @@ def test_what_was_judged_before_the_draw_is_known_exactly() -> None:
     assert decide(known, judged(pool, 3), futures=False).known == 3
 
 
-def test_grades_of_documents_outside_of_the_pool_count_in_the_ideal() -> None:
+def test_grades_of_documents_outside_of_the_pool_move_nothing() -> None:
     pool = pool_of(two(6))
     more = graded({Pair(query.id, "elsewhere"): 1 for query in pool.queries})
     (pair,) = decide(pool, {**judged(pool, 6), **more}).pairs
-    assert pair.difference is not None
-    assert 0.5 < pair.difference < 0.7  # one of two relevant documents is first
+    assert pair.difference == pytest.approx(1.0)
 
 
 def test_several_pairs_share_the_chance_of_error() -> None:

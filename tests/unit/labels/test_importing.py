@@ -128,7 +128,7 @@ def test_judgements_outside_of_the_pool_are_kept(store: Store, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("q1 0 paris 4\n", "1 grades out of range"),
+        ("q1 0 paris 4\n", "1 grade out of range"),
         ("q1 0 paris -1\n", "0 to 3"),
         ("q9 0 paris 1\n", "no judgement of qrels.txt is on a query and a document"),
         ("q1 paris\n", "4 columns"),
@@ -189,7 +189,7 @@ def test_queries_judged_in_part_stay_out_unless_wanted(store: Store, here: Path)
     judge(store, *ALL[1:])
     made = export_labels(store, data(), "beir", here / "out")
     assert made.unfinished == 1
-    assert "1 query of 2 are judged" in made.caution
+    assert "1 of 2 queries judged" in made.caution
     assert made.caution.partition(":")[0] in load_dataset(here / "out").warnings[0]
     partly = export_labels(store, data(), "beir", here / "partly", partly=True)
     assert partly.exported.n_judgements == 3

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
 from retrieval_bench.labels.label import Kind, Label, Pair
-from retrieval_bench.labels.queue import Task, next_task, progress
+from retrieval_bench.labels.queue import IDLE_S, Task, next_task, progress
 from retrieval_bench.labels.store import Store
 from tests.builders.labels import make_pool, make_store
 
@@ -100,3 +101,19 @@ def test_what_a_model_judged_is_still_asked(store: Store) -> None:
     assert task is not None
     assert task.query.id == "q0"
     assert {label.who for label in store.labels() if label.pair.query_id == "q0"} == {"gpt", "anna"}
+
+
+def test_what_somebody_began_and_left_goes_to_the_next_person(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = next_task(POOL, store, "ben")
+    assert begun is not None
+    other = next_task(POOL, store, "anna")
+    assert other is not None
+    assert other.query != begun.query
+    now = time.time() + 2 * IDLE_S
+    monkeypatch.setattr("retrieval_bench.labels.queue.time.time", lambda: now)
+    asked = []
+    while (task := judge(store, "anna")) is not None:
+        asked.append(task.query.id)
+    assert begun.query.id in asked

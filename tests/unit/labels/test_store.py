@@ -69,7 +69,8 @@ def test_only_as_many_people_as_allowed_get_a_query(store: Store) -> None:
     assert store.claim("q0", "anna", 1)
     assert not store.claim("q0", "ben", 1)
     assert store.claim("q0", "ben", 2)
-    assert store.claims() == {"q0": ("anna", "ben")}
+    assert list(store.claims()["q0"]) == ["anna", "ben"]
+    assert store.claim("q0", "chen", 1, idle=["anna", "ben"])
 
 
 @pytest.mark.slow

@@ -88,7 +88,7 @@ def run_brief(run: Run, leg: Delta | None = None, ledger: Ledger | None = None) 
     warnings = [*map(warning, _warnings(run))]
     lead += warnings[:WARNINGS_SHOWN]
     if len(warnings) > WARNINGS_SHOWN:
-        lead.append(warning(f"{len(warnings) - WARNINGS_SHOWN} more warnings: -v shows them."))
+        lead.append(warning(_more_warnings(len(warnings) - WARNINGS_SHOWN)))
     means = list(zip(run.evaluation.metrics, run.evaluation.means, strict=True))
     rows: list[list[Content]] = [
         [metric_label(metric), Cell(mean.mean, SHORT_QUALITY, mean.ci95)]
@@ -115,6 +115,10 @@ def run_brief(run: Run, leg: Delta | None = None, ledger: Ledger | None = None) 
         words=(0, 1),
         lead=lead,
     )
+
+
+def _more_warnings(n: int) -> str:
+    return f"{counted(n, 'more warning')}: -v shows {'it' if n == 1 else 'them'}."
 
 
 def _title(run: Run) -> str:
@@ -213,7 +217,7 @@ def _unjudged_brief(
     warnings = warnings_of(group)
     lead = [result(" ".join([answer.sentence, *answer.reasons])), *warnings[:WARNINGS_SHOWN]]
     if len(warnings) > WARNINGS_SHOWN:
-        lead.append(warning(f"{len(warnings) - WARNINGS_SHOWN} more warnings: -v shows them."))
+        lead.append(warning(_more_warnings(len(warnings) - WARNINGS_SHOWN)))
     systems = systems_table(group, _title_of(group), SYSTEMS_SHOWN)
     notes: list[str] = [*_files(group), *other_settings(group.names, group.runs)]
     if len(group.names) > SYSTEMS_SHOWN:
@@ -236,7 +240,7 @@ def _group_brief(comparison: Comparison, group: DatasetComparison, answer: Recom
     warnings = warnings_of(group)
     lead += warnings[:WARNINGS_SHOWN]
     if len(warnings) > WARNINGS_SHOWN:
-        lead.append(warning(f"{len(warnings) - WARNINGS_SHOWN} more warnings: -v shows them."))
+        lead.append(warning(_more_warnings(len(warnings) - WARNINGS_SHOWN)))
     notes: list[str] = list(map(result, answer.reasons[1:3]))
     notes += [*_files(group), *other_settings(group.names, group.runs)]
     if n > len(rows):

@@ -39,7 +39,7 @@ def pool_tables(status: Status, file: str, warnings: Sequence[str] = ()) -> list
         lead.append(
             result(
                 f"All of it may take {time} at {SECONDS} seconds a document; "
-                "you can stop as soon as the systems are told apart."
+                "you can stop as soon as the systems are told apart. A smaller --depth takes less."
             )
         )
     if found.judged:
@@ -86,19 +86,22 @@ def status_tables(status: Status, file: str, *, verbose: bool = True) -> list[Ta
     lead += _warnings(status)
     rows: list[Sequence[Content]] = [
         (
-            f"{pair.b} - {pair.a}",
+            f"{pair.b} against {pair.a}",
             Cell(pair.difference, SHORT_DIFFERENCE, pair.ci95),
             _word(pair),
         )
         for pair in decision.pairs
     ]
     queries = counted(decision.queries, "query")
-    of = f"{metric_label(decision.metric)}, mean over the {queries} of the pool; brackets: 95 % "
-    notes = [f"{of}intervals of all pairs together, which hold whenever you look."]
+    together = "intervals of all pairs together" if len(decision.pairs) > 1 else "interval"
+    of = f"{metric_label(decision.metric)}: the mean over the {queries} of this pool, not over "
+    notes = [f"{of}others; brackets: 95 % {together}, right however often you look."]
+    if decision.worth:
+        notes.append(_effort(status, decision.worth))
     if progress.disputed:
         documents = counted(progress.disputed, "document")
         notes.append(f"Two people differ on {documents}: a third is asked.")
-    open_ = not decision.done
+    open_ = not decision.done or (not decision.pairs and found.finished < found.queries)
     step = START if open_ else "next:  retrieval-bench label export --to beir --out my/dataset"
     notes += [next_step(step), next_step(f"labels: {file}")]
     tables = [Table(answer, ("", metric_label(decision.metric), ""), rows, (), notes, (0, 2), lead)]
@@ -107,6 +110,19 @@ def status_tables(status: Status, file: str, *, verbose: bool = True) -> list[Ta
     if verbose:
         extra.append(_brought("What each system brings", found, [], [], alone=True))
     return [*tables, *extra]
+
+
+def _effort(status: Status, queries: int) -> str:
+    """What so many more queries take."""
+    left = max(status.completeness.queries - status.completeness.finished, 1)
+    documents = status.completeness.pairs - status.completeness.judged
+    n = round(queries * documents / left)
+    minutes = math.ceil(n * SECONDS / 60)
+    return (
+        f"{counted(queries, 'more query')}: some {counted(n, 'document')}, "
+        f"{counted(minutes, 'minute')} at {SECONDS} seconds each. In brackets behind it: 8 of 10 "
+        "simulated continuations; early forecasts are rough."
+    )
 
 
 def _answer(decision: Decision) -> str:
@@ -136,7 +152,7 @@ def _warnings(status: Status) -> list[Note]:
     if status.progress.skipped:
         documents = counted(status.progress.skipped, "document")
         decision.append(
-            warning(f"{documents} were skipped: their queries count once somebody grades them.")
+            warning(f"{documents} skipped: a query counts once somebody grades all of it.")
         )
     if status.outdated:
         decision.append(warning(_outdated(status.outdated)))
@@ -154,8 +170,8 @@ def _warnings(status: Status) -> list[Note]:
 
 def _outdated(n: int) -> str:
     return (
-        f"{counted(n, 'judgement')} no longer count: the text of the query or the document has "
-        "changed since. They are kept, and what is in the pool is asked again."
+        f"{counted(n, 'judgement')} not counted: the text of the query or the document has "
+        "changed since. What was said is kept, and what is in the pool is asked again."
     )
 
 
@@ -179,12 +195,14 @@ def _brought(
         row += [f"{one.relevant_alone:,}"] if found.judged and alone else []
         rows.append(row)
     below = list(notes)
-    if found.estimated is not None and found.share_found is not None:
+    if found.estimated is not None:
+        missed = round(found.estimated) - found.relevant_finished
+        more = f"about {missed:,} more, or further ones," if missed > 0 else "no sign of more that"
+        verb = "may have been missed by all" if missed > 0 else "all of them missed"
         below.insert(
             0,
-            f"The systems found {found.relevant_finished:,} relevant documents of about "
-            f"{found.estimated:.0f} or more ({100 * found.share_found:.0f} % at most), estimated "
-            "from how many of them several systems found.",
+            f"The systems found {counted(found.relevant_finished, 'relevant document')}; {more} "
+            f"{verb}, by how many of them several systems found.",
         )
     return Table(title, columns, rows, (), below, (0,), lead)
 
@@ -221,19 +239,19 @@ def import_tables(found: Imported, file: str) -> list[Table]:
     title = f"{counted(found.labels, 'judgement')} of {found.who} ({found.kind.value}) added"
     lead: list[Note] = []
     if found.known:
-        lead.append(result(f"{counted(found.known, 'judgement')} were there already."))
+        lead.append(result(f"Not added again, or older than what is there: {found.known:,}."))
     if found.outside:
         lead.append(
             result(
-                f"{counted(found.outside, 'judgement')} are on documents outside of the pool: they "
-                "are kept, and count for the ideal ranking."
+                f"{counted(found.outside, 'judgement')} outside of the pool: kept for the export, "
+                "no part of the comparison in `label status`."
             )
         )
     if found.changed:
         lead.append(
             warning(
-                f"{counted(found.changed, 'judgement')} are of texts that have changed since: they "
-                "are kept, and do not count."
+                f"{counted(found.changed, 'judgement')} of texts that have changed since: kept, "
+                "not counted."
             )
         )
     if found.no_query or found.no_document:
@@ -258,16 +276,18 @@ def export_tables(made: ExportedLabels) -> list[Table]:
         lead.append(warning(f"{made.caution[0].upper()}{made.caution[1:]}."))
     if made.unfinished:
         queries = counted(made.unfinished, "query")
-        lead.append(warning(f"{queries} judged in part were left out: --partly takes them."))
+        lead.append(warning(f"Left out, judged in part: {queries}; --partly writes them, too."))
     if made.gone:
         judgements = counted(made.gone, "judgement")
         lead.append(
             warning(
-                f"{judgements} were left out: the dataset no longer has their query or document. "
-                "They stay in the file of labels."
+                f"Left out: {judgements} whose query or document is gone from the dataset, or has "
+                "another text there. The file of labels keeps them."
             )
         )
     step = next_step(f"next:  retrieval-bench compare A B --dataset {made.exported.folder}")
+    if made.caution:
+        step = next_step("next:  retrieval-bench label status")
     return [Table(table.title, table.columns, table.rows, (), [*table.notes, step], (0,), lead)]
 
 
@@ -292,7 +312,7 @@ def question_tables(made: Asked) -> list[Table]:
                 )
             )
         if made.passed:
-            lead.append(result(f"{counted(made.passed, 'document')} were passed over."))
+            lead.append(result(f"Passed over: {counted(made.passed, 'document')}."))
         step = f"next:  retrieval-bench compare A B --dataset {folder}"
     else:
         lead.append(
