@@ -44,6 +44,10 @@ _TIMED = re.compile(
     r"|^\w[\w ]+: b = |picture|20\d\d-|\d\.\d+s\b|figures are those"
 )
 _NUMBER = re.compile(r"(?<![\w#])[-+]?\d[\d,]*(\.\d+)?(?=[xs]?\b)")
+_SHOWN_FASTER = re.compile(
+    r"(?<![^. ] )\b[\w.-]+ is (\S+x )?faster( \(\S+ to \S+\))? than [\w.-]+\.(?= |$)"
+)
+"""A sentence of its own, which is only there where times show it."""
 _VERDICT = re.compile(r"\b(PASS|FAIL|INCONCLUSIVE|NOT MEASURED)\b")
 _ID = re.compile(r"\d{8}T\d{6}Z-([\w.-]+)-[0-9a-f]{8}|\b(?=[a-z]*\d)[0-9a-f]{7,40}\b")
 
@@ -85,7 +89,7 @@ def steady(text: str) -> str:
             parts.append(core)
     n_times = 0
     for at, part in enumerate(parts):
-        named = _ID.sub("ID", part)
+        named = _ID.sub("ID", _SHOWN_FASTER.sub("", part))
         if named.endswith(" ms") and "  " in named:
             n_times = len(re.findall(r" ms(?= |$)", named))  # the last columns of a table
         elif not part:
@@ -94,7 +98,7 @@ def steady(text: str) -> str:
             named = re.sub(rf"(\s+\S+){{{n_times}}}$", " #" * n_times, named)
         if _TIMED.search(named):
             named = _VERDICT.sub("VERDICT", _NUMBER.sub("#", named))
-            named = re.sub(r" \[#, #\]|(?<= )-(?= |$)|[·•]+", "", named)
+            named = re.sub(r" \[#, #\]| \(#x to #x\)|(?<= )-(?= |$)|[·•]+", "", named)
         parts[at] = " ".join(named.split())
     return "\n".join(part for part in parts if part)
 

@@ -73,3 +73,13 @@ def test_what_is_steady_has_no_times_and_keeps_all_else() -> None:
     table = "  system  nDCG@10  p50 ms  p95 ms\n  bm25      0.466    {}    0.174\n"
     assert steady(table.format("0.123")) == steady(table.format("0.2"))
     assert "0.466" in steady(table.format("0.123"))
+
+
+def test_that_one_is_faster_is_said_only_where_times_show_it() -> None:
+    text = "mine: 166 queries\n  They share 49 %.{}\n"
+    with_ends = text.format(" words is 1.25x faster (1.24x to 1.26x) than bm25.")
+    assert steady(with_ends) == steady(text.format(" words is 9x faster than bm25."))
+    assert steady(with_ends) == steady(text.format(""))
+    assert "49" in steady(with_ends)
+    advice = "  Use words: equivalent to bm25, and it is {} than bm25.\n"
+    assert steady(advice.format("2x faster")) == steady(advice.format("3x faster (2x to 4x)"))
