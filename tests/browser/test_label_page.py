@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,9 +16,8 @@ import pytest
 from retrieval_bench.labels.judging import Judging
 from retrieval_bench.labels.label import Label, Pair, Pool
 from retrieval_bench.labels.offline import offline_page, read_offline
-from retrieval_bench.labels.server import open_server
 from retrieval_bench.labels.store import Store
-from tests.builders.labels import HOSTILE, changed_text, make_pool, make_store, said
+from tests.builders.labels import HOSTILE, changed_text, make_pool, make_store, said, served
 from tests.builders.processes import within
 
 pytestmark = pytest.mark.slow
@@ -96,19 +94,6 @@ class Judge:
 Open = Callable[..., Judge]
 
 
-@contextmanager
-def served(store: Store) -> Iterator[str]:
-    server = open_server(Judging(store))
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
-        yield server.url
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     return make_store(tmp_path / "labels.sqlite", POOL)
@@ -116,8 +101,8 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def url(store: Store) -> Iterator[str]:
-    with served(store) as found:
-        yield found
+    with served(store) as server:
+        yield server.url
 
 
 @pytest.fixture
@@ -260,7 +245,8 @@ def test_a_mark_can_be_given_up(judges: Open, store: Store, url: str) -> None:
 def test_hostile_texts_are_shown_as_texts(judges: Open, tmp_path: Path, width: int) -> None:
     pool = make_pool(texts=HOSTILE)
     store = make_store(tmp_path / "hostile.sqlite", pool)
-    with served(store) as url:
+    with served(store) as server:
+        url = server.url
         anna = judges(url, "<img src=x onerror=alert(1)>", width=width)
         for text in HOSTILE.values():
             assert anna.text("query") == "Which <b>text</b> is it?"
@@ -351,7 +337,8 @@ def test_two_people_at_once_and_a_third_where_they_differ(
 ) -> None:
     pool = make_pool(20, 1)
     store = make_store(tmp_path / "two.sqlite", pool)
-    with served(store) as url:
+    with served(store) as server:
+        url = server.url
         people = {"1": judges(url, "anna"), "2": judges(url, "ben", width=390)}
         while any(one.seen("document") for one in people.values()):
             for grade, one in people.items():
@@ -380,7 +367,8 @@ def test_a_pool_of_5_000_documents_is_quick(judges: Open, tmp_path: Path) -> Non
     pool = make_pool(500, 10)
     store = make_store(tmp_path / "large.sqlite", pool)
     store.add_all(said(pool, *pair, "ben", 1) for pair in pool.pairs[:2_000])
-    with served(store) as url:
+    with served(store) as server:
+        url = server.url
         anna = judges(url)
         anna.type("anna")
         start = time.monotonic()

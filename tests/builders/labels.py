@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from retrieval_bench.core.types import Document
+from retrieval_bench.labels.judging import Judging
 from retrieval_bench.labels.label import Label, Pair, Pool, PooledQuery, digest
+from retrieval_bench.labels.server import LabelServer, open_server
 from retrieval_bench.labels.store import Store
 
 HOSTILE: Mapping[str, str] = {
@@ -83,3 +87,17 @@ def said(pool: Pool, query: str, doc: str, who: str, grade: int | None) -> Label
     """What somebody says who has read the text."""
     (text,) = (one.text for one in pool.queries if one.id == query)
     return Label(Pair(query, doc), who, grade, digest=digest(text, pool.documents[doc]))
+
+
+@contextmanager
+def served(store: Store, port: int | None = None) -> Iterator[LabelServer]:
+    """A server of ``store`` that answers."""
+    server = open_server(Judging(store), port)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -97,6 +97,14 @@ def test_two_runs_and_what_stands_in_json_for_all_queries(project: Path, run: Co
         assert mean == pytest.approx(sum(values) / 4)
 
 
+def test_the_last_two_that_were_measured_together(project: Path, run: Command) -> None:
+    assert (
+        run("compare", "own.yaml", "letters.yaml", "--dataset", "data", "--profile", "smoke") == 0
+    )
+    found = document(run, "@last")
+    assert [system["name"] for system in found["systems"]] == ["own", "letters"]
+
+
 def test_a_document_of_a_query_has_its_ranks_and_what_fusion_did(
     project: Path, run: Command
 ) -> None:

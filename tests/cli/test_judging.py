@@ -141,13 +141,14 @@ def ended(process: subprocess.Popen[str]) -> str:
 
 @pytest.mark.slow
 class TestThePage:
-    def test_ctrl_c_ends_it_and_says_how_far_it_is(self, store: Store) -> None:
+    @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+    def test_it_ends_and_says_how_far_it_is(self, store: Store, end: signal.Signals) -> None:
         with started("--no-browser") as (process, (first,)):
             assert first.startswith("Judge here: http://127.0.0.1:")
             with urllib.request.urlopen(first.split()[-1]) as reply:
                 assert b"Judge documents" in reply.read()
             store.add(said(make_pool(), "q0", "d0-0", "anna", 1))
-            process.send_signal(signal.SIGINT)
+            process.send_signal(end)
             rest = ended(process)
         assert process.returncode == 0
         assert "Every answer is kept. 0 of 3 questions and 1 of 9 documents are judged" in rest

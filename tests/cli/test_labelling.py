@@ -60,6 +60,21 @@ def test_from_nothing_to_figures_that_say_whose_they_are(run: Command) -> None:
     assert "judged already" in run.unwrapped
 
 
+def test_no_verdict_rests_on_queries_that_were_chosen_for_their_differences(run: Command) -> None:
+    run("label", "pool", "bm25", "words.yaml", "--dataset", "loose")
+    judge()
+    assert run("label", "export", "--out", "judged") == 0
+    with Path("judged/dataset.yaml").open("a", encoding="utf-8") as file:
+        file.write("drawn_from: 400\n")
+    once = ("--dataset", "judged", "--rounds", "1", "--warm-up", "0")
+    assert run("compare", "bm25", "words.yaml", *once, "--format", "json") == 4
+    assert "`retrieval-bench label status` has the verdict" in run.err
+    found = json.loads(run.out)
+    assert {delta["verdict"] for delta in found["comparisons"]} == {"not comparable"}
+    assert {delta["p"] for delta in found["comparisons"]} == {None}
+    assert "of 400 queries are judged" in json.dumps(found["systems"][0]["warnings"])
+
+
 def test_mixed_judgements_are_never_silent(run: Command) -> None:
     run("label", "pool", "bm25", "words.yaml", "--dataset", "loose")
     judge()
@@ -105,6 +120,17 @@ def test_guidelines_need_a_sentence_for_each_grade(run: Command) -> None:
     assert run(*words) == 0
     (path,) = Path("results/labels").glob("*.sqlite")
     assert Store(path).pool().guidelines[2] == "more"
+
+
+def test_runs_of_what_the_dataset_was_are_pooled_with_a_word(run: Command) -> None:
+    once = ("--dataset", "loose", "--rounds", "1", "--warm-up", "0")
+    assert run("compare", "bm25", "words.yaml", *once) == 0
+    assert run("label", "pool", "@last") == 0
+    assert "measured before" not in run.unwrapped
+    with Path("loose/corpus.jsonl").open("a", encoding="utf-8") as file:
+        file.write('{"_id": "new", "title": "", "text": "another one"}\n')
+    assert run("label", "pool", "@last") == 0
+    assert "bm25 was measured before documents, queries or judgements" in run.unwrapped
 
 
 def test_a_run_of_another_program_is_pooled(run: Command) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from retrieval_bench.cli.console import NOT_MEASURED, OK, say, show
@@ -21,8 +23,9 @@ def add_diff(commands: Any, name: str, **texts: str) -> None:
         "runs",
         nargs="+",
         metavar="RUN",
-        help="two saved runs, or one of a hybrid or pipeline: a folder, @last, NAME@latest, start "
-        "of an id; with --by stage also a retriever, which is measured",
+        help="two saved runs, or one of a hybrid or pipeline: a folder, NAME@latest, start of an "
+        "id, @last (the two that were measured together, or the last one); with --by "
+        "stage also a retriever, which is measured",
     )
     diff.add_argument(
         "--by",
@@ -76,12 +79,11 @@ def _diff(options: argparse.Namespace) -> int:
     from retrieval_bench.reports.tables.diff import diff_tables
     from retrieval_bench.reports.tables.diff_document import diff_document
     from retrieval_bench.runs.dataset import dataset_of
-    from retrieval_bench.runs.find import find_run
     from retrieval_bench.runs.records import read_run
 
     refuse_without_stage(options)
     metric = None if options.metric is None else parse_metric(options.metric)
-    runs = [read_run(find_run(folder)) for folder in options.runs]
+    runs = [read_run(folder) for folder in _folders(options.runs)]
     result = differences(
         runs,
         dataset_of(runs, options.dataset),
@@ -105,3 +107,13 @@ def _diff(options: argparse.Namespace) -> int:
         say("retrieval-bench: nothing could be judged: no query was evaluated")
         return NOT_MEASURED
     return OK
+
+
+def _folders(given: Sequence[str]) -> list[Path]:
+    """Of the runs; the last one of several that are more than two."""
+    from retrieval_bench.runs.find import find_runs
+
+    found = [find_runs(name) for name in given]
+    if len(found) == 1 and len(found[0]) == 2:
+        return found[0]
+    return [folders[-1] for folders in found]

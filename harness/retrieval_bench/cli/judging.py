@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -118,13 +120,27 @@ def _serve(options: argparse.Namespace, judging: Judging, who: str) -> int:
     from retrieval_bench.labels.server import open_server
 
     server = open_server(judging, options.port, who, tell=_told)
-    with server, suppress(KeyboardInterrupt):  # as the answer says: it is how this ends
+    with server, _terminated_as_interrupted(), suppress(KeyboardInterrupt):  # how this ends
         _announce(options, server)
         server.serve_forever()
     if options.format != "json" and not options.quiet:
         found = progress_sentence(judging.progress(who))
         put(f"\nEvery answer is kept. {found}\nnext:  retrieval-bench label status\n")
     return OK
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """`kill` ends it as Ctrl-C does; only the main thread is told."""
+    try:
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    except ValueError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _told(text: str) -> None:
@@ -143,7 +159,8 @@ def _announce(options: argparse.Namespace, server: LabelServer) -> None:
             f"Judge here: {server.url}\n"
             f"  {progress_sentence(server.judging.progress())}\n"
             "  i  Only this machine can open it, and only with the whole URL.\n"
-            "  i  Each answer is saved at once. Stop with Ctrl-C.\n"
+            "  i  Each answer is saved at once; a question counts once all of its documents are\n"
+            "     judged. Stop with Ctrl-C.\n"
         )
     if not options.no_browser and _has_display():
         _open(server.url)

@@ -63,11 +63,18 @@ def not_comparable(a: Run, b: Run) -> str:
             return f"{what} {a.summary.get(what)} and {b.summary.get(what)}"
     if set(a.evaluation.query_ids) != set(b.evaluation.query_ids):
         return "different queries were finished"
+    if a.summary["dataset"].get("drawn_from") is not None:
+        return (
+            "the judged queries were chosen for how much systems differ on them; "
+            "`retrieval-bench label status` has the verdict"
+        )
+    return _asked_apart(a, b)
+
+
+def _asked_apart(a: Run, b: Run) -> str:
     if (a.asked is None) != (b.asked is None):
         return "only one of them was measured until decided"
-    if a.asked != b.asked:
-        return "the queries were asked in different orders"
-    return ""
+    return "the queries were asked in different orders" if a.asked != b.asked else ""
 
 
 def other_settings(names: Sequence[str], runs: Sequence[Run]) -> tuple[str, ...]:

@@ -240,6 +240,8 @@ class Dataset:
             there is no corpus.
         judges: who made the judgements -> "person", "model" or "dataset"; empty where that is not
             known.
+        drawn_from: queries from which the judged ones were drawn, those first on which systems can
+            differ most, so that means over them hold for them alone; None = all there are.
     """
 
     name: str
@@ -254,6 +256,7 @@ class Dataset:
     warnings: tuple[str, ...] = ()
     filtering: Filtering | None = field(default=None, compare=False, repr=False)
     judges: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    drawn_from: int | None = None
 
     @property
     def n_documents(self) -> int:

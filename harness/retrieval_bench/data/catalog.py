@@ -11,7 +11,6 @@ from retrieval_bench.core import plugins
 from retrieval_bench.core.errors import ConfigError, PluginError, near_names
 from retrieval_bench.core.foreign import folder_kept, foreign_code, message_of
 from retrieval_bench.core.installation import config_folders
-from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data.build import assemble, build_dataset
 from retrieval_bench.data.config import (
@@ -225,8 +224,6 @@ def _from_folder(folder: Path, split: str) -> Dataset:
         )
     files = _files(folder, config, format_, found, split=split, chosen=splits[split])
     with reporting(f"dataset {name!r}, split {split!r},", folder) as faults:
-        if config.caution:
-            faults.note(Notice(config.caution, Code.JUDGES))
         dataset = assemble(
             format_.open_source(files, config.columns, faults),
             faults,
@@ -235,7 +232,8 @@ def _from_folder(folder: Path, split: str) -> Dataset:
             language=config.language,
             unit_key=config.unit_key,
         )
-    return replace(dataset, judges={who: one.kind for who, one in config.judges.items()})
+    judges = {who: one.kind for who, one in config.judges.items()}
+    return replace(dataset, judges=judges, drawn_from=config.drawn_from)
 
 
 def _like_judgements(folder: Path) -> list[str]:

@@ -105,7 +105,8 @@ class DatasetConfig(_Strict):
             documents or queries of that split only.
         unit_key: metadata key of a document that names the unit which judgements are on.
         judges: by name, where it is known who made the judgements.
-        caution: what must be known to read figures by these judgements.
+        drawn_from: queries from which the judged ones were drawn, those first on which systems can
+            differ most.
     """
 
     format: str
@@ -120,7 +121,7 @@ class DatasetConfig(_Strict):
     columns: Columns = Columns()
     unit_key: str | None = None
     judges: dict[str, Judge] = {}
-    caution: str = ""
+    drawn_from: int | None = Field(default=None, ge=1)
 
     @field_validator("language", mode="before")
     @classmethod

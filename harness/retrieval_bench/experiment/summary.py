@@ -67,6 +67,7 @@ def summarize(
             ),
             **({"judges": dict(dataset.judges)} if dataset.judges else {}),
             **known_items(dataset),
+            **({} if dataset.drawn_from is None else {"drawn_from": dataset.drawn_from}),
             "n_not_run": len(dataset.queries) - len({*queries, *dataset.unanswerable}),
         },
         "k": k,

@@ -110,8 +110,18 @@ COPIED = 0.6
 
 
 def origins(data: Dataset) -> list[str]:
-    """Warn of judgements of several kinds, and of questions worded after their answers."""
+    """Warn of queries chosen for their differences, of judgements of several kinds, and of
+    questions worded after their answers."""
     found: list[str] = []
+    if data.drawn_from is not None:
+        found.append(
+            Notice(
+                f"{len(data.evaluated):,} of {counted(data.drawn_from, 'query')} are judged, those "
+                "on which the systems can differ most: means over them do not hold for all "
+                "queries. `retrieval-bench label status` says what does.",
+                Code.JUDGES,
+            )
+        )
     kinds = list(dict.fromkeys(data.judges.values()))
     if len(kinds) > 1:
         found.append(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.document import document
-from retrieval_bench.core.errors import DataError, counted
+from retrieval_bench.core.errors import DataError
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data.export import Exported, export_dataset
 from retrieval_bench.labels.grades import Settled, Whose, settled
@@ -28,18 +28,19 @@ class ExportedLabels:
         unfinished: queries that are not judged to the end, which were left out.
         gone: judgements on queries or documents that the dataset no longer has, or has with
             another text, left out.
-        caution: what must be known to read figures by these judgements; empty = nothing.
+        drawn_from: queries of which only those on which the systems can differ most are judged;
+            None = all are.
     """
 
     exported: Exported
     whose: Whose
     unfinished: int
     gone: int
-    caution: str
+    drawn_from: int | None
 
     def as_dict(self) -> dict[str, Any]:
         """The document of ``label export --format json``."""
-        return {**self.exported.as_dict(), **document(self, "whose unfinished gone caution")}
+        return {**self.exported.as_dict(), **document(self, "whose unfinished gone drawn_from")}
 
 
 def export_labels(
@@ -88,14 +89,14 @@ def export_labels(
     qrels: dict[str, dict[str, int]] = {}
     for pair, one in kept.items():
         qrels.setdefault(pair.query_id, {})[pair.doc_id] = one.grade
-    whose, caution = Whose.of(kept.values()), _caution(pool, finished)
+    whose, drawn_from = Whose.of(kept.values()), _drawn_from(pool, finished)
     described: dict[str, Any] = {"judges": whose.as_dict()}
-    if caution:
-        described["caution"] = caution
+    if drawn_from is not None:
+        described["drawn_from"] = drawn_from
     made = export_dataset(
         replace(dataset, qrels=qrels), to, folder, settings=settings, described=described
     )
-    return ExportedLabels(made, whose, 0 if partly else len(begun), gone + changed, caution)
+    return ExportedLabels(made, whose, 0 if partly else len(begun), gone + changed, drawn_from)
 
 
 def _of_these_texts(labels: Sequence[Label], dataset: Dataset) -> list[Label]:
@@ -128,13 +129,7 @@ def _held(dataset: Dataset, grades: Mapping[Pair, Settled]) -> tuple[dict[Pair, 
     return kept, len(grades) - len(kept)
 
 
-def _caution(pool: Pool, finished: Collection[str]) -> str:
-    """What makes means over the finished queries differ from those over all."""
-    left = len(pool.queries) - len(finished)
-    if not left or len(pool.systems) < 2:
-        return ""
-    return (
-        f"{len(finished):,} of {counted(len(pool.queries), 'query')} judged, those on which the "
-        "systems can differ most: means, intervals and p-values over them do not hold for all "
-        "queries; `retrieval-bench label status` says what does"
-    )
+def _drawn_from(pool: Pool, finished: Collection[str]) -> int | None:
+    """How many queries of which some are not finished, so that means over the others differ."""
+    drawn = len(finished) < len(pool.queries) and len(pool.systems) > 1
+    return len(pool.queries) if drawn else None

@@ -220,12 +220,18 @@ def texts_of(dataset: Dataset, wanted: Collection[str]) -> dict[str, Document]:
 def _remember(
     store: Store, dataset: Dataset, texts: Mapping[str, str], documents: Mapping[str, Document]
 ) -> None:
-    """Take over judgements of the dataset that the store does not have yet."""
-    there = {
-        (label.pair, label.grade, label.digest)
-        for label in (*store.labels(), *store.outdated())
-        if label.kind is Kind.DATASET
-    }
+    """Take over judgements of the dataset that the store does not have yet, and take back those
+    that are no longer in it."""
+    known_here = [
+        label for label in (*store.labels(), *store.outdated()) if label.kind is Kind.DATASET
+    ]
+    store.withdraw(
+        label
+        for label in known_here
+        if label.source == "dataset"
+        and dataset.qrels.get(label.pair.query_id, {}).get(label.pair.doc_id) != label.grade
+    )
+    there = {(label.pair, label.grade, label.digest) for label in known_here}
     new = []
     for query_id, grades in dataset.qrels.items():
         for doc_id, grade in grades.items():

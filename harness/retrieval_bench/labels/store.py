@@ -104,6 +104,7 @@ class Store:
                 beside = path.with_name(f".{path.name}.{os.getpid()}")
                 beside.unlink(missing_ok=True)
                 with closing(sqlite3.connect(beside)) as base, base:
+                    base.execute("PRAGMA journal_mode = WAL")  # kept in the file
                     base.executescript(_LAYOUT)
                     _set_fact(base, "version", VERSION)
                 with suppress(FileExistsError):  # another process was first
@@ -250,6 +251,15 @@ class Store:
             base.execute("UPDATE labels SET undone = 1 WHERE seq = ?", (row[0],))
         return Pair(row[1], row[2])
 
+    def withdraw(self, labels: Iterable[Label]) -> None:
+        """Mark labels as undone: who said them says them no more."""
+        with self._open() as base, base:
+            base.executemany(
+                "UPDATE labels SET undone = 1 "
+                "WHERE query = ? AND doc = ? AND who = ? AND kind = ? AND grade IS ?",
+                ((*one.pair, one.who, one.kind.value, one.grade) for one in labels),
+            )
+
     def last(self, who: str) -> tuple[int, Label] | None:
         """Number and label of what :meth:`undo` would take back."""
         with self._open() as base:
@@ -350,7 +360,6 @@ class Store:
         """
         try:
             with closing(sqlite3.connect(self.path, timeout=_WAIT_S)) as base:
-                base.execute("PRAGMA journal_mode = WAL")
                 base.execute("PRAGMA synchronous = FULL")
                 yield base
         except (sqlite3.Error, UnicodeEncodeError) as problem:

@@ -78,6 +78,11 @@ def gather(
         names.append(run.name)
         lists.append(_lists(run))
         failed = sum(status not in (OK, NOT_RUN) for status in run.status)
+        if run.summary["dataset"]["fingerprint"] != data.fingerprint:
+            warnings.append(
+                f"{run.name} was measured before documents, queries or judgements of the dataset "
+                "changed: where texts did, measure it again."
+            )
         if failed:
             warnings.append(
                 f"{run.name} did not answer {counted(failed, 'query')}: they count as empty lists."

@@ -19,6 +19,9 @@ import numpy as np
 from retrieval_bench.stats.intervals import Floats, interval
 from retrieval_bench.stats.resampling import RESAMPLES, SEED
 
+_BLOCK = 1000
+"""Resamples that are drawn at a time."""
+
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
@@ -114,9 +117,12 @@ def _agreement(counts: Floats, coefficient: Callable[[Floats], Floats], n: int) 
     if len(counts) < 2 or np.isnan(value):
         return Agreement(value, None, n)
     rng = np.random.default_rng(SEED)
-    drawn = rng.multinomial(len(counts), np.full(len(counts), 1 / len(counts)), size=RESAMPLES)
-    tables = (drawn @ counts.reshape(len(counts), -1)).reshape(RESAMPLES, *counts.shape[1:])
-    resampled = coefficient(tables)
+    shares, flat = np.full(len(counts), 1 / len(counts)), counts.reshape(len(counts), -1)
+    blocks = [  # the same draws as at once, in less memory
+        rng.multinomial(len(counts), shares, size=min(_BLOCK, RESAMPLES - start)) @ flat
+        for start in range(0, RESAMPLES, _BLOCK)
+    ]
+    resampled = coefficient(np.concatenate(blocks).reshape(RESAMPLES, *counts.shape[1:]))
     resampled = resampled[~np.isnan(resampled)]
     low, high = interval(resampled[:, None])[0]
     return Agreement(value, (float(low), float(high)), n)

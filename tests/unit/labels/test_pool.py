@@ -75,6 +75,18 @@ def test_the_judgements_of_the_dataset_come_along_once(store: Store) -> None:
     ]
 
 
+def test_what_the_dataset_no_longer_judges_no_longer_counts(store: Store) -> None:
+    systems = {"a": lists(), "b": lists(2)}
+    make_pool(store, data(qrels={"q0": {"d0": 1, "d1": 2, "d2": 1}}), systems)
+    store.add(Label(Pair("q0", "d1"), "anna", 3))
+    make_pool(store, data(qrels={"q0": {"d0": 1, "d2": 0}}), systems)
+    assert {(label.pair.doc_id, label.who, label.grade) for label in store.labels()} == {
+        ("d0", "mine", 1),
+        ("d2", "mine", 0),
+        ("d1", "anna", 3),
+    }
+
+
 def test_a_new_pool_after_judging_is_drawn_anew_of_what_is_left(store: Store) -> None:
     systems = {"a": lists(), "b": lists(2)}
     pool = make_pool(store, data(), systems)

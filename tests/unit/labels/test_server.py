@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from retrieval_bench.labels.judging import Judging
 from retrieval_bench.labels.label import Label, Pair
 from retrieval_bench.labels.server import BODY, LabelServer, open_server
 from retrieval_bench.labels.store import Store
-from tests.builders.labels import HOSTILE, changed_text, make_pool, make_store
+from tests.builders.labels import HOSTILE, changed_text, make_pool, make_store, served
 
 pytestmark = pytest.mark.slow
 
@@ -35,19 +35,6 @@ ANSWER: dict[str, Any] = {
     "note": "",
     "span": None,
 }
-
-
-@contextmanager
-def served(store: Store, port: int | None = None) -> Iterator[LabelServer]:
-    server = open_server(Judging(store), port)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 @pytest.fixture

@@ -106,8 +106,10 @@ def test_what_is_no_file_of_labels_is_refused(tmp_path: Path) -> None:
         base.execute("CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT)")
         base.execute("INSERT INTO facts VALUES ('version', '99')")
     base.close()
+    before = foreign.read_bytes()
     with pytest.raises(RecordError, match="of version 99"):
         Store(foreign)
+    assert foreign.read_bytes() == before
 
 
 @pytest.mark.skipif(

@@ -56,6 +56,13 @@ def pool_tables(status: Status, file: str, warnings: Sequence[str] = ()) -> list
                 f"The systems return the same for {queries}: judging them changes no comparison."
             )
         )
+    if pool.generation > 1:
+        lead.append(
+            result(
+                "It is not the pool that judging began with, so the order of the queries was drawn "
+                "anew; what was judged for the one before counts."
+            )
+        )
     lead += map(warning, warnings)
     if status.outdated:
         lead.append(warning(_outdated(status.outdated)))
@@ -272,8 +279,14 @@ def export_tables(made: ExportedLabels) -> list[Table]:
     lead = [result(made.whose.sentence)]
     if made.whose.mixed:
         lead.append(warning("These are judgements of different kinds; --only keeps one of them."))
-    if made.caution:
-        lead.append(warning(f"{made.caution[0].upper()}{made.caution[1:]}."))
+    if made.drawn_from is not None:
+        lead.append(
+            warning(
+                f"Of {counted(made.drawn_from, 'query')} those are judged on which the systems can "
+                "differ most: no comparison by these judgements alone has a verdict; "
+                "`retrieval-bench label status` has one."
+            )
+        )
     if made.unfinished:
         queries = counted(made.unfinished, "query")
         lead.append(warning(f"Left out, judged in part: {queries}; --partly writes them, too."))
@@ -286,7 +299,7 @@ def export_tables(made: ExportedLabels) -> list[Table]:
             )
         )
     step = next_step(f"next:  retrieval-bench compare A B --dataset {made.exported.folder}")
-    if made.caution:
+    if made.drawn_from is not None:
         step = next_step("next:  retrieval-bench label status")
     return [Table(table.title, table.columns, table.rows, (), [*table.notes, step], (0,), lead)]
 
