@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests import optional
+from tests.builders.quiet.sitecustomize import quieten
+
 # Other tools compile for minutes what they then run for seconds; their figures are the same.
 os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
 
@@ -27,10 +30,26 @@ ROOT = Path(__file__).parents[1]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let tests that encode collections, install or simulate take longer before they are ended."""
+    """Skip tests whose packages are missing; let tests that encode collections, install or simulate
+    take longer before they are ended."""
     for item in items:
+        packages = [name for marker in item.iter_markers("needs") for name in marker.args]
+        packages += optional.DENSE if item.get_closest_marker("dense") else ()
+        if reason := optional.missing(packages):
+            item.add_marker(pytest.mark.skip(reason=reason))
         if any(item.get_closest_marker(name) for name in ("realdata", "long", "install")):
             item.add_marker(pytest.mark.timeout(2400))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """End with what was skipped, and what would add it."""
+    reasons = [
+        report.longrepr[2].removeprefix("Skipped: ")
+        for report in terminalreporter.stats.get("skipped", ())
+        if isinstance(report.longrepr, tuple)
+    ]
+    for line in optional.summary(reasons):
+        terminalreporter.write_line(line)
 
 
 @pytest.fixture(scope="session")
@@ -57,6 +76,13 @@ def _no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Output is as wide as in a pipe, however wide the terminal of the tests is: readline, which a
     worker loads, tells its width to all."""
     monkeypatch.delenv("COLUMNS", raising=False)
+
+
+@pytest.fixture(autouse=True)
+def _quiet_machine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No warning depends on what the machine is and does; tests of such warnings make them up."""
+    if "test_disturbances" not in request.path.stem:
+        quieten(monkeypatch.setattr)
 
 
 @pytest.fixture(autouse=True)

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import os
 import warnings
+from importlib import import_module
 from typing import Any
-
-import pytest
 
 
 class Lazily:
-    """Stands for a module; a test that uses it is skipped where it is not installed.
+    """Stand for a module until a test uses it; tests of optional ones carry the marker ``needs``.
 
     Args:
         module: dotted name.
-        needs: further modules to load before it; without one of them the test is skipped, too.
+        needs: further modules to load before it.
     """
 
     def __init__(self, module: str, *, needs: tuple[str, ...] = ()) -> None:
@@ -31,5 +30,5 @@ class Lazily:
         if self._loaded is None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # theirs
-                self._loaded = [pytest.importorskip(module) for module in self._modules][-1]
+                self._loaded = [import_module(module) for module in self._modules][-1]
         return getattr(self._loaded, name)

@@ -32,7 +32,6 @@ class Opened:
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
     data = make_dataset(60)
     page = report_page(analyse(compare_runs(make_runs(data)), [data]))
     path = tmp_path_factory.mktemp("report") / "보고서.html"

@@ -17,6 +17,7 @@ from subprocess import CompletedProcess
 from typing import NamedTuple
 
 from tests.builders.processes import completed
+from tests.builders.quiet import sitecustomize as quiet
 
 BLOCK = re.compile(
     r"^<!-- (?P<kind>sample|file|static)(?P<about>: .*?) -->\n"
@@ -33,11 +34,10 @@ _WHO = {"GIT_CONFIG_GLOBAL": os.devnull} | {
 }
 
 NOISE = re.compile(
-    r"times (had not settled|still changed)|settled is not known|whether times had settled"
-    r"|other processes used|the host took",
+    r"times (had not settled|still changed)|settled is not known|whether times had settled",
     re.IGNORECASE,
 )
-"""Warnings on what else a machine does: they come and go, and no sample shows them."""
+"""Warnings on times that come and go; those on the machine are switched off."""
 
 _TIMED = re.compile(
     r"\bp\d\d\b|\bms\b|\bs\b|MB\b|faster|slower|calls|latency|seconds|launches|revision|slowest-fifth"
@@ -115,4 +115,6 @@ def _without_noise(text: str) -> str:
 def _shell(script: str, folder: Path) -> CompletedProcess[str]:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     variables = {"PATH": path, "NUMBA_DISABLE_JIT": "0", "SETUPS": str(_SETUPS), **_WHO}
+    paths = [str(Path(quiet.__file__).parent), os.environ.get("PYTHONPATH", "")]
+    variables["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     return completed("bash", "-c", script, cwd=folder, check=False, **variables)

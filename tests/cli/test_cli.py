@@ -731,7 +731,6 @@ def test_a_project_with_folders_of_our_names_is_no_obstacle(project: Path) -> No
 
 @pytest.mark.slow
 def test_a_saved_run_has_pictures_unless_they_are_declined(project: Path, run: Command) -> None:
-    pytest.importorskip("matplotlib")
     arguments = (
         "bench",
         "--retriever",

@@ -42,7 +42,6 @@ def test_real_runs_are_listed_and_drawn(
     assert run("history", "--retriever", "own", "--dataset", "data", "--no-pictures") == 0
     assert run.out.startswith("own on data: 2 runs")
     assert not PICTURE.exists()
-    pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
     assert run("history", "--retriever", "own.yaml", "--metric", "R@10", "MRR") == 2
     assert "'RR', which no saved run has" in run.err
     assert run("history", "--retriever", str(tmp_path / "own.yaml"), "--no-pictures") == 0

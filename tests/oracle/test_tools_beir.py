@@ -12,7 +12,7 @@ from tests.oracle.tools_cases import GAP, GRADED, HEAD, SHORT, dcg, differs, sam
 
 evaluation: Any = Lazily("beir.retrieval.evaluation")
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.needs("beir"), pytest.mark.slow]
 
 
 def _value(

@@ -12,7 +12,7 @@ from tests.oracle.tools_cases import GAP, GRADED, HEAD, SHORT, TWICE, dcg, diffe
 
 haystack: Any = Lazily("haystack", needs=("haystack.components.evaluators",))
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.needs("haystack"), pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 
 def _documents(contents: Iterable[str]) -> list[Any]:

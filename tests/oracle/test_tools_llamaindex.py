@@ -11,7 +11,7 @@ from tests.oracle.tools_cases import GAP, HEAD, SHORT, TWICE, dcg, differs, same
 
 metrics: Any = Lazily("llama_index.core.evaluation.retrieval.metrics")
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.needs("llama_index"), pytest.mark.slow]
 
 _NAMES = ["HitRate", "MRR", "Precision", "Recall", "AveragePrecision", "NDCG"]
 

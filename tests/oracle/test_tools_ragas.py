@@ -14,7 +14,11 @@ from tests.oracle.tools_cases import GAP, SHORT, TWICE, differs, same
 
 ragas: Any = Lazily("ragas", needs=("rapidfuzz", "ragas.metrics"))
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+pytestmark = [
+    pytest.mark.needs("ragas", "rapidfuzz"),
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore"),
+]
 
 
 def _by_id(name: str, reference: Iterable[str], retrieved: Iterable[str]) -> float:

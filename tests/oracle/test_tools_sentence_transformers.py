@@ -17,9 +17,9 @@ pytestmark = [pytest.mark.dense, pytest.mark.slow, pytest.mark.filterwarnings("i
 
 @pytest.fixture(scope="module")
 def evaluation() -> Any:
-    return pytest.importorskip(
-        "sentence_transformers.sentence_transformer.evaluation",
-    )
+    from sentence_transformers.sentence_transformer import evaluation
+
+    return evaluation
 
 
 def _scores(

@@ -14,7 +14,11 @@ retrieval: Any = Lazily("torchmetrics.retrieval")
 functional: Any = Lazily("torchmetrics.functional.retrieval")
 torch: Any = Lazily("torch")
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+pytestmark = [
+    pytest.mark.needs("torch", "torchmetrics"),
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore"),
+]
 SINGLE = 1e-6
 """Values come in single precision."""
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from tests.lazily import Lazily
 from tests.oracle.tools_cases import GAP, GRADED, HEAD, SHORT, dcg, same
 
-pytrec_eval: Any = pytest.importorskip("pytrec_eval")
+pytrec_eval: Any = Lazily("pytrec_eval")
 
 
 def _per_query(

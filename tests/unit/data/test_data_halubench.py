@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import gzip
-import importlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -46,8 +45,9 @@ def write(folder: Path, rows: Sequence[Mapping[str, Any]], name: str = "test.jso
 
 
 def write_parquet(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    arrow = pytest.importorskip("pyarrow")
-    parquet = importlib.import_module("pyarrow.parquet")
+    import pyarrow as arrow
+    from pyarrow import parquet
+
     path.parent.mkdir(parents=True, exist_ok=True)
     parquet.write_table(arrow.Table.from_pylist(list(rows)), path)
 
@@ -185,6 +185,7 @@ def test_a_gzipped_file_is_read(tmp_path: Path) -> None:
     assert load_dataset(folder).fingerprint == plain.fingerprint
 
 
+@pytest.mark.needs("pyarrow")
 def test_parquet_as_published_gives_the_same_as_json_lines(tmp_path: Path) -> None:
     rows = [*ROWS, row(id="r3", question="?!", passage=None)]
     write_parquet(tmp_path / "published" / "data" / "test-00000-of-00001.parquet", rows)
@@ -195,6 +196,7 @@ def test_parquet_as_published_gives_the_same_as_json_lines(tmp_path: Path) -> No
     assert any("row 3 'r3'" in warning for warning in data.warnings)
 
 
+@pytest.mark.needs("pyarrow")
 def test_missing_columns_of_parquet_are_told_once(tmp_path: Path) -> None:
     rows = [{k: v for k, v in one.items() if k not in ("label", "answer")} for one in ROWS]
     write_parquet(tmp_path / "test.parquet", rows)
@@ -203,8 +205,8 @@ def test_missing_columns_of_parquet_are_told_once(tmp_path: Path) -> None:
     assert "no column 'answer', 'label'; found: 'id'" in raised.value.faults[0]
 
 
+@pytest.mark.needs("pyarrow")
 def test_damaged_parquet_is_a_fault(tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow")
     (tmp_path / "test.parquet").write_bytes(b"PAR1 passage question nothing PAR1")
     with pytest.raises(DataError, match="cannot be read as parquet"):
         load_dataset(tmp_path)

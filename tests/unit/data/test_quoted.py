@@ -7,7 +7,6 @@ import gzip
 import io
 import json
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -113,11 +112,14 @@ class TestQuotes:
         assert [q.metadata["answers"] for q in data.queries] == [["25"], ["15일"], ["两周"], ["25"]]
         assert data.warnings == ()
 
+    @pytest.mark.needs("pyarrow")
     def test_parquet(self, tmp_path: Path) -> None:
-        arrow = pytest.importorskip("pyarrow")
+        import pyarrow as arrow
+        from pyarrow import parquet
+
         write(tmp_path, ROWS, described=QUOTES.replace("table", "table.parquet"))
         table = arrow.Table.from_pylist([{**row, "quote": [row["quote"]]} for row in ROWS])
-        import_module("pyarrow.parquet").write_table(table, tmp_path / "table.parquet")
+        parquet.write_table(table, tmp_path / "table.parquet")
         (tmp_path / "dataset.yaml").write_text(QUOTES.replace("table", "table.parquet"))
         assert len(load_dataset(tmp_path).qrels) == 4
 

@@ -355,10 +355,10 @@ def test_pip_keeps_to_what_the_harness_needs(project: GitProject, tmp_path: Path
 
 @pytest.mark.slow
 @pytest.mark.long
+@pytest.mark.needs("setuptools")
 def test_a_project_that_only_setup_py_knows_is_built_from_a_copy(
     project: GitProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("setuptools", reason="the test builds with it")
     monkeypatch.setenv("PIP_NO_BUILD_ISOLATION", "0")  # as pip reads it, this switches it off
     wheel(tmp_path / "wheels", "tiny_dep", "1.0")
     project.commit(

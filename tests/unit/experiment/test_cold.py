@@ -478,8 +478,6 @@ def test_a_hybrid_prepares_every_leg() -> None:
 def test_a_prepared_dense_retriever_loads_its_model_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for package in ("sentence_transformers", "faiss"):
-        pytest.importorskip(package)
     from retrieval_bench_retrievers.dense import Dense
     from retrieval_bench_retrievers.encoder import Encoder
     from tests.builders.tiny_encoder import build_tiny_model

@@ -92,7 +92,6 @@ def test_functions_import_no_library() -> None:
 def test_a_transformer_of_pyterrier_goes_through_its_adapter(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    pytest.importorskip("pandas")
     kind = type("Fixed", (), {"__module__": "pyterrier.fixed", "transform": lambda self, frame: 0})
     monkeypatch.setitem(sys.modules, "pyterrier.fixed", sys)
     candidate = adapted(kind())
@@ -102,6 +101,7 @@ def test_a_transformer_of_pyterrier_goes_through_its_adapter(
 
 
 @pytest.mark.slow
+@pytest.mark.needs("haystack", "llama_index")
 @pytest.mark.filterwarnings("ignore")
 def test_objects_of_every_library_are_compared_as_they_are() -> None:
     from retrieval_bench_retrievers.langchain import as_langchain
@@ -130,6 +130,7 @@ def test_objects_of_every_library_are_compared_as_they_are() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.needs("haystack", "llama_index")
 @pytest.mark.filterwarnings("ignore")
 def test_what_a_library_has_beside_retrievers_is_refused_with_the_way_to_one() -> None:
     index = llama.VectorStoreIndex([], embed_model=llama.MockEmbedding(embed_dim=3))

@@ -270,11 +270,11 @@ print(len(os.listdir("/proc/self/task")) - before)
 
 @SEVERAL
 @pytest.mark.skipif(sys.platform != "linux", reason="threads are counted in /proc")
+@pytest.mark.needs("tokenizers")
 @pytest.mark.parametrize("user", [None, "true"])
 def test_tokenizers_obey_also_when_they_were_imported_before(
     monkeypatch: pytest.MonkeyPatch, user: str | None
 ) -> None:
-    pytest.importorskip("tokenizers")
     ours: dict[str, Any] = {"TOKENIZERS_PARALLELISM": user} if user else {}
     for name in ("TOKENIZERS_PARALLELISM", "RAYON_NUM_THREADS"):
         monkeypatch.delenv(name, raising=False)

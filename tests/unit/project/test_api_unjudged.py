@@ -58,7 +58,6 @@ def test_a_saved_run_is_read_back_as_it_was(loose: Dataset) -> None:
 
 
 def test_frames_have_hits_and_pairs(loose: Dataset) -> None:
-    pytest.importorskip("pandas")
     result = compare([TermOverlap(), backwards], loose, protocol=ONCE)
     means = result.to_frame()
     assert set(means["metric"]) <= {"hits", "p50 ms", "p95 ms", "p99 ms"}

@@ -63,8 +63,6 @@ def run_quickly(folder: Path, *names: str) -> dict[str, list[dict[str, object]]]
 @pytest.mark.slow
 @pytest.mark.long
 def test_all_but_encoding_can_be_measured(tmp_path: Path) -> None:
-    for package in ("pytrec_eval", "ranx"):
-        pytest.importorskip(package)
     names = [name for name in GROUPS if name != "dense"]
     rows = run_quickly(tmp_path, *names)
     assert list(rows) == names
@@ -78,8 +76,6 @@ def test_all_but_encoding_can_be_measured(tmp_path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.dense
 def test_a_second_dense_run_can_be_measured(tmp_path: Path) -> None:
-    for package in ("sentence_transformers", "faiss"):
-        pytest.importorskip(package)
     (first, *_) = run_quickly(tmp_path, "dense")["dense"]
     assert first["what"] == "texts encoded"
     assert first["ours"] == 0

@@ -13,10 +13,11 @@ NOTEBOOK = ROOT / "harness" / "docs" / "which-retriever.ipynb"
 
 @pytest.mark.slow
 @pytest.mark.dense
+@pytest.mark.needs("nbformat", "nbclient", "ipykernel")
 def test_it_runs_from_top_to_bottom(tmp_path: Path) -> None:
-    nbformat = pytest.importorskip("nbformat", reason="the extra `tools` is not installed")
-    nbclient = pytest.importorskip("nbclient", reason="the extra `tools` is not installed")
-    pytest.importorskip("ipykernel", reason="the extra `tools` is not installed")
+    import nbclient
+    import nbformat
+
     copy = tmp_path / NOTEBOOK.name
     shutil.copyfile(NOTEBOOK, copy)
     notebook = nbformat.read(copy, as_version=4)

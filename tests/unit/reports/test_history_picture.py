@@ -26,8 +26,6 @@ from retrieval_bench.reports.tables.history_picture import history_picture
 from tests.builders.history_sample import save_duet, save_run
 from tests.unit.reports.test_pictures import LARGEST, SVG, TEXTS, described, parsed, words
 
-pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
-
 
 def drawn(root: Path, **asked: Any) -> str:
     found = read_history([root])

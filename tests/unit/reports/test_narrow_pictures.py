@@ -37,8 +37,6 @@ from tests.builders.runs import sample_run
 from tests.unit.reports.svg_layout import dots, faults, texts
 from tests.unit.reports.test_pictures import described, parsed, words
 
-pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
-
 ABOUT = "한국어위키백과검색평가모음 with a long name, k = 10 / 100"
 LONG = {
     "latin": "hybrid-convex-tuned-on-validation-{:06}",

@@ -24,8 +24,6 @@ from retrieval_bench.reports.pictures.queries import _by_median, _offsets, _visi
 from retrieval_bench.reports.pictures.text import cells_of, clean, cut, number, tick
 from retrieval_bench.stats.percentiles import Percentile
 
-pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
-
 ROOT = Path(__file__).parents[3]
 SVG = "{http://www.w3.org/2000/svg}"
 LARGEST = 150_000

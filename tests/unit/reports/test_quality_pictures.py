@@ -29,8 +29,6 @@ from tests.unit.reports.test_pictures import (
     words,
 )
 
-pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
-
 NAN = float("nan")
 
 

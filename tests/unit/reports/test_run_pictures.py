@@ -9,13 +9,10 @@ import pytest
 
 from retrieval_bench.core.errors import RecordError
 from retrieval_bench.measure.calls import Timings
+from retrieval_bench.reports.pictures.of_runs import run_pictures, side_by_side
 from retrieval_bench.runs.records import PICTURES, add_files
 from retrieval_bench.runs.run import Run
 from tests.builders.runs import sample_run as make_run
-
-pytest.importorskip("matplotlib")
-
-from retrieval_bench.reports.pictures.of_runs import run_pictures, side_by_side
 
 
 def text_of(svg: str) -> str:

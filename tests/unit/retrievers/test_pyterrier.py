@@ -186,11 +186,8 @@ def test_without_pyterrier_the_way_back_says_what_to_install(
 
 
 @pytest.mark.filterwarnings("ignore")  # of its own libraries
+@pytest.mark.needs("pyterrier")
 class TestTransformer:
-    @pytest.fixture(autouse=True)
-    def _is_there(self) -> None:
-        pytest.importorskip("pyterrier", reason="the extra `tools` is not installed")
-
     def test_a_retriever_is_a_transformer_of_frames(self) -> None:
         topics = pt.new.queries(["fox dog", "nothing"], ["1", "2"], lang=["en", "en"])
         found = as_pyterrier(Overlap(), k=2)(topics)

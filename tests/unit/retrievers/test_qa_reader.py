@@ -30,7 +30,6 @@ QUESTION = Query("q", "how many days of leave?")
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    pytest.importorskip("transformers")
     with one_thread():
         yield build_tiny_reader(tmp_path_factory.mktemp("reader") / "tiny")
 

