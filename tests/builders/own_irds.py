@@ -19,11 +19,11 @@ MIRROR = "http://127.0.0.1:9/mirror"
 def own_irds(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The package, for as long: ``rb-own/test`` and ``/train`` are here, ``rb-own/far`` has a
     corpus that nobody serves, ``rb-own/bought`` one that nobody may hand on."""
-    import ir_datasets
-
     home = folder / "home"
     home.mkdir()
     monkeypatch.setenv("IR_DATASETS_HOME", str(home))
+    import ir_datasets  # makes its home when it is imported
+
     monkeypatch.setenv("IR_DATASETS_DL_TRIES", "1")
     monkeypatch.setenv("IR_DATASETS_DL_DISABLE_PBAR", "true")
     texts = {

@@ -79,7 +79,7 @@ def test_p_and_interval_are_those_of_the_single_differences(n: int) -> None:
     values = table(n, seed=n)
     found = paired_tests(values, PAIRS)
     columns = differences(values)
-    assert np.array_equal(found.p.ravel(), randomization_p(columns))
+    np.testing.assert_allclose(found.p.ravel(), randomization_p(columns), rtol=1e-12, atol=1e-15)
     expected = mean_intervals(columns, [None] * columns.shape[1])
     assert found.ci95.reshape(-1, 2) == pytest.approx(expected, abs=1e-13)
 
@@ -90,7 +90,7 @@ def test_resamples_and_seed_reach_the_randomisation_test() -> None:
     for resamples, seed in ((99, 1), (500, 2)):
         found = paired_tests(values, PAIRS, resamples=resamples, seed=seed)
         p = randomization_p(columns, resamples=resamples, seed=seed)
-        assert np.array_equal(found.p.ravel(), p)
+        np.testing.assert_allclose(found.p.ravel(), p, rtol=1e-12, atol=1e-15)
 
 
 @pytest.mark.slow
@@ -120,8 +120,10 @@ def test_pairs_in_pieces_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retrieval_bench.stats.paired, "_CELLS", 1)
     parts = paired_tests(values, PAIRS, extra=EXTRA)
     for name in (*ARRAYS, "ci95"):
-        assert np.array_equal(getattr(whole, name), getattr(parts, name)), name
-    assert np.array_equal(whole.extra["t"], parts.extra["t"])
+        np.testing.assert_allclose(
+            getattr(whole, name), getattr(parts, name), rtol=1e-12, atol=1e-15, err_msg=str(name)
+        )
+    np.testing.assert_allclose(whole.extra["t"], parts.extra["t"], rtol=1e-12, atol=1e-15)
     assert whole.queries_needed(0.05) == parts.queries_needed(0.05)
 
 
@@ -129,8 +131,8 @@ def test_the_other_way_round_all_signs_turn() -> None:
     values = table(50)
     there = paired_tests(values, [(0, 1)], extra=EXTRA)
     back = paired_tests(values, [(1, 0)], extra=EXTRA)
-    assert np.array_equal(there.difference, -back.difference)
-    assert np.array_equal(there.effect_size, -back.effect_size)
+    np.testing.assert_allclose(there.difference, -back.difference, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(there.effect_size, -back.effect_size, rtol=1e-12, atol=1e-15)
     assert np.array_equal(there.wins, back.losses)
     assert np.array_equal(there.p, back.p)
     assert there.p_equivalence == pytest.approx(back.p_equivalence)
@@ -268,7 +270,7 @@ class TestEquivalence:
     def test_a_column_does_not_depend_on_its_neighbours(self) -> None:
         d = np.random.default_rng(4).normal(0, 0.1, (70, 40)).round(1)
         alone = np.concatenate([equivalence_p(d[:, [i]]) for i in range(40)])
-        assert np.array_equal(equivalence_p(d), alone)
+        np.testing.assert_allclose(equivalence_p(d), alone, rtol=1e-12, atol=1e-15)
 
     def test_without_a_query_nothing_is_equivalent(self) -> None:
         assert equivalence_p(np.zeros((0, 2))).tolist() == [1.0, 1.0]

@@ -51,7 +51,9 @@ def test_the_fusion_of_saved_runs_is_that_of_a_hybrid_that_asks_the_same_systems
     for at, query_id in enumerate(live.rankings.query_ids):
         expected, given = live.rankings.row(at), found.rankings.row(at)
         assert list(given.doc_ids) == list(expected.doc_ids), query_id
-        np.testing.assert_array_equal(np.asarray(given.scores), np.asarray(expected.scores))
+        np.testing.assert_allclose(
+            np.asarray(given.scores), np.asarray(expected.scores), rtol=1e-12
+        )
     assert found.evaluation.metrics == saved[0].evaluation.metrics
     assert set(found.rankings.leg_lists) == {"words", "stems"}
     assert found.folder is not None

@@ -46,7 +46,7 @@ def test_cross_validation_is_over_the_queries_of_the_split(found: Tuning) -> Non
         repeats=2,
         seed=found.plan.seed,
     )
-    assert np.array_equal(found.selection.held_out, expected.held_out)
+    np.testing.assert_allclose(found.selection.held_out, expected.held_out, rtol=1e-12, atol=1e-15)
     assert len(found.selection.choices) == 10
 
 
@@ -84,8 +84,8 @@ def test_choosing_on_a_dev_set_and_reporting_on_another() -> None:
     alone = [tune(hybrid(), data, grid=GRID, repeats=1).values for data in (dev, test)]
     expected = chosen_on_dev(*alone)
     assert found.selection.winner == expected.winner
-    assert np.array_equal(found.values, alone[0])
-    assert np.array_equal(found.selection.held_out, expected.held_out)
+    np.testing.assert_allclose(found.values, alone[0], rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(found.selection.held_out, expected.held_out, rtol=1e-12, atol=1e-15)
     assert found.query_ids == tuple(sorted(test.qrels))
 
 
