@@ -20,7 +20,7 @@ from retrieval_bench.labels.store import Store
 from tests.builders.labels import HOSTILE, changed_text, make_pool, make_store, said, served
 from tests.builders.processes import within
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.needs("playwright"), pytest.mark.slow]
 
 SIZES = pytest.mark.parametrize("width", [1280, 390])
 SCHEMES = pytest.mark.parametrize("scheme", ["light", "dark"])

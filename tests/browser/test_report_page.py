@@ -15,7 +15,7 @@ from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.reports.page import report_page
 from tests.builders.page_sample import make_dataset, make_runs
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.needs("playwright"), pytest.mark.slow]
 
 SIZES = pytest.mark.parametrize("width", [1280, 390])
 SCHEMES = pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -111,6 +111,10 @@ def test_optional_imports_stand_behind_the_marker(path: Path) -> None:
     if path.stem.startswith("test_"):
         assert not _unguarded(tree), "mark the tests with pytest.mark.needs(package)"
         assert not _unguarded_helpers(tree), "so with tests whose helpers load a package"
+        fixtures = path.with_name("conftest.py")
+        if fixtures.exists():
+            loaded = _optional(ast.parse(fixtures.read_text(encoding="utf-8")))
+            assert loaded <= _needed([n for n in ast.walk(tree) if isinstance(n, ast.expr)])
     text = path.read_text(encoding="utf-8")
     if path != Path(__file__):
         assert "importorskip" not in text, "use pytest.mark.needs(package)"
