@@ -212,9 +212,9 @@ class TestCompare:
         assert [system["name"] for system in document["systems"]] == ["own", "own#2"]
         row = document["comparisons"][0]
         assert set(row) == {
-            "dataset", "metric", "a", "b", "n", "difference", "ci95", "p", "p_adjusted",
-            "effect_size", "wins", "ties", "losses", "p_equivalence", "within_margin", "verdict",
-            "queries_needed", "resolvable_from",
+            "dataset", "metric", "a", "b", "n", "difference", "ci95", "level", "bound", "p",
+            "p_adjusted", "effect_size", "wins", "ties", "losses", "p_equivalence", "within_margin",
+            "verdict", "queries_needed", "resolvable_from",
         }  # fmt: skip
         assert (row["difference"], row["p"], row["verdict"]) == (0.0, 1.0, "unresolvable")
 

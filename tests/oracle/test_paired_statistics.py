@@ -13,7 +13,12 @@ from numpy.typing import NDArray
 
 from retrieval_bench.stats.paired import equivalence_p, paired_tests
 from retrieval_bench.stats.power import queries_needed
-from retrieval_bench.stats.resampling import holm, randomization_p
+from retrieval_bench.stats.randomization import (
+    randomization_p,
+)
+from retrieval_bench.stats.resampling import (
+    holm,
+)
 from tests.builders import some
 
 Floats = NDArray[np.float64]
@@ -57,15 +62,13 @@ class TestAgainstOtherLibraries:
             assert found.extra["wilcoxon"][0, metric] == pytest.approx(ranks.pvalue)
             assert found.p[0, metric] == pytest.approx(theirs.pvalue, abs=0.015)
 
-    def test_scipy_bootstrap(self) -> None:
+    def test_scipy_interval_of_students_t(self) -> None:
         values = systems(120)
-        found = paired_tests(values, [(0, 1)])
+        ends = paired_tests(values, [(0, 1)]).intervals(np.full((1, 2), 0.05))
         for metric in range(2):
-            theirs = scipy.stats.bootstrap(
-                (values[1, :, metric] - values[0, :, metric],), np.mean, method="percentile", rng=1
-            ).confidence_interval
-            ends = found.ci95[0, metric]
-            assert ends == pytest.approx([theirs.low, theirs.high], abs=0.002)
+            theirs = scipy.stats.ttest_rel(values[1, :, metric], values[0, :, metric])
+            low, high = theirs.confidence_interval(0.95)
+            assert ends[0, metric] == pytest.approx([low, high], abs=0.003)
 
     def test_statsmodels_two_one_sided_tests_where_queries_are_many(self) -> None:
         from statsmodels.stats import weightstats

@@ -23,7 +23,7 @@ class Answered:
     Attributes:
         n: queries that both answered.
         failed_a, failed_b: queries that each of them failed on.
-        difference, ci95, p_adjusted: as those of :class:`.Delta`; None where
+        difference, ci95, level, p_adjusted: as those of :class:`.Delta`; None where
             there is no such query, the interval also where the mean is geometric.
         verdict: what these queries say.
     """
@@ -33,6 +33,7 @@ class Answered:
     failed_b: int
     difference: float | None = None
     ci95: tuple[float, float] | None = None
+    level: float | None = None
     p_adjusted: float | None = None
     verdict: Verdict = Verdict.MISSING
 

@@ -27,7 +27,7 @@ from retrieval_bench.measure.calls import OK
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.intervals import Floats, Scale
-from retrieval_bench.stats.power import ROUNDING
+from retrieval_bench.stats.randomization import ROUNDING
 from retrieval_bench.stats.sequential import Betting, anytime_intervals, verdicts
 
 Bools = NDArray[np.bool_]
@@ -256,6 +256,7 @@ def _judged(
             n=n,
             difference=float(of_pair.mean()),
             ci95=(float(ends[at, 0]), float(ends[at, 1])),
+            level=1 - QUALITY_ALPHA / len(pairs),
             effect_size=float(of_pair.mean() / spread[at]) if spread[at] > 0 else None,
             wins=int(np.count_nonzero(of_pair > 0)),
             ties=int(np.count_nonzero(of_pair == 0)),

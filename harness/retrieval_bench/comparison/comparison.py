@@ -6,7 +6,6 @@ Decides in data; reads no file and prints nothing.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -32,13 +31,13 @@ from retrieval_bench.core.errors import ConfigError, distinct_names, near_names
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
+from retrieval_bench.stats import intervals
 from retrieval_bench.stats.paired import EQUIVALENCE, EXTRA
 from retrieval_bench.stats.power import MARGIN, check_margin
-from retrieval_bench.stats.resampling import RESAMPLES
 from retrieval_bench.stats.sequential import Watch
 
 MOST_RESAMPLES = 200_000
-"""However many pairs a table has; enough for 10,000 of them."""
+"""However many pairs a table has; enough for p of 10,000 of them, and for the ends of 250."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,5 +372,5 @@ def _pairs(names: Sequence[str], baseline: str | None) -> list[tuple[int, int]]:
 
 
 def resamples_for(rows: int) -> int:
-    """So many that the smallest p there can be, times Holm's factor, is well below 5 %."""
-    return min(MOST_RESAMPLES, max(RESAMPLES, math.ceil(20 * rows / QUALITY_ALPHA)))
+    """So many that forty of them are beyond the smallest level that Holm sets."""
+    return min(MOST_RESAMPLES, intervals.resamples_for(QUALITY_ALPHA / max(1, rows)))

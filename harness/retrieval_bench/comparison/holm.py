@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +25,18 @@ class Corrected:
 
     Attributes:
         p, equivalence, tests: corrected.
-        level, equivalence_level: what he holds each p against.
+        level: what he holds each p against.
+        bracket: 1 minus the level of each interval: that of ``level`` where he rejects, of all
+            others that of the first that he does not; so an interval excludes 0 exactly where he
+            rejects.
+        equivalence: p of each, doubled and corrected as far as the interval is: below 5 % exactly
+            where both of its tests reject at half of ``bracket``.
     """
 
     p: NDArray[np.float64]
     level: NDArray[np.float64]
+    bracket: NDArray[np.float64]
     equivalence: NDArray[np.float64]
-    equivalence_level: NDArray[np.float64]
     tests: Mapping[str, NDArray[np.float64]]
 
     @classmethod
@@ -42,10 +46,15 @@ class Corrected:
             nothing = np.empty((0, 0))
             return cls(nothing, nothing, nothing, nothing, {})
         names = found[0].extra
+        p, level = corrected([part.p for part in found])
+        bracket = brackets(p, level)
+        equivalence = np.concatenate([part.p_equivalence for part in found])
         return cls(
-            *_corrected([part.p for part in found]),
-            *_corrected([part.p_equivalence for part in found]),
-            {name: _corrected([part.extra[name] for part in found])[0] for name in names},
+            p,
+            level,
+            bracket,
+            np.minimum(1.0, 2 * equivalence * QUALITY_ALPHA / bracket),
+            {name: corrected([part.extra[name] for part in found])[0] for name in names},
         )
 
     def rows(self, start: int, end: int) -> Corrected:
@@ -53,8 +62,8 @@ class Corrected:
         return Corrected(
             self.p[start:end],
             self.level[start:end],
+            self.bracket[start:end],
             self.equivalence[start:end],
-            self.equivalence_level[start:end],
             {name: p[start:end] for name, p in self.tests.items()},
         )
 
@@ -72,10 +81,25 @@ def with_rows(
     return replace(found, p=p, p_equivalence=equivalence)
 
 
-def _corrected(
+def brackets(p: NDArray[np.float64], level: NDArray[np.float64]) -> NDArray[np.float64]:
+    """1 minus the level of each interval, see :attr:`Corrected.bracket`.
+
+    Args:
+        p: after Holm, (pairs, metrics).
+        level: what he holds each p against.
+    """
+    if not len(p):
+        return level
+    decided = np.count_nonzero(p < QUALITY_ALPHA, axis=0)
+    following = QUALITY_ALPHA / np.maximum(1, len(p) - decided)
+    return np.where(p < QUALITY_ALPHA, level, following)
+
+
+def corrected(
     parts: Sequence[NDArray[np.float64]],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Holm's p, and the level that he holds each of them against, (pairs, metrics)."""
+    """Holm's p of all ``parts`` together, each (pairs, metrics), and the level that he holds each
+    of them against."""
     p = np.concatenate(parts)
     rank = np.empty(p.shape, dtype=np.int64)
     order = np.argsort(p, axis=0, kind="stable")
@@ -86,14 +110,12 @@ def _corrected(
 
 def stepped(needed: Sequence[Sequence[Needed]], part: Corrected) -> list[list[Needed]]:
     """Holm decides a pair only once he has decided all with a smaller p: none needs fewer queries
-    than one before it; where one before it is hopeless, so is the pair."""
+    to show a difference than one before it; where one before it is hopeless, so is the pair."""
     made = [list(row) for row in needed]
     for column in range(part.p.shape[1]):
-        for name, level in (("difference", part.level), ("equivalence", part.equivalence_level)):
-            most: int | None = 0
-            for row in np.argsort(level[:, column], kind="stable"):
-                own = getattr(made[row][column], name)
-                most = None if own is None or most is None else max(most, own)
-                changes: dict[str, Any] = {name: most}
-                made[row][column] = replace(made[row][column], **changes)
+        most: int | None = 0
+        for row in np.argsort(part.level[:, column], kind="stable"):
+            own = made[row][column].difference
+            most = None if own is None or most is None else max(most, own)
+            made[row][column] = replace(made[row][column], difference=most)
     return made

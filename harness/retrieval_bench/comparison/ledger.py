@@ -25,7 +25,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.comparison.holm import QUALITY_ALPHA
+from retrieval_bench.comparison.brackets import Brackets
+from retrieval_bench.comparison.holm import QUALITY_ALPHA, brackets, corrected
 from retrieval_bench.comparison.part_costs import Cost, cost_of
 from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import ConfigError, counted
@@ -36,7 +37,8 @@ from retrieval_bench.metrics import Judgements, Metric, judge
 from retrieval_bench.metrics.judged import NONE
 from retrieval_bench.runs.run import UNKNOWN, Rankings, Run
 from retrieval_bench.stats.paired import paired_tests
-from retrieval_bench.stats.power import MARGIN, ROUNDING, check_margin
+from retrieval_bench.stats.power import MARGIN, check_margin
+from retrieval_bench.stats.randomization import ROUNDING
 from retrieval_bench.stats.resampling import holm, mean_below_p
 
 Positions = NDArray[np.int32]
@@ -66,7 +68,10 @@ class Row:
         why: the reason, in words; empty where the figures say it.
         n: queries.
         gain: mean with it minus mean without it; None where it is not known.
-        ci95: interval of the gain; those of all parts hold together with 95 % (Bonferroni).
+        ci95: interval of the gain; it excludes 0 exactly where the part helps or is
+            harmful, and holds by itself.
+        level: of ``ci95``, at least 95 %: what Holm leaves to the part.
+        bound: Gaffke's interval at the same level; where few queries carry the gain.
         p: of the randomisation test, after Holm; None without a test.
         p_below: that the gain is below the margin, one-sided, after Holm.
         without: the mean without it.
@@ -86,6 +91,8 @@ class Row:
     n: int = 0
     gain: float | None = None
     ci95: tuple[float, float] | None = None
+    level: float | None = None
+    bound: tuple[float, float] | None = None
     p: float | None = None
     p_below: float | None = None
     without: float | None = None
@@ -373,7 +380,7 @@ def _one_fusion(rows: Sequence[Row]) -> list[Row]:
 
 def _judged(drafts: Sequence[_Draft], metric: Metric, margin: float, failed: int) -> list[Row]:
     """With intervals, tests and what they show. Holm's family are the parts that their structure
-    does not decide; intervals hold together for all."""
+    does not decide."""
     rows = [row for row, _ in drafts]
     known = [at for at, (_, values) in enumerate(drafts) if values.size]
     tested = [at for at in known if rows[at].worth is not Worth.DEAD]
@@ -382,25 +389,25 @@ def _judged(drafts: Sequence[_Draft], metric: Metric, margin: float, failed: int
             drafts[at][1][:, :, None],
             [(0, 1)],
             margin=margin,
-            alpha=QUALITY_ALPHA / len(known),
             scales=[metric.scale],
         )
         for at in known
     }
-    for at, found in tests.items():
-        low, high = found.ci95[0, 0]
-        if not np.isnan(low):
-            rows[at] = replace(rows[at], ci95=(float(low), float(high)))
     gains = {at: drafts[at][1][1] - drafts[at][1][0] for at in tested}
     below = np.array([_below(gains[at], metric, margin) for at in tested])
-    p = holm(np.array([tests[at].p[0, 0] for at in tested]))
+    p, level = corrected([np.empty((0, 1)), *(tests[at].p for at in tested)])
+    alpha = dict.fromkeys(known, QUALITY_ALPHA)
+    alpha |= dict(zip(tested, brackets(p, level)[:, 0].tolist(), strict=True))
+    for at, found in tests.items():
+        own = Brackets.of(found, np.array([[alpha[at]]])).at((0, 0))
+        rows[at] = replace(rows[at], ci95=own.ci95, level=own.level, bound=own.bound)
     together = holm(below)
     for place, at in enumerate(tested):
         # Where nothing varies the test is exact, and by itself.
         alone = not (rows[at].helped or rows[at].hurt)
         row = replace(
             rows[at],
-            p=float(p[place]),
+            p=float(p[place, 0]),
             p_below=float(below[place] if alone else together[place]),
         )
         needed = tests[at].queries_needed(QUALITY_ALPHA / len(tested))[0][0].difference
@@ -444,7 +451,7 @@ def _decided(row: Row, margin: float, needed: int | None) -> Row:
     gain, p, below = row.gain or 0.0, row.p or 0.0, row.p_below or 0.0
     if gain and p < QUALITY_ALPHA:
         return replace(row, worth=Worth.HELPS if gain > 0 else Worth.HARMFUL)
-    if below < QUALITY_ALPHA:
+    if below < QUALITY_ALPHA and (row.ci95 is None or row.ci95[1] < margin):
         nothing = "changes no ranking" if not row.changed else "changes no value"
         queries = counted(row.n, "query")
         why = f"{nothing} on {queries}" if not (row.helped or row.hurt) else row.why

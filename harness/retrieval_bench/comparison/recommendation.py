@@ -17,12 +17,18 @@ from retrieval_bench.comparison.likeness import Likeness, PairLikeness
 from retrieval_bench.comparison.verdicts import Delta
 from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import counted
-from retrieval_bench.core.figures import about, p_text, signed, times_text
+from retrieval_bench.core.figures import (
+    about,
+    end_text,
+    p_text,
+    signed,
+    times_text,
+)
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
 from retrieval_bench.metrics.names import label_of
 from retrieval_bench.runs.run import Run
-from retrieval_bench.stats.power import ROUNDING
+from retrieval_bench.stats.randomization import ROUNDING
 
 _NAMED = 4
 """Systems that a sentence names before it counts the rest."""
@@ -287,7 +293,7 @@ class _View:
             text = f"{name} against {taken}: {signed(self._difference(taken, name) or 0.0, 3)}"
             if delta.ci95 is not None:
                 low, high = delta.ci95 if delta.b == name else (-delta.ci95[1], -delta.ci95[0])
-                text += f" [{low:+.3f}, {high:+.3f}]"
+                text += f" [{end_text(low)}, {end_text(high)}]"
             if delta.p_adjusted is not None:
                 text += f", p {p_text(delta.p_adjusted)}"
             text += ", can't tell."

@@ -24,7 +24,7 @@ from retrieval_bench.core.types import Dataset
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.evaluation import Mean
 from retrieval_bench.stats.intervals import interval, mean_intervals
-from retrieval_bench.stats.power import ROUNDING
+from retrieval_bench.stats.randomization import ROUNDING
 from retrieval_bench.stats.resampling import bootstrap_means
 
 FEW = 30

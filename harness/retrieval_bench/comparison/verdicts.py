@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.comparison.answered import Answered, answered_queries
+from retrieval_bench.comparison.brackets import Bracket, Brackets, hull
 from retrieval_bench.comparison.comparability import not_comparable, nothing_can_differ
 from retrieval_bench.comparison.holm import QUALITY_ALPHA, Corrected, Pair, stepped, with_rows
 from retrieval_bench.core.document import document
@@ -27,10 +28,9 @@ from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
-from retrieval_bench.stats.intervals import ALPHA, interval
 from retrieval_bench.stats.paired import EQUIVALENCE, PairedTests, paired_tests
-from retrieval_bench.stats.power import ROUNDING, Needed
-from retrieval_bench.stats.resampling import bootstrap_means, fewest_rows, smallest_p
+from retrieval_bench.stats.power import Needed
+from retrieval_bench.stats.randomization import ROUNDING, fewest_rows, smallest_p
 
 ANYTIME = "anytime-valid, betting"
 """What the interval is of a difference that was looked at after every query."""
@@ -48,18 +48,27 @@ class Delta:
         dataset: its name.
         n: queries.
         difference: mean of b minus mean of a; None when the two cannot be compared.
-        ci95: interval of the difference; those of all pairs of the same metric and dataset hold
-            together with 95 % (Bonferroni), and that of an undecided one reaches 0.
+        ci95: the means that the test does not reject: it excludes 0 exactly where the verdict is
+            better or worse. It holds by itself; only the verdicts hold together. Where the verdict
+            rests on failures, of the queries that both answered. None where the mean is geometric.
+        level: of ``ci95``, ``bound`` and ``ratio``, at least 95 %: what Holm leaves to the pair.
+        bound: Gaffke's interval at the same level, which assumes nothing but the range; given
+            where ``ci95`` is not enough: few queries carry the difference, or only it is within
+            the margin.
+        ratio: of b's mean to a's, and the ends of its interval, of a metric whose mean is
+            geometric; the interval excludes 1 exactly where ``ci95`` would exclude 0.
         p: paired randomisation test, two-sided.
         p_adjusted: after Holm over all pairs of the same metric and dataset: those that one table
             shows.
         effect_size: mean of the differences over their standard deviation (Cohen's d for pairs);
             None where they do not vary.
         wins, ties, losses: queries on which b is above, equal to, below a.
-        p_equivalence: two one-sided tests against the margin, after Holm as ``p_adjusted``; None
-            for a metric whose mean is geometric, where an absolute margin means nothing.
-        within_margin: shown to differ by less than the margin; may stand beside better and worse,
-            for a difference can be real and small.
+        p_equivalence: two one-sided tests against the margin, each at half of what ``level``
+            leaves: the larger p, doubled, and corrected as far as ``level`` is; None for a metric
+            whose mean is geometric, where an absolute margin means nothing.
+        within_margin: shown to differ by less than the margin, by the interval and by
+            ``p_equivalence``; may stand beside better and worse, for a difference can be real and
+            small.
         tests: further tests that were asked for: name -> (p, p after Holm).
         resolvable_from: queries from which on the test can show any difference at the level that
             the table leaves to a pair; only for an unresolvable one.
@@ -83,6 +92,9 @@ class Delta:
     n: int = 0
     difference: float | None = None
     ci95: tuple[float, float] | None = None
+    level: float | None = None
+    bound: tuple[float, float] | None = None
+    ratio: tuple[float, float, float] | None = None
     p: float | None = None
     p_adjusted: float | None = None
     effect_size: float | None = None
@@ -101,13 +113,6 @@ class Delta:
     reason: str = ""
 
     @property
-    def reaches_zero(self) -> bool:
-        """Whether the interval of a difference that is shown holds 0: it assumes less than the
-        test, nothing but the range of the values."""
-        shown = self.verdict in (Verdict.BETTER, Verdict.WORSE)
-        return shown and self.ci95 is not None and self.ci95[0] <= 0 <= self.ci95[1]
-
-    @property
     def small(self) -> bool:
         """Shown to be within the margin, beside a verdict that does not say so."""
         return self.within_margin and self.verdict is not Verdict.EQUIVALENT
@@ -116,11 +121,13 @@ class Delta:
         """The row of ``compare --format json``."""
         row = document(
             self,
-            "dataset metric a b n difference ci95 p p_adjusted effect_size wins ties losses "
-            "p_equivalence within_margin verdict queries_needed",
+            "dataset metric a b n difference ci95 level bound p p_adjusted effect_size wins ties "
+            "losses p_equivalence within_margin verdict queries_needed",
         )
         for name, (p, adjusted) in self.tests.items():
             row |= {f"p_{name}": p, f"p_{name}_adjusted": adjusted}
+        if self.ratio is not None:
+            row["ratio"] = list(self.ratio)
         if self.anytime:
             row["interval"] = ANYTIME
         if self.resolvable_from is not None:
@@ -140,14 +147,12 @@ class Rules:
         margin: up to this absolute difference two systems are as good as equal.
         tests: further tests beside the randomisation test, of :data:`.EXTRA`.
         resamples: sign patterns of the randomisation test.
-        interval_alpha: 1 minus the level of each interval.
         equivalence: the test of it, of :data:`.EQUIVALENCE`.
     """
 
     margin: float
     tests: tuple[str, ...]
     resamples: int
-    interval_alpha: float = ALPHA
     equivalence: str = EQUIVALENCE[0]
 
 
@@ -161,8 +166,15 @@ def held_against(delta: Delta, answered: Answered) -> Delta:
     delta = replace(delta, answered=answered)
     if delta.verdict.open or delta.verdict is answered.verdict:
         return delta
+    ends = answered.ci95
+    if answered.verdict in (Verdict.BETTER, Verdict.WORSE):  # and the other way round over all
+        ends = hull(ends, delta.ci95)
     return replace(
         delta,
+        ci95=ends,
+        level=answered.level if delta.level is None else delta.level,
+        bound=None,
+        ratio=None,
         verdict=Verdict.UNDECIDED,
         within_margin=False,
         rests_on_failures=True,
@@ -193,7 +205,6 @@ class PairJudge:
     ) -> None:
         self._dataset, self._names, self._metrics = dataset, names, metrics
         self._values = [_additive(one, metrics) for one in values]
-        self._resampled: dict[int, dict[int, NDArray[np.float64]]] = {}
         self._refusal = refusal or (lambda i, j: (Verdict.UNDECIDED, ""))
         self._answered = answered or [np.ones(len(one), dtype=bool) for one in values]
         self._fixed = fixed or (lambda i, j, metric: "")
@@ -232,7 +243,7 @@ class PairJudge:
         deltas = {pair: self._untested(*pair) for pair in pairs}
         testable = [pair for pair in pairs if not deltas[pair][0].reason]
         blocks = self._blocks(testable)
-        rules = replace(rules, interval_alpha=ALPHA / max(1, len(testable)))
+        hardest = QUALITY_ALPHA / max(1, len(testable))
         tested = [(block, self._statistics(block, rules)) for block in blocks]
         again = self._without_failures([pair for block in blocks for pair in block], rules)
         first = Corrected.of([found for _, found in tested])
@@ -243,9 +254,12 @@ class PairJudge:
         for block, found in tested:
             part = second.rows(start, start + len(block))
             needed = stepped(
-                found.queries_needed(part.level, equivalence_alpha=part.equivalence_level), part
+                found.queries_needed(part.level, equivalence_alpha=part.bracket / 2), part
             )
             whole = first.rows(start, start + len(block))
+            failed = np.array([pair in again for pair in block])[:, None]
+            alpha = np.where(failed, whole.bracket, part.bracket)
+            brackets = Brackets.of(found, alpha)
             for row, pair in enumerate(block):
                 for at, metric in enumerate(self._metrics):
                     delta = self._delta(
@@ -254,8 +268,9 @@ class PairJudge:
                         found=found,
                         corrected=whole if pair in again else part,
                         needed=needed[row][at],
+                        bracket=brackets.at((row, at), part.equivalence[row, at]),
                         at=(row, at),
-                        rules=rules,
+                        hardest=hardest,
                     )
                     if pair in again:
                         delta = self._second_look(pair, delta, again[pair], part, (row, at))
@@ -318,11 +333,14 @@ class PairJudge:
         answered: Answered,
     ) -> Answered:
         metric = self._metrics[at[1]]
-        difference, ends = float(found.difference[0, at[1]]), found.ci95[0, at[1]]
+        difference = float(found.difference[0, at[1]])
+        brackets = Brackets.of(found, corrected.bracket[at[0] : at[0] + 1])
+        bracket = brackets.at((0, at[1]), float(corrected.equivalence[at]))
         if metric.geometric:
+            bracket = bracket._replace(ci95=None, within=False)
             both = self._answered[pair[0]] & self._answered[pair[1]]
             a, b = (metric.from_additive(self._values[side][both, at[1]].mean()) for side in pair)
-            difference, ends = float(b - a), np.full(2, np.nan)
+            difference = float(b - a)
         seen = Delta(
             str(metric),
             "",
@@ -331,13 +349,14 @@ class PairJudge:
             n=found.n,
             difference=difference,
             p_adjusted=float(corrected.p[at]),
-            within_margin=not metric.geometric and bool(corrected.equivalence[at] < QUALITY_ALPHA),
+            within_margin=bracket.within,
         )
         return replace(
             answered,
             n=found.n,
             difference=difference,
-            ci95=None if np.isnan(ends[0]) else (float(ends[0]), float(ends[1])),
+            ci95=bracket.ci95,
+            level=bracket.level,
             p_adjusted=seen.p_adjusted,
             verdict=_decided(seen, Needed(None, None), geometric=metric.geometric).verdict,
         )
@@ -373,7 +392,6 @@ class PairJudge:
             extra=rules.tests,
             resamples=rules.resamples,
             scales=[metric.scale for metric in self._metrics],
-            alpha=rules.interval_alpha,
             equivalence=rules.equivalence,
         )
 
@@ -385,13 +403,19 @@ class PairJudge:
         found: PairedTests,
         corrected: Corrected,
         needed: Needed,
+        bracket: Bracket,
         at: tuple[int, int],
-        rules: Rules,
+        hardest: float,
     ) -> Delta:
         i, j = pair
-        difference, ends = float(found.difference[at]), found.ci95[at]
+        difference, ratio = float(found.difference[at]), None
         if metric.geometric:
-            difference, ends = self._in_means(pair, metric, at[1], rules.interval_alpha)
+            if bracket.ci95 is not None:
+                low, high = bracket.ci95
+                ratio = (math.exp(difference), math.exp(low), math.exp(high))
+            bracket = Bracket(None, bracket.level, None, within=False)
+            a, b = (metric.from_additive(self._values[side][:, at[1]].mean()) for side in pair)
+            difference = 0.0 if abs(b - a) <= ROUNDING else float(b - a)
         effect = float(found.effect_size[at])
         delta = Delta(
             str(metric),
@@ -401,7 +425,10 @@ class PairJudge:
             self._dataset,
             n=found.n,
             difference=difference,
-            ci95=None if np.isnan(ends[0]) else (float(ends[0]), float(ends[1])),
+            ci95=bracket.ci95,
+            level=bracket.level,
+            bound=bracket.bound,
+            ratio=ratio,
             p=float(found.p[at]),
             p_adjusted=float(corrected.p[at]),
             effect_size=None if math.isnan(effect) else effect,
@@ -409,43 +436,13 @@ class PairJudge:
             ties=int(found.ties[at]),
             losses=int(found.losses[at]),
             p_equivalence=None if metric.geometric else float(corrected.equivalence[at]),
-            within_margin=not metric.geometric and bool(corrected.equivalence[at] < QUALITY_ALPHA),
+            within_margin=bracket.within,
             tests={
                 name: (float(p[at]), float(corrected.tests[name][at]))
                 for name, p in found.extra.items()
             },
         )
-        return _decided(delta, needed, geometric=metric.geometric, level=rules.interval_alpha)
-
-    def _in_means(
-        self, pair: Pair, metric: Metric, column: int, alpha: float
-    ) -> tuple[float, NDArray[np.float64]]:
-        """Mean of b minus mean of a, and its interval, for a metric whose mean is geometric: the
-        difference of two such means is not the mean of differences."""
-        if column not in self._resampled:
-            self._resampled[column] = self._resample(column)
-        a, b = (metric.from_additive(self._values[at][:, column].mean()) for at in pair)
-        ends = np.full(2, np.nan)
-        if len(self._values[pair[0]]) > 1:
-            drawn = [metric.from_additive(self._resampled[column][at]) for at in pair]
-            ends = interval((drawn[1] - drawn[0])[:, None], alpha)[0]
-        difference = float(b - a)
-        return (0.0 if abs(difference) <= ROUNDING else difference), ends
-
-    def _resample(self, column: int) -> dict[int, NDArray[np.float64]]:
-        """Resampled means of every system, on the additive scale; systems with equally many
-        queries see the same resamples."""
-        lengths: dict[int, list[int]] = {}
-        for at, values in enumerate(self._values):
-            lengths.setdefault(len(values), []).append(at)
-        found: dict[int, NDArray[np.float64]] = {}
-        for n, systems in lengths.items():
-            if n > 1:
-                means = bootstrap_means(
-                    np.column_stack([self._values[at][:, column] for at in systems])
-                )
-                found |= dict(zip(systems, means.T, strict=True))
-        return found
+        return _decided(delta, needed, geometric=metric.geometric, level=hardest)
 
 
 def _by_id(run: Run, metrics: Sequence[Metric]) -> NDArray[np.float64]:
@@ -474,8 +471,6 @@ def _decided(
         return replace(delta, verdict=Verdict.BETTER if delta.difference > 0 else Verdict.WORSE)
     if delta.within_margin:
         return replace(delta, verdict=Verdict.EQUIVALENT)
-    if delta.ci95 is not None:  # the test decides, and an interval beside it does not contradict it
-        delta = replace(delta, ci95=(min(delta.ci95[0], 0.0), max(delta.ci95[1], 0.0)))
     if smallest_p(delta.n) >= level:
         return replace(delta, verdict=Verdict.UNRESOLVABLE, resolvable_from=fewest_rows(level))
     ways = [(needed.difference, "a difference")]

@@ -42,6 +42,15 @@ def signed(value: float | None, decimals: int = 4, unit: str = "") -> str:
     return (text if text.strip("+-0.") else text[1:]) + unit
 
 
+def end_text(value: float, decimals: int = 3) -> str:
+    """An end of the interval of a difference: with its sign, and with as many digits as it takes
+    to see on which side of 0 it lies."""
+    text = f"{value:+,.{decimals}f}"
+    if value == 0 or text.strip("+-0."):
+        return text
+    return f"{value:+.1g}"
+
+
 def change_text(share: float | None) -> str:
     """A ratio less 1 as a signed percentage: "+3.1 %"."""
     return signed(None if share is None else 100 * share, 1, " %")

@@ -26,7 +26,7 @@ from retrieval_bench.labels.grades import Settled
 from retrieval_bench.labels.label import Pair, Pool, PooledQuery
 from retrieval_bench.metrics import Judgements, Metric, judge_lists, parse_metrics
 from retrieval_bench.stats.intervals import ALPHA, SHARE, Floats
-from retrieval_bench.stats.power import ROUNDING
+from retrieval_bench.stats.randomization import ROUNDING
 from retrieval_bench.stats.sequential import Betting, Draw, anytime_intervals, verdicts
 
 _FUTURES = 40

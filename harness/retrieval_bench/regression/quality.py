@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.comparison.anytime import Asked
-from retrieval_bench.comparison.holm import QUALITY_ALPHA
+from retrieval_bench.comparison.brackets import Brackets
+from retrieval_bench.comparison.holm import QUALITY_ALPHA, brackets, corrected
 from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
@@ -28,11 +29,14 @@ from retrieval_bench.duets.account import MOST_FAILED
 from retrieval_bench.duets.result import WORDS
 from retrieval_bench.metrics import Metric
 from retrieval_bench.regression.baseline import FAILED, QualityBaseline
+from retrieval_bench.stats.intervals import resamples_for
 from retrieval_bench.stats.paired import PairedTests, paired_tests
-from retrieval_bench.stats.power import ROUNDING
-from retrieval_bench.stats.resampling import fewest_rows, holm, mean_below_p, smallest_p
+from retrieval_bench.stats.randomization import ROUNDING, fewest_rows, smallest_p
+from retrieval_bench.stats.resampling import mean_below_p
 
 _SAME = ("split", "fingerprint")
+_FIGURES = ("difference", "ci95", "level", "bound", "p", "p_limit")
+"""Of a gate, what belongs to the queries that it was decided on."""
 _SETTLED = ("k", "convention", "metrics_version")
 
 
@@ -46,7 +50,10 @@ class QualityGate:
         limit: largest acceptable drop, above 0.
         before, now: means.
         difference: now minus before.
-        ci95: interval of the difference; those of all metrics hold together with 95 %.
+        ci95: interval of the difference; it is below 0 exactly where a drop is shown, and holds
+            by itself.
+        level: of ``ci95`` and ``bound``, at least 95 %: what Holm leaves to the metric.
+        bound: Gaffke's interval at the same level; where few queries carry the difference.
         p: that the difference is chance, two-sided, after Holm over the metrics of the policy.
         p_limit: that the mean of all such queries drops by the limit or more, one-sided.
         higher, lower: queries on which it rose and fell.
@@ -61,6 +68,8 @@ class QualityGate:
     now: float | None = None
     difference: float | None = None
     ci95: tuple[float, float] | None = None
+    level: float | None = None
+    bound: tuple[float, float] | None = None
     p: float | None = None
     p_limit: float | None = None
     higher: int = 0
@@ -275,7 +284,9 @@ def _second_look(gate: QualityGate, there: QualityGate | None, why: str) -> Qual
         return gate
     if there is not None and there.verdict is Verdict.WORSE:
         reason = "worse on the queries that were answered both times"
-        return replace(gate, verdict=Verdict.WORSE, queries_needed=None, reason=reason)
+        of_these = () if gate.verdict is Verdict.WORSE else _FIGURES
+        figures: dict[str, Any] = {name: getattr(there, name) for name in of_these}
+        return replace(gate, verdict=Verdict.WORSE, queries_needed=None, reason=reason, **figures)
     passes = (Verdict.BETTER, Verdict.EQUIVALENT)
     same = there is not None and (
         gate.verdict is there.verdict or (gate.verdict in passes and there.verdict in passes)
@@ -304,18 +315,19 @@ def _tested(
         values,
         [(0, 1)],
         scales=[metric.scale for metric in limits],
-        alpha=QUALITY_ALPHA / len(limits),
+        resamples=resamples_for(QUALITY_ALPHA / len(limits)),
     )
-    p = holm(found.p[0])
+    p, level = corrected([found.p.T])  # the family are the metrics
+    own = Brackets.of(found, brackets(p, level).T)
     drops = values[0] - values[1]
     drops[np.abs(drops) <= ROUNDING] = 0.0
     needed = found.queries_needed(QUALITY_ALPHA)[0]
     gates = {}
     for at, (name, limit) in enumerate(zip(names, limits.values(), strict=True)):
-        chance, p_limit = float(p[at]), _beyond_limit_p(drops[:, at], limit)
+        chance, p_limit = float(p[at, 0]), _beyond_limit_p(drops[:, at], limit)
         difference = float(found.difference[0, at])
         gate = replace(
-            _gate(name, limit, found, at),
+            _gate(name, limit, found, own, at),
             before=before.metrics[name],
             now=now.metrics[name],
             difference=difference,
@@ -328,13 +340,15 @@ def _tested(
     return gates
 
 
-def _gate(name: str, limit: float, found: PairedTests, at: int) -> QualityGate:
-    ends = found.ci95[0, at]
+def _gate(name: str, limit: float, found: PairedTests, own: Brackets, at: int) -> QualityGate:
+    bracket = own.at((0, at))
     return QualityGate(
         name,
         Verdict.UNDECIDED,
         limit,
-        ci95=None if np.isnan(ends[0]) else (float(ends[0]), float(ends[1])),
+        ci95=bracket.ci95,
+        level=bracket.level,
+        bound=bracket.bound,
         higher=int(found.wins[0, at]),
         lower=int(found.losses[0, at]),
     )

@@ -13,25 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from retrieval_bench.stats.intervals import (
-    ALPHA,
-    Scale,
-    fitting,
-    interval,
-    mean_intervals,
-    resamples_for,
-)
-from retrieval_bench.stats.power import MARGIN, ROUNDING, Moments, Needed, queries_needed
-from retrieval_bench.stats.resampling import (
-    EXACT_ROWS,
-    RESAMPLES,
-    SEED,
-    bootstrap_means,
-    mean_below_p,
-    randomization_p,
-    sign_patterns,
-    student_p,
-)
+from retrieval_bench.stats.intervals import Scale, fitting, mean_intervals
+from retrieval_bench.stats.power import MARGIN, Moments, Needed, queries_needed
+from retrieval_bench.stats.randomization import ROUNDING, Randomization
+from retrieval_bench.stats.resampling import RESAMPLES, SEED, mean_below_p, student_p
 
 Floats = NDArray[np.float64]
 
@@ -54,8 +39,6 @@ class PairedTests:
         n: queries of each.
         margin: that of ``p_equivalence``.
         difference: mean of b minus mean of a; 0 without a query.
-        ci95: (pairs, metrics, 2), interval of the difference, at 95 % or the level that was asked
-            for, see :func:`.mean_intervals`; NaN with fewer than two queries.
         p: paired randomisation test, two-sided; 1 without a query.
         effect_size: mean of the differences over their standard deviation (Cohen's d_z); NaN
             where they do not vary.
@@ -63,13 +46,15 @@ class PairedTests:
         p_equivalence: the larger p of two one-sided tests against the margin, each by
             :func:`retrieval_bench.stats.resampling.mean_below_p`; 1 without a query.
         extra: test of :data:`EXTRA` -> its two-sided p; 1 where all queries tie.
+        weighty: how many queries carry the difference, each by its share: (sum |d|)^2 / sum d^2.
         moments: of the differences, pair by pair: what :meth:`queries_needed` goes by.
+        test: what gives p, and the intervals.
+        scales: what the values of each metric can be; None where no range is known.
     """
 
     n: int
     margin: float
     difference: Floats
-    ci95: Floats
     p: Floats
     effect_size: Floats
     wins: NDArray[np.int64]
@@ -77,7 +62,40 @@ class PairedTests:
     losses: NDArray[np.int64]
     p_equivalence: Floats
     extra: Mapping[str, Floats]
+    weighty: Floats
     moments: Moments
+    test: Randomization
+    scales: Sequence[Scale | None]
+
+    def intervals(self, alpha: Floats) -> Floats:
+        """The inverted randomisation test, (pairs, metrics, 2): 0 is outside exactly where p is
+        below alpha. The range of a difference, or NaN, where the queries are too few for any end.
+
+        Args:
+            alpha: (pairs, metrics), 1 minus the level of each.
+        """
+        if self.n < 2:
+            return np.full((*self.difference.shape, 2), np.nan)
+        ends = self.test.intervals(alpha)
+        ranges = [scale.of_differences[:2] if scale else (np.nan, np.nan) for scale in self.scales]
+        return np.where(np.isinf(ends), np.array(ranges), ends)
+
+    def bounds(self, alpha: Floats) -> Floats:
+        """Gaffke's bound, (pairs, metrics, 2), wider for it assumes nothing but the range; NaN
+        where that is not known, or with fewer than two queries."""
+        ends = np.full((*self.difference.shape, 2), np.nan)
+        for level in np.unique(alpha):
+            for at, scale in enumerate(self.scales):
+                rows = np.flatnonzero(alpha[:, at] == level)
+                step = max(1, _CELLS // max(1, self.n))
+                for start in range(0, len(rows) if scale else 0, step):
+                    part = rows[start : start + step]
+                    a, b = self.test.places[part].T
+                    d = (self.test.values[b, :, at] - self.test.values[a, :, at]).T
+                    of_pairs = [scale and scale.of_differences] * len(part)
+                    ends[part, at] = mean_intervals(d, of_pairs, alpha=float(level))
+        ends[np.abs(ends) <= ROUNDING] = 0.0
+        return ends
 
     def queries_needed(
         self, alpha: ArrayLike, *, equivalence_alpha: ArrayLike | None = None
@@ -105,7 +123,6 @@ def paired_tests(
     resamples: int = RESAMPLES,
     seed: int = SEED,
     scales: Sequence[Scale | None] = (),
-    alpha: float = ALPHA,
     equivalence: str = EQUIVALENCE[0],
 ) -> PairedTests:
     """Tests of every pair on every metric.
@@ -118,22 +135,18 @@ def paired_tests(
         extra: further tests, of :data:`EXTRA`.
         resamples: sign patterns of the randomisation test.
         scales: what the values of each metric can be; without, no range is known.
-        alpha: 1 minus the level of each interval.
         equivalence: of :data:`EQUIVALENCE`.
     """
     places = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
     n, metrics = values.shape[1:]
     columns: dict[str, Callable[[Floats], Floats]] = {
-        "equivalence": lambda d: _EQUIVALENCE_P[equivalence](d, margin)
+        "equivalence": lambda d: _EQUIVALENCE_P[equivalence](d, margin),
+        "weighty": _weighty,
     }
     columns |= {name: _EXTRA_P[name] for name in extra}
-    if n <= EXACT_ROWS:
-        columns["p"] = randomization_p
     moments: list[Moments] = []
     found: dict[str, list[Floats]] = {name: [] for name in columns}
     step = max(1, _CELLS // max(1, n * metrics))
-    if n <= EXACT_ROWS:  # each difference is added up in every sign pattern
-        step = max(1, min(step, 4 * _CELLS // (metrics << n)))
     for start in range(0, max(1, len(places)), step):
         a, b = places[start : start + step].T
         d = (values[b] - values[a]).transpose(1, 0, 2).reshape(n, len(a) * metrics)
@@ -145,94 +158,33 @@ def paired_tests(
     p = {name: np.concatenate(parts).reshape(shape) for name, parts in found.items()}
     m = Moments.joined(moments)
     sd = np.sqrt(m.variance * (n / max(1, n - 1)))
+    test = Randomization(values, places, resamples, seed)
     effect = np.where(sd > 0, m.mean / np.where(sd > 0, sd, 1.0), np.nan)
     return PairedTests(
         n,
         margin,
         m.mean.reshape(shape),
-        _intervals(values, places, scales or [None] * metrics, alpha, seed),
-        p["p"] if n <= EXACT_ROWS else _sampled_p(values, places, resamples, seed),
+        test.p(),
         effect.reshape(shape),
         m.above.reshape(shape),
         (n - m.above - m.below).reshape(shape),
         m.below.reshape(shape),
         p["equivalence"],
         {name: p[name] for name in extra},
+        p["weighty"],
         m,
+        test,
+        [
+            fitting(scale, values[:, :, at]) if n else None
+            for at, scale in enumerate(scales or [None] * metrics)
+        ],
     )
 
 
-def _intervals(
-    values: Floats,
-    places: NDArray[np.int64],
-    scales: Sequence[Scale | None],
-    alpha: float,
-    seed: int,
-) -> Floats:
-    """Of each pair on each metric. Where no range is known: differences of resampled means, so that
-    only the systems are resampled, not the many more pairs."""
-    systems, n, metrics = values.shape
-    ends = np.full((len(places), metrics, 2), np.nan)
-    if n < 2 or not len(places):
-        return ends
-    known = [fitting(scale, values[:, :, at]) for at, scale in enumerate(scales)]
-    step = max(1, _CELLS // n)
-    for at, scale in enumerate(known):
-        for start in range(0, len(places) if scale else 0, step):
-            a, b = places[start : start + step].T
-            d = (values[b, :, at] - values[a, :, at]).T
-            of_pairs = [scale and scale.of_differences] * len(a)
-            ends[start : start + step, at] = mean_intervals(d, of_pairs, alpha=alpha)
-    free = [at for at, scale in enumerate(known) if scale is None]
-    if free:
-        flat = _side_by_side(values[:, :, free])
-        means = bootstrap_means(flat, seed=seed, resamples=resamples_for(alpha))
-        means = np.ascontiguousarray(means.T).reshape(systems, len(free), -1)
-        for row, (i, j) in enumerate(places):
-            ends[row, free] = interval((means[j] - means[i]).T, alpha)
-    ends[np.abs(ends) <= ROUNDING] = 0.0
-    return ends
-
-
-def _sampled_p(values: Floats, places: NDArray[np.int64], resamples: int, seed: int) -> Floats:
-    """As :func:`.randomization_p` for every pair, with the same sign patterns.
-
-    Signed sums of differences are differences of signed sums, so that only the systems are
-    multiplied with the patterns. Their rounding is not that of the differences: of two systems
-    that are equal on most queries large sums are subtracted.
-    """
-    systems, n, metrics = values.shape
-    table = _side_by_side(values)
-    sums = table.sum(axis=0).reshape(systems, metrics)
-    sizes = np.abs(table).sum(axis=0).reshape(systems, metrics)
-    a, b = places.T
-    # A sum of n terms, added in whatever order, is off by less than n * (eps / 2) * sum(|terms|).
-    # There are two on each side, once signed and once observed; twice that covers the rest. Sums
-    # that are so close (1e-7 of 10,000 queries) and yet not equal do not matter.
-    rounding = 2 * n * np.finfo(np.float64).eps * (sizes[a] + sizes[b])
-    threshold = np.abs(sums[b] - sums[a]) - ROUNDING - rounding
-    extreme = np.zeros((len(places), metrics), dtype=np.int64)
-    few = max(1, 2 * _CELLS // max(1, systems * metrics))
-    pieces = (
-        patterns[start : start + few]
-        for patterns in sign_patterns(n, seed=seed, resamples=resamples)
-        for start in range(0, len(patterns), few)
-    )
-    for signs in pieces:
-        signed = (table.T @ signs.T).reshape(systems, metrics, -1)
-        work = np.empty(signed.shape[1:])
-        for row, (i, j) in enumerate(places):
-            np.subtract(signed[j], signed[i], out=work)
-            np.abs(work, out=work)
-            reached = work >= threshold[row, :, None]
-            extreme[row] += [np.count_nonzero(column) for column in reached]
-    return np.asarray((extreme + 1) / (resamples + 1))
-
-
-def _side_by_side(values: Floats) -> Floats:
-    """(systems, queries, metrics) as (queries, systems * metrics)."""
-    systems, n, metrics = values.shape
-    return np.ascontiguousarray(values.transpose(1, 0, 2)).reshape(n, systems * metrics)
+def _weighty(differences: Floats) -> Floats:
+    squares = (differences**2).sum(axis=0)
+    shares = np.abs(differences).sum(axis=0) ** 2 / np.where(squares > 0, squares, 1.0)
+    return np.asarray(shares)
 
 
 def tost_p(differences: Floats, margin: float = MARGIN) -> Floats:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.stats.randomization import ROUNDING
 from retrieval_bench.stats.resampling import gamma_sum_p
 
 Floats = NDArray[np.float64]
@@ -30,9 +31,6 @@ def check_margin(margin: float) -> None:
 
 
 POWER = 0.8
-
-ROUNDING = 1e-12
-"""Differences up to this are none."""
 
 _MOST = 2.0**40
 """Queries; what needs more is told to be out of reach."""

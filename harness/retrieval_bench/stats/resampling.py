@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -38,62 +35,6 @@ def bootstrap_means(
         counts = np.bincount((draws + offsets).ravel(), minlength=size * n).reshape(size, n)
         means[start : start + size] = counts @ values / n
     return means
-
-
-def randomization_p(
-    differences: NDArray[np.float64], *, seed: int = SEED, resamples: int = RESAMPLES
-) -> NDArray[np.float64]:
-    """Two-sided p-values of the paired randomisation test of each column's mean against 0.
-
-    Under the null the sign of each query's difference is a coin flip. With at most 13 rows all
-    sign patterns are counted, so that p is exact; otherwise ``resamples`` seeded ones, and the
-    observed pattern is one of them. Source: Fisher (1935); Smucker, Allan & Carterette (2007).
-
-    Args:
-        differences: (queries, columns).
-
-    Returns:
-        (columns,); 1 where there are no rows.
-    """
-    n, columns = differences.shape
-    if n == 0:
-        return np.ones(columns)
-    observed = np.abs(differences.sum(axis=0))
-    # Sums that differ only by rounding are the same sum.
-    threshold = observed - 1e-12 * np.maximum(1.0, np.abs(differences).sum(axis=0))
-    if n <= EXACT_ROWS:
-        patterns = (np.arange(1 << n)[:, None] >> np.arange(n)) & 1
-        extreme = (np.abs((2.0 * patterns - 1) @ differences) >= threshold).sum(axis=0)
-        return np.asarray(extreme / (1 << n))
-    extreme = np.zeros(columns, dtype=np.int64)
-    for signs in sign_patterns(n, seed=seed, resamples=resamples):
-        extreme += (np.abs(signs @ differences) >= threshold).sum(axis=0)
-    return np.asarray((extreme + 1) / (resamples + 1))
-
-
-def sign_patterns(
-    n: int, *, seed: int = SEED, resamples: int = RESAMPLES
-) -> Iterator[NDArray[np.float64]]:
-    """``resamples`` patterns of ``n`` coin flips, -1 or 1, in pieces of (patterns, n)."""
-    rng = np.random.default_rng(seed)
-    step = max(1, _CHUNK_DRAWS // n)
-    for start in range(0, resamples, step):
-        size = min(step, resamples - start)
-        yield rng.integers(0, 2, size=(size, n), dtype=np.int8) * np.float64(2) - 1
-
-
-def smallest_p(n: int) -> float:
-    """What :func:`randomization_p` gives at least, if all ``n`` differences have one sign."""
-    return min(1.0, 2.0 ** (1 - n))
-
-
-def fewest_rows(level: float) -> int:
-    """The least n for which :func:`smallest_p` is below ``level``."""
-    return math.floor(1 - math.log2(level)) + 1
-
-
-EXACT_ROWS = 13
-"""Up to so many queries all sign patterns are counted."""
 
 
 def student_p(

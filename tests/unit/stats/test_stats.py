@@ -6,13 +6,15 @@ import scipy.stats
 from numpy.typing import NDArray
 
 from retrieval_bench.stats.intervals import SHARE, interval, mean_intervals
+from retrieval_bench.stats.randomization import (
+    randomization_p,
+    sign_patterns,
+)
 from retrieval_bench.stats.resampling import (
     bootstrap_means,
     gamma_sum_p,
     holm,
     mean_below_p,
-    randomization_p,
-    sign_patterns,
     student_p,
 )
 from tests.builders.processes import python
@@ -80,7 +82,7 @@ def test_every_resample_is_a_mean_of_as_many_rows_as_there_are() -> None:
 
 def test_resampling_in_pieces_gives_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.random.default_rng(9).random((7, 1))
-    monkeypatch.setattr("retrieval_bench.stats.resampling._CHUNK_DRAWS", 7 * 30)
+    monkeypatch.setattr("retrieval_bench.stats.randomization._CELLS", 14 * 30)
     means = bootstrap_means(values, resamples=100)
     assert means.shape == (100, 1)
     assert means.min() >= values.min()
@@ -204,11 +206,11 @@ class TestAMeanBelowALimit:
 
 
 def test_sign_patterns_come_in_pieces_and_from_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("retrieval_bench.stats.resampling._CHUNK_DRAWS", 7 * 30)
-    pieces = list(sign_patterns(7, resamples=100))
+    monkeypatch.setattr("retrieval_bench.stats.randomization._CELLS", 14 * 30)
+    pieces = list(sign_patterns(14, resamples=100))
     assert [len(piece) for piece in pieces] == [30, 30, 30, 10]
     signs = np.concatenate(pieces)
     assert set(signs.ravel().tolist()) == {-1.0, 1.0}
     assert abs(signs.mean()) < 0.1
-    assert np.array_equal(np.concatenate(list(sign_patterns(7, resamples=100))), signs)
-    assert not np.array_equal(np.concatenate(list(sign_patterns(7, seed=1, resamples=100))), signs)
+    assert np.array_equal(np.concatenate(list(sign_patterns(14, resamples=100))), signs)
+    assert not np.array_equal(np.concatenate(list(sign_patterns(14, seed=1, resamples=100))), signs)

@@ -6,7 +6,15 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from retrieval_bench.core.figures import ms_text, p_text, short_ms, signed, three_digits
+from retrieval_bench.core.figures import (
+    end_text,
+    ms_text,
+    p_text,
+    short_ms,
+    signed,
+    three_digits,
+    times_text,
+)
 
 NOTHING = "-"
 """Stands where there could be a figure and is none."""
@@ -31,8 +39,9 @@ def _decimals(n: int) -> Callable[[float], str]:
 
 QUALITY = Form(_decimals(4), _decimals(3))
 SHORT_QUALITY = Form(_decimals(3))
-DIFFERENCE = Form(signed, lambda value: f"{value:+.3f}")
-SHORT_DIFFERENCE = Form(lambda value: signed(value, 3), lambda value: f"{value:+.3f}")
+DIFFERENCE = Form(signed, end_text)
+SHORT_DIFFERENCE = Form(lambda value: signed(value, 3), end_text)
+TIMES = Form(times_text)
 EFFECT = Form(lambda value: signed(value, 2))
 MILLISECONDS = Form(ms_text, short_ms)
 SHORT_MS = Form(short_ms)

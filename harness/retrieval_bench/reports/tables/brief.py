@@ -23,7 +23,6 @@ from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
 from retrieval_bench.reports.render.cells import (
     MEGABYTES,
-    SHORT_DIFFERENCE,
     SHORT_MS,
     SHORT_QUALITY,
     Cell,
@@ -39,8 +38,19 @@ from retrieval_bench.reports.render.table import (
     warning,
 )
 from retrieval_bench.reports.tables.board import board_tables
-from retrieval_bench.reports.tables.comparison import how_timed, queries_of, said
-from retrieval_bench.reports.tables.labels import REACHES_ZERO, metric_label, verdict_label
+from retrieval_bench.reports.tables.comparison import (
+    gap_of,
+    how_timed,
+    queries_of,
+    said,
+)
+from retrieval_bench.reports.tables.labels import (
+    BOUND,
+    HOW_BRACKETED,
+    metric_label,
+    verdict_label,
+    word_beside,
+)
 from retrieval_bench.reports.tables.ledger import asking, parts_that_should_go
 from retrieval_bench.reports.tables.likeness import (
     PAIRS_SHOWN,
@@ -61,7 +71,6 @@ from retrieval_bench.reports.tables.run_facts import (
 )
 from retrieval_bench.reports.tables.usage import AMOUNT, money_of, usage_text
 from retrieval_bench.runs.run import Run, relative_folder
-from retrieval_bench.stats.intervals import method
 
 SYSTEMS_SHOWN, WARNINGS_SHOWN = 8, 4
 """The others are behind ``-v``."""
@@ -249,15 +258,13 @@ def _group_brief(comparison: Comparison, group: DatasetComparison, answer: Recom
     if group.asked is not None:
         notes.append(f'"better", "worse", brackets: {group.asked.meaning}.')
     elif any(row[3] not in ("", NOT_COMPARED) for row in rows):
-        several = len(group.of(metric)) > 1
-        corrected = " after Holm's correction" if several else ""
-        together = "intervals of all differences together" if several else "interval"
+        corrected = " after Holm's correction" if len(group.of(metric)) > 1 else ""
         notes.append(
-            f'"better", "worse": paired randomisation test, p < .05{corrected}; brackets: 95 % '
-            f'{together} ({method(metric.scale)}). "Faster": median over paired calls.'
+            f'"better", "worse": paired randomisation test, p < .05{corrected}; brackets: '
+            f'{HOW_BRACKETED}. "Faster": median over paired calls.'
         )
-    if any(delta.reaches_zero for delta in group.of(metric)):
-        notes.append(REACHES_ZERO)
+    if any(delta.bound is not None for delta in group.of(metric)):
+        notes.append(BOUND)
     return Table(
         _title_of(group),
         columns,
@@ -327,11 +334,10 @@ def against(
     else:
         return "-", NOT_COMPARED
     sign = 1 if delta.b == name else -1
-    gap = None if delta.difference is None else sign * delta.difference
-    ends = None if delta.ci95 is None else sorted(sign * end for end in delta.ci95)
+    bound = delta.bound if sign == 1 or delta.bound is None else (-delta.bound[1], -delta.bound[0])
     turned = {Verdict.BETTER: Verdict.WORSE, Verdict.WORSE: Verdict.BETTER}
     verdict = delta.verdict if sign == 1 else turned.get(delta.verdict, delta.verdict)
-    return Cell(gap, SHORT_DIFFERENCE, ends), verdict_label(verdict)
+    return gap_of(delta, sign, short=True), word_beside(verdict_label(verdict), bound)
 
 
 def warnings_of(group: DatasetComparison) -> list[str]:

@@ -17,9 +17,12 @@ from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
 from retrieval_bench.reports.render.cells import (
+    DIFFERENCE,
     EFFECT,
     MEGABYTES,
     RATE,
+    SHORT_DIFFERENCE,
+    TIMES,
     Cell,
     Content,
     count,
@@ -39,7 +42,9 @@ from retrieval_bench.reports.render.table import (
 )
 from retrieval_bench.reports.tables.board import board_tables
 from retrieval_bench.reports.tables.labels import (
-    REACHES_ZERO,
+    BOUND,
+    HOW_BRACKETED,
+    bound_remark,
     letter,
     marks,
     meaning,
@@ -60,8 +65,7 @@ from retrieval_bench.reports.tables.slice import slice_tables
 from retrieval_bench.reports.tables.speed import speed_tables
 from retrieval_bench.reports.tables.usage import AMOUNT, money_of, tokens_of
 from retrieval_bench.runs.run import Run
-from retrieval_bench.stats.intervals import method
-from retrieval_bench.stats.resampling import EXACT_ROWS
+from retrieval_bench.stats.randomization import EXACT_ROWS
 
 PAIRS_SHOWN = 66
 """Of twelve systems all, of more those of the best one; the JSON document has all."""
@@ -248,11 +252,11 @@ def differences_table(
     shown = most_telling(deltas, best_first, baseline=comparison.baseline, most=most)[:most]
     tests = sorted({name for delta in deltas for name in delta.tests})
     rows = [row for delta in shown for row in difference_rows(delta, tests)]
-    made = method(metric.scale) if group.asked is None else ANYTIME
     notes: list[str] = [
         (
-            f"Difference: first minus second, with its interval ({made}); all "
-            "intervals of a table hold together with 95 %. The verdict is about the first system."
+            f"Difference: first {'over' if metric.geometric else 'minus'} second, with its "
+            f"interval ({ANYTIME if group.asked else HOW_BRACKETED}). The verdict is about the "
+            "first system."
         ),
         "d: mean difference over its standard deviation; won, tied, lost: queries.",
         *_test_notes(comparison, group, deltas, tests),
@@ -309,14 +313,31 @@ def difference_rows(delta: Delta, tests: Sequence[str]) -> list[list[Content]]:
     effect = delta.effect_size if delta.difference is not None else None
     row: list[Content] = [
         f"{delta.b} - {delta.a}",
-        difference(delta.difference, delta.ci95),
+        gap_of(delta),
         Cell(effect, EFFECT),
         *map(count, (delta.wins, delta.ties, delta.losses)),
         p_value(delta.p_adjusted),
         *(p_value(delta.tests[name][1] if name in delta.tests else None) for name in tests),
-        Cell(verdict_label(delta.verdict), remark=remark),
+        Cell(
+            verdict_label(delta.verdict),
+            remark=" ".join(filter(None, (remark, bound_remark(delta.bound)))),
+        ),
     ]
     return [row, *([_answered_row(delta.answered, len(tests))] if delta.answered else [])]
+
+
+def gap_of(delta: Delta, sign: int = 1, *, short: bool = False) -> Cell:
+    """The difference with its interval, b minus a; a ratio where the mean is geometric.
+
+    Args:
+        sign: -1 for a minus b.
+    """
+    if delta.ratio is not None:
+        ratio, *of_ratio = [one**sign for one in delta.ratio]
+        return Cell(ratio, TIMES, sorted(of_ratio))
+    gap = None if delta.difference is None else sign * delta.difference
+    ends = None if delta.ci95 is None else sorted(sign * end for end in delta.ci95)
+    return Cell(gap, SHORT_DIFFERENCE if short else DIFFERENCE, ends)
 
 
 def _answered_row(answered: Answered, tests: int) -> list[Content]:
@@ -350,8 +371,8 @@ def _test_notes(
         notes.append(
             f'"equivalent", "small": shown to differ by less than {comparison.margin:g} ({how}).'
         )
-    if any(delta.reaches_zero for delta in deltas):
-        notes.append(REACHES_ZERO)
+    if any(delta.bound is not None for delta in deltas):
+        notes.append(BOUND)
     if any(delta.resolvable_from is not None for delta in deltas):
         notes.append('"n queries could": so few decide nothing, whatever they say; n would do.')
     if any(delta.queries_needed is not None for delta in deltas):

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from retrieval_bench.comparison.ledger import Worth
+from retrieval_bench.core.figures import end_text
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
 from retrieval_bench.metrics.names import label_of
-from retrieval_bench.reports.render.cells import Label
+from retrieval_bench.reports.render.cells import Cell, Content, Label
 
 _VERDICTS = {
     Verdict.UNDECIDED: "can't tell",
@@ -23,10 +24,12 @@ _TIMES = {
     Verdict.MISSING: "no times",
 }
 
-REACHES_ZERO = (
-    'An interval that holds 0 beside "better" or "worse" assumes less than the test: nothing but '
-    "the range of the values."
+BOUND = (
+    '"At most": few queries carry this difference, or it is small by its interval only; the bound '
+    "at the same level assumes nothing but the range of the values (Gaffke)."
 )
+
+HOW_BRACKETED = "the same test inverted, each at 95 % or more by itself"
 
 LETTERS = "abcdefghijklmnoprstuvwxyz"
 """Without q, whose raised form many fonts lack."""
@@ -83,3 +86,19 @@ def meaning(of: int) -> str:
         f"Superscripts: significantly better than {what} systems (p < .05, Holm-corrected within "
         "each metric)."
     )
+
+
+def bound_text(bound: tuple[float, float]) -> str:
+    """The bound that stands beside an interval."""
+    low, high = map(end_text, bound)
+    return f"at most [{low}, {high}]"
+
+
+def word_beside(word: Label, bound: tuple[float, float] | None) -> Content:
+    """``word`` with the bound behind it, where there is one."""
+    return Cell(word, remark=bound_remark(bound)) if bound else word
+
+
+def bound_remark(bound: tuple[float, float] | None) -> str:
+    """The same behind a word; empty where there is none."""
+    return "" if bound is None else f"({bound_text(bound)})"

@@ -20,10 +20,14 @@ from retrieval_bench.reports.render.cells import (
     Form,
 )
 from retrieval_bench.reports.render.table import Table, next_step, result, warning
-from retrieval_bench.reports.tables.labels import REACHES_ZERO, metric_label, worth_label
+from retrieval_bench.reports.tables.labels import (
+    BOUND,
+    metric_label,
+    word_beside,
+    worth_label,
+)
 from retrieval_bench.reports.tables.run_facts import latency_of
 from retrieval_bench.runs.run import Run
-from retrieval_bench.stats.intervals import method
 
 FILTERS = "filters"
 """The part that the filters of the queries are: what must not be seen is not for sale."""
@@ -45,7 +49,7 @@ def ledger_table(ledger: Ledger, *, again: bool = False) -> Table:
             row.name,
             row.instead or "nothing",
             Cell(row.gain, SHORT_DIFFERENCE, row.ci95),
-            worth_label(row.worth),
+            word_beside(worth_label(row.worth), row.bound),
             Cell(row.cost.p50_ms, COMPUTED_MS),
             Cell(row.cost.p95_ms, COMPUTED_MS),
             Cell(row.cost.share, PERCENT),
@@ -151,7 +155,6 @@ def _title(ledger: Ledger) -> str:
 
 def _notes(ledger: Ledger, *, again: bool) -> list[str]:
     unknown = [row for row in ledger.rows if row.worth is Worth.UNKNOWN]
-    how = method(ledger.metric.scale and ledger.metric.scale.of_differences)
     notes: list[str] = [
         f"{row.name}: {row.why}."
         for row in ledger.rows
@@ -176,9 +179,9 @@ def _notes(ledger: Ledger, *, again: bool) -> list[str]:
     dead = f" Dead: an effect of {ledger.margin:g} is ruled out." if ledger.dead else ""
     notes += [
         (
-            "Effect: with the part minus without it, on the same queries. Brackets: 95 % intervals "
-            f"of all parts together ({how}). Helps, harmful: paired randomisation test, p < .05 "
-            f"after Holm.{dead}"
+            "Effect: with the part minus without it, on the same queries. Helps, harmful, and "
+            "brackets: paired randomisation test, p < .05 after Holm, and the same test inverted; "
+            f"each bracket holds 95 % or more.{dead}"
         ),
         (
             "~ is computed from the stages of the measured calls: with the part minus without it; "
@@ -188,20 +191,14 @@ def _notes(ledger: Ledger, *, again: bool) -> list[str]:
     ]
     if any(row.kind == "depth" and row.cost.p50_ms is not None for row in ledger.rows):
         notes.append("The time of a depth is what reranking fewer documents would save.")
-    if any(_reaches_zero(row) for row in ledger.rows):
-        notes.append(REACHES_ZERO.replace('"better" or "worse"', '"helps" or "harmful"'))
+    if any(row.bound is not None for row in ledger.rows):
+        notes.append(BOUND)
     for why in dict.fromkeys(row.why for row in unknown):
         names = ", ".join(row.name for row in unknown if row.why == why)
         notes.append(f"Not asked: {names}: {why}.")
     if unknown and again:
         notes.append(next_step(f"next:  {asking(ledger.run)}"))
     return notes
-
-
-def _reaches_zero(row: Row) -> bool:
-    """Whether the interval of a gain that is shown holds 0: it assumes less than the test."""
-    shown = row.worth in (Worth.HELPS, Worth.HARMFUL)
-    return shown and row.ci95 is not None and row.ci95[0] <= 0 <= row.ci95[1]
 
 
 def asking(run: Run) -> str:

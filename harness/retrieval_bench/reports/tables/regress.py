@@ -7,6 +7,9 @@ from pathlib import PurePath
 from typing import Any
 
 from retrieval_bench.core.errors import counted
+from retrieval_bench.core.figures import (
+    end_text,
+)
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.duets.result import WORDS
 from retrieval_bench.regression.gate import Regression
@@ -24,7 +27,10 @@ from retrieval_bench.reports.render.cells import (
 )
 from retrieval_bench.reports.render.table import Table, next_step, result, warning
 from retrieval_bench.reports.tables.duet import duet_tables
-from retrieval_bench.reports.tables.labels import metric_label
+from retrieval_bench.reports.tables.labels import (
+    bound_text,
+    metric_label,
+)
 
 MOST_QUERIES = 10
 """Of more changed queries only the number is shown; the JSON document has all."""
@@ -195,10 +201,9 @@ def _gate_reason(gate: QualityGate) -> str:
     figures = []
     if gate.ci95 is not None and (gate.p is None or gate.lower):
         low, high = gate.ci95
-        figures = [f"95 % interval [{low:+.4f}, {high:+.4f}]"] if low < high else []
+        figures = [f"interval [{end_text(low, 4)}, {end_text(high, 4)}]"] if low < high else []
+        figures += [] if gate.bound is None else [bound_text(gate.bound)]
         figures += [] if gate.p is None else [f"p {p_value(gate.p).text}"]
-        if gate.verdict is Verdict.WORSE and low <= 0 <= high:
-            figures.append("the interval assumes less than the test")
     if gate.verdict is Verdict.UNDECIDED and gate.queries_needed is not None:
         more = counted(gate.queries_needed, "more query")
         figures.append(f"about {more} would show the difference")

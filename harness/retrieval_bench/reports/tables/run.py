@@ -8,7 +8,10 @@ from typing import Any
 from retrieval_bench.comparison.ledger import Ledger
 from retrieval_bench.comparison.verdicts import Delta
 from retrieval_bench.core.errors import counted
-from retrieval_bench.core.figures import signed
+from retrieval_bench.core.figures import (
+    end_text,
+    signed,
+)
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.measure.tutorial import TutorialLatency
 from retrieval_bench.reports.render.cells import (
@@ -45,7 +48,7 @@ def beside_leg(run: Run, leg: Delta) -> str:
         return result(f"{leg.b}, its best leg, cannot be compared with it: {why}.")
     low, high = leg.ci95
     mean = run.evaluation.means[0].mean + leg.difference
-    gap = f"{mean:.3f}, {signed(leg.difference, 3)} [{low:+.3f}, {high:+.3f}]"
+    gap = f"{mean:.3f}, {signed(leg.difference, 3)} [{end_text(low)}, {end_text(high)}]"
     fusion = (
         f"fusion hurt {leg.wins or 0:,} of {counted(leg.n, 'query')} and helped {leg.losses or 0:,}"
     )
