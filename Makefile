@@ -96,10 +96,10 @@ check: $(call ready,dev bm25s) ## the fast gate: format, lint, types, fast tests
 	@$(BIN)/python -m pytest -q $(PARALLEL) --hypothesis-profile gate -m "not slow and not dense and not install and not realdata"
 
 test: setup ## the tests; real data too where BENCH_DATA names its folder
-	@$(BIN)/python -m pytest -q $(PARALLEL) -m "not long"
+	@$(BIN)/python -m pytest -q $(PARALLEL) -m "not long" $(ARGS)
 
 test-all: setup ## all tests, also studies by simulation and installations, which take some minutes more
-	@$(BIN)/python -m pytest -q $(PARALLEL)
+	@$(BIN)/python -m pytest -q $(PARALLEL) $(ARGS)
 
 tools: $(call ready,tools) ## install other evaluation tools, so that `make test` compares with them, too
 

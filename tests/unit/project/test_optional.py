@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 from tests import optional
 
 TESTS = Path(__file__).parents[2]
+ENV = os.environ | {"PYTHONPATH": str(TESTS.parent)}
 MODULES = sorted(TESTS.rglob("*.py"))
 ALWAYS = {
     # The project, what it always needs, and what runs the tests.
@@ -153,6 +156,27 @@ def test_the_end_of_a_run_says_what_adds_the_skipped_tests() -> None:
         "   1  nothing: not for this machine or this retriever (pytest -rs says why)",
     ]
     assert optional.summary([]) == []
+
+
+@pytest.mark.slow
+def test_a_later_run_takes_only_what_an_earlier_one_skipped(tmp_path: Path) -> None:
+    """Which is how the gate adds the tests of other tools and of real data to a newcomer's run."""
+    (tmp_path / "test_some.py").write_text(
+        "import pytest\ndef test_a(): pass\n"
+        "@pytest.mark.parametrize('n', [1, 2])\ndef test_b(n):\n    if n == 2: pytest.skip('no')\n",
+        encoding="utf-8",
+    )
+    run = [*(sys.executable, "-m", "pytest", "-q", "-p", "tests.conftest", "--rootdir", ".")]
+    run += ["-p", "no:langsmith_plugin", "test_some.py"]
+    again = ["--skipped-before", f".pytest_cache/v/{optional.SKIPPED}"]
+    first, later = (
+        subprocess.run(
+            [*run, *more], cwd=tmp_path, env=ENV, check=True, text=True, capture_output=True
+        )
+        for more in ([], again)
+    )
+    assert "2 passed, 1 skipped" in first.stdout
+    assert "1 skipped, 2 deselected" in later.stdout
 
 
 def test_a_missing_package_is_a_reason_and_one_that_is_there_is_none(
