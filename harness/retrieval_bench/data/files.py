@@ -6,7 +6,6 @@ cannot be read is reported with its line, and reading goes on with the next line
 
 from __future__ import annotations
 
-import ast
 import codecs
 import csv
 import gzip
@@ -14,7 +13,6 @@ import io
 import json
 import re
 import sys
-import warnings
 import zlib
 from collections.abc import Iterator
 from functools import lru_cache
@@ -163,17 +161,6 @@ def parse_json(text: str) -> Any:
     except UnicodeEncodeError:
         raise ValueError("half of a surrogate pair (\\ud800 to \\udfff)") from None
     return value
-
-
-def literal(text: str) -> Any:
-    """The value that ``text`` holds as JSON or as Python prints it; None where it is neither."""
-    with warnings.catch_warnings(action="ignore"):  # of backslashes that Python does not know
-        for read in (parse_json, ast.literal_eval):
-            try:
-                return read(text.strip())
-            except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-                continue
-    return None
 
 
 def table(path: Path, faults: Faults) -> Iterator[tuple[int, list[str]]]:

@@ -20,7 +20,8 @@ from retrieval_bench.core.filters import Filter, FilterError, parse_filter
 from retrieval_bench.core.types import EMPTY, Dataset, Document, Query
 from retrieval_bench.data.config import Columns
 from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
-from retrieval_bench.data.files import Stamp, literal, stamp
+from retrieval_bench.data.files import Stamp, stamp
+from retrieval_bench.data.literals import literal
 
 Item = TypeVar("Item")
 
@@ -198,6 +199,9 @@ def looked_up(record: Any, name: str) -> Any:
     text holds as JSON or as Python prints them.
 
     A key that has dots itself wins. None where nothing is there, :data:`NULL` for null.
+
+    Raises:
+        LiteralError: a text on the way would be read as something else than it holds.
     """
     if isinstance(record, str) and record.lstrip().startswith(("{", "[")):
         record = literal(record)

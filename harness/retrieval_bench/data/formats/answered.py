@@ -16,7 +16,8 @@ from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.data.faults import Faults, shown
 from retrieval_bench.data.formats.outgoing import document_lines, lost, lost_grades, relevant
-from retrieval_bench.data.formats.questions import Usual, listed
+from retrieval_bench.data.formats.questions import Usual
+from retrieval_bench.data.literals import looks_listed
 from retrieval_bench.data.passages import folded
 from retrieval_bench.data.source import Outgoing
 
@@ -53,7 +54,7 @@ def answered(
     for query in dataset.queries:
         if query.id not in judged and (query.answerable or not unanswerable):
             continue
-        if query.text.lstrip().startswith("[{") and listed(query.text) is not None:
+        if query.text.lstrip().startswith("[{") and looks_listed(query.text):
             text = f"text {shown(query.text)} would be read as the turns of a conversation"
             report.error(f"query {shown(query.id)}", text, "a text that is no list; beir holds it")
         documents = judged.get(query.id, [])
@@ -93,7 +94,7 @@ def _answer(given: Any) -> str | None:
 
 def one_or_all(texts: Sequence[str]) -> str | list[str]:
     """One text as it is, unless it would be read as a list; several as a list; empty for none."""
-    if len(texts) == 1 and listed(texts[0]) is None:
+    if len(texts) == 1 and not looks_listed(texts[0]):
         return texts[0]
     return list(texts) or ""
 

@@ -23,9 +23,9 @@ from typing import Any
 from retrieval_bench.core.types import Document, Message, Query
 from retrieval_bench.data.config import Columns, RowColumns
 from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
-from retrieval_bench.data.files import literal
 from retrieval_bench.data.formats.squad import paragraph_id
 from retrieval_bench.data.formats.trec import document_stream
+from retrieval_bench.data.literals import ACCEPTED, LiteralError, listed
 from retrieval_bench.data.passages import folded, holders
 from retrieval_bench.data.rows import in_cells, rows, yes_or_no
 from retrieval_bench.data.source import (
@@ -43,6 +43,7 @@ from retrieval_bench.data.source import (
     take_id,
 )
 
+_OBJECTS = re.compile(r"\s*\[\s*\{")
 _ROLES = {"human": "user", "ai": "assistant"}
 _TEXTS = "a text or a list of texts"
 _ASKED = 'a text, or turns such as [{"role": "user", "content": "..."}]'
@@ -197,7 +198,11 @@ def _rows(usual: Usual, named: RowColumns, path: Path, faults: Faults) -> Iterat
     columns = [name for name in needed if "." not in name]
     for place, raw in rows(path, columns, faults):
         record = usual.prepared(raw)
-        found = {key: _first(record, several) for key, several in names.items()}
+        try:
+            found = {key: _first(record, several) for key, several in names.items()}
+        except LiteralError as problem:
+            report.error(place, f"a cell holds {problem}", ACCEPTED)
+            continue
         missing = [key for key in ("question", "sources") if found[key] is None]
         missing += [key for key in names if getattr(named, key) and found[key] is None]
         if found["documents"] is not None and named.sources is None:
@@ -253,10 +258,12 @@ def _row(
 def _asked(value: Any, place: Place, report: FileFaults) -> tuple[str, tuple[Message, ...]] | None:
     """The text to search and all turns; None after a fault."""
     if isinstance(value, str):
-        turns = literal(value) if value.lstrip().startswith("[{") else None
-        if not isinstance(turns, list):
+        turns = _items("question", value, place, report) if _OBJECTS.match(value) else [value]
+        if turns == [value]:
             return value, ()
         value = turns
+    if value is None:
+        return None
     messages = []
     for turn in value if isinstance(value, list) else ():
         role, content = (
@@ -279,7 +286,9 @@ def _texts(name: str, value: Any, place: Place, report: FileFaults) -> list[str]
     """The texts that a value holds; None after a fault."""
     if value is None or value is NULL:
         return []
-    given = value if isinstance(value, list) else listed(value) or [value]
+    given = _items(name, value, place, report)
+    if given is None:
+        return None
     texts = [one.get("page_content") if isinstance(one, Mapping) else one for one in given]
     held = [text for text in texts if isinstance(text, str)]
     if len(held) < len(texts):
@@ -292,17 +301,24 @@ def _texts(name: str, value: Any, place: Place, report: FileFaults) -> list[str]
 def _ids(value: Any, place: Place, report: FileFaults) -> list[str] | None:
     if value is None or value is NULL or value == "":
         return []
-    given = value if isinstance(value, list) else listed(value) or [value]
+    given = _items("documents", value, place, report)
+    if given is None:
+        return None
     ids = [take_id({"documents": one}, "documents", place, report) for one in given]
     return None if None in ids else [one for one in ids if one is not None]
 
 
-def listed(value: Any) -> list[Any] | None:
-    """The list that a text holds as JSON or as Python prints it; None where it holds none."""
-    if not isinstance(value, str) or not re.match(r"\s*\[.*\]\s*\Z", value, re.DOTALL):
+def _items(name: str, value: Any, place: Place, report: FileFaults) -> list[Any] | None:
+    """The items of a list, also of one that is printed in a cell, else the value alone; None after
+    a fault."""
+    if isinstance(value, list):
+        return value
+    try:
+        items = listed(value)
+    except LiteralError as problem:
+        report.error(place, f"{name} is {shown(value)}: {problem}", ACCEPTED)
         return None
-    found = literal(value)
-    return found if isinstance(found, list) else None
+    return [value] if items is None else items
 
 
 def _metadata(found: Record, path: Path, place: Place, report: FileFaults) -> Record:

@@ -27,7 +27,8 @@ from retrieval_bench.data.faults import Faults, shown
 from retrieval_bench.data.files import kind_of
 from retrieval_bench.data.formats.answered import Answered, answered, lost_contexts, outgoing
 from retrieval_bench.data.formats.outgoing import json_line
-from retrieval_bench.data.formats.questions import Usual, listed, open_questions
+from retrieval_bench.data.formats.questions import Usual, open_questions
+from retrieval_bench.data.literals import looks_listed
 from retrieval_bench.data.rows import first_keys
 from retrieval_bench.data.source import DataFormat, Found, Outgoing, found_splits
 
@@ -69,7 +70,7 @@ def write(dataset: Dataset, settings: Mapping[str, Any], faults: Faults) -> Outg
     ``id`` is passed over by Ragas."""
     questions = answered(dataset, USUAL, faults, unanswerable=False)
     for one in questions:
-        if one.answers and listed(one.answers[0]) is not None:
+        if one.answers and looks_listed(one.answers[0]):
             found = f"answer {shown(one.answers[0])} would be read as a list"
             place = f"query {shown(one.query.id)}"
             faults.of("queries").error(place, found, "a text that is no list; beir holds it")
