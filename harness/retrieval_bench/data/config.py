@@ -21,11 +21,12 @@ class _Strict(BaseModel):
 
 
 class DocumentColumns(_Strict):
-    """Keys or columns of a document; every other one becomes metadata."""
+    """Keys or columns of a document; every other one becomes metadata. Without ``title`` documents
+    have none."""
 
     id: str = "id"
     text: str = "text"
-    title: str = "title"
+    title: str | None = "title"
 
 
 class QueryColumns(_Strict):

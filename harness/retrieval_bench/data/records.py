@@ -46,7 +46,7 @@ def judgements(path: Path, columns: JudgementColumns) -> Stream[Judgement]:
 
 def _documents(columns: DocumentColumns, path: Path, faults: Faults) -> Located[Document]:
     report = faults.of(path)
-    used = frozenset((columns.id, columns.text, columns.title))
+    used = frozenset(name for name in (columns.id, columns.text, columns.title) if name)
     needed = _needed(columns, "id", "text")
     for number, record in rows(path, needed, faults):
         doc_id = take_id(record, columns.id, number, report)
@@ -89,4 +89,4 @@ def _judgements(columns: JudgementColumns, path: Path, faults: Faults) -> Locate
 def _needed(columns: BaseModel, *always: str) -> list[str]:
     """Columns that a header must have: the necessary ones, and those that the config names."""
     fields = [f for f in type(columns).model_fields if f in always or f in columns.model_fields_set]
-    return [getattr(columns, name) for name in fields]
+    return [name for name in (getattr(columns, field) for field in fields) if name is not None]

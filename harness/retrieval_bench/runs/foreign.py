@@ -24,7 +24,18 @@ from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Ranking
 from retrieval_bench.data.faults import Faults, FileFaults, Place, reporting, shown
 from retrieval_bench.data.files import first_line, json_file, lines
-from retrieval_bench.data.formats.trec_runs import BEIR_COLUMNS, TREC_COLUMNS, Block, run_blocks
+from retrieval_bench.data.formats.trec_runs import (
+    BEIR_COLUMNS,
+    LOOKS_RANKED,
+    MARCO_COLUMNS,
+    SCORES_NOT_RANKS,
+    TREC_COLUMNS,
+    Block,
+    check_ranks,
+    columns_of,
+    looks_ranked,
+    run_blocks,
+)
 from retrieval_bench.data.qrels import COMMENT, by_query, is_one_object, is_regular
 from retrieval_bench.data.source import take_id
 from retrieval_bench.measure.calls import NOT_RUN, OK
@@ -34,9 +45,11 @@ from retrieval_bench.runs.records import PER_QUERY, SCHEMA_VERSION, SUMMARY
 
 RUN_FOLDER = "run folder"
 
+_KINDS = {TREC_COLUMNS: "trec", BEIR_COLUMNS: "beir"}
 _JSON_VALUE = "{document: score, ...} or [document, ...], best first"
 _ACCEPTED = (
-    f"TREC text ({' '.join(TREC_COLUMNS)}), a table {'<TAB>'.join(BEIR_COLUMNS)}, "
+    f"TREC text ({' '.join(TREC_COLUMNS)}), a table {'<TAB>'.join(BEIR_COLUMNS)} or "
+    f"{'<TAB>'.join(MARCO_COLUMNS)}, "
     f'JSON {{query: {_JSON_VALUE}}}, JSON lines {{"eval_id": ..., "topk": [...]}}, or a run folder'
 )
 
@@ -47,7 +60,7 @@ class RunFile:
 
     Attributes:
         path: the file or folder.
-        format: "trec", "beir", "json", "submission" or "run folder".
+        format: "trec", "beir", "marco", "json", "submission" or "run folder".
         rankings: query id -> ranking, both in the order of the file; scores are float64, None
             where the format has none. A ranking may be empty, and may hold a document repeatedly.
         repeated: query id -> documents that stand in its ranking more than once, in the order of
@@ -84,6 +97,8 @@ def read_rankings(path: Path | str) -> RunFile:
 
     * TREC text and BEIR's table of results, as :func:`.run_blocks` takes them. The
       lines of a query need not stand together.
+    * A table ``query<TAB>document<TAB>rank``, as MS MARCO has it, with or without a header, and
+      with a score behind it as ColBERT writes it: the ranks are the order, without scores.
     * JSON, ``{query: {document: score}}`` or ``{query: [document, ...]}``, in one object or in
       one a line.
     * Submission lines of the Korean competition, ``{"eval_id": ..., "topk": [...]}``; other keys
@@ -110,9 +125,14 @@ def read_rankings(path: Path | str) -> RunFile:
                 kind = "submission" if '"eval_id"' in start else "json"
                 rankings = _from_json(path, faults)
             else:
-                is_table = len(start.split("\t", len(BEIR_COLUMNS))) == len(BEIR_COLUMNS)
-                kind, columns = ("beir", BEIR_COLUMNS) if is_table else ("trec", TREC_COLUMNS)
+                columns = columns_of(start)
+                kind = _KINDS.get(columns, "marco")
                 rankings = _collected(run_blocks(path, faults, columns))
+                if kind == "marco":
+                    rankings = _by_rank(rankings, report, start)
+        scores = [ranking.scores for ranking in rankings.values()]
+        if kind != RUN_FOLDER and looks_ranked(one for one in scores if one is not None):
+            report.error(None, LOOKS_RANKED, SCORES_NOT_RANKS)
         if not rankings and not faults.count:
             report.error(None, "no rankings", _ACCEPTED)
         if kind == "trec":
@@ -201,6 +221,18 @@ def _collected(blocks: Sequence[Block]) -> dict[str, Ranking]:
             np.concatenate([part.scores for part in parts]),
         )
         for query_id, parts in found.items()
+    }
+
+
+def _by_rank(
+    rankings: Mapping[str, Ranking], report: FileFaults, header: str
+) -> dict[str, Ranking]:
+    """The rankings of a table with ranks, in their order."""
+    ranks = {query_id: np.asarray(one.scores) for query_id, one in rankings.items()}
+    check_ranks(ranks, report, header)
+    return {
+        query_id: Ranking([one.doc_ids[at] for at in np.argsort(ranks[query_id], kind="stable")])
+        for query_id, one in rankings.items()
     }
 
 

@@ -210,7 +210,7 @@ class TestWithoutJudgements:
         ("format: beir\nlicense: MIT", "unknown key 'license'"),
         ("format: beir\nlanguage: English", "'language'"),
         ("format: beir\nlanguage: no", "'language'"),
-        ("format: beir\ncolumns: {}", "`columns` has no meaning for format beir"),
+        ("format: squad\ncolumns: {}", "`columns` has no meaning for format squad"),
         ("format: beir\nsplits: {test: {judgement: x}}", "unknown key 'splits.test.judgement'"),
         ("format: beir\nsplits: [test]", "'splits'"),
         ("name: x", "'format' is missing"),

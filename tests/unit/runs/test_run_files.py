@@ -140,7 +140,7 @@ class TestOrder:
         assert list(scores) == [9.0, 0.70, 0.700000001, -1.0]
 
     def test_the_rank_column_is_ignored(self, tmp_path: Path) -> None:
-        run = read_rankings(saved(tmp_path, "q Q0 a 1 1 x\nq Q0 b 2 2 x\nr Q0 a 9 1 x\n"))
+        run = read_rankings(saved(tmp_path, "q Q0 a 1 1 x\nq Q0 b 2 3 x\nr Q0 a 9 1 x\n"))
         assert orders(run, "trec") == orders(run, "list") == {"q": ["b", "a"], "r": ["a"]}
         (warning,) = run.warnings
         assert warning.startswith("for 1 of 2 queries the lines do not follow the scores")
@@ -226,7 +226,7 @@ class TestFaults:
             ("q Q0 a 1 x\n", ":1: 5 columns in 'q Q0 a 1 x'; accepted: six columns: query Q0"),
             ("q\tQ0\ta b\t1 2\tx\n", ":1: more than 6 columns in 'q\\tQ0\\ta b\\t1 2\\tx'; "),
             ("q Q0 a 1 nan x\n", f":1: score is 'nan'; {FINITE}"),
-            ("q\td\t1\n", ":1: header is 'q\\td\\t1'; accepted: query-id<TAB>corpus-id<TAB>score"),
+            ("q\td\t.5\n", ":1: header is 'q\\td\\t.5'; accepted: query-id<TAB>corpus-id<TAB>"),
             (HEADER + "q\td\n", ":2: 2 columns in 'q\\td'; accepted: three columns separated by"),
             (HEADER + "q d 1\n", ":2: 1 column in 'q d 1'; accepted: three columns separated by"),
             (HEADER + "q\td\t1\t\n", ":2: more than 3 columns in 'q\\td\\t1\\t'; "),

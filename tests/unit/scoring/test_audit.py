@@ -456,7 +456,7 @@ class TestWhatCannotBeScored:
         assert json.loads(json.dumps(result.as_dict()))["rows"][1]["n"] == {"a": 0, "b": 1}
 
     def test_warnings_of_the_files_are_passed_on(self, folder: Path) -> None:
-        lines = "q Q0 x 1 1.0 t\nq Q0 r 2 2.0 t\n"
+        lines = "q Q0 x 1 1.0 t\nq Q0 r 2 3.0 t\n"
         for name in ("a.trec", "b.trec"):
             (folder / name).write_text(lines, encoding="utf-8")
         files = [read_rankings(folder / name) for name in ("a.trec", "b.trec")]

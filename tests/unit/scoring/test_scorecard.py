@@ -193,7 +193,7 @@ class TestDocument:
         assert list(blog.as_dict()["metrics"]) == ["RR@10", "AP@10", "nDCG@10", "Success@10"]
 
     def test_warnings_of_the_file_come_first(self, tmp_path: Path) -> None:
-        path = save(tmp_path / "run.trec", "q1 Q0 x 1 1.0 t\nq1 Q0 a 2 2.0 t\n")
+        path = save(tmp_path / "run.trec", "q1 Q0 x 1 1.0 t\nq1 Q0 a 2 3.0 t\n")
         first, second = score_file(read_rankings(path), Truth.of({"q1": {"a": 1}, "q2": {"c": 1}}),
                                    ["AP"]).scored.warnings  # fmt: skip
         assert "do not follow the scores" in first

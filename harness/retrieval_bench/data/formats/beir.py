@@ -42,8 +42,10 @@ def find(folder: Path) -> Found | None:
 
 def open_source(files: Files, columns: Columns, faults: Faults) -> Source:  # noqa: ARG001
     """The three streams; nothing is read yet."""
+    usual = {"id": "_id", **columns.documents.model_dump(exclude_unset=True)}
+    keys = DocumentColumns(**usual)
     return Source(
-        records.documents(files.documents, DocumentColumns(id="_id")) if files.documents else None,
+        records.documents(files.documents, keys) if files.documents else None,
         records.queries(part(files.queries), QueryColumns(id="_id")),
         qrels.judgements(files.judgements) if files.judgements else None,
     )
@@ -81,6 +83,7 @@ FORMAT = DataFormat(
     ("queries",),
     open_source,
     find,
+    columns=("documents",),
     write=write,
     unjudged=True,
 )

@@ -58,7 +58,7 @@ def open_source(files: Files, columns: Columns, faults: Faults) -> Source:  # no
     is_text = first_line(topics).lstrip().startswith("<")
     return Source(
         document_stream(files.documents, columns.documents) if files.documents else None,
-        file_stream(topics, partial(_topics, field) if is_text else _tab_topics),
+        file_stream(topics, partial(_topics, field) if is_text else tab_topics),
         qrels.judgements(files.judgements) if files.judgements else None,
     )
 
@@ -67,27 +67,29 @@ def document_stream(path: Path, columns: DocumentColumns) -> Stream[Document]:
     """Documents of JSON lines, a table or TREC text; JSON has the usual keys unless named."""
     start = first_line(path)
     if start.lstrip().startswith("<"):
-        return file_stream(path, _documents)
-    if not columns.model_fields_set:
-        columns = _usual_columns(start)
+        return file_stream(path, partial(_documents, columns.title is not None))
+    if not columns.model_fields_set - {"title"}:
+        columns = _usual_columns(start, columns)
     return records.documents(path, columns)
 
 
-def _usual_columns(start: str) -> DocumentColumns:
+def _usual_columns(start: str, named: DocumentColumns) -> DocumentColumns:
     """The keys of JSON documents, judged by the first: those of the usual ones that it has."""
     try:
         keys = parse_json(start)
     except ValueError:
         keys = None
     if not isinstance(keys, dict):
-        return DocumentColumns()
+        return named
     return DocumentColumns(
+        **named.model_dump(exclude_unset=True),
         id=next((key for key in _ID_KEYS if key in keys), "id"),
         text=next((key for key in _TEXT_KEYS if key in keys), "text"),
     )
 
 
-def _tab_topics(path: Path, faults: Faults) -> Located[Query]:
+def tab_topics(path: Path, faults: Faults) -> Located[Query]:
+    """Queries of lines ``id<TAB>text``."""
     report = faults.of(path)
     for number, text in lines(path, faults):
         if not text.strip():
@@ -132,7 +134,7 @@ def _topic_fields(block: str, number: int, report: FileFaults) -> dict[str, str]
     return fields
 
 
-def _documents(path: Path, faults: Faults) -> Located[Document]:
+def _documents(titled: bool, path: Path, faults: Faults) -> Located[Document]:
     report = faults.of(path)
     for number, block in _blocks(path, "DOC", faults):
         names = _DOCNO.findall(block)
@@ -146,7 +148,8 @@ def _documents(path: Path, faults: Faults) -> Located[Document]:
         title = _TITLE.search(block)
         body = _TITLE.sub(" ", block, count=1)  # where a title lies within the text, too
         texts = _TEXT.findall(body) or [_DOCNO.sub(" ", body)]
-        yield number, Document(doc_id, _bare("\n".join(texts)), _bare(title[2]) if title else "")
+        name = _bare(title[2]) if title and titled else ""
+        yield number, Document(doc_id, _bare("\n".join(texts)), name)
 
 
 def _bare(text: str) -> str:

@@ -4,7 +4,9 @@ A line is ``query Q0 document rank score tag``. Tools of the field order a run b
 precision, and break ties by id in their own way; rank and line order mean nothing to them. So
 :func:`write_run` makes scores strictly fall in single precision, also after printing.
 
-BEIR's table of results, ``query-id<TAB>corpus-id<TAB>score``, is read by the same code.
+BEIR's table of results, ``query-id<TAB>corpus-id<TAB>score``, is read by the same code, and the
+runs of MS MARCO and ColBERT, ``query<TAB>document<TAB>rank`` with or without a score behind it. A
+rank is never taken for a score: :func:`looks_ranked` tells where the one stands for the other.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import io
 import math
 import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
@@ -28,13 +30,32 @@ from retrieval_bench.data.files import lines, opened
 
 TREC_COLUMNS = ("query", "Q0", "document", "rank", "score", "tag")
 BEIR_COLUMNS = ("query-id", "corpus-id", "score")
+MARCO_COLUMNS = ("query", "document", "rank")
+COLBERT_COLUMNS = (*MARCO_COLUMNS, "score")
 
-_AT = {TREC_COLUMNS: (0, 2, 4), BEIR_COLUMNS: (0, 1, 2)}
-"""Where query, document and score stand."""
+_AT = {
+    TREC_COLUMNS: (0, 2, 4),
+    BEIR_COLUMNS: (0, 1, 2),
+    MARCO_COLUMNS: (0, 1, 2),
+    COLBERT_COLUMNS: (0, 1, 2),
+}
+"""Where query, document and score stand, or in place of a score the rank."""
 _ACCEPTED = {
     TREC_COLUMNS: f"six columns: {' '.join(TREC_COLUMNS)}",
     BEIR_COLUMNS: f"three columns separated by tabs: {'<TAB>'.join(BEIR_COLUMNS)}",
+    MARCO_COLUMNS: f"three columns separated by tabs: {'<TAB>'.join(MARCO_COLUMNS)}",
+    COLBERT_COLUMNS: f"four columns separated by tabs: {'<TAB>'.join(COLBERT_COLUMNS)}",
 }
+LOOKS_RANKED = (
+    "the scores of each query are the numbers from 1 on and its lines do not fall with them: they "
+    "look like ranks, by which the last would be the best"
+)
+SCORES_NOT_RANKS = (
+    f"scores of which the highest is the best; ranks as a table {'<TAB>'.join(MARCO_COLUMNS)}; or "
+    "scores that happen to be so, with the best line of each query first"
+)
+_HEADERS = f"{'<TAB>'.join(BEIR_COLUMNS)}, or a table {'<TAB>'.join(MARCO_COLUMNS)}"
+_WHOLE = re.compile(r"\d+(\.0*)?")
 _BLANKS = b" \t\n\r\v\f"
 _COMMENT = re.compile(rb"^[ \t]*#", re.MULTILINE)
 _BOM = b"\xef\xbb\xbf"
@@ -83,6 +104,8 @@ def read_run(path: str | Path) -> dict[str, list[Hit]]:
                     found = f"document {shown(doc_id)} a second time for query {shown(query_id)}"
                     report.error(int(numbers[at]), found, "each document once per query")
                 hits[doc_id] = score
+        if looks_ranked(list(hits.values()) for hits in run.values()):
+            report.error(None, LOOKS_RANKED, SCORES_NOT_RANKS)
     return {query_id: [Hit(*hit) for hit in hits.items()] for query_id, hits in run.items()}
 
 
@@ -91,18 +114,74 @@ def run_blocks(path: Path, faults: Faults, columns: tuple[str, ...] = TREC_COLUM
     where it is long or scattered; queries come in the order of their first line.
 
     TREC lines with exactly five tabs are split on them, so that ids may hold blanks inside, any
-    other on ASCII white space; ``Q0``, rank and tag are not looked at. BEIR lines are split on
-    tabs, and the first one is the header. A BOM, CRLF and blank lines are tolerated; ``.gz`` is
-    unpacked; a TREC line that begins with ``#`` is not read. Lines that cannot be used are
-    reported to ``faults`` and left out.
+    other on ASCII white space; ``Q0``, rank and tag are not looked at. Lines of the other tables
+    are split on tabs, and the first one is the header, which those with ranks may lack. A BOM, CRLF
+    and blank lines are tolerated; ``.gz`` is unpacked; a TREC line that begins with ``#`` is not
+    read. Lines that cannot be used are reported to ``faults`` and left out.
 
     Args:
         path: a regular file; one with faults is read twice.
-        columns: :data:`TREC_COLUMNS` or :data:`BEIR_COLUMNS`.
+        columns: one of the constants of this module, as :func:`columns_of` tells them.
     """
     # Reading in large pieces is several times faster, but cannot say where a fault is.
     blocks = _clean_blocks(path, columns)
     return _told_blocks(path, faults, columns) if blocks is None else blocks
+
+
+def columns_of(start: str) -> tuple[str, ...]:
+    """The columns that a file has whose first line is ``start``."""
+    cells = [cell.strip().lower() for cell in start.split("\t", len(COLBERT_COLUMNS))]
+    if len(cells) not in (len(MARCO_COLUMNS), len(COLBERT_COLUMNS)):
+        return TREC_COLUMNS
+    ranked = cells[2] == "rank" or bool(_WHOLE.fullmatch(cells[2]))
+    if len(cells) == len(COLBERT_COLUMNS):
+        return COLBERT_COLUMNS if ranked else TREC_COLUMNS
+    return MARCO_COLUMNS if ranked else BEIR_COLUMNS
+
+
+def looks_ranked(scores: Iterable[Sequence[float] | NDArray[np.float64]]) -> bool:
+    """Whether scores are ranks: those of every query are the numbers from 1 (or 0) on, each once,
+    and not in every query best first.
+
+    Args:
+        scores: of each query, in the order of its lines.
+    """
+    rising = False
+    for values in map(np.asarray, scores):
+        if not _from_one_on(values):
+            return False
+        rising = rising or bool((values[1:] > values[:-1]).any())
+    return rising
+
+
+def check_ranks(blocks: Mapping[str, NDArray[np.float64]], report: FileFaults, header: str) -> None:
+    """Report ranks that are none: without a header that says so, numbers may be anything.
+
+    Args:
+        blocks: query id -> what stands in the column of ranks.
+        header: the first line of the file.
+    """
+    named = "rank" in header.lower().split("\t")[2]
+    for query_id, values in blocks.items():
+        fits = _from_one_on(values)
+        if named:
+            fits = bool((values == np.floor(values)).all() and (values >= 0).all())
+            fits = fits and len(set(values.tolist())) == len(values)
+        if not fits:
+            given = ", ".join(f"{value:g}" for value in values[:4])
+            report.error(
+                f"query {shown(query_id)}",
+                f"the third column is {given}{', ...' if len(values) > 4 else ''}: no ranks",
+                f"ranks from 1 on, each once; or scores, below a header "
+                f"{'<TAB>'.join(BEIR_COLUMNS)}",
+            )
+
+
+def _from_one_on(values: NDArray[np.float64]) -> bool:
+    lowest, highest = (values.min(), values.max()) if len(values) else (1, 0)
+    if lowest not in (0, 1) or highest - lowest != len(values) - 1:
+        return False
+    return len(set(values.tolist())) == len(values) and bool((values == np.floor(values)).all())
 
 
 def write_run(
@@ -139,7 +218,7 @@ def _clean_blocks(path: Path, columns: tuple[str, ...]) -> list[Block] | None:
     """The blocks of a file without any fault, None for every other file."""
     blocks: list[Block] = []
     n_lines = 0
-    header = columns is BEIR_COLUMNS
+    header = columns is not TREC_COLUMNS
     try:
         with opened(path) as file:
             while batch := file.read(_BATCH):
@@ -152,9 +231,11 @@ def _clean_blocks(path: Path, columns: tuple[str, ...]) -> list[Block] | None:
                     return None
                 cells, numbers = _table(batch, columns)
                 if header and len(numbers):
-                    if not _is_header(cells[: len(columns)]):
+                    header = False
+                    if _is_header(cells[: len(columns)], columns):
+                        cells, numbers = cells[len(columns) :], numbers[1:]
+                    elif columns is BEIR_COLUMNS:
                         return None
-                    cells, numbers, header = cells[len(columns) :], numbers[1:], False
                 blocks += _blocks(cells, numbers + n_lines, columns)
                 n_lines += batch.count(b"\n")
     except (OSError, EOFError, zlib.error, ValueError):
@@ -182,7 +263,7 @@ def _table(batch: bytes, columns: tuple[str, ...]) -> tuple[list[bytes], NDArray
     numbers = np.flatnonzero(counts) + 1
     if (counts[numbers - 1] != n_columns).any():
         raise ValueError("a line with another number of columns")
-    if plain and columns is BEIR_COLUMNS and tabs != (n_columns - 1) * len(numbers):
+    if plain and columns is not TREC_COLUMNS and tabs != (n_columns - 1) * len(numbers):
         raise ValueError("an empty cell")
     return cells, numbers
 
@@ -234,7 +315,7 @@ def _told_blocks(path: Path, faults: Faults, columns: tuple[str, ...]) -> list[B
     report = faults.of(path)
     rows: list[bytes] = []
     numbers: list[int] = []
-    header = columns is BEIR_COLUMNS
+    header = columns is not TREC_COLUMNS
     for number, text in lines(path, faults):
         cells = _cells(text.encode(), columns)
         if not cells:
@@ -244,16 +325,22 @@ def _told_blocks(path: Path, faults: Faults, columns: tuple[str, ...]) -> list[B
             continue
         if header:
             header = False
-            if not _is_header(cells):
-                report.error(number, f"header is {shown(text)}", "<TAB>".join(BEIR_COLUMNS))
-        elif _is_usable(cells, columns, text, number, report):
+            if _is_header(cells, columns):
+                continue
+            if columns is BEIR_COLUMNS:
+                report.error(number, f"header is {shown(text)}", _HEADERS)
+                continue
+        if _is_usable(cells, columns, text, number, report):
             rows += cells
             numbers.append(number)
     return list(_blocks(rows, np.array(numbers, dtype=np.intp), columns))
 
 
-def _is_header(cells: list[bytes]) -> bool:
-    return [cell.strip().decode(errors="replace") for cell in cells] == list(BEIR_COLUMNS)
+def _is_header(cells: list[bytes], columns: tuple[str, ...]) -> bool:
+    words = [cell.strip().decode(errors="replace") for cell in cells]
+    if columns is BEIR_COLUMNS:
+        return words == list(BEIR_COLUMNS)
+    return words[2].lower() == "rank"
 
 
 def _cells(line: bytes, columns: tuple[str, ...]) -> list[bytes]:
@@ -262,7 +349,7 @@ def _cells(line: bytes, columns: tuple[str, ...]) -> list[bytes]:
     n_columns = len(columns)
     if not line.strip(_BLANKS):
         return []
-    if columns is BEIR_COLUMNS:
+    if columns is not TREC_COLUMNS:
         return line.rstrip(b"\r\n").split(b"\t", n_columns)
     if line.count(b"\t") == n_columns - 1:
         return [cell.strip(_BLANKS) for cell in line.split(b"\t")]
@@ -284,7 +371,8 @@ def _is_usable(
     except ValueError:
         score = math.nan
     if not math.isfinite(score):
-        report.error(number, f"score is {shown(value.decode())}", "a finite number such as 1.5")
+        name = "score" if "rank" not in columns or columns is TREC_COLUMNS else "rank"
+        report.error(number, f"{name} is {shown(value.decode())}", "a finite number such as 1.5")
     if not query.strip() or not document.strip():
         report.error(number, f"an empty id in {shown(text)}", _ACCEPTED[columns])
         return False
