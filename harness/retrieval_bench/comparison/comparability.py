@@ -1,4 +1,4 @@
-"""Which runs may be held against each other in quality, and where judgements favour one of them."""
+"""Which runs may be held against each other in quality, and what they have in common."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ import numpy as np
 from retrieval_bench.core.errors import distinct_names
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
-
-JUDGED_GAP = 0.05
-"""Systems whose share of judged hits differs by this much are not seen equally well."""
 
 
 def by_dataset(runs: Sequence[Run]) -> list[tuple[str, list[int]]]:
@@ -103,24 +100,6 @@ def _language(run: Run) -> dict[str, str]:
     """That of the dataset, which decides on stems and stop words."""
     named = run.summary["dataset"].get("language")
     return {} if named is None else {"language": str(named)}
-
-
-def judged_gap(names: Sequence[str], runs: Sequence[Run]) -> tuple[str, ...]:
-    """A warning where one system's hits are judged far less than another's."""
-    if len({run.summary["dataset"].get("fingerprint") for run in runs}) > 1:
-        return ()
-    shares = [dict(run.evaluation.judged) for run in runs]
-    warnings = []
-    for metric in dict.fromkeys(name for share in shares for name in share):
-        known = sorted((share[metric], name) for share, name in zip(shares, names, strict=True)
-                       if metric in share)  # fmt: skip
-        (least, fewest), (most, known_best) = known[0], known[-1]
-        if most - least >= JUDGED_GAP:
-            warnings.append(
-                f"{metric} is {least:.2f} for {fewest} and {most:.2f} for {known_best}: hits "
-                "without a judgement count as not relevant, so the difference may be the judges'"
-            )
-    return tuple(warnings)
 
 
 def nothing_judged(runs: Sequence[Run]) -> bool:

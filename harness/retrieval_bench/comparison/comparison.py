@@ -18,11 +18,11 @@ from retrieval_bench.comparison.anytime import anytime_deltas, watch_for, what_w
 from retrieval_bench.comparison.comparability import (
     by_dataset,
     common_metrics,
-    judged_gap,
     nothing_judged,
 )
 from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.holm import QUALITY_ALPHA
+from retrieval_bench.comparison.judged_gap import judged_gap
 from retrieval_bench.comparison.likeness import likeness
 from retrieval_bench.comparison.recommendation import Recommendation, recommended
 from retrieval_bench.comparison.speed import corrected, latency_deltas
@@ -301,7 +301,7 @@ def _group(
     pairs = _pairs(names, baseline)
     if nothing_judged(runs):
         return _unjudged(dataset, runs, names, common, pairs)
-    warnings = list(judged_gap(names, runs))
+    warnings = list(judged_gap(names, runs, pairs, common[0]))
     known = dict.fromkeys(m for run in runs for m in run.evaluation.metrics)
     if lost := [str(metric) for metric in known if metric not in common]:
         warnings.append(f"left out, since not all runs have them: {', '.join(lost)}")

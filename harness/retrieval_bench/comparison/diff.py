@@ -15,7 +15,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.comparison.comparability import common_metrics, judged_gap, not_comparable
+from retrieval_bench.comparison.comparability import common_metrics, not_comparable
+from retrieval_bench.comparison.judged_gap import judged_gap
 from retrieval_bench.comparison.kept_lists import (
     FUSION,
     RERANKING,
@@ -227,7 +228,8 @@ class Explanation:
         if self.dataset.documents is None:
             found.append("the dataset has no documents: only their ids are known")
         names = [system.name for system in self.systems[: len(self.runs)]]
-        return (*found, *judged_gap(names, self.runs))
+        pairs = [(0, 1)] if len(names) == 2 else []
+        return (*found, *judged_gap(names, self.runs, pairs, self.metric))
 
     def legs_of(self, run: int) -> list[int]:
         """Places in ``systems`` of the legs of one run; empty where they are not known."""

@@ -2,13 +2,10 @@
 
 What a difference of two systems on one query can be at most is known before anything is judged: of
 two lists that hold the same documents in the same places nothing, of lists that share nothing up
-to 1. Queries are drawn one after the other without replacement, each with a chance in proportion
-to that bound among those that are left. A difference divided by its chance is then an unbiased
-estimate of the sum over all that are left, and its range is as narrow as it can be.
-
-Bounds: nDCG is a ratio that is additive over layers of equal grades, so that no assignment of
-grades beats the best one of 0 and 1 (:func:`_ndcg`); RR is most where one document alone is
-relevant; P counts documents. Judged documents outside of both lists only shrink a difference.
+to 1 (:func:`retrieval_bench.metrics.bounds.bounds`). Queries are drawn one after the other without
+replacement, each with a chance in proportion to that bound among those that are left. A difference
+divided by its chance is then an unbiased estimate of the sum over all that are left, and its range
+is as narrow as it can be.
 
 Sources: Des Raj (1956), Some estimators in sampling with varying probabilities without
 replacement, JASA 51: the estimate; Efraimidis & Spirakis (2006), Weighted random sampling with a
@@ -17,84 +14,15 @@ reservoir: the order by exponential keys.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.metrics import Metric
+from retrieval_bench.metrics.bounds import List, bounds
 from retrieval_bench.stats.intervals import Floats
-
-List = Sequence[str]
-Bounds = tuple[float, float]
-"""The lowest and the highest b minus a can be on a query."""
-
-
-def bounds(metric: Metric, a: List, b: List) -> Bounds:
-    """What ``metric`` of ``b`` minus that of ``a`` can be, whatever is judged relevant.
-
-    Raises:
-        ConfigError: the values of the metric have no known range.
-    """
-    if metric.scale is None:
-        raise ConfigError(
-            f"metric {metric} to decide by",
-            where="--metric",
-            accepted="a metric whose values have a known range, such as nDCG@10",
-            fix="name another one",
-        )
-    if metric.cut is not None:
-        a, b = a[: metric.cut], b[: metric.cut]
-    if list(a) == list(b):
-        return 0.0, 0.0
-    known = _KNOWN.get(metric.name)
-    if known is None or str(metric) != f"{metric.name}@{metric.cut}":
-        return metric.scale.of_differences[:2]
-    return -known(b, a, metric.cut or len(a)), known(a, b, metric.cut or len(a))
-
-
-def _ndcg(a: List, b: List, cut: int) -> float:
-    """The most that nDCG of ``b`` can be above that of ``a``."""
-    discounts = 1 / np.log2(np.arange(2, cut + 2))
-    gains: dict[str, float] = {}
-    for sign, documents in ((-1.0, a), (1.0, b)):
-        for document, discount in zip(documents, discounts, strict=False):
-            gains[document] = gains.get(document, 0.0) + sign * float(discount)
-    best = np.cumsum(sorted(gains.values(), reverse=True))
-    ideal = np.cumsum(discounts)[np.minimum(np.arange(len(best)), cut - 1)]
-    return max(0.0, float((best / ideal).max())) if len(best) else 0.0
-
-
-def _rr(a: List, b: List, cut: int) -> float:  # noqa: ARG001 - one signature for all
-    """The most that RR of ``b`` can be above that of ``a``."""
-    ranks = {document: rank for rank, document in enumerate(a, start=1)}
-    gains = [
-        1 / rank - (1 / ranks[document] if document in ranks else 0.0)
-        for rank, document in enumerate(b, start=1)
-    ]
-    return max(0.0, *gains) if gains else 0.0
-
-
-def _p(a: List, b: List, cut: int) -> float:
-    """The most that P of ``b`` can be above that of ``a``."""
-    return len(set(b) - set(a)) / cut
-
-
-def _found(a: List, b: List, cut: int) -> float:  # noqa: ARG001
-    """The most that recall or success of ``b`` can be above that of ``a``."""
-    return 1.0 if set(b) - set(a) else 0.0
-
-
-_KNOWN: Mapping[str, Callable[[List, List, int], float]] = {
-    "nDCG": _ndcg,
-    "RR": _rr,
-    "P": _p,
-    "R": _found,
-    "Success": _found,
-}
-"""By name of a metric without parameters; of any other one the whole range counts."""
 
 
 def all_bounds(

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -11,7 +10,6 @@ import pytest
 import scipy.stats
 from numpy.typing import NDArray
 
-from retrieval_bench.comparison.comparability import JUDGED_GAP
 from retrieval_bench.comparison.comparison import compare_runs, resamples_for
 from retrieval_bench.comparison.holm import QUALITY_ALPHA
 from retrieval_bench.core.errors import ConfigError
@@ -185,50 +183,6 @@ def test_one_query_can_be_compared_without_crashing() -> None:
     (delta,) = compare_runs([run("a", [0.2]), run("b", [0.9])]).deltas
     assert (delta.verdict, delta.ci95, delta.queries_needed) == (Verdict.UNRESOLVABLE, None, None)
     assert delta.p == 1.0
-
-
-def with_judged(one: Run, judged: Mapping[str, float]) -> Run:
-    return replace(one, evaluation=replace(one.evaluation, judged=judged))
-
-
-class TestShareOfJudgedHits:
-    def test_a_large_gap_is_a_warning_that_names_both_systems(self) -> None:
-        shares = {"a": 0.8, "b": 0.95, "c": 0.55}
-        runs = [with_judged(run(name, BASE), {"Judged@10": s}) for name, s in shares.items()]
-        (warning,) = compare_runs(runs).warnings
-        assert warning.startswith("Judged@10 is 0.55 for c and 0.95 for b: ")
-        assert compare_runs(runs).as_dict()["warnings"] == [warning]
-
-    @pytest.mark.slow
-    @pytest.mark.parametrize(("gap", "warned"), [(0.0, 0), (0.0499, 0), (0.0501, 1), (0.3, 1)])
-    def test_a_small_gap_is_none(self, gap: float, warned: int) -> None:
-        assert JUDGED_GAP == 0.05
-        runs = [with_judged(run(n, BASE), {"Judged@5": 0.5 + gap * (n == "b")}) for n in "ab"]
-        assert len(compare_runs(runs).warnings) == warned
-
-    def test_systems_of_equal_name_are_told_apart(self) -> None:
-        runs = [with_judged(run("a", BASE), {"Judged@10": s}) for s in (0.2, 0.9)]
-        (warning,) = compare_runs(runs).warnings
-        assert "0.20 for a and 0.90 for a#2" in warning
-
-    def test_shares_at_different_depths_are_not_held_against_each_other(self) -> None:
-        runs = [
-            with_judged(run("a", BASE), {"Judged@3": 0.9}),
-            with_judged(run("b", BASE), {"Judged@10": 0.2}),
-        ]
-        assert compare_runs(runs).warnings == ()
-
-    def test_other_data_has_other_judgements(self) -> None:
-        other: dict[str, Any] = {"dataset": {"fingerprint": "g", "split": "test"}}
-        runs = [
-            with_judged(run("a", BASE), {"Judged@10": 0.9}),
-            with_judged(run("b", BASE, **other), {"Judged@10": 0.2}),
-        ]
-        assert compare_runs(runs).warnings == ()
-
-    def test_runs_that_never_measured_it_are_compared_all_the_same(self) -> None:
-        runs = [with_judged(run("a", BASE), {"Judged@10": 0.9}), run("b", WORSE)]
-        assert compare_runs(runs).warnings == ()
 
 
 with_gmap = partial(run, metrics=["GMAP"])
