@@ -87,6 +87,17 @@ class DatasetComparison:
             return False
         return delta.verdict is (Verdict.BETTER if delta.b == name else Verdict.WORSE)
 
+    def saved_ms(self, name: str, than: str) -> float | None:
+        """How far the p50 of ``name`` is below that of ``than``; None = not known."""
+        own, other = (
+            self.runs[self.names.index(one)]
+            .summary.get("latency_ms", {})
+            .get("p50", {})
+            .get("value")
+            for one in (name, than)
+        )
+        return None if own is None or other is None else float(other - own)
+
     def _typical(self, one: str, other: str) -> LatencyDelta | None:
         for delta in self.latency:
             if {delta.a, delta.b} == {one, other} and delta.what == "typical":

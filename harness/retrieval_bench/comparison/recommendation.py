@@ -33,6 +33,9 @@ from retrieval_bench.stats.randomization import ROUNDING
 _NAMED = 4
 """Systems that a sentence names before it counts the rest."""
 
+LEAST_MS = 1.0
+"""By less than this nobody waits less: a p50 that is lower by less decides between no systems."""
+
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
@@ -87,7 +90,7 @@ def recommended(group: DatasetComparison, margin: float) -> Recommendation:
         *view.hybrids(),
     ]
     tied = [name for name in view.tied(best) if name != best] if taken == best else []
-    told_apart = all(group.is_faster(best, name) for name in tied)
+    told_apart = all(view.worth_it(best, name) for name in tied)
     return Recommendation(
         group.dataset,
         taken if told_apart else None,
@@ -163,7 +166,7 @@ class _View:
             for name in self.group.names
             if name != best
             and (self._equivalent(best, name) or name in self.tied(best))
-            and self.group.is_faster(name, best)
+            and self.worth_it(name, best)
         ]
         return max(equals, key=lambda name: self._times(name, best), default=best)
 
@@ -178,9 +181,15 @@ class _View:
         ]
         return same if len(same) > 1 else []
 
+    def worth_it(self, name: str, than: str) -> bool:
+        """Whether ``name`` was shown to be faster, and not by a p50 that nobody notices."""
+        saved = self.group.saved_ms(name, than)
+        return self.group.is_faster(name, than) and (saved is None or saved >= LEAST_MS)
+
     def sentence(self, taken: str, best: str, tied: Sequence[str]) -> str:
+        """What to take, and why."""
         metric, value = label_of(self.metric), self._value(taken)
-        if tied and all(self.group.is_faster(best, name) for name in tied):
+        if tied and all(self.worth_it(best, name) for name in tied):
             also = f"{_named(tied)} {'does' if len(tied) == 1 else 'do'}"
             return (
                 f"Use {taken}: it has the highest {metric} ({value}), as {also}, and is the "
@@ -276,9 +285,11 @@ class _View:
         if difference is None:
             return []
         faster = faster_text(self.group.speed_up(fastest, taken))
+        faster += "" if self.worth_it(fastest, taken) else f", by less than {LEAST_MS:g} ms,"
         if not self._wins(taken, fastest) and not self._equivalent(taken, fastest):
-            return [f"{fastest} is {faster}."]
-        change = f"{abs(difference):.3f} {'lower' if difference < 0 else 'higher'}"
+            return [f"{fastest} is {faster.removesuffix(',')}."]
+        size = end_text(abs(difference)).removeprefix("+")
+        change = f"{size} {'lower' if difference < 0 else 'higher'}"
         gap = "the same" if abs(difference) <= ROUNDING else change
         return [f"{fastest} is {faster} and {gap} in {label_of(self.metric)}."]
 

@@ -13,15 +13,26 @@ def quality_text(value: float | None) -> str:
     return "-" if value is None else f"{value:.4f}"
 
 
+LEAST_SHOWN_MS, _TINY_MS = 0.0005, "< 0.001"
+"""A time below this would be written as nothing, and stands so."""
+
+BELOW_CLOCK = "below what the clock can tell (answers are remembered?)"
+"""In place of a p50 that would be written as 0.000 ms."""
+
+
 def ms_text(value: float | None) -> str:
     """Milliseconds."""
     if value is None:
         return "-"
+    if 0 <= value < LEAST_SHOWN_MS:
+        return _TINY_MS
     return f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 100 else f"{value:,.0f}"
 
 
 def short_ms(value: float) -> str:
     """Milliseconds with three digits that count, at most three behind the point."""
+    if 0 <= value < LEAST_SHOWN_MS:
+        return _TINY_MS
     decimals = 3 if value < 1 else 2 if value < 10 else 1 if value < 100 else 0
     return f"{value:,.{decimals}f}"
 
@@ -48,7 +59,7 @@ def end_text(value: float, decimals: int = 3) -> str:
     text = f"{value:+,.{decimals}f}"
     if value == 0 or text.strip("+-0."):
         return text
-    return f"{value:+.1g}"
+    return f"{value:+.{-math.floor(math.log10(abs(value)))}f}"
 
 
 def change_text(share: float | None) -> str:

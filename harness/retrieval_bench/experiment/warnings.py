@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from retrieval_bench.core.errors import counted
+from retrieval_bench.core.figures import BELOW_CLOCK, LEAST_SHOWN_MS
 from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.core.usage import FIELDS
@@ -25,14 +26,17 @@ _EXAMPLES = 3
 
 
 def remembered(latency: Mapping[str, Any]) -> list[str]:
-    """Of a retriever whose later answers come far sooner than the first: the figures are those of
-    repeated queries."""
-    ratio = latency["first_visit"]["ratio"]
-    if ratio is None or ratio < REMEMBERED:
-        return []
-    told = f"The first call of a query took {ratio:,.0f} times as long as later ones"
-    text = f"{told}: answers may be remembered, and the times are those of repeated queries."
-    return [Notice(text, Code.REMEMBERED)]
+    """Of a retriever whose later answers come far sooner than the first, or sooner than a clock can
+    tell: the figures are those of repeated queries."""
+    found = []
+    ratio, p50 = latency["first_visit"]["ratio"], latency.get("p50", {}).get("value")
+    if ratio is not None and ratio >= REMEMBERED:
+        told = f"The first call of a query took {ratio:,.0f} times as long as later ones"
+        text = f"{told}: answers may be remembered, and the times are those of repeated queries."
+        found.append(Notice(text, Code.REMEMBERED))
+    if p50 is not None and p50 < LEAST_SHOWN_MS:
+        found.append(Notice(f"The p50 is {BELOW_CLOCK}.", Code.REMEMBERED))
+    return list(found)
 
 
 def unsteady(candidate: Candidate, measurement: Measurement) -> list[str]:

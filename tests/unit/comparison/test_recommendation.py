@@ -81,6 +81,38 @@ def test_of_equivalent_systems_the_faster_one_is_taken() -> None:
     assert turned.sentence == quick.sentence
 
 
+def timed(name: str, values: Any, p50: float) -> Run:
+    return run(name, values, latency_ms={"p50": {"value": p50}})
+
+
+@pytest.mark.parametrize(("saved", "taken"), [(0.9, None), (1.1, "b")])
+def test_less_than_a_millisecond_decides_between_no_equal_systems(
+    saved: float, taken: str | None
+) -> None:
+    ones = np.ones(30)
+    runs = [timed("a", ones, 2.0), timed("b", ones, 2.0 - saved)]
+    for times in (faster("a", "b", 0.5), faster("b", "a", 2.0, Verdict.WORSE)):
+        found = answer(*runs, times=(times,))
+        assert found.system == taken
+        assert ("faster" in found.sentence) is (taken is not None)
+    assert set(answer(*runs).leaders) == {"a", "b"}
+
+
+def test_nor_does_it_take_the_equivalent_system_with_the_lower_mean() -> None:
+    high, low = sorted([("a", BASE), ("b", NEAR)], key=lambda pair: -pair[1].mean())
+    runs = [timed(*high, 0.9), timed(*low, 0.1)]
+    found = answer(*runs, times=(faster(high[0], low[0], 0.1),))
+    assert found.system == high[0]
+    assert found.reasons[0].startswith(f"{low[0]} is 10x faster, by less than 1 ms, and 0.")
+    assert "and 0.000 lower" not in found.reasons[0]
+
+
+def test_of_a_lower_system_it_is_told_how_little_it_saves() -> None:
+    runs = [timed("quick", LOWER, 0.1), timed("good", BASE, 0.9)]
+    found = answer(*runs, times=(faster("good", "quick", 0.1),))
+    assert found.reasons[0] == "quick is 10x faster, by less than 1 ms, and 0.100 lower in nDCG@10."
+
+
 def test_time_never_buys_quality_that_was_shown_to_be_lost() -> None:
     found = answer(run("quick", LOWER), run("good", BASE), times=(faster("good", "quick", 0.01),))
     assert found.system == "good"

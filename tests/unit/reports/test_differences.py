@@ -7,7 +7,7 @@ from itertools import combinations
 import pytest
 
 from retrieval_bench.comparison.verdicts import Delta
-from retrieval_bench.core.figures import change_text, signed
+from retrieval_bench.core.figures import change_text, end_text, signed
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.reports.render.cells import cell_of
 from retrieval_bench.reports.tables.comparison import difference_rows, most_telling
@@ -84,3 +84,14 @@ def test_a_change_in_percent_has_its_sign_unless_it_is_none(share: float | None,
 def test_a_difference_has_the_decimals_and_the_unit_that_are_asked_for() -> None:
     assert signed(-0.4, 0) == "0"
     assert signed(-1.26, 1, " ms") == "-1.3 ms"
+
+
+@pytest.mark.parametrize(
+    ("end", "text"),
+    [
+        *((0.0, "+0.000"), (0.0124, "+0.012"), (-0.0004, "-0.0004"), (9.4e-5, "+0.00009")),
+        *((-1e-7, "-0.0000001"), (0.00051, "+0.001")),
+    ],
+)
+def test_an_end_shows_on_which_side_of_nothing_it_lies(end: float, text: str) -> None:
+    assert end_text(end) == text

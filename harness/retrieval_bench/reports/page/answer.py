@@ -6,7 +6,7 @@ from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.recommendation import Recommendation
 from retrieval_bench.core.errors import counted
-from retrieval_bench.core.figures import about, times_text
+from retrieval_bench.core.figures import BELOW_CLOCK, about, times_text
 from retrieval_bench.data.judged import TO_JUDGE
 from retrieval_bench.reports.render.cells import SHORT_MS, SHORT_QUALITY, Cell
 from retrieval_bench.reports.render.html import notes_html
@@ -14,7 +14,7 @@ from retrieval_bench.reports.render.markup import Markup, el, joined, own_direct
 from retrieval_bench.reports.render.table import result, warning
 from retrieval_bench.reports.tables.brief import warnings_of
 from retrieval_bench.reports.tables.labels import metric_label
-from retrieval_bench.reports.tables.run_facts import latency_of
+from retrieval_bench.reports.tables.run_facts import below_clock, latency_of
 
 _NAMED = 3
 """So many leaders, and so many other systems in the third tile, are named."""
@@ -101,7 +101,9 @@ def _tiles(group: DatasetComparison, name: str) -> Markup:
     mean, p50 = run.evaluation.mean(metric), latency_of(run).get("p50", {})
     of = f" of {name}" if len(group.names) > 1 else ""
     tiles = [_tile(f"{metric_label(metric)}{of}", Cell(mean.mean, SHORT_QUALITY, mean.ci95))]
-    if p50.get("value") is not None:
+    if below_clock(run):
+        tiles.append(_tile(f"p50{of}", Cell(BELOW_CLOCK)))
+    elif p50.get("value") is not None:
         time = Cell(p50["value"], SHORT_MS, p50.get("ci95"))
         tiles.append(_tile(f"p50{of}", time, " ms"))
     if beside := _beside(group, name):

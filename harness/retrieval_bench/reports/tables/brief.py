@@ -18,6 +18,7 @@ from retrieval_bench.comparison.recommendation import Recommendation
 from retrieval_bench.comparison.speed import timed_differently, timed_together
 from retrieval_bench.comparison.verdicts import Delta
 from retrieval_bench.core.errors import counted
+from retrieval_bench.core.figures import BELOW_CLOCK
 from retrieval_bench.core.notices import loudest_first
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
@@ -63,6 +64,7 @@ from retrieval_bench.reports.tables.likeness import (
 )
 from retrieval_bench.reports.tables.run import beside_leg, needless
 from retrieval_bench.reports.tables.run_facts import (
+    below_clock,
     corpus,
     evaluated,
     latency_of,
@@ -135,7 +137,9 @@ def _title(run: Run) -> str:
     cell = Cell(mean.mean, SHORT_QUALITY, mean.ci95)
     figures = [f"{metric_label(metric)} {cell.text} {cell.more}".strip()] if run.judged else []
     p50 = latency_of(run).get("p50", {})
-    if p50.get("value") is not None:
+    if below_clock(run):
+        figures.append(f"p50 {BELOW_CLOCK}")
+    elif p50.get("value") is not None:
         time = Cell(p50["value"], SHORT_MS, p50.get("ci95"))
         figures.append(f"{f'p50 {time.text} {time.more}'.strip()} ms")
     partial = " (PARTIAL RUN)" if run.summary.get("status") == "partial" else ""

@@ -10,7 +10,7 @@ from shlex import quote
 from retrieval_bench.comparison.ledger import Ledger, Row, Worth
 from retrieval_bench.comparison.verdicts import Delta
 from retrieval_bench.core.errors import counted
-from retrieval_bench.core.figures import about, short_ms, signed, three_digits
+from retrieval_bench.core.figures import LEAST_SHOWN_MS, about, short_ms, signed, three_digits
 from retrieval_bench.core.installation import packaged_configs
 from retrieval_bench.reports.render.cells import (
     PERCENT,
@@ -32,7 +32,14 @@ from retrieval_bench.runs.run import Run
 FILTERS = "filters"
 """The part that the filters of the queries are: what must not be seen is not for sale."""
 
-COMPUTED_MS = Form(lambda ms: f"~{'-' if ms < 0 else ''}{short_ms(abs(ms))}")
+
+def _computed_ms(ms: float) -> str:
+    if abs(ms) < LEAST_SHOWN_MS:
+        return "~0.000"  # no time of a call, but a difference of two
+    return f"~{'-' if ms < 0 else ''}{short_ms(abs(ms))}"
+
+
+COMPUTED_MS = Form(_computed_ms)
 
 
 def ledger_table(ledger: Ledger, *, again: bool = False) -> Table:

@@ -8,6 +8,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
 from retrieval_bench.core.errors import counted
+from retrieval_bench.core.figures import LEAST_SHOWN_MS
 from retrieval_bench.data.judged import judged_by
 from retrieval_bench.reports.render.table import Note, NoteKind
 from retrieval_bench.runs.run import Run
@@ -141,6 +142,12 @@ def latency_of(run: Run) -> Mapping[str, Any]:
     """``latency_ms`` of the summary."""
     found: Mapping[str, Any] = run.summary.get("latency_ms", {})
     return found
+
+
+def below_clock(run: Run) -> bool:
+    """Whether half of the calls took no time that a clock can tell."""
+    p50 = latency_of(run).get("p50", {}).get("value")
+    return p50 is not None and p50 < LEAST_SHOWN_MS
 
 
 def unanswerable(summary: Mapping[str, Any]) -> tuple[int, int]:
