@@ -237,7 +237,7 @@ class TestQuality:
         assert "Rankings that changed: 13 of 16 evaluated queries" in run.out
         assert "3 more queries with other figures: --format json has all." in run.out
         assert "The settings of the retriever changed: " in run.unwrapped
-        assert "If the change is wanted, --accept replaces the baseline." in run.unwrapped
+        assert "if the change is wanted, --accept replaces the baseline." in run.unwrapped
 
     @pytest.mark.parametrize("gone", ["stdout", "stderr"])
     def test_a_reader_that_goes_away_makes_no_failure_a_success(
@@ -256,6 +256,8 @@ class TestQuality:
         assert regress(run, "--set", "turn=n05") == 3
         assert run.out.startswith("INCONCLUSIVE: mine on data")
         assert " n05     1.0000 -> 0.6309" in run.out
+        assert "Look at the queries that changed, and undo the change, take it" in run.unwrapped
+        assert "until then `undecided` in the policy says what counts." in run.unwrapped
 
     @pytest.mark.slow
     @pytest.mark.parametrize(("undecided", "code"), [("pass", 0), ("fail", 1), ("inconclusive", 3)])

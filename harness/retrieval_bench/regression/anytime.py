@@ -21,6 +21,7 @@ from retrieval_bench.comparison.holm import QUALITY_ALPHA
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
 from retrieval_bench.regression.baseline import FAILED, QualityBaseline
+from retrieval_bench.regression.policy import Rise
 from retrieval_bench.regression.quality import QualityGate, QualityResult, judge_quality
 from retrieval_bench.stats.intervals import Floats
 from retrieval_bench.stats.randomization import ROUNDING
@@ -71,6 +72,8 @@ def judge_asked(
     limits: Mapping[Metric, float],
     order: Sequence[str],
     asked: Asked,
+    *,
+    rise: Rise = Rise.PASS,
 ) -> QualityResult:
     """Every metric of ``limits`` on the queries of a measurement until decided.
 
@@ -78,14 +81,18 @@ def judge_asked(
         now: of that measurement.
         order: ids of the queries, in the order asked.
         asked: how far it came; whether it is decided is said anew.
+        rise: as of :func:`.judge_quality`, once all queries were asked.
     """
     then, today = _only(before, order), _only(now, order)
     # Were all asked, and is nothing changed, no drop is in question: as with every measurement.
-    known = asked.asked == asked.queries and then.queries == today.queries
+    complete = asked.asked == asked.queries
+    known = complete and then.queries == today.queries
     test = None if known else _AnytimeTest(order, asked.total)
-    found = judge_quality(then, today, limits, test)
+    found = judge_quality(then, today, limits, test, Rise.UNDECIDED)
     verdicts = [gate.verdict for gate in found.gates]
     decided = Verdict.WORSE in verdicts or all(one in PASSES for one in verdicts)
+    if complete and not decided:
+        found = judge_quality(then, today, limits, test, rise)
     return replace(found, asked=replace(asked, decided=decided))
 
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from retrieval_bench.core.config import read_yaml, validate
@@ -32,6 +32,13 @@ class Undecided(StrEnum):
     FAIL = "fail"
 
 
+class Rise(StrEnum):
+    """What a figure of quality means that rose on these queries, where nothing more is shown."""
+
+    PASS = "pass"
+    UNDECIDED = "undecided"
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """What is acceptable.
@@ -41,12 +48,14 @@ class Policy:
         latency: name of :data:`.GATES` -> largest acceptable slow-down, a share.
         undecided: what an undecided gate means for the whole.
         source: where it stands.
+        rise: whether a gate of quality whose figure rose here is undecided at all.
     """
 
     quality: Mapping[Metric, float]
     latency: Mapping[str, float]
     undecided: Undecided = Undecided.INCONCLUSIVE
     source: str = ""
+    rise: Rise = Rise.PASS
 
     def as_dict(self) -> dict[str, Any]:
         """``policy`` of the documents."""
@@ -57,6 +66,7 @@ class Policy:
                 **dict(self.latency),
             },
             "undecided": self.undecided.value,
+            "rise": self.rise.value,
         }
 
 
@@ -67,6 +77,7 @@ class _File(BaseModel):
 
     limits: dict[str, Any]
     undecided: str = Undecided.INCONCLUSIVE.value
+    rise: str = Rise.PASS.value
 
     @field_validator("limits")
     @classmethod
@@ -83,11 +94,12 @@ class _File(BaseModel):
             raise PydanticCustomError("limits", "{listed}", {"listed": listed})
         return limits
 
-    @field_validator("undecided")
+    @field_validator("undecided", "rise")
     @classmethod
-    def _known_word(cls, word: str) -> str:
-        if word not in list(Undecided):
-            near = near_names(word, list(Undecided))
+    def _known_word(cls, word: str, of: ValidationInfo) -> str:
+        known = list(Undecided if of.field_name == "undecided" else Rise)
+        if word not in known:
+            near = near_names(word, known)
             raise PydanticCustomError(
                 "word", "{given}: {near}", {"given": repr(word), "near": near}
             )
@@ -130,7 +142,7 @@ def load_policy(path: Path | None = None, *, k: int) -> Policy:
             fix=f"raise --k to {max(metric.cut or 0 for metric in deep)}, or name another --policy",
         )
     latency = {name: acceptable(name, read.limits[name]) for name in GATES if name in read.limits}
-    return Policy(quality, latency, Undecided(read.undecided), str(path))
+    return Policy(quality, latency, Undecided(read.undecided), str(path), Rise(read.rise))
 
 
 def _fault(name: str, limit: Any) -> str:

@@ -7,7 +7,7 @@ could be in question. Otherwise the paired test decides; decision record 0035 sa
   randomisation test of ``compare``, after Holm over the metrics of the policy.
 * PASS: shown to be better; or the drop is shown to be smaller than the limit, also on queries that
   were not seen (:func:`retrieval_bench.stats.resampling.mean_below_p`).
-* INCONCLUSIVE: neither.
+* INCONCLUSIVE: neither; but a mean that rose here passes, unless the policy says otherwise.
 """
 
 from __future__ import annotations
@@ -24,11 +24,13 @@ from retrieval_bench.comparison.brackets import Brackets
 from retrieval_bench.comparison.holm import QUALITY_ALPHA, brackets, corrected
 from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import counted
+from retrieval_bench.core.figures import end_text
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.duets.account import MOST_FAILED
 from retrieval_bench.duets.result import WORDS
 from retrieval_bench.metrics import Metric
 from retrieval_bench.regression.baseline import FAILED, QualityBaseline
+from retrieval_bench.regression.policy import Rise
 from retrieval_bench.stats.intervals import resamples_for
 from retrieval_bench.stats.paired import PairedTests, paired_tests
 from retrieval_bench.stats.randomization import ROUNDING, fewest_rows, smallest_p
@@ -180,12 +182,14 @@ def judge_quality(
     now: QualityBaseline,
     limits: Mapping[Metric, float],
     anytime: Test | None = None,
+    rise: Rise = Rise.PASS,
 ) -> QualityResult:
     """Every metric of ``limits`` on the queries of both, which :func:`incomparable` finds equal.
 
     Args:
         anytime: in place of the paired test where these queries are those that were asked; then
             identical rankings show nothing by themselves.
+        rise: what a mean that rose here comes to, where nothing more is shown.
     """
     if set(before.queries) != set(now.queries) or before.evaluated != now.evaluated:
         return not_measured(limits, "other queries were finished", Verdict.NOT_COMPARABLE)
@@ -200,6 +204,8 @@ def judge_quality(
     missing = {m: why for m in limits if (why := _why_missing(str(m), before, now))}
     known = [m for m in limits if m not in missing]
     test, open_to_doubt = anytime or _tested, bool(changed) or anytime is not None
+    if rise is Rise.PASS:
+        test = _passing_rises(test)
     tested = test(before, now, {m: limits[m] for m in known}, None) if open_to_doubt else {}
     gates = []
     for metric, limit in limits.items():
@@ -223,6 +229,25 @@ def judge_quality(
     return QualityResult(
         tuple(gates), len(now.evaluated), tuple(changed), "", unanswered, failed, failing
     )
+
+
+def _passing_rises(test: Test) -> Test:
+    """``test`` whose open gates pass where the mean rose."""
+
+    def tested(*of: Any) -> dict[str, QualityGate]:
+        return {name: _passed_if_risen(gate) for name, gate in test(*of).items()}
+
+    return tested
+
+
+def _passed_if_risen(gate: QualityGate) -> QualityGate:
+    if not gate.verdict.open or gate.difference is None or gate.difference <= 0:
+        return gate
+    why = "rose on these queries, which passes (`rise` in the policy)"
+    if gate.ci95 is not None:
+        why += f"; on all such queries the change may be as low as {end_text(gate.ci95[0], 4)}"
+        why += ", the lower end of its interval"
+    return replace(gate, verdict=Verdict.EQUIVALENT, queries_needed=None, reason=why)
 
 
 def why_failing(of: QualityBaseline) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 from retrieval_bench.comparison.anytime import Asked
 from retrieval_bench.comparison.comparability import nothing_is_relevant
 from retrieval_bench.core.errors import ConfigError, RecordError
+from retrieval_bench.core.figures import about
 from retrieval_bench.core.git import why_no_commit
 from retrieval_bench.core.notices import about_times
 from retrieval_bench.core.types import Verdict
@@ -55,7 +56,7 @@ NO_TIMES: Mapping[str, Any] = {"profile": RANKINGS_ONLY, "rounds": 1, "warm_up_s
 
 
 WANTED = (
-    "Look at the queries that changed. If the change is wanted, --accept replaces the baseline."
+    "Look at the queries that changed; if the change is wanted, --accept replaces the baseline."
 )
 
 ALWAYS_FAILING = "See why queries fail, then make the baseline anew"
@@ -229,11 +230,14 @@ class Today:
                     why = "no judged query has a relevant document"
                     quality_result = quality.not_measured(policy.quality, why)
                 elif run.asked is not None:
+                    asked = Asked.of([run], decided=False)
                     quality_result = judge_asked(
-                        before, now, policy.quality, run.asked, Asked.of([run], decided=False)
+                        before, now, policy.quality, run.asked, asked, rise=policy.rise
                     )
                 else:
-                    quality_result = quality.judge_quality(before, now, policy.quality)
+                    quality_result = quality.judge_quality(
+                        before, now, policy.quality, rise=policy.rise
+                    )
                 advice += self._about_quality(quality_result)
         if policy.latency:
             source = _source(of_quality, of_latency, when)
@@ -355,16 +359,12 @@ class Today:
         is_open = any(verdict.open for verdict in verdicts)
         if not is_open and Verdict.WORSE not in verdicts:
             return []
-        told = [WANTED]
         if found.asked is not None and found.asked.target == Target.POPULATION and is_open:
-            told.append(
+            only = (
                 "All queries were asked: those of the split alone (--until-decided) would decide."
             )
-        elif is_open and Verdict.WORSE not in verdicts:
-            told.append(
-                "More queries would decide; `undecided` in the policy says what counts until then."
-            )
-        return told
+            return [WANTED, only]
+        return [WANTED if Verdict.WORSE in verdicts else _undecided(found)]
 
     def _about_latency(
         self, found: LatencyResult, held: Held[LatencyBaseline], when: When
@@ -406,6 +406,16 @@ class Today:
     def _anew(self, problem: RecordError) -> str:
         makeable = isinstance(problem, DamagedBaselineError)
         return f"{problem.fix}: {self.make} --force" if makeable else problem.fix
+
+
+def _undecided(found: QualityResult) -> str:
+    """What can be done where these queries can't tell."""
+    needed = [gate.queries_needed for gate in found.gates if gate.queries_needed is not None]
+    more = f"about {about(max(needed))} more queries" if needed else "more queries"
+    return (
+        "Look at the queries that changed, and undo the change, take it with --accept, or judge "
+        f"{more}; until then `undecided` in the policy says what counts."
+    )
 
 
 def _changes(before: RetrieverFacts, run: Run) -> str:

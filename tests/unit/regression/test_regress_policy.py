@@ -9,7 +9,7 @@ import pytest
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.installation import packaged_configs
 from retrieval_bench.metrics import parse_metric
-from retrieval_bench.regression.policy import Undecided, find_policy, load_policy
+from retrieval_bench.regression.policy import Rise, Undecided, find_policy, load_policy
 from tests.builders.files import save
 
 
@@ -27,7 +27,7 @@ def test_the_shipped_policy_is_one() -> None:
     policy = load_policy(packaged_configs() / "policy.yaml", k=10)
     assert policy.latency == {"p50": 0.05, "p95": 0.10, "slowest-fifth": 0.10}
     assert policy.quality == {parse_metric("nDCG@10"): 0.01}
-    assert policy.undecided is Undecided.INCONCLUSIVE
+    assert (policy.undecided, policy.rise) == (Undecided.INCONCLUSIVE, Rise.PASS)
 
 
 def test_a_policy_can_be_named(here: Path) -> None:
@@ -53,7 +53,12 @@ def test_the_users_own_policy_comes_first(here: Path) -> None:
         "source": str(own),
         "limits": {"p50": 0.075},
         "undecided": "pass",
+        "rise": "pass",
     }
+    assert (
+        load_policy(written(here, "limits: {p50: 5%}\nrise: undecided\n"), k=10).rise
+        is Rise.UNDECIDED
+    )
 
 
 @pytest.mark.parametrize(
@@ -85,10 +90,13 @@ def test_nonsense_is_refused(tmp_path: Path, limits: str, told: str) -> None:
 
 
 def test_all_faults_come_at_once(tmp_path: Path) -> None:
-    told = refused(tmp_path, "limits: {p50: 0%, ndcg: 3}\nundecided: maybe\nlimit: {}\n")
-    for part in ("p50: '0%'", "nDCG: 3 is", "'maybe': fail, inconclusive, pass", "key 'limit'"):
+    told = refused(
+        tmp_path, "limits: {p50: 0%, ndcg: 3}\nundecided: maybe\nrise: fail\nlimit: {}\n"
+    )
+    words = ("'maybe': fail, inconclusive, pass", "'fail': pass, undecided")
+    for part in ("p50: '0%'", "nDCG: 3 is", *words, "key 'limit'"):
         assert part in told
-    assert "accepted: keys limits, undecided" in told
+    assert "accepted: keys limits, undecided, rise" in told
     assert str(tmp_path / "policy.yaml") in told
 
 

@@ -11,12 +11,14 @@ import pytest
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import parse_metric
 from retrieval_bench.regression.baseline import FAILED, QualityBaseline
+from retrieval_bench.regression.policy import Rise
 from retrieval_bench.regression.quality import (
     QualityGate,
     incomparable,
     judge_quality,
     not_measured,
 )
+from tests.builders import some
 from tests.builders.baselines import DATASET, quality
 
 NDCG, RR = parse_metric("nDCG@10"), parse_metric("RR@10")
@@ -29,11 +31,12 @@ START = np.full(N, 0.5)
 def judged(
     now: Sequence[float] | np.ndarray[Any, Any],
     before: Sequence[float] | np.ndarray[Any, Any] = START,
+    rise: Rise = Rise.PASS,
 ) -> QualityGate:
     """The gate for values that all belong to other rankings."""
     old = quality({"nDCG@10": list(before)}, ["old"] * len(before))
     new = quality({"nDCG@10": list(now)}, ["new"] * len(now))
-    (gate,) = judge_quality(old, new, LIMIT).gates
+    (gate,) = judge_quality(old, new, LIMIT, rise=rise).gates
     return gate
 
 
@@ -132,6 +135,49 @@ def test_a_shown_rise_passes_though_some_queries_fell() -> None:
     values[-3:] -= 0.05
     gate = judged(values)
     assert (gate.verdict, gate.reason) == (Verdict.BETTER, "shown to be better")
+
+
+def mixed(rose: float, n: int = 40) -> np.ndarray[Any, Any]:
+    """``n`` values of which every second one rose by ``rose``, and all others fell by .1."""
+    return np.where(np.arange(n) % 2, 0.5 + rose, 0.4)
+
+
+def test_a_rise_that_may_be_chance_passes_and_names_the_lower_end() -> None:
+    gate = judged(mixed(0.15), START[:40])
+    low, high = some(gate.ci95)
+    assert low < 0 < high
+    assert gate.verdict is Verdict.EQUIVALENT
+    assert gate.queries_needed is None
+    assert gate.reason == (
+        "rose on these queries, which passes (`rise` in the policy); on all such queries the "
+        f"change may be as low as {low:+.4f}, the lower end of its interval"
+    )
+
+
+def test_a_policy_may_leave_a_rise_undecided() -> None:
+    gate = judged(mixed(0.15), START[:40], Rise.UNDECIDED)
+    assert gate.verdict is Verdict.UNDECIDED
+    assert gate.reason == "within the limit here; a drop as large as it is not ruled out"
+
+
+@pytest.mark.parametrize("rose", [0.1, 0.09])
+def test_no_rise_and_a_fall_stay_undecided(rose: float) -> None:
+    assert judged(mixed(rose), START[:40]).verdict is Verdict.UNDECIDED
+
+
+def test_a_rise_on_so_few_queries_passes_too() -> None:
+    assert judged(mixed(0.2, 5), [0.5] * 5, Rise.UNDECIDED).verdict is Verdict.UNRESOLVABLE
+    assert judged([0.7, 0.7, 0.7, 0.4], [0.5] * 4).verdict is Verdict.EQUIVALENT
+
+
+def test_a_rise_that_rests_on_failures_of_the_baseline_does_not_pass() -> None:
+    old, new = [0.0] * 3 + [0.5] * 40, [1.0] * 3 + mixed(0.05).tolist()
+    then = [FAILED] * 3 + ["then"] * 40
+    found = judge_quality(
+        quality({"nDCG@10": old}, then), quality({"nDCG@10": new}, ["now"] * 43), LIMIT
+    )
+    assert found.gates[0].verdict is Verdict.MISSING
+    assert found.gates[0].reason == "it rests on queries that failed in the baseline"
 
 
 @pytest.mark.slow

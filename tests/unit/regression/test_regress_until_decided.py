@@ -14,6 +14,7 @@ from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric, parse_metric
 from retrieval_bench.regression.anytime import DropWatch, judge_asked
 from retrieval_bench.regression.baseline import FAILED
+from retrieval_bench.regression.policy import Rise
 from retrieval_bench.regression.quality import QualityResult
 from tests.builders import some
 from tests.builders.baselines import quality
@@ -33,6 +34,7 @@ def regressed(
     failed: Sequence[int] = (),
     failed_before: Sequence[int] = (),
     most: int = N,
+    rise: Rise = Rise.PASS,
 ) -> QualityResult:
     """What is said of values that are asked in their order, until decided or ``most`` were."""
     given = now if isinstance(now, Mapping) else {"nDCG@10": now}
@@ -59,7 +61,7 @@ def regressed(
     far = Asked(
         "split" if split else "population", len(asked), N, len(asked), N - len(asked), False
     )
-    return judge_asked(before, after, limits, asked, far)
+    return judge_asked(before, after, limits, asked, far, rise=rise)
 
 
 def far(result: QualityResult) -> int:
@@ -124,6 +126,21 @@ def test_when_the_queries_run_out_the_interval_of_the_population_stands() -> Non
     found = regressed(START - 0.06, limits={NDCG: 0.05}, split=False)
     assert found.gates[0].verdict is Verdict.UNDECIDED
     assert some(found.asked).sentence == "Not decided, though all 200 queries were asked."
+
+
+@pytest.mark.parametrize(
+    ("most", "rise", "verdict"),
+    [
+        (N, Rise.PASS, Verdict.EQUIVALENT),
+        (N, Rise.UNDECIDED, Verdict.UNDECIDED),
+        (N - 1, Rise.PASS, Verdict.UNDECIDED),
+    ],
+)
+def test_a_rise_passes_once_all_queries_were_asked(most: int, rise: Rise, verdict: Verdict) -> None:
+    values = START + np.where(np.arange(N) % 2, 0.32, -0.3)
+    found = regressed(values, split=False, most=most, rise=rise)
+    assert found.gates[0].verdict is verdict
+    assert not some(found.asked).decided
 
 
 def test_failures_alone_fail_nothing_and_pass_nothing() -> None:
