@@ -37,8 +37,12 @@ def _decimals(n: int) -> Callable[[float], str]:
     return lambda value: f"{value:.{n}f}"
 
 
-QUALITY = Form(_decimals(4), _decimals(3))
-SHORT_QUALITY = Form(_decimals(3))
+def _share_end(value: float) -> str:
+    return end_text(value).removeprefix("+")
+
+
+QUALITY = Form(_decimals(4), _share_end)
+SHORT_QUALITY = Form(_decimals(3), _share_end)
 DIFFERENCE = Form(signed, end_text)
 SHORT_DIFFERENCE = Form(lambda value: signed(value, 3), end_text)
 TIMES = Form(times_text)
