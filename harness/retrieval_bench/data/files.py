@@ -1,4 +1,4 @@
-"""Text files as numbered lines, JSON values and table rows; plain or gzipped (``.gz``).
+"""Text files as numbered lines, JSON values and table rows; plain or packed (:mod:`.data.packed`).
 
 Everything is UTF-8; a byte order mark, Windows line ends and blank lines are tolerated. Whatever
 cannot be read is reported with its line, and reading goes on with the next line.
@@ -6,23 +6,21 @@ cannot be read is reported with its line, and reading goes on with the next line
 
 from __future__ import annotations
 
-import codecs
 import csv
-import gzip
-import io
 import json
 import re
 import sys
-import zlib
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
+from retrieval_bench.data import packed
 from retrieval_bench.data.faults import Faults, shown
+from retrieval_bench.data.mistaken import mistaken, mistaken_file
+from retrieval_bench.data.packed import ENDINGS, UNREADABLE, unpacked_name
 
 _BOM = "\ufeff"
-_GZIP_MAGIC = b"\x1f\x8b"
 _LONGEST_FIELD = 2**31 - 1
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -43,15 +41,14 @@ def stamp(path: Path) -> Stamp:
 
 
 def existing(folder: Path, *names: str) -> str | None:
-    """The first of ``names``, each also tried with ``.gz``, that is a file in ``folder``."""
-    candidates = (f"{name}{end}" for name in names for end in ("", ".gz"))
+    """The first of ``names``, each also tried packed, that is a file in ``folder``."""
+    candidates = (f"{name}{end}" for name in names for end in ("", *ENDINGS))
     return next((name for name in candidates if (folder / name).is_file()), None)
 
 
 def kind_of(path: Path) -> str:
-    """The suffix that tells the format, without the ``.gz``: ``.jsonl`` of ``x.jsonl.gz``."""
-    name = path.name.lower().removesuffix(".gz")
-    return Path(name).suffix
+    """The suffix that tells the format, as if it were not packed: ``.jsonl`` of ``x.jsonl.gz``."""
+    return Path(unpacked_name(path.name.lower())).suffix
 
 
 def lines(path: Path, faults: Faults) -> Iterator[tuple[int, str]]:
@@ -62,8 +59,8 @@ def lines(path: Path, faults: Faults) -> Iterator[tuple[int, str]]:
         with opened(path) as stream:
             for raw in stream:
                 number += 1
-                if number == 1 and (complaint := _foreign(raw)):
-                    report.error(None, complaint, "UTF-8 text, gzipped only when named .gz")
+                if number == 1 and (other := mistaken(raw)):
+                    report.error(None, *other)
                     return
                 try:
                     text = raw.decode("utf-8")
@@ -71,8 +68,8 @@ def lines(path: Path, faults: Faults) -> Iterator[tuple[int, str]]:
                     report.error(number, _broken(raw, problem), "UTF-8 text")
                     continue
                 yield number, (text.removeprefix(_BOM) if number == 1 else text).rstrip("\r\n")
-    except (OSError, EOFError, zlib.error) as problem:
-        report.error(number or None, _unreadable(problem))
+    except UNREADABLE as problem:
+        report.error(number or None, *_unreadable(path, problem))
 
 
 def first_line(path: Path, *, comment: str = "\n") -> str:
@@ -84,7 +81,7 @@ def first_line(path: Path, *, comment: str = "\n") -> str:
                 text = raw.decode("utf-8", "replace").removeprefix(_BOM).rstrip("\r\n")
                 if text and not text.isspace() and not text.startswith(comment):
                     return text
-    except (OSError, EOFError, zlib.error):
+    except UNREADABLE:
         pass
     return ""
 
@@ -94,7 +91,7 @@ def head(path: Path, size: int) -> bytes:
     try:
         with opened(path) as stream:
             return stream.read(size)
-    except (OSError, EOFError, zlib.error):
+    except UNREADABLE:
         return b""
 
 
@@ -122,12 +119,11 @@ def json_file(path: Path, faults: Faults) -> Any:
     try:
         with opened(path) as stream:
             raw = stream.read()
-    except (OSError, EOFError, zlib.error) as problem:
-        report.error(None, _unreadable(problem))
+    except UNREADABLE as problem:
+        report.error(None, *_unreadable(path, problem))
         return None
-    complaint = _foreign(raw)
-    if complaint:
-        report.error(None, complaint, "UTF-8 text, gzipped only when named .gz")
+    if other := mistaken(raw):
+        report.error(None, *other)
         return None
     try:
         text = raw.decode("utf-8").removeprefix(_BOM)
@@ -205,11 +201,8 @@ def _csv(path: Path, faults: Faults) -> Iterator[tuple[int, list[str]]]:
 def opened(path: Path) -> IO[bytes]:
     """The bytes of a file, or of standard input, unpacked."""
     if path == STANDARD_INPUT:
-        raw = _all_of(sys.stdin)
-        return io.BytesIO(gzip.decompress(raw) if raw.startswith(_GZIP_MAGIC) else raw)
-    if path.name.lower().endswith(".gz"):
-        return io.BufferedReader(gzip.open(path, "rb"))
-    return path.open("rb")
+        return packed.unpacked(_all_of(sys.stdin), "standard input")
+    return packed.opened(path)
 
 
 @lru_cache(1)
@@ -218,21 +211,14 @@ def _all_of(stream: IO[str] | None) -> bytes:
     return b"" if stream is None else stream.buffer.read()  # type: ignore[attr-defined]
 
 
-def _unreadable(problem: Exception) -> str:
+def _unreadable(path: Path, problem: Exception) -> tuple[str, str]:
+    """What is wrong, and what is accepted."""
     if isinstance(problem, FileNotFoundError):
-        return "no such file"
-    if isinstance(problem, gzip.BadGzipFile | EOFError | zlib.error):
-        return f"damaged gzip data: {problem}"
+        return "no such file", ""
+    if says := packed.damaged(path, problem):
+        return mistaken_file(path) or (says, "")
     reason = problem.strerror if isinstance(problem, OSError) else None
-    return f"cannot be read: {reason or problem}"
-
-
-def _foreign(start: bytes) -> str:
-    if start.startswith(_GZIP_MAGIC):
-        return "gzip data in a file that is not named .gz"
-    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "UTF-16 text"
-    return ""
+    return f"cannot be read: {reason or problem}", ""
 
 
 def _broken(raw: bytes, problem: UnicodeDecodeError) -> str:

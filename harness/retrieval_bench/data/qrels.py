@@ -29,6 +29,7 @@ from retrieval_bench.data.files import (
     lines,
     parse_json,
 )
+from retrieval_bench.data.mistaken import other_separator
 from retrieval_bench.data.source import Judgement, Located, Stream, file_stream, take_grade, take_id
 
 BEIR_HEADER = ["query-id", "corpus-id", "score"]
@@ -227,7 +228,12 @@ def _read(path: Path, faults: Faults) -> Located[Judgement]:
         return _quepid(path, faults)
     if ratings.is_rank_eval(path):
         return _rank_eval(path, faults)
-    is_beir = len(first_line(path, comment=COMMENT).split("\t")) == len(BEIR_HEADER)
+    start = first_line(path, comment=COMMENT)
+    if (other := other_separator(start, "\t", len(BEIR_HEADER))) and len(start.split()) == 1:
+        found = f"columns separated by {other} in {shown(start)}"
+        faults.of(path).error(None, found, f"{_TREC_LINE}; or {_BEIR_LINE}")
+        return iter(())
+    is_beir = len(start.split("\t")) == len(BEIR_HEADER)
     return _beir(path, faults) if is_beir else _trec(path, faults)
 
 

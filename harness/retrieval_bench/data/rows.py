@@ -16,6 +16,7 @@ from retrieval_bench.core.errors import MissingDependencyError
 from retrieval_bench.core.installation import how_to_add
 from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
 from retrieval_bench.data.files import first_line, json_file, json_lines, kind_of, table
+from retrieval_bench.data.mistaken import mistaken_file, other_separator
 
 _TABLES = (".csv", ".tsv")
 _JSON = (".jsonl", ".ndjson", ".json")
@@ -43,7 +44,9 @@ def rows(
     if kind in _JSON or start in ("{", ""):
         return iter(json_lines(path, faults))
     accepted = ", ".join((*_JSON, *_TABLES))
-    faults.of(path).error(None, f"no format known for the ending {kind!r}", f"{accepted} [.gz]")
+    faults.of(path).error(
+        None, f"no format known for the ending {kind!r}", f"{accepted}, each also packed"
+    )
     return iter(())
 
 
@@ -68,11 +71,18 @@ def table_rows(
             header = [cell.strip() for cell in cells]
             missing = [name for name in needed if name not in header]
             twice = sorted({name for name in header if header.count(name) > 1})
+            other = ""
             if missing or twice:
+                used = "," if kind_of(path) == ".csv" else "\t"
                 found = f"header is {shown(' '.join(header))}"
+                if other := other_separator(used.join(cells), used, 2):
+                    found = f"a table of columns separated by {other}, whose {found}"
                 found += f", without {', '.join(map(repr, missing))}" if missing else ""
                 found += f", with {', '.join(map(repr, twice))} twice" if twice else ""
-                report.error(number, found, "columns " + ", ".join(needed))
+                accepted = "columns " + ", ".join(needed)
+                if other:
+                    accepted += ", separated by tabs, or by commas in a file named .csv"
+                report.error(number, found, accepted)
                 return
         elif len(cells) != len(header):
             plural = "" if len(cells) == 1 else "s"
@@ -114,7 +124,8 @@ def parquet_rows(
                     number += 1
                     yield f"row {number}", row
     except (OSError, ValueError) as problem:  # pyarrow's own errors are both
-        report.error(None, f"cannot be read as parquet: {problem}")
+        other = mistaken_file(path)
+        report.error(None, *(other or (f"cannot be read as parquet: {problem}", "")))
 
 
 def yes_or_no(value: str, name: str, place: Place, report: FileFaults) -> bool | None:

@@ -22,6 +22,7 @@ from retrieval_bench.data.config import Columns
 from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
 from retrieval_bench.data.files import Stamp, stamp
 from retrieval_bench.data.literals import literal
+from retrieval_bench.data.packed import unpacked_name
 
 Item = TypeVar("Item")
 
@@ -121,7 +122,7 @@ def found_splits(folder: Path, fits: Callable[[Path], bool]) -> dict[str, str | 
     files = [path for path in sorted(folder.iterdir()) if path.is_file() and fits(path)]
     splits: dict[str, str | None] = {}
     for path in files:
-        splits.setdefault(Path(path.name.removesuffix(".gz")).stem, path.name)
+        splits.setdefault(Path(unpacked_name(path.name)).stem, path.name)
     return splits
 
 

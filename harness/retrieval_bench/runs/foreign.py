@@ -36,6 +36,7 @@ from retrieval_bench.data.formats.trec_runs import (
     looks_ranked,
     run_blocks,
 )
+from retrieval_bench.data.mistaken import other_separator
 from retrieval_bench.data.qrels import COMMENT, by_query, is_one_object, is_regular
 from retrieval_bench.data.source import take_id
 from retrieval_bench.measure.calls import NOT_RUN, OK
@@ -127,7 +128,11 @@ def read_rankings(path: Path | str) -> RunFile:
             else:
                 columns = columns_of(start)
                 kind = _KINDS.get(columns, "marco")
-                rankings = _collected(run_blocks(path, faults, columns))
+                other = other_separator(start, "\t", len(BEIR_COLUMNS))
+                if other and len(start.split()) == 1:
+                    report.error(None, f"columns separated by {other} in {shown(start)}", _ACCEPTED)
+                else:
+                    rankings = _collected(run_blocks(path, faults, columns))
                 if kind == "marco":
                     rankings = _by_rank(rankings, report, start)
         scores = [ranking.scores for ranking in rankings.values()]

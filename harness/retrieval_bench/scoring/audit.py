@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import ConfigError, DataError, counted, distinct_names
+from retrieval_bench.data.packed import unpacked_name
 from retrieval_bench.metrics import METRICS_VERSION, Judgements, Metric, parse_metric
 from retrieval_bench.metrics.conventions import Convention, Ties
 from retrieval_bench.runs.foreign import RunFile
@@ -245,13 +246,12 @@ CONCEPTS = ("AP", "nDCG", "RR", "R", "Success")
 """Plain names that are looked at: those that some convention reads in its own way, and company."""
 
 QUERIES_NAMED = 3
-
 _SYSTEMS_NAMED = 5
 
 EQUAL = 1e-12
 """Means closer than this are equal: their difference is rounding."""
 
-_ENDING = re.compile(r"(?<=.)(\.(trec|run|res|txt|tsv|csv|jsonl?))?(\.gz)?$", re.IGNORECASE)
+_ENDING = re.compile(r"(?<=.)\.(trec|run|res|txt|tsv|csv|jsonl?)$", re.IGNORECASE)
 
 
 def audit(
@@ -487,7 +487,7 @@ def _names(runs: Sequence[RunFile]) -> tuple[str, ...]:
     """The shortest that tell the runs apart: what their makers called them, or files without their
     endings, with them, with their folders; the same file given again is numbered."""
     files = [run.path.absolute() for run in runs]
-    plain = [run.label or _ENDING.sub("", run.path.name) for run in runs]
+    plain = [run.label or _ENDING.sub("", unpacked_name(run.path.name)) for run in runs]
     full = [path.name for path in files]
     foldered = [f"{path.parent.name}/{name}" for path, name in zip(files, plain, strict=True)]
     n_files = len(set(files))

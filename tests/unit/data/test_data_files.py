@@ -156,7 +156,7 @@ def test_a_cell_of_a_megabyte_is_read(tmp_path: Path) -> None:
 def test_faults_beyond_the_listed_ones_are_counted_for_each_file() -> None:
     faults = Faults()
     for number in range(1, 61):
-        faults.of("a").error(number, "wrong")
+        faults.of("a").error(number, f"wrong {number}")
     faults.of("b").error(7, "wrong, too")
     told = faults_of(faults)
     assert len(told) == LISTED + 2

@@ -449,7 +449,7 @@ def test_an_unknown_ending_is_a_fault(tmp_path: Path) -> None:
     files = {**PLAIN, "dataset.yaml": described, "passages.xlsx": "PK"}
     (told,) = faults_of(write(tmp_path, files))
     assert told.startswith("passages.xlsx: no format known for the ending '.xlsx'; ")
-    assert told.endswith("accepted: .jsonl, .ndjson, .json, .csv, .tsv [.gz]")
+    assert told.endswith("accepted: .jsonl, .ndjson, .json, .csv, .tsv, each also packed")
 
 
 @pytest.mark.parametrize("files", [BEIR, SCIENCE, PLAIN])

@@ -1,4 +1,4 @@
-"""BEIR folders: ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/SPLIT.tsv``, each also ``.gz``.
+"""BEIR folders: ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/SPLIT.tsv``, each also packed.
 
 A document is ``{"_id", "title", "text", "metadata"}``, a query ``{"_id", "text", "metadata"}``;
 title and metadata may be missing, and any other key becomes metadata. Title and text stay apart.
@@ -24,6 +24,7 @@ from retrieval_bench.data.formats.outgoing import (
     with_filter,
     with_metadata,
 )
+from retrieval_bench.data.packed import unpacked_name
 from retrieval_bench.data.source import DataFormat, Files, Found, Outgoing, Source, part
 
 
@@ -32,7 +33,7 @@ def find(folder: Path) -> Found | None:
     queries = existing(folder, "queries.jsonl")
     splits: dict[str, str | None] = {}
     for path in sorted((folder / "qrels").glob("*.tsv*")):
-        name = path.name.removesuffix(".gz")
+        name = unpacked_name(path.name)
         if name.endswith(".tsv") and path.is_file():
             splits.setdefault(name.removesuffix(".tsv"), f"qrels/{path.name}")
     if queries is None and not splits:

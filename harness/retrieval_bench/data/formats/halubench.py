@@ -1,6 +1,6 @@
 """HaluBench as its authors publish it: one row for each answer to a question about a passage.
 
-JSON lines (``.jsonl``, ``.ndjson``, ``.json``, also ``.gz``) or parquet, with ``id``, ``passage``,
+JSON lines (``.jsonl``, ``.ndjson``, ``.json``, also packed) or parquet, with ``id``, ``passage``,
 ``question``, ``answer``, ``label`` (PASS or FAIL) and ``source_ds``; one file for each split. Rows
 share passages and questions, a data set for retrieval must not:
 
@@ -33,6 +33,7 @@ from retrieval_bench.data.config import Columns
 from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
 from retrieval_bench.data.files import first_line, json_lines, parse_json
 from retrieval_bench.data.formats.squad import paragraph_id
+from retrieval_bench.data.packed import unpacked_name
 from retrieval_bench.data.rows import parquet_rows
 from retrieval_bench.data.source import (
     DataFormat,
@@ -74,7 +75,7 @@ def find(folder: Path) -> Found | None:
     splits: dict[str, str | None] = {}
     inner = folder / "data"
     for path in sorted([*folder.iterdir(), *(inner.iterdir() if inner.is_dir() else ())]):
-        name = path.name.removesuffix(".gz")
+        name = unpacked_name(path.name)
         ending = next((end for end in _ENDINGS if name.endswith(end)), None)
         if ending is not None and path.is_file() and _has_columns(path):
             split = _SHARD.sub("", name.removesuffix(ending))

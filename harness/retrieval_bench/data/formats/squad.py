@@ -33,6 +33,7 @@ from retrieval_bench.data.formats.outgoing import (
     relevant,
     with_metadata,
 )
+from retrieval_bench.data.packed import unpacked_name
 from retrieval_bench.data.source import (
     DataFormat,
     Files,
@@ -60,7 +61,7 @@ def find(folder: Path) -> Found | None:
     """Every JSON file that has paragraphs near its beginning is a split; None without any."""
     splits: dict[str, str | None] = {}
     for path in sorted(folder.iterdir()):
-        name = path.name.removesuffix(".gz")
+        name = unpacked_name(path.name)
         is_json = name.endswith(".json") and path.is_file()
         if is_json and b'"paragraphs"' in head(path, _SNIFFED):
             splits.setdefault(name.removesuffix(".json"), path.name)

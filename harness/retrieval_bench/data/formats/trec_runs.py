@@ -15,7 +15,6 @@ import gzip
 import io
 import math
 import re
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
@@ -27,6 +26,7 @@ from retrieval_bench.core.errors import DataError
 from retrieval_bench.core.types import Hit, Ranking
 from retrieval_bench.data.faults import Faults, FileFaults, reporting, shown
 from retrieval_bench.data.files import lines, opened
+from retrieval_bench.data.packed import UNREADABLE
 
 TREC_COLUMNS = ("query", "Q0", "document", "rank", "score", "tag")
 BEIR_COLUMNS = ("query-id", "corpus-id", "score")
@@ -116,8 +116,8 @@ def run_blocks(path: Path, faults: Faults, columns: tuple[str, ...] = TREC_COLUM
     TREC lines with exactly five tabs are split on them, so that ids may hold blanks inside, any
     other on ASCII white space; ``Q0``, rank and tag are not looked at. Lines of the other tables
     are split on tabs, and the first one is the header, which those with ranks may lack. A BOM, CRLF
-    and blank lines are tolerated; ``.gz`` is unpacked; a TREC line that begins with ``#`` is not
-    read. Lines that cannot be used are reported to ``faults`` and left out.
+    and blank lines are tolerated; a TREC line that begins with ``#`` is not read. Lines that cannot
+    be used are reported to ``faults`` and left out.
 
     Args:
         path: a regular file; one with faults is read twice.
@@ -238,7 +238,7 @@ def _clean_blocks(path: Path, columns: tuple[str, ...]) -> list[Block] | None:
                         return None
                 blocks += _blocks(cells, numbers + n_lines, columns)
                 n_lines += batch.count(b"\n")
-    except (OSError, EOFError, zlib.error, ValueError):
+    except (*UNREADABLE, ValueError):
         return None
     return blocks
 

@@ -7,7 +7,7 @@ and its id is :func:`.paragraph_id` of the text. Answers, one file of
 * JSON lines, ``{"id", "answers": [{"text", "document", "start", "end", "score"}]}``, best answer
   first, whatever the scores say.
 
-Either is plain or gzipped (``.gz``). Positions count Unicode characters (code points, not bytes
+Either may be packed. Positions count Unicode characters (code points, not bytes
 and not UTF-16 units) of the document from 0. ``start`` is the first character, **``end`` stands
 behind the last one**: ``text == passage[start:end]``, as Haystack 0.x writes
 ``offset_end_in_doc``. A gold answer of SQuAD therefore has ``start = answer_start`` and

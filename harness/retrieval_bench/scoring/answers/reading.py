@@ -37,6 +37,7 @@ from retrieval_bench.core.foreign import (
 )
 from retrieval_bench.core.types import EMPTY, Document, Query
 from retrieval_bench.data.faults import shown
+from retrieval_bench.data.packed import ENDINGS
 from retrieval_bench.scoring.answers.answers import Answer, Span
 
 OK = "ok"
@@ -45,7 +46,7 @@ _FORMS = (
     "a text (empty or None: no answer), or a list, best first, of texts, Answers, or "
     "{text, document, start, end, score}"
 )
-_FILES = (".json", ".jsonl", ".ndjson", ".gz")
+_FILES = (".json", ".jsonl", ".ndjson", *ENDINGS)
 _KEYS = frozenset(("text", "document", "start", "end", "score"))
 
 
