@@ -12,7 +12,6 @@ from retrieval_bench.core.metadata import Filtering, MetadataTable
 from retrieval_bench.core.types import Dataset, Document, Documents, Qrels, Query
 from retrieval_bench.data import fingerprint
 from retrieval_bench.data.faults import Faults, Place, reporting, shown
-from retrieval_bench.data.files import stamp
 from retrieval_bench.data.qrels import collect
 from retrieval_bench.data.source import (
     FileCorpus,
@@ -21,6 +20,7 @@ from retrieval_bench.data.source import (
     Source,
     Stream,
     changed,
+    stamps,
     take_grade,
     take_id,
 )
@@ -94,7 +94,7 @@ def assemble(
 ) -> Dataset:
     """The dataset that ``source`` holds; usable only when ``faults`` has none afterwards."""
     corpus = source.documents
-    before = stamp(corpus.path) if corpus and corpus.path else None
+    before = stamps(corpus) if corpus else ()
     if corpus:
         faults.of(corpus.label)  # its faults are told first
     queries = _scan_queries(source.queries, faults)
@@ -111,7 +111,7 @@ def assemble(
         _check_filters(source.queries, queries, qrels, filtering, faults)
     documents: Documents | None = None
     if corpus and scanned:
-        if corpus.path and stamp(corpus.path) != before:
+        if stamps(corpus) != before:
             raise changed(corpus.label)
         documents = FileCorpus(corpus, scanned.digests.count, before)
     return Dataset(

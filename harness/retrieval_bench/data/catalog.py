@@ -17,12 +17,15 @@ from retrieval_bench.data.config import (
     CONFIG_NAME,
     LANGUAGE,
     DatasetConfig,
+    Names,
     SplitFiles,
     read_dataset_config,
 )
 from retrieval_bench.data.faults import reporting
 from retrieval_bench.data.formats import FORMATS
 from retrieval_bench.data.formats.irds import PREFIX, is_irds, load_irds
+from retrieval_bench.data.recognition import like_judgements, pasted, suggestion
+from retrieval_bench.data.shards import Location, Shards, located
 from retrieval_bench.data.source import DataFormat, Files, Found
 
 _SHOWN_FILES = 12
@@ -207,15 +210,19 @@ def _from_folder(folder: Path, split: str) -> Dataset:
     config, format_, found = _described(folder)
     name = _name(config, folder)
     splits = dict(config.splits) or {
-        key: SplitFiles(judgements=file) for key, file in found.splits.items()
+        key: files if isinstance(files, SplitFiles) else SplitFiles(judgements=files)
+        for key, files in found.splits.items()
     }
-    unread = _like_judgements(folder)
+    unread = like_judgements(folder)
     if not splits and not unread and "judgements" not in format_.needs:
         splits = {split: SplitFiles()}  # nothing is judged yet
     if split not in splits:
         fix = f"add the judgements ({format_.layout})"
         if unread and "judgements" not in format_.needs:
-            fix += f"; {unread[0]} is not read as such: rename it, or take it away to go without"
+            fix += f"; {unread[0]} is not read as such: take it away to go without"
+            if not unread[0].endswith("/"):
+                fix += f", or name it in {CONFIG_NAME}:"
+                fix += pasted(config.format, {}, split, unread[0])
         raise ConfigError(
             f"dataset {name!r} has no split {split!r}",
             where=str(folder),
@@ -234,12 +241,6 @@ def _from_folder(folder: Path, split: str) -> Dataset:
         )
     judges = {who: one.kind for who, one in config.judges.items()}
     return replace(dataset, judges=judges, drawn_from=config.drawn_from)
-
-
-def _like_judgements(folder: Path) -> list[str]:
-    """What is called as if it held judgements."""
-    names = sorted(entry.name + "/" * entry.is_dir() for entry in folder.iterdir())
-    return [name for name in names if re.search("qrel|judge?ment", name, re.IGNORECASE)]
 
 
 def _name(config: DatasetConfig, folder: Path) -> str:
@@ -263,7 +264,7 @@ def _described(folder: Path) -> tuple[DatasetConfig, DataFormat, Found]:
         f"no layout of a dataset recognised; found {listed}{more}",
         where=str(folder),
         accepted="; ".join([f"a {CONFIG_NAME}", *(one.layout for one in FORMATS.values())]),
-        fix=f"add a {CONFIG_NAME} that names format, files and splits",
+        fix=suggestion(folder) or f"add a {CONFIG_NAME} that names format, files and splits",
     )
 
 
@@ -313,12 +314,20 @@ def _files(
     split: str,
     chosen: SplitFiles,
 ) -> Files:
-    def resolved(part: str) -> Path | None:
-        name = getattr(found, part, None)
+    def resolved(part: str) -> Location | None:
+        name: Names = getattr(found, part, None)
         for given in (config.files, chosen):
             if part in given.model_fields_set:
                 name = getattr(given, part)
-        return None if name is None else folder / Path(name).expanduser()
+        location = None if name is None else located(folder, name)
+        if isinstance(location, Shards) and part not in format_.sharded:
+            raise ConfigError(
+                f"{len(location.paths)} files of {part}",
+                where=str(folder / CONFIG_NAME),
+                accepted=f"one file: format {config.format} reads {part} from a single one",
+                fix="join the files, or use a format that reads several, such as plain or beir",
+            )
+        return location
 
     files = Files(resolved("documents"), resolved("queries"), resolved("judgements"))
     missing = [part for part in format_.needs if getattr(files, part) is None]

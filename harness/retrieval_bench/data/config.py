@@ -74,17 +74,21 @@ class Columns(_Strict):
     rows: RowColumns = RowColumns()
 
 
+Names = str | tuple[str, ...] | None
+"""A file, a folder or a pattern, or several of them."""
+
+
 class FileNames(_Strict):
     """Paths from the dataset folder, or absolute ones; ``documents: null`` says "no corpus"."""
 
-    documents: str | None = None
-    queries: str | None = None
+    documents: Names = None
+    queries: Names = None
 
 
 class SplitFiles(FileNames):
     """The judgements of one split, and its own documents or queries where it has any."""
 
-    judgements: str | None = None
+    judgements: Names = None
 
 
 class Judge(_Strict):
@@ -137,7 +141,7 @@ class DatasetConfig(_Strict):
         if not isinstance(value, dict):
             return value
         return {
-            split: {"judgements": files} if isinstance(files, str) else files
+            split: {"judgements": files} if isinstance(files, str | list) else files
             for split, files in value.items()
         }
 

@@ -15,6 +15,7 @@ LOOKED_AT = 512
 """Bytes from the start that tell most kinds."""
 
 _PACKED_ONLY_WHEN = "UTF-8 text, packed only when its name says so"
+_PARQUET = b"PAR1"
 _TAR = slice(257, 262)
 
 
@@ -40,7 +41,7 @@ _KINDS: dict[bytes, Mistaken] = {
     b"\x04\x22\x4d\x18": Mistaken(
         "lz4 data", f"the file unpacked, or as {', '.join(packed.ENDINGS)}"
     ),
-    b"PAR1": Mistaken("a parquet file", "UTF-8 text; parquet where it is named .parquet"),
+    _PARQUET: Mistaken("a parquet file", "UTF-8 text; parquet where it is named .parquet"),
     b"ARROW1": Mistaken("an Arrow file", "parquet, JSON lines or a table"),
     b"SQLite format 3": Mistaken("a database of SQLite", "its tables as JSON lines or CSV"),
     b"%PDF-": Mistaken("a PDF", "its text, as JSON lines"),
@@ -77,7 +78,8 @@ def mistaken_file(path: Path) -> Mistaken | None:
             start = file.read(LOOKED_AT)
     except OSError:
         return None
-    return None if packed.well_named(path, start) else mistaken(start)
+    named = packed.well_named(path, start) or (path.suffix == ".parquet" and start[:4] == _PARQUET)
+    return None if named else mistaken(start)
 
 
 def other_separator(line: str, used: str, fewest: int) -> str:

@@ -2,9 +2,9 @@
 
 TREC: ``query iteration document grade``, separated by blanks or tabs; the iteration is ignored.
 A line with exactly three tabs is split on them, so that its ids may hold blanks; one that begins
-with ``#`` is not read. BEIR: tabs, after
-the header line ``query-id<TAB>corpus-id<TAB>score``. JSON: ``{query: {document: grade}}`` or
-``{query: [document, ...]}``, in one object or in one a line. Which it is, the first line tells.
+with ``#`` is not read. BEIR: tabs, after a header line with ``query-id<TAB>corpus-id<TAB>score``;
+columns beside these are not read. JSON: ``{query: {document: grade}}`` or ``{query: [document,
+...]}``, in one object or in one a line. Which it is, the first line tells.
 Ratings are those of :mod:`.data.ratings`: CSV of Quepid, whose queries are known by their texts,
 and the body of ``_rank_eval``; a query without a rating is not judged.
 """
@@ -12,7 +12,7 @@ and the body of ``_rank_eval``; a query without a rating is not judged.
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from retrieval_bench.data.files import (
     parse_json,
 )
 from retrieval_bench.data.mistaken import other_separator
+from retrieval_bench.data.shards import Location
 from retrieval_bench.data.source import Judgement, Located, Stream, file_stream, take_grade, take_id
 
 BEIR_HEADER = ["query-id", "corpus-id", "score"]
@@ -87,9 +88,9 @@ def is_regular(path: Path, faults: Faults) -> bool:
     return stat.S_ISREG(mode)
 
 
-def judgements(path: Path) -> Stream[Judgement]:
+def judgements(location: Location) -> Stream[Judgement]:
     """The judgements of a TREC or BEIR file, or of ratings, as a stream."""
-    return file_stream(path, _read)
+    return file_stream(location, _read)
 
 
 def collect(
@@ -233,27 +234,36 @@ def _read(path: Path, faults: Faults) -> Located[Judgement]:
         found = f"columns separated by {other} in {shown(start)}"
         faults.of(path).error(None, found, f"{_TREC_LINE}; or {_BEIR_LINE}")
         return iter(())
-    is_beir = len(start.split("\t")) == len(BEIR_HEADER)
+    cells = [cell.strip() for cell in start.split("\t")]
+    is_beir = len(cells) == len(BEIR_HEADER) or set(BEIR_HEADER) <= set(cells)
     return _beir(path, faults) if is_beir else _trec(path, faults)
 
 
 def _beir(path: Path, faults: Faults) -> Located[Judgement]:
     report = faults.of(path)
-    header_seen = False
+    header: list[str] | None = None
     for number, text in lines(path, faults):
         if not text.strip():
             continue
         cells = text.split("\t")
-        if not header_seen:
-            header_seen = True
-            if [cell.strip() for cell in cells] == BEIR_HEADER:
+        if header is None:
+            header = [cell.strip() for cell in cells]
+            if set(BEIR_HEADER) <= set(header) and len(set(header)) == len(header):
                 continue
             report.error(number, f"header is {shown(text)}", _HEADER_SHOWN)
+            header = BEIR_HEADER
             if not cells[-1].strip().isdecimal():
                 continue
-        judgement = _judgement(cells, number, report, _BEIR_LINE, BEIR_HEADER)
+        names = header
+        if len(cells) == len(header):  # columns beside these are not read
+            cells, names = [cells[header.index(name)] for name in BEIR_HEADER], BEIR_HEADER
+        judgement = _judgement(cells, number, report, _beir_line(header), names)
         if judgement is not None:
             yield number, judgement
+
+
+def _beir_line(header: Sequence[str]) -> str:
+    return f"{len(header)} columns separated by tabs: {'<TAB>'.join(header)}"
 
 
 def _trec(path: Path, faults: Faults) -> Located[Judgement]:

@@ -15,6 +15,7 @@ from retrieval_bench.core.types import Document, Query
 from retrieval_bench.data.config import DocumentColumns, JudgementColumns, QueryColumns
 from retrieval_bench.data.faults import Faults
 from retrieval_bench.data.rows import in_cells, rows, yes_or_no
+from retrieval_bench.data.shards import Location
 from retrieval_bench.data.source import (
     Judgement,
     Located,
@@ -29,19 +30,19 @@ from retrieval_bench.data.source import (
 )
 
 
-def documents(path: Path, columns: DocumentColumns) -> Stream[Document]:
-    """The documents of a file of records."""
-    return file_stream(path, partial(_documents, columns))
+def documents(location: Location, columns: DocumentColumns) -> Stream[Document]:
+    """The documents of a file of records, or of several."""
+    return file_stream(location, partial(_documents, columns))
 
 
-def queries(path: Path, columns: QueryColumns) -> Stream[Query]:
-    """The queries of a file of records."""
-    return file_stream(path, partial(_queries, columns))
+def queries(location: Location, columns: QueryColumns) -> Stream[Query]:
+    """The queries of a file of records, or of several."""
+    return file_stream(location, partial(_queries, columns))
 
 
-def judgements(path: Path, columns: JudgementColumns) -> Stream[Judgement]:
-    """The judgements of a file of records."""
-    return file_stream(path, partial(_judgements, columns))
+def judgements(location: Location, columns: JudgementColumns) -> Stream[Judgement]:
+    """The judgements of a file of records, or of several."""
+    return file_stream(location, partial(_judgements, columns))
 
 
 def _documents(columns: DocumentColumns, path: Path, faults: Faults) -> Located[Document]:

@@ -18,11 +18,12 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from retrieval_bench.core.errors import DataError
 from retrieval_bench.core.filters import Filter, FilterError, parse_filter
 from retrieval_bench.core.types import EMPTY, Dataset, Document, Query
-from retrieval_bench.data.config import Columns
+from retrieval_bench.data.config import Columns, Names, SplitFiles
 from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
 from retrieval_bench.data.files import Stamp, stamp
 from retrieval_bench.data.literals import literal
 from retrieval_bench.data.packed import unpacked_name
+from retrieval_bench.data.shards import Location, Shards
 
 Item = TypeVar("Item")
 
@@ -52,12 +53,12 @@ class Stream(Generic[Item]):
     Attributes:
         label: the file as messages name it, or a word for what lies in memory.
         read: a walk; it reports to the faults given and skips what is faulty.
-        path: the file behind it, absolute; None for what lies in memory.
+        paths: the files behind it, absolute; none for what lies in memory.
     """
 
     label: str
     read: Callable[[Faults], Located[Item]]
-    path: Path | None = None
+    paths: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,20 +77,22 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """File names that a format recognised in a folder; a split may have no judgements yet."""
+    """File names that a format recognised in a folder; a split may have no judgements yet, and may
+    have documents and queries of its own."""
 
-    documents: str | None = None
-    queries: str | None = None
-    splits: Mapping[str, str | None] = field(default_factory=dict)
+    documents: Names = None
+    queries: Names = None
+    splits: Mapping[str, Names | SplitFiles] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Where the parts of one split lie; None for a part that there is not."""
+    """Where the parts of one split lie; None for a part that there is not. Only a format that says
+    so (:attr:`DataFormat.sharded`) is given a part in several files."""
 
-    documents: Path | None
-    queries: Path | None
-    judgements: Path | None
+    documents: Location | None
+    queries: Location | None
+    judgements: Location | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +110,21 @@ class Outgoing:
     lost: Sequence[str] = ()
 
 
-def file_stream(path: Path, read: Callable[[Path, Faults], Located[Item]]) -> Stream[Item]:
-    """A stream that reads ``path`` on each walk."""
-    return Stream(str(path), partial(read, path), path)
+def file_stream(location: Location, read: Callable[[Path, Faults], Located[Item]]) -> Stream[Item]:
+    """A stream that reads a file on each walk, or several ones, one after the other."""
+    if isinstance(location, Path):
+        return Stream(str(location), partial(read, location), (location,))
+    return Stream(location.label, partial(_chained, location, read), location.paths)
+
+
+def _chained(
+    shards: Shards, read: Callable[[Path, Faults], Located[Item]], faults: Faults
+) -> Located[Item]:
+    """The items of all files, whose places say which one it is."""
+    for path in shards.paths:
+        name = FileFaults(shards.name(path), faults)
+        for place, item in read(path, faults):
+            yield name.at(place), item
 
 
 def held_stream(label: str, items: list[tuple[Place, Item]]) -> Stream[Item]:
@@ -117,20 +132,33 @@ def held_stream(label: str, items: list[tuple[Place, Item]]) -> Stream[Item]:
     return Stream(label, lambda _: iter(items))
 
 
-def found_splits(folder: Path, fits: Callable[[Path], bool]) -> dict[str, str | None]:
+def found_splits(folder: Path, fits: Callable[[Path], bool]) -> dict[str, Names | SplitFiles]:
     """Every file of ``folder`` that ``fits``, by its name without endings."""
     files = [path for path in sorted(folder.iterdir()) if path.is_file() and fits(path)]
-    splits: dict[str, str | None] = {}
+    splits: dict[str, Names | SplitFiles] = {}
     for path in files:
         splits.setdefault(Path(unpacked_name(path.name)).stem, path.name)
     return splits
 
 
-def part(path: Path | None) -> Path:
-    """A path that the layout guarantees."""
-    if path is None:
+def part(location: Location | None) -> Location:
+    """Where a part lies that the layout guarantees."""
+    if location is None:
         raise TypeError("a file that the format needs was not resolved")
+    return location
+
+
+def whole(location: Location | None) -> Path:
+    """The one file of a part that the layout guarantees, for a format that takes no more."""
+    path = part(location)
+    if not isinstance(path, Path):
+        raise TypeError("several files for a format that reads one")
     return path
+
+
+def stamps(stream: Stream[Item]) -> tuple[Stamp, ...]:
+    """What tells that a file of ``stream`` was changed."""
+    return tuple(map(stamp, stream.paths))
 
 
 def take_id(record: Mapping[str, Any], key: str, place: Place, report: FileFaults) -> str | None:
@@ -252,15 +280,15 @@ def _missing(key: str, record: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FileCorpus:
-    """Documents of one file that was found without faults, in the order of the file.
+    """Documents of files that were found without faults, in their order.
 
-    Walks may overlap. A walk raises :class:`.DataError` when the file is no longer
+    Walks may overlap. A walk raises :class:`.DataError` when a file is no longer
     the one that was checked (size or modification time), at its start or at its end.
     """
 
     stream: Stream[Document]
     count: int
-    checked: Stamp
+    checked: tuple[Stamp, ...]
 
     def __len__(self) -> int:
         return self.count
@@ -272,7 +300,7 @@ class FileCorpus:
         self._require_unchanged()
 
     def _require_unchanged(self) -> None:
-        if self.stream.path is None or stamp(self.stream.path) != self.checked:
+        if not self.checked or stamps(self.stream) != self.checked:
             raise changed(self.stream.label)
 
 
@@ -308,6 +336,8 @@ class DataFormat:
         settings: what the user may set for ``write``, with the defaults.
         unjudged: whether ``write`` takes a dataset without judgements.
         read_only: why there is no ``write``, a clause.
+        sharded: parts that may lie in several files: ``open_source`` hands them to the readers of
+            :mod:`.data.records` or to :func:`file_stream` as they are.
     """
 
     layout: str
@@ -319,3 +349,4 @@ class DataFormat:
     settings: Mapping[str, Any] = field(default_factory=lambda: EMPTY)
     unjudged: bool = False
     read_only: str = ""
+    sharded: Collection[str] = ()

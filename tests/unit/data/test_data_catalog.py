@@ -108,7 +108,7 @@ def test_an_unknown_split_names_those_there_are(tmp_path: Path) -> None:
     assert "did you mean test? all: test, train" in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["qrels/", "qrels/test.csv", "QRELS.txt", "judgments.tsv"])
+@pytest.mark.parametrize("name", ["qrels/", "qrels/test.txt", "QRELS.txt", "judgments.tsv"])
 def test_what_is_called_judgements_and_not_read_as_such_is_no_split(
     tmp_path: Path, name: str
 ) -> None:
@@ -120,7 +120,9 @@ def test_what_is_called_judgements_and_not_read_as_such_is_no_split(
     ) as caught:
         load_dataset(folder)
     assert f"{name.partition('/')[0]}" in str(caught.value)
-    assert "is not read as such: rename it, or take it away" in str(caught.value)
+    assert "is not read as such: take it away to go without" in str(caught.value)
+    pasted = f"name it in dataset.yaml:\n      format: beir\n      splits: {{test: {name}}}"
+    assert (pasted in str(caught.value)) == (not name.endswith("/"))
 
 
 class TestWithoutJudgements:

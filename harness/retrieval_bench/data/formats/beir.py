@@ -1,4 +1,5 @@
-"""BEIR folders: ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/SPLIT.tsv``, each also packed.
+"""BEIR folders: ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/SPLIT.tsv``, each also packed, and
+what :mod:`.formats.hub` knows beside: JSON lines, CSV and parquet, in one file or several.
 
 A document is ``{"_id", "title", "text", "metadata"}``, a query ``{"_id", "text", "metadata"}``;
 title and metadata may be missing, and any other key becomes metadata. Title and text stay apart.
@@ -9,14 +10,19 @@ a folder ``qrels`` nothing is judged yet.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data import qrels, records
-from retrieval_bench.data.config import Columns, DocumentColumns, QueryColumns
+from retrieval_bench.data.config import (
+    Columns,
+    DocumentColumns,
+    JudgementColumns,
+    QueryColumns,
+)
 from retrieval_bench.data.faults import Faults
-from retrieval_bench.data.files import existing
+from retrieval_bench.data.files import kind_of
+from retrieval_bench.data.formats import hub
 from retrieval_bench.data.formats.outgoing import (
     document_lines,
     json_line,
@@ -24,32 +30,48 @@ from retrieval_bench.data.formats.outgoing import (
     with_filter,
     with_metadata,
 )
-from retrieval_bench.data.packed import unpacked_name
-from retrieval_bench.data.source import DataFormat, Files, Found, Outgoing, Source, part
-
-
-def find(folder: Path) -> Found | None:
-    """The files of a BEIR folder, None when it is none."""
-    queries = existing(folder, "queries.jsonl")
-    splits: dict[str, str | None] = {}
-    for path in sorted((folder / "qrels").glob("*.tsv*")):
-        name = unpacked_name(path.name)
-        if name.endswith(".tsv") and path.is_file():
-            splits.setdefault(name.removesuffix(".tsv"), f"qrels/{path.name}")
-    if queries is None and not splits:
-        return None
-    return Found(existing(folder, "corpus.jsonl"), queries or "queries.jsonl", splits)
+from retrieval_bench.data.rows import first_keys
+from retrieval_bench.data.shards import Location, paths_of
+from retrieval_bench.data.source import (
+    DataFormat,
+    Files,
+    Judgement,
+    Outgoing,
+    Source,
+    Stream,
+    part,
+)
 
 
 def open_source(files: Files, columns: Columns, faults: Faults) -> Source:  # noqa: ARG001
     """The three streams; nothing is read yet."""
-    usual = {"id": "_id", **columns.documents.model_dump(exclude_unset=True)}
-    keys = DocumentColumns(**usual)
+    queries = part(files.queries)
+    documents = None
+    if files.documents:
+        named = columns.documents.model_dump(exclude_unset=True)
+        keys = DocumentColumns(**{"id": _id_key(files.documents), **named})
+        documents = records.documents(files.documents, keys)
     return Source(
-        records.documents(files.documents, keys) if files.documents else None,
-        records.queries(part(files.queries), QueryColumns(id="_id")),
-        qrels.judgements(files.judgements) if files.judgements else None,
+        documents,
+        records.queries(queries, QueryColumns(id=_id_key(queries))),
+        _judgements(files.judgements) if files.judgements else None,
     )
+
+
+def _id_key(location: Location) -> str:
+    """``_id``; in parquet, which hubs make of many things, ``id`` where that is all there is."""
+    first = paths_of(location)[0]
+    keys = first_keys(first) if kind_of(first) == ".parquet" else ()
+    return "id" if "id" in keys and "_id" not in keys else "_id"
+
+
+def _judgements(location: Location) -> Stream[Judgement]:
+    """Of records, or of a file of TREC's or BEIR's."""
+    if kind_of(paths_of(location)[0]) in hub.RECORDS:
+        query, document, grade = qrels.BEIR_HEADER
+        columns = JudgementColumns(query=query, document=document, grade=grade)
+        return records.judgements(location, columns)
+    return qrels.judgements(location)
 
 
 def write(dataset: Dataset, settings: Mapping[str, Any], faults: Faults) -> Outgoing:  # noqa: ARG001
@@ -83,8 +105,9 @@ FORMAT = DataFormat(
     "BEIR: queries.jsonl, qrels/SPLIT.tsv and, unless the retriever holds it, corpus.jsonl",
     ("queries",),
     open_source,
-    find,
+    hub.find,
     columns=("documents",),
     write=write,
+    sharded=("documents", "queries", "judgements"),
     unjudged=True,
 )

@@ -44,9 +44,9 @@ from retrieval_bench.data.source import (
     Source,
     file_stream,
     held_stream,
-    part,
     take_id,
     take_text,
+    whole,
 )
 
 COLUMNS = ("id", "passage", "question", "answer", "label", "source_ds")
@@ -89,7 +89,7 @@ def open_source(files: Files, columns: Columns, faults: Faults) -> Source:  # no
     Raises:
         MissingDependencyError: a parquet file without the package pyarrow.
     """
-    path = part(files.judgements)
+    path = whole(files.judgements)
     questions = _questions(path, faults)
     queries: list[tuple[Place, Query]] = []
     judgements: list[tuple[Place, Judgement]] = []

@@ -72,5 +72,6 @@ FORMAT = DataFormat(
     ("judgements",),
     partial(open_questions, usual=USUAL),
     columns=("documents", "rows"),
+    sharded=("documents", "judgements"),
     write=write,
 )

@@ -19,6 +19,7 @@ from retrieval_bench.data.config import Columns
 from retrieval_bench.data.faults import Faults, shown
 from retrieval_bench.data.files import first_line, json_lines, lines
 from retrieval_bench.data.formats.trec import tab_topics
+from retrieval_bench.data.shards import Location, paths_of
 from retrieval_bench.data.source import (
     DataFormat,
     Files,
@@ -41,8 +42,8 @@ _HEADERS = frozenset(
 def open_source(files: Files, columns: Columns, faults: Faults) -> Source:
     """The three streams; only first lines are looked at."""
     queries = part(files.queries)
-    for path in (files.documents, queries):
-        if path is not None:
+    for location in (files.documents, queries):
+        for path in () if location is None else paths_of(location):
             _refuse_header(path, faults)
     titled = columns.documents.title is not None
     if columns.documents.model_fields_set - {"title"} or (
@@ -93,11 +94,11 @@ def _documents(titled: bool, path: Path, faults: Faults) -> Located[Document]:
             yield number, Document(doc_id, body, title if titled else "", {"url": url})
 
 
-def _judgements(path: Path) -> Stream[Judgement]:
+def _judgements(location: Location) -> Stream[Judgement]:
     """Of a file of LoTTE, whose lines are objects, or of one of TREC's or BEIR's."""
-    if first_line(path).lstrip().startswith("{"):
-        return file_stream(path, _answers)
-    return qrels.judgements(path)
+    if first_line(paths_of(location)[0]).lstrip().startswith("{"):
+        return file_stream(location, _answers)
+    return qrels.judgements(location)
 
 
 def _answers(path: Path, faults: Faults) -> Located[Judgement]:
@@ -119,6 +120,7 @@ FORMAT = DataFormat(
     ("queries",),
     open_source,
     columns=("documents",),
+    sharded=("documents", "queries", "judgements"),
     read_only="its tables hold neither line breaks nor tabs, and no title without a URL; trec and "
     "beir hold all of them",
 )

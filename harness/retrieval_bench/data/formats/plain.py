@@ -66,5 +66,6 @@ FORMAT = DataFormat(
     open_source,
     columns=("documents", "queries", "judgements"),
     write=write,
+    sharded=("documents", "queries", "judgements"),
     unjudged=True,
 )

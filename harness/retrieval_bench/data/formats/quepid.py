@@ -29,8 +29,8 @@ from retrieval_bench.data.source import (
     Source,
     found_splits,
     held_stream,
-    part,
     take_id,
+    whole,
 )
 
 _LONGEST = 500
@@ -45,7 +45,7 @@ def find(folder: Path) -> Found | None:
 
 def open_source(files: Files, columns: Columns, faults: Faults) -> Source:
     """Queries and judgements are read and held, the documents are a stream."""
-    path = part(files.judgements)
+    path = whole(files.judgements)
     queries: dict[str, tuple[Place, Query]] = {}
     judgements: list[tuple[Place, Judgement]] = []
     for row in ratings.quepid(path, columns.judgements, faults):
@@ -92,6 +92,7 @@ FORMAT = DataFormat(
     ("judgements",),
     open_source,
     find,
+    sharded=("documents",),
     columns=("documents", "judgements"),
     write=write,
 )

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
@@ -90,25 +90,30 @@ class _Question:
 
 def open_questions(files: Files, columns: Columns, faults: Faults, usual: Usual) -> Source:
     """Questions and judgements are read and held, the documents are a stream."""
-    path = part(files.judgements)
-    read = partial(_rows, usual, columns.rows)
-    questions = _merged(read(path, faults), faults.of(path))
+    rows_read = file_stream(part(files.judgements), partial(_placed, usual, columns.rows))
+    report = faults.of(rows_read.label)
+    questions = _merged(rows_read.read(faults), report)
     corpus = document_stream(files.documents, columns.documents) if files.documents else None
     texts = {text for one in questions for _, text in one.sources if text is not None}
     judgements = (
         _judged_passages(questions)
         if corpus is None
-        else _judged_in(corpus, questions, faults.of(path), drop=columns.rows.unfound == "drop")
+        else _judged_in(corpus, questions, report, drop=columns.rows.unfound == "drop")
     )
     if corpus is None and texts:
-        corpus = file_stream(path, partial(_documents, read))
+        corpus = Stream(rows_read.label, partial(_documents, rows_read), rows_read.paths)
     queries: list[tuple[Place, Query]] = []
     for one in questions:
         query = one.first.query
         metadata = {**query.metadata, "answers": list(one.answers)} if one.answers else None
         found = Query(query.id, query.text, query.messages, metadata or query.metadata)
         queries.append((one.first.place, found))
-    return Source(corpus, held_stream(str(path), queries), held_stream(str(path), list(judgements)))
+    label = rows_read.label
+    return Source(corpus, held_stream(label, queries), held_stream(label, list(judgements)))
+
+
+def _placed(usual: Usual, named: RowColumns, path: Path, faults: Faults) -> Located[_Row]:
+    return ((row.place, row) for row in _rows(usual, named, path, faults))
 
 
 def _judged_passages(questions: Sequence[_Question]) -> Iterator[tuple[Place, Judgement]]:
@@ -144,23 +149,21 @@ def _judged_in(
             yield place, Judgement(one.first.query.id, doc_id, 1)
 
 
-def _documents(
-    read: Callable[[Path, Faults], Iterator[_Row]], path: Path, faults: Faults
-) -> Located[Document]:
+def _documents(rows_read: Stream[_Row], faults: Faults) -> Located[Document]:
     """Each passage once, with the first of its texts in the alphabet."""
-    report = faults.of(path)
+    report = faults.of(rows_read.label)
     texts: dict[str, str] = {}
     places: dict[str, Place] = {}
-    for row in read(path, faults):
+    for place, row in rows_read.read(faults):
         for given, text in row.sources:
             if text is None:
                 continue
             key = _id_of(given, text)
             before = texts.setdefault(key, text)
-            places.setdefault(key, row.place)
+            places.setdefault(key, place)
             if folded(before) != folded(text):
                 found = f"document {shown(key)} has another text than at {report.at(places[key])}"
-                report.error(row.place, found, "one text for an id")
+                report.error(place, found, "one text for an id")
             texts[key] = min(before, text)
     for key, text in texts.items():
         yield places[key], Document(key, text)
@@ -170,9 +173,10 @@ def _id_of(given: str | None, text: str | None) -> str:
     return paragraph_id(folded(text or "")) if given is None else given
 
 
-def _merged(read: Iterator[_Row], report: FileFaults) -> list[_Question]:
+def _merged(read: Located[_Row], report: FileFaults) -> list[_Question]:
     questions: dict[str, _Question] = {}
-    for row in read:
+    for place, given in read:
+        row = replace(given, place=place)
         one = questions.setdefault(row.query.id, _Question(row))
         first = one.first
         if folded(first.query.text) != folded(row.query.text):

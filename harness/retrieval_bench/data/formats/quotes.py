@@ -54,5 +54,6 @@ FORMAT = DataFormat(
     ("judgements",),
     partial(open_questions, usual=USUAL),
     columns=("documents", "rows"),
+    sharded=("documents", "judgements"),
     write=write,
 )

@@ -96,5 +96,6 @@ FORMAT = DataFormat(
     partial(open_questions, usual=USUAL),
     find,
     columns=("documents", "rows"),
+    sharded=("documents", "judgements"),
     write=write,
 )

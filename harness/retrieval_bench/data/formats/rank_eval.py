@@ -33,7 +33,7 @@ from retrieval_bench.data.source import (
     found_splits,
     held_stream,
     looked_up,
-    part,
+    whole,
 )
 
 _WHOLE = ("multi_match", "query_string", "simple_query_string", "combined_fields", "semantic")
@@ -49,7 +49,7 @@ def find(folder: Path) -> Found | None:
 
 def open_source(files: Files, columns: Columns, faults: Faults) -> Source:
     """Queries and judgements are read and held, the documents are a stream."""
-    path = part(files.judgements)
+    path = whole(files.judgements)
     report = faults.of(path)
     body, requests = ratings.requests(path, faults)
     templates = _templates(body)
@@ -167,6 +167,7 @@ FORMAT = DataFormat(
     ("judgements",),
     open_source,
     find,
+    sharded=("documents",),
     columns=("documents", "queries"),
     write=write,
     settings={

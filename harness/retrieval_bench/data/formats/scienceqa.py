@@ -39,9 +39,9 @@ from retrieval_bench.data.source import (
     Source,
     file_stream,
     held_stream,
-    part,
     rest,
     take_id,
+    whole,
 )
 
 _TRUTH_NAMES = ("ground_truth.json", "ground_truth.jsonl", "gt.json", "gt.jsonl")
@@ -61,7 +61,7 @@ def find(folder: Path) -> Found | None:
 
 def open_source(files: Files, columns: Columns, faults: Faults) -> Source:  # noqa: ARG001
     """The three streams; the ground truth is read, because it flags queries, too."""
-    truth = files.judgements
+    truth = None if files.judgements is None else whole(files.judgements)
     listed = None if truth is None else list(_truth(truth, faults))
     empty = {eval_id: place for place, eval_id, doc_ids in listed or () if not doc_ids}
     judged: list[tuple[Place, Judgement]] = [
@@ -72,7 +72,7 @@ def open_source(files: Files, columns: Columns, faults: Faults) -> Source:  # no
     document_columns = DocumentColumns(id="docid", text="content")
     return Source(
         records.documents(files.documents, document_columns) if files.documents else None,
-        file_stream(part(files.queries), partial(_queries, truth, empty)),
+        file_stream(whole(files.queries), partial(_queries, truth, empty)),
         None if truth is None else held_stream(str(truth), judged),
     )
 

@@ -45,11 +45,11 @@ from retrieval_bench.data.source import (
     file_stream,
     held_stream,
     objects,
-    part,
     rest,
     take_id,
     take_text,
     take_title,
+    whole,
 )
 
 _SNIFFED = 1 << 16
@@ -75,7 +75,7 @@ def paragraph_id(context: str) -> str:
 
 def open_source(files: Files, columns: Columns, faults: Faults) -> Source:  # noqa: ARG001
     """Questions and judgements are read and held, the documents are a stream."""
-    path = part(files.judgements)
+    path = whole(files.judgements)
     report = faults.of(path)
     queries: list[tuple[Place, Query]] = []
     judgements: list[tuple[Place, Judgement]] = []

@@ -27,6 +27,7 @@ from retrieval_bench.data.config import Columns, DocumentColumns
 from retrieval_bench.data.faults import Faults, FileFaults, shown
 from retrieval_bench.data.files import first_line, lines, parse_json
 from retrieval_bench.data.formats.outgoing import document_lines, lost
+from retrieval_bench.data.shards import Location, paths_of
 from retrieval_bench.data.source import (
     DataFormat,
     Files,
@@ -55,7 +56,7 @@ def open_source(files: Files, columns: Columns, faults: Faults) -> Source:  # no
     topics = part(files.queries)
     named = "text" in columns.queries.model_fields_set
     field = columns.queries.text.lower() if named else "title"
-    is_text = first_line(topics).lstrip().startswith("<")
+    is_text = first_line(paths_of(topics)[0]).lstrip().startswith("<")
     return Source(
         document_stream(files.documents, columns.documents) if files.documents else None,
         file_stream(topics, partial(_topics, field) if is_text else tab_topics),
@@ -63,14 +64,14 @@ def open_source(files: Files, columns: Columns, faults: Faults) -> Source:  # no
     )
 
 
-def document_stream(path: Path, columns: DocumentColumns) -> Stream[Document]:
+def document_stream(location: Location, columns: DocumentColumns) -> Stream[Document]:
     """Documents of JSON lines, a table or TREC text; JSON has the usual keys unless named."""
-    start = first_line(path)
+    start = first_line(paths_of(location)[0])
     if start.lstrip().startswith("<"):
-        return file_stream(path, partial(_documents, columns.title is not None))
+        return file_stream(location, partial(_documents, columns.title is not None))
     if not columns.model_fields_set - {"title"}:
         columns = _usual_columns(start, columns)
-    return records.documents(path, columns)
+    return records.documents(location, columns)
 
 
 def _usual_columns(start: str, named: DocumentColumns) -> DocumentColumns:
@@ -231,4 +232,5 @@ FORMAT = DataFormat(
     open_source,
     columns=("documents", "queries"),
     write=write,
+    sharded=("documents", "queries", "judgements"),
 )

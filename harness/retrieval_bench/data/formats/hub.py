@@ -1,0 +1,94 @@
+"""Where the parts of a BEIR dataset lie: beside one another, or as a hub hands them out.
+
+Documents and queries are ``corpus.jsonl`` and ``queries.jsonl``, or the folders ``corpus/`` and
+``queries/``; judgements are files in ``qrels/``, a ``qrels.tsv`` beside the corpus, or the folders
+``data/`` or ``default/`` of a hub. ``test-00000-of-00002.parquet`` is one of the files of ``test``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from retrieval_bench.data.config import Names, SplitFiles
+from retrieval_bench.data.files import existing, kind_of
+from retrieval_bench.data.packed import unpacked_name
+from retrieval_bench.data.qrels import BEIR_HEADER
+from retrieval_bench.data.rows import first_keys
+from retrieval_bench.data.source import Found
+
+RECORDS = (".jsonl", ".ndjson", ".json", ".csv", ".parquet")
+"""Endings of judgements that are records, whose columns have the names of BEIR's header."""
+
+_JUDGED = (".tsv", *RECORDS)
+_LINES = (".jsonl", ".ndjson", ".parquet")
+_SHARD = re.compile(r"[-_.]\d{5}-of-\d{5}$")
+_ONE_SPLIT = "test"
+
+
+def find(folder: Path) -> Found | None:
+    """The files of a BEIR folder, None when it is none."""
+    documents, queries = (_texts(folder, name) for name in ("corpus", "queries"))
+    splits = _judged(folder)
+    if not queries and not splits:
+        return None
+    return Found(
+        _shared(documents),
+        _shared(queries) or "queries.jsonl",
+        {
+            split: SplitFiles(**_own(split, documents=documents, queries=queries), judgements=names)
+            for split, names in splits.items()
+        },
+    )
+
+
+def _texts(folder: Path, name: str) -> Mapping[str, tuple[str, ...]]:
+    """Files of documents or queries by the split that their names say, all of it under ""."""
+    single = existing(folder, f"{name}.jsonl")
+    return {"": (single,)} if single else _grouped(folder, name, _LINES)
+
+
+def _judged(folder: Path) -> Mapping[str, tuple[str, ...]]:
+    if within := _grouped(folder, "qrels", _JUDGED):
+        return within
+    beside = existing(folder, *(f"qrels{ending}" for ending in _JUDGED))
+    if beside:
+        return {_ONE_SPLIT: (beside,)}
+    for name in ("data", "default"):
+        groups = _grouped(folder, name, RECORDS)
+        if groups and all(_has_judgements(folder / names[0]) for names in groups.values()):
+            return groups
+    return {}
+
+
+def _grouped(folder: Path, name: str, endings: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Files in a folder within ``folder``, those of one split together."""
+    inner = folder / name
+    groups: dict[str, tuple[str, ...]] = {}
+    files = [path for path in sorted(inner.iterdir()) if path.is_file()] if inner.is_dir() else []
+    for ending in endings:  # what is there twice, in two forms, is read in the first
+        taken = frozenset(groups)
+        for path in files:
+            stem = Path(unpacked_name(path.name)).stem
+            split = _SHARD.sub("", stem)
+            again = split in taken or (split == stem and split in groups)
+            if kind_of(path) == ending and not again:
+                groups[split] = (*groups.get(split, ()), f"{name}/{path.name}")
+    return groups
+
+
+def _has_judgements(path: Path) -> bool:
+    return set(BEIR_HEADER) <= set(first_keys(path))
+
+
+def _shared(groups: Mapping[str, tuple[str, ...]]) -> Names:
+    """The files of all splits, where there are not some for each."""
+    return next(iter(groups.values())) if len(groups) == 1 else None
+
+
+def _own(split: str, **parts: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """Documents and queries that only ``split`` has."""
+    return {
+        part: groups[split] for part, groups in parts.items() if len(groups) > 1 and split in groups
+    }

@@ -1,0 +1,95 @@
+"""A part of a dataset that lies in several files: named by a list, a folder or a pattern."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.data.files import kind_of
+
+_ACCEPTED = "a file, a list of files, a folder, or a pattern such as corpus/train-*.parquet"
+_NO_DATA = (".md", ".lock")
+
+
+@dataclass(frozen=True, slots=True)
+class Shards:
+    """Files that are one part together, in their order.
+
+    Attributes:
+        label: as messages name all of them.
+        paths: two or more.
+    """
+
+    label: str
+    paths: tuple[Path, ...]
+
+    def name(self, path: Path) -> str:
+        """What tells one of the files from the others."""
+        names = [one.name for one in self.paths]
+        return path.name if len(set(names)) == len(names) else str(path)
+
+
+Location = Path | Shards
+"""Where a part lies."""
+
+
+def paths_of(location: Location) -> tuple[Path, ...]:
+    """All files of a part."""
+    return (location,) if isinstance(location, Path) else location.paths
+
+
+def located(folder: Path, given: str | Sequence[str]) -> Location:
+    """The files that ``given`` names, from ``folder`` on; sorted where a folder or a pattern stands
+    for several.
+
+    Raises:
+        ConfigError: there are none, or a folder has files of several kinds.
+    """
+    names = [given] if isinstance(given, str) else list(given)
+    paths = [path for name in names for path in _paths(folder / Path(name).expanduser())]
+    distinct = tuple(dict.fromkeys(paths))
+    if not distinct:
+        raise ConfigError(
+            f"no file of {given!r}",
+            where=str(folder),
+            accepted=_ACCEPTED,
+            fix="correct the names in dataset.yaml, or put the files there",
+        )
+    if len(distinct) == 1:
+        return distinct[0]
+    first = folder / names[0]
+    return Shards(str(first) if len(names) == 1 else f"{first} and others", distinct)
+
+
+def _paths(path: Path) -> list[Path]:
+    if path.is_dir():
+        return _inside(path)
+    if glob.has_magic(str(path)) and not path.exists():
+        found = (Path(name) for name in sorted(glob.glob(str(path), recursive=True)))  # noqa: PTH207
+        return [one for one in found if one.is_file()]
+    return [path]
+
+
+def _inside(folder: Path) -> list[Path]:
+    """The files of data in a folder: not hidden ones, and no pages about it.
+
+    Raises:
+        ConfigError: they have several endings, so that some of them may be no part of it.
+    """
+    paths = [
+        path
+        for path in sorted(folder.iterdir())
+        if path.is_file() and not path.name.startswith((".", "_")) and path.suffix not in _NO_DATA
+    ]
+    by_kind = {kind_of(path): path.name for path in paths}
+    if len(by_kind) > 1:
+        raise ConfigError(
+            f"a folder with files of several kinds: {', '.join(by_kind.values())}",
+            where=str(folder),
+            accepted=_ACCEPTED,
+            fix="name the files that belong to it by a pattern",
+        )
+    return paths
