@@ -21,6 +21,7 @@ from retrieval_bench.core.errors import ConfigError, PluginError, near_names
 from retrieval_bench.core.foreign import folder_kept, foreign_code, innermost, message_of
 from retrieval_bench.metrics.definitions import DEFINITIONS, Definition, Kind
 from retrieval_bench.metrics.judged import JudgedRun
+from retrieval_bench.metrics.meant import meant
 from retrieval_bench.metrics.trec_names import Row, expanded
 from retrieval_bench.stats.intervals import Scale
 
@@ -191,7 +192,8 @@ def parse_metric(text: str) -> Metric:
     """
     match = _FORM.fullmatch(_spelled_out(text.strip()))
     if match is None:
-        raise _error(text, "NAME, NAME@k or NAME(parameter=value)@k, such as nDCG@10")
+        accepted = "NAME, NAME@k or NAME(parameter=value)@k, such as nDCG@10"
+        raise _error(text, _offered(text) + accepted)
     name, params = match["name"], match["params"] or ""
     alias = _ALIASES.get(name.lower())
     if name not in DEFINITIONS and alias is not None:
@@ -268,7 +270,9 @@ def _definition(name: str, given: str | None = None) -> Definition:
         raise
     except PluginError:
         names = {*DEFINITIONS, *plugins.names("metric")}
-        raise _error(given or name, near_names(name, names)) from None
+        offered = _offered(given or name)
+        near = f"{offered}all: {', '.join(sorted(names))}" if offered else near_names(name, names)
+        raise _error(given or name, near) from None
     return _as_definition(found, given or name)
 
 
@@ -404,6 +408,12 @@ def _written(value: Param) -> str:
 def _example(text: str, key: str) -> str:
     name, at, cut = text.strip().partition("@")
     return f"{name.partition('(')[0]}({key}=0.8){at}{cut}"
+
+
+def _offered(text: str) -> str:
+    """The question whether what another tool calls ``text`` is meant; empty where none does."""
+    ours = meant(text)
+    return f"did you mean {ours}? " if ours else ""
 
 
 def _error(text: str, accepted: str) -> ConfigError:
