@@ -12,7 +12,7 @@ from retrieval_bench.core.metadata import Filtering, MetadataTable
 from retrieval_bench.core.types import Dataset, Document, Documents, Qrels, Query
 from retrieval_bench.data import fingerprint
 from retrieval_bench.data.faults import Faults, Place, reporting, shown
-from retrieval_bench.data.qrels import collect
+from retrieval_bench.data.qrels import UNASKED, collect
 from retrieval_bench.data.source import (
     FileCorpus,
     Judgement,
@@ -223,15 +223,17 @@ def _scan_judgements(
     queries: Mapping[str, Query],
     known: Collection[str] | None,
 ) -> dict[str, dict[str, int]]:
+    """The judgements of queries that are there; those of others are counted."""
     report = faults.of(stream.label)
     qrels, places = collect(stream, faults)
-    dangling = 0
+    dangling = unasked = 0
     for (query_id, doc_id), place in places.items():
         query = queries.get(query_id)
-        # Without any query that fault is told already, and each line here would repeat it.
-        if query is None and queries:
-            report.error(place, f"query {shown(query_id)} is not among the queries")
-        if query is not None and not query.answerable and qrels[query_id][doc_id] >= 1:
+        if query is None:
+            unasked += 1
+            report.warn(UNASKED, place, shown(query_id))
+            continue
+        if not query.answerable and qrels[query_id][doc_id] >= 1:
             found = f"query {shown(query_id)} is flagged unanswerable, but {shown(doc_id)} is"
             report.error(place, f"{found} relevant", "grade 0, or a query without the flag")
         if known is not None and doc_id not in known:
@@ -240,10 +242,13 @@ def _scan_judgements(
             report.warn(kind, place, shown(doc_id))
     if not places and not report.count:
         report.error(None, "no judgements in this split", "at least one")
-    if known and dangling and dangling == len(places):
+    if queries and unasked and unasked == len(places):
+        example = shown(next(iter(queries)))
+        report.error(None, "not one judged query is among the queries", f"ids such as {example}")
+    elif known and dangling and dangling == len(places) - unasked:
         example = shown(next(iter(known)))
         report.error(None, "not one judged document is in the corpus", f"ids such as {example}")
-    return qrels
+    return {query_id: grades for query_id, grades in qrels.items() if query_id in queries}
 
 
 def _held_documents(documents: Documents, faults: Faults) -> Located[Document]:

@@ -38,6 +38,9 @@ BEIR_HEADER = ["query-id", "corpus-id", "score"]
 COMMENT = "#"
 """Begins a line of TREC text that is not read."""
 
+UNASKED = "judgements of queries that are not among the queries"
+"""What judgements are called whose query the dataset does not have."""
+
 TRUTH_KEYS = ("docids", "docid", "topk")
 """Where a line of the Korean competition's ground truth may have its list."""
 

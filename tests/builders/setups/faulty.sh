@@ -14,4 +14,4 @@ cat > faulty/queries.jsonl <<'end'
 {"_id": "q4", "text": "may I bring my dog"}
 {"_id": "q5", "text": " "}
 end
-printf 'query-id\tcorpus-id\tscore\nq1\tholidays\ttwo\nq9\ttravel\t1\n' > faulty/qrels/test.tsv
+printf 'query-id\tcorpus-id\tscore\nq1\tholidays\ttwo\nq2\ttravel\t1\nq2\ttravel\t2\n' > faulty/qrels/test.tsv

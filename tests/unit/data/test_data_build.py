@@ -74,7 +74,6 @@ def test_all_faults_come_in_one_error() -> None:
         "queries: item 5: query 'q9' has an empty text; accepted: a text to search",
         "queries: item 6: answerable is 'yes'; accepted: true or false",
         "judgements: query 'q3': grade is 0.5; accepted: a whole number such as 0, 1, 2",
-        "judgements: query 'q7': query 'q7' is not among the queries",
         f"judgements: query 'q2': query 'q2' is flagged unanswerable, but 'd1' is relevant; {FLAG}",
     )
 
@@ -213,3 +212,20 @@ def test_no_corpus_is_not_an_empty_one() -> None:
 @pytest.mark.parametrize("name", ["a\tb", "a\nb", "a\u2028b", " ", "\x00"])
 def test_an_id_that_no_line_of_a_run_could_hold_is_a_fault(name: str) -> None:
     assert faults_of([*DOCUMENTS, Document(name, "x")])[0].startswith("documents: item 3: id is ")
+
+
+def test_judgements_of_queries_that_are_not_there_are_counted_and_do_not_count() -> None:
+    plain, more = (
+        build_dataset("x", DOCUMENTS, QUERIES, qrels)
+        for qrels in (QRELS, {**QRELS, "PLAIN-2": {"d1": 1, "d2": 2}, "q0": {"nowhere": 1}})
+    )
+    assert dict(more.qrels) == dict(plain.qrels)
+    assert more.fingerprint == plain.fingerprint
+    (warning,) = set(more.warnings) - set(plain.warnings)
+    assert warning.startswith("judgements of queries that are not among the queries: 3 (")
+    assert "'PLAIN-2'" in warning
+
+
+def test_judgements_of_which_no_query_is_there_are_a_fault() -> None:
+    with pytest.raises(DataError, match="not one judged query is among the queries"):
+        build_dataset("x", DOCUMENTS, QUERIES, {"nowhere": {"d1": 1}})

@@ -153,7 +153,6 @@ def test_beir_faults_in_all_files_come_at_once(tmp_path: Path) -> None:
         "queries.jsonl:4: query 'q9' has an empty text; accepted: a text to search",
         "queries.jsonl:5: no 'text'; found: '_id'",
         f"qrels/test.tsv:5: query 'q1', document 'd1' has grade 1 here and 2 at {first}",
-        "qrels/test.tsv:4: query 'q0' is not among the queries",
         f"qrels/test.tsv:6: query 'q3' is flagged unanswerable, but 'd1' is relevant; {flag}",
     )
 
@@ -226,8 +225,6 @@ def test_faults_of_the_competition(tmp_path: Path) -> None:
     assert told == (
         "ground_truth.json: eval_id '3': 'a-1'; accepted: a list of docids, empty for no search",
         f"ground_truth.json: eval_id '2': docid is None; accepted: {an_id}",
-        "ground_truth.json: eval_id '99': query '99' is not among the queries",
-        "ground_truth.json: eval_id '98': query '98' is not among the queries",
         "eval.jsonl:4: msg is '물'" + accepted,
         "eval.jsonl:5: msg is []" + accepted,
         "eval.jsonl:6: msg holds {'role': 'user'}" + accepted,

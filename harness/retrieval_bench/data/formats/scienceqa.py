@@ -28,7 +28,7 @@ from retrieval_bench.data.formats.outgoing import (
     turns,
     with_metadata,
 )
-from retrieval_bench.data.qrels import TRUTH_KEYS, by_query
+from retrieval_bench.data.qrels import TRUTH_KEYS, UNASKED, by_query
 from retrieval_bench.data.source import (
     DataFormat,
     Files,
@@ -97,7 +97,7 @@ def _queries(
         yield number, Query(query_id, asked[-1], tuple(messages), metadata)
     # Those with documents are compared with the queries like all judgements; these have none.
     for eval_id, place in unseen.items():
-        faults.of(str(truth)).error(place, f"query {shown(eval_id)} is not among the queries")
+        faults.of(str(truth)).warn(UNASKED, place, shown(eval_id))
 
 
 def _messages(value: Any, number: int, report: FileFaults) -> list[Message]:
