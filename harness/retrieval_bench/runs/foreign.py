@@ -11,7 +11,7 @@ import csv
 import math
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import counted
-from retrieval_bench.core.types import Ranking
+from retrieval_bench.core.types import EMPTY, Documents, Ranking
 from retrieval_bench.data.faults import Faults, FileFaults, Place, reporting, shown
-from retrieval_bench.data.files import first_line, json_file, lines
+from retrieval_bench.data.files import first_line, head, json_file, lines
 from retrieval_bench.data.formats.trec_runs import (
     BEIR_COLUMNS,
     LOOKS_RANKED,
@@ -43,9 +43,17 @@ from retrieval_bench.measure.calls import NOT_RUN, OK
 from retrieval_bench.metrics.conventions import Ties
 from retrieval_bench.runs.arrays import RANKINGS, load_rankings
 from retrieval_bench.runs.records import PER_QUERY, SCHEMA_VERSION, SUMMARY
+from retrieval_bench.runs.tool_files import (
+    MTEB_MARK,
+    context_rankings,
+    holds_contexts,
+    in_documents,
+    mteb_queries,
+)
 
 RUN_FOLDER = "run folder"
 
+_SNIFFED = 1 << 10
 _KINDS = {TREC_COLUMNS: "trec", BEIR_COLUMNS: "beir"}
 _JSON_VALUE = "{document: score, ...} or [document, ...], best first"
 _ACCEPTED = (
@@ -61,13 +69,14 @@ class RunFile:
 
     Attributes:
         path: the file or folder.
-        format: "trec", "beir", "marco", "json", "submission" or "run folder".
+        format: "trec", "beir", "marco", "json", "submission", "ragas" or "run folder".
         rankings: query id -> ranking, both in the order of the file; scores are float64, None
             where the format has none. A ranking may be empty, and may hold a document repeatedly.
         repeated: query id -> documents that stand in its ranking more than once, in the order of
             their first repetition; only such queries.
         warnings: what may surprise, in plain words.
         label: what made it, where the format says so; else empty.
+        texts: id -> text of documents that have no id of their own; see :meth:`within`.
     """
 
     path: Path
@@ -76,6 +85,16 @@ class RunFile:
     repeated: Mapping[str, tuple[str, ...]]
     warnings: tuple[str, ...] = ()
     label: str = ""
+    texts: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+
+    def within(self, documents: Documents | None) -> RunFile:
+        """The run with the documents of a corpus in place of the texts that they contain."""
+        if not self.texts or documents is None:
+            return self
+        rankings, unfound = in_documents(self.rankings, self.texts, documents)
+        told = f"{counted(unfound, 'retrieved context')} in no document: not judged"
+        warnings = (*self.warnings, *[told] * bool(unfound))
+        return replace(self, rankings=rankings, warnings=warnings, texts=EMPTY)
 
     def ordered(self, ties: Ties) -> dict[str, Ranking]:
         """The rankings, best first.
@@ -104,6 +123,8 @@ def read_rankings(path: Path | str) -> RunFile:
       one a line.
     * Submission lines of the Korean competition, ``{"eval_id": ..., "topk": [...]}``; other keys
       are ignored. An empty list is a query that was answered with nothing.
+    * Predictions of mteb 2, of one subset and split.
+    * A file of Ragas: what was retrieved for each question is its ranking.
     * A folder that ``retrieval-bench bench`` wrote.
 
     Ids that are whole numbers in JSON become text.
@@ -115,11 +136,15 @@ def read_rankings(path: Path | str) -> RunFile:
     path = Path(path).expanduser()
     rankings: dict[str, Ranking] = {}
     kind = label = ""
+    texts: Mapping[str, str] = EMPTY
     with reporting("the run", path) as faults:
         report = faults.of(path)
         if path.is_dir():
             kind = RUN_FOLDER
             label, rankings = _from_folder(path, faults)
+        elif is_regular(path, faults) and holds_contexts(path):
+            kind = "ragas"
+            rankings, texts = context_rankings(path)
         elif is_regular(path, faults):
             start = first_line(path, comment=COMMENT).lstrip()
             if start.startswith(("{", "[")):
@@ -148,7 +173,8 @@ def read_rankings(path: Path | str) -> RunFile:
                 f"{unscored:,} of {len(rankings):,} rankings are lists without scores: they keep "
                 "their order, whatever the rule for ties"
             )
-    return RunFile(path, kind, rankings, _repeated(rankings), faults.warnings(), label)
+    warnings = faults.warnings()
+    return RunFile(path, kind, rankings, _repeated(rankings), warnings, label, texts)
 
 
 def tag_of(path: Path | str) -> str:
@@ -244,9 +270,14 @@ def _by_rank(
 def _from_json(path: Path, faults: Faults) -> dict[str, Ranking]:
     report = faults.of(path)
     rankings: dict[str, Ranking] = {}
-    for place, query_id, value in by_query(
-        path, faults, one_object=is_one_object(path), list_keys=("topk",)
-    ):
+    one_object = is_one_object(path)
+    of_mteb = one_object and MTEB_MARK.encode() in head(path, _SNIFFED)
+    queries = (
+        mteb_queries(path, faults)
+        if of_mteb
+        else by_query(path, faults, one_object=one_object, list_keys=("topk",))
+    )
+    for place, query_id, value in queries:
         if not isinstance(value, dict | list):
             report.error(place, f"the value is {shown(value)}", _JSON_VALUE)
             continue

@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from retrieval_bench.core.errors import ConfigError, DataError
-from retrieval_bench.core.types import Dataset, Qrels, Ranking
+from retrieval_bench.core.types import Dataset, Documents, Qrels, Ranking
 from retrieval_bench.data import load_dataset
 from retrieval_bench.data.judged import judged_by, require_judged
 from retrieval_bench.data.qrels import read_qrels
@@ -41,12 +41,14 @@ class Truth:
         known: queries that exist, judged or not; empty where only judgements are known.
         unanswerable: those that say that no document answers them; in addition to those whose set
             of judgements is empty.
+        documents: the corpus, where there is one.
     """
 
     name: str
     judgements: Judgements
     known: Collection[str] = ()
     unanswerable: Collection[str] = ()
+    documents: Documents | None = None
 
     @classmethod
     def of(cls, source: str | Path | Qrels | Dataset, split: str = "test") -> Truth:
@@ -65,6 +67,7 @@ class Truth:
             Judgements(source.qrels),
             tuple(query.id for query in source.queries),
             tuple(query.id for query in source.unanswerable),
+            source.documents,
         )
 
     @classmethod

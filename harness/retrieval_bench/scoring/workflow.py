@@ -61,7 +61,9 @@ def evaluate(
     chosen = replace(chosen, also=also)
     chosen.parse(metrics)  # a wrong name is told before large files are read
     if isinstance(run, str | Path):
-        return score_file(read_rankings(run), truth(), metrics, chosen, dev_ids=dev_ids)
+        ranked, known = read_rankings(run), truth()
+        ranked = ranked.within(known.documents)
+        return score_file(ranked, known, metrics, chosen, dev_ids=dev_ids)
     return score_mapping(run, truth(), metrics, chosen, dev_ids=dev_ids)
 
 
@@ -86,6 +88,7 @@ def audit_runs(
     chosen = [convention(name) for name in conventions or CONVENTIONS]
     rankings = [read_rankings(path) for path in runs]
     known = truth()
+    rankings = [one.within(known.documents) for one in rankings]
     return audit(rankings, known.judgements, chosen, k, unanswerable=known.unanswerable)
 
 

@@ -232,6 +232,25 @@ class TestQuotes:
             ["c", "b"],
         ]
 
+    @pytest.mark.parametrize(
+        ("given", "judged", "groups"),
+        [
+            ([["holidays", "연차"]], ["holidays", "연차"], 1),
+            ([["holidays"], ["연차"]], ["holidays", "연차"], 0),
+            (["holidays", ["연차", "报销"]], ["holidays", "연차", "报销"], 1),
+            ("[['holidays', '연차']]", ["holidays", "연차"], 1),
+        ],
+    )
+    def test_groups_of_documents_are_taken_apart_with_a_word(
+        self, tmp_path: Path, given: object, judged: list[str], groups: int
+    ) -> None:
+        described = QUOTES + "columns: {rows: {documents: retrieval_gt}}\n"
+        rows = [{"question": "q", "retrieval_gt": given}]
+        data = load_dataset(write(tmp_path, rows, described=described))
+        assert [list(grades) for grades in data.qrels.values()] == [judged]
+        told = [text for text in data.warnings if text.startswith("rows with groups of documents")]
+        assert len(told) == groups
+
     def test_all_faults_come_at_once(self, tmp_path: Path) -> None:
         rows: list[dict[str, Any]] = [
             {"answer": "x", "quote": "25 days"},

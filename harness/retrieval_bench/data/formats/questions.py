@@ -44,6 +44,10 @@ from retrieval_bench.data.source import (
 )
 
 _OBJECTS = re.compile(r"\s*\[\s*\{")
+_GROUPS = (
+    "rows with groups of documents of which one is enough, all of them relevant here: recall counts"
+    " documents, not groups"
+)
 _ROLES = {"human": "user", "ai": "assistant"}
 _TEXTS = "a text or a list of texts"
 _ASKED = 'a text, or turns such as [{"role": "user", "content": "..."}]'
@@ -308,7 +312,10 @@ def _ids(value: Any, place: Place, report: FileFaults) -> list[str] | None:
     given = _items("documents", value, place, report)
     if given is None:
         return None
-    ids = [take_id({"documents": one}, "documents", place, report) for one in given]
+    if any(isinstance(one, list) and len(one) > 1 for one in given):
+        report.warn(_GROUPS, place)
+    flat = [each for one in given for each in (one if isinstance(one, list) else [one])]
+    ids = [take_id({"documents": one}, "documents", place, report) for one in flat]
     return None if None in ids else [one for one in ids if one is not None]
 
 
