@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from retrieval_bench.cli.dueting import exit_code
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.duets import controller
+from retrieval_bench.duets.result import DuetResult
 from retrieval_bench.duets.selftest import KINDS, extra_work
 from tests.builders.fake_sides import FakeSides
 from tests.cli.project import Command, make_project
@@ -66,6 +68,22 @@ def test_not_decided_ends_with_three_and_not_measured_with_four(
     assert run(*A_AND_B) == 4
     assert "NOT MEASURED" in run.out
     assert "other fingerprint" in run.out
+
+
+@pytest.mark.parametrize(
+    ("verdict", "code"),
+    [
+        (Verdict.BETTER, 0),
+        (Verdict.EQUIVALENT, 0),
+        (Verdict.WORSE, 1),
+        (Verdict.UNDECIDED, 3),
+        (Verdict.UNRESOLVABLE, 3),
+        (Verdict.MISSING, 4),
+        (Verdict.NOT_COMPARABLE, 4),
+    ],
+)
+def test_each_verdict_has_its_exit_code(verdict: Verdict, code: int) -> None:
+    assert exit_code(DuetResult({}, {}, {}, verdict)) == code
 
 
 def test_an_interruption_ends_with_130(sides: FakeSides, run: Command) -> None:

@@ -283,6 +283,14 @@ def test_what_a_record_does_not_hold_is_no_difference() -> None:
     assert timed_differently([a, old]) == ""
 
 
+def test_one_machine_among_several_that_is_another_is_seen() -> None:
+    here, there = timed_run(np.ones((1, 1, 2))), {"machine": {"fingerprint": "another"}}
+    away = timed_run(np.ones((1, 1, 2)), environment=there)
+    assert timed_differently([here, here, here]) == ""
+    for runs in ([here, here, away], [away, here], [here, away, here]):
+        assert "machines" in timed_differently(runs)
+
+
 def test_runs_of_other_queries_are_not_paired_by_their_numbers() -> None:
     a = timed_run(np.ones((1, 2, 2)))
     b = replace(a, rankings=pack_rankings(["x", "y"], [None, None], 1))

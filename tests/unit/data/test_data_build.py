@@ -53,6 +53,12 @@ def test_queries_are_evaluated_unanswerable_or_only_counted() -> None:
     assert dataset.warnings == ()
 
 
+def test_an_unanswerable_query_is_not_evaluated_though_its_documents_are_judged() -> None:
+    dataset = build(qrels=QRELS | {"q2": {"d1": 0}})
+    assert [query.id for query in dataset.evaluated] == ["q1", "q4"]
+    assert [query.id for query in dataset.unanswerable] == ["q2"]
+
+
 def test_a_dataset_without_a_corpus_serves_external_retrievers() -> None:
     dataset = build(documents=None)
     assert dataset.documents is None

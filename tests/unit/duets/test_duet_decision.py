@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from retrieval_bench.core.types import Verdict
-from retrieval_bench.duets.decision import ALPHA, CONFIRM, SEARCH, Judged, Trial, overall
+from retrieval_bench.duets.decision import ALPHA, CONFIRM, GATES, SEARCH, Judged, Trial, overall
 from retrieval_bench.duets.result import WORDS
 from tests.builders import some
 
@@ -171,6 +171,37 @@ def test_a_trial_that_is_over_takes_nothing_more() -> None:
     trial = played(0.0, np.random.default_rng(12))
     with pytest.raises(ValueError, match="over"):
         trial.add(dict.fromkeys(LIMITS, 0.0))
+
+
+def confirmed_by(p: float, gates: tuple[str, ...]) -> Trial[Mapping[str, float]]:
+    """A trial after the first look of its second part, where each gate has this p of being no
+    slower than what counts as no difference."""
+    trial = Trial({name: 0.05 if name == "p50" else 0.10 for name in gates}, by_name)
+    for value in (0.2, 0.21, 0.19):
+        trial.add(dict.fromkeys(gates, value))
+    assert trial.signs == gates
+    error = 0.005 * math.sqrt(4 / 3) / 2
+    above = -float(stats.t.ppf(p, 3)) * error
+    for launch in range(CONFIRM[0]):
+        away = 0.005 if launch % 2 else -0.005
+        trial.add({name: math.log1p(GATES[name].delta) + above + away for name in gates})
+    return trial
+
+
+def test_two_gates_that_lean_must_both_be_shown_at_half_of_the_level() -> None:
+    level = ALPHA / len(CONFIRM)
+    assert not confirmed_by(0.8 * level, ("p50", "slowest-fifth")).over
+    both = confirmed_by(0.4 * level, ("p50", "slowest-fifth"))
+    assert both.over
+    assert overall(both.results()) is Verdict.WORSE
+
+
+def test_one_gate_that_leans_is_held_against_the_whole_level_and_three_against_a_third() -> None:
+    level = ALPHA / len(CONFIRM)
+    assert confirmed_by(0.8 * level, ("p50",)).over
+    assert not confirmed_by(1.2 * level, ("p50",)).over
+    assert not confirmed_by(0.4 * level, ("p50", "p95", "slowest-fifth")).over
+    assert confirmed_by(0.3 * level, ("p50", "p95", "slowest-fifth")).over
 
 
 def test_a_figure_that_still_leans_at_the_last_look_does_not_pass() -> None:

@@ -175,6 +175,13 @@ def test_queries_that_count_are_run_and_the_others_only_counted() -> None:
     assert ndcg["ci95"] == pytest.approx([0.1558, 1.0], abs=1e-4)
 
 
+def test_an_unanswerable_query_is_in_no_mean_though_its_documents_are_judged() -> None:
+    judged = {"q1": {"b1": 1}, "q2": {"c1": 2}, "red?": {"a1": 0}}
+    summary = bench("bm25", data(judged), protocol=ONCE).summary
+    assert summary["dataset"]["n_queries"] == 2
+    assert (summary["metrics"]["nDCG@10"]["mean"], summary["metrics"]["nDCG@10"]["n"]) == (1.0, 2)
+
+
 def test_judgements_on_pages_while_chunks_are_searched() -> None:
     pages = data({"q1": {"B": 1}, "q2": {"C": 1}}, unit_key="page")
     result = bench("bm25", pages, k=2, protocol=ONCE)
