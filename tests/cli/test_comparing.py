@@ -231,11 +231,12 @@ class TestUntilDecided:
     ) -> None:
         asked = ("compare", *BOTH, "--dataset", "data", "--until-decided")
         assert run(*asked) == 0
-        assert "anytime-valid intervals by betting, of the mean of all queries of this split" in (
-            run.unwrapped
-        )
+        meant = "anytime-valid intervals by betting, of the mean of "
+        assert f"{meant}queries like these" in run.unwrapped
         assert "p50" not in run.out
-        assert run(*asked, "population", "--format", "json") == 0
+        assert run(*asked, "split") == 0
+        assert f"{meant}all queries of this split" in run.unwrapped
+        assert run(*asked, "--format", "json") == 0
         found = document(run)
         (saved,) = found["until_decided"]
         assert saved["target"] == "population"

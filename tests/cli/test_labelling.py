@@ -15,6 +15,7 @@ from tests.cli.project import Command, make_project
 
 pytestmark = pytest.mark.slow
 
+LONG = "name: long\ntarget: bm25\nparams: {k1: 2.5, b: 1.0}\n"
 WORDS = "name: words\ntarget: bm25\nparams: {tokenizer: whitespace}\n"
 
 
@@ -48,7 +49,9 @@ def test_from_nothing_to_figures_that_say_whose_they_are(run: Command) -> None:
     assert "saved: results/labels/loose.sqlite" in run.out
     assert run("label", "status") in (0, 3)  # lists may be the same
     judge()
-    assert run("label", "status", "-v") == 0
+    assert run("label", "status", "-v") == 3  # so few questions show nothing of others
+    assert run.out.startswith("bm25 or words: can't tell which is better on questions like these")
+    assert "questions themselves" in run.unwrapped
     assert "Judged by anna (person," in run.unwrapped
     assert "What each system brings" in run.out
     assert run("label", "export", "--out", "judged") == 0
@@ -60,6 +63,34 @@ def test_from_nothing_to_figures_that_say_whose_they_are(run: Command) -> None:
     assert "judged already" in run.unwrapped
 
 
+def test_compare_says_the_same_of_the_same_complete_judgements(run: Command) -> None:
+    assert run("data", "export", "science-mini", "--to", "beir", "--out", "loose-mini") == 0
+    shutil.move("loose-mini/qrels/test.tsv", "truth.tsv")
+    shutil.rmtree("loose-mini/qrels")
+    Path("loose-mini/dataset.yaml").write_text("format: beir\nname: mini\n", encoding="utf-8")
+    Path("long.yaml").write_text(LONG, encoding="utf-8")
+    systems = ("bm25", "words.yaml", "long.yaml")
+    assert run("label", "pool", *systems, "--dataset", "loose-mini", "--depth", "5") == 0
+    # Some of what is imported stands outside of the pool: it counts here as it does there.
+    assert run("label", "import", "truth.tsv", "--who", "anna") == 0
+    assert "outside of the pool" in run.unwrapped
+    judge(0)
+    decided = run("label", "status", "--format", "json")
+    status = json.loads(run.out)
+    assert run("label", "export", "--out", "judged") == 0
+    once = ("--dataset", "judged", "--rounds", "1", "--warm-up", "0", "--metrics", "nDCG@5")
+    assert run("compare", *systems, *once, "--k", "5", "--format", "json") == 0
+    rows = {(row["a"], row["b"]): row for row in json.loads(run.out)["comparisons"]}
+    assert len(rows) == 3
+    for pair in status["population"]["pairs"]:
+        row = rows[pair["a"], pair["b"]]
+        assert {name: pair[name] for name in row if name != "dataset"} == {
+            name: row[name] for name in row if name != "dataset"
+        }
+    verdicts = {row["verdict"] for row in rows.values()}
+    assert decided == (3 if verdicts & {"undecided", "unresolvable"} else 0)
+
+
 def test_no_verdict_rests_on_queries_that_were_chosen_for_their_differences(run: Command) -> None:
     run("label", "pool", "bm25", "words.yaml", "--dataset", "loose")
     judge()
@@ -67,12 +98,54 @@ def test_no_verdict_rests_on_queries_that_were_chosen_for_their_differences(run:
     with Path("judged/dataset.yaml").open("a", encoding="utf-8") as file:
         file.write("drawn_from: 400\n")
     once = ("--dataset", "judged", "--rounds", "1", "--warm-up", "0")
+    for command in ("baseline", "regress"):
+        assert run(command, "bm25", "--dataset", "judged") == 2
+        assert "chosen by how much systems differ on them: the quality gate" in run.err
+        assert "`retrieval-bench label status` has the verdict" in run.err
+    until = ("compare", "bm25", "words.yaml", "--dataset", "judged", "--until-decided")
+    assert run(*until) == 2
+    assert "chosen by how much systems differ on them: --until-decided" in run.err
     assert run("compare", "bm25", "words.yaml", *once, "--format", "json") == 4
     assert "`retrieval-bench label status` has the verdict" in run.err
     found = json.loads(run.out)
     assert {delta["verdict"] for delta in found["comparisons"]} == {"not comparable"}
     assert {delta["p"] for delta in found["comparisons"]} == {None}
     assert "of 400 queries are judged" in json.dumps(found["systems"][0]["warnings"])
+
+
+def run_of_another_program() -> None:
+    """A run that finds for every query what no other system does."""
+    lines = [f"{query} Q0 d2 1 1.0 other\n" for query in ("q1", "q2", "q3", "질문")]
+    Path("other.run").write_text("".join(lines), encoding="utf-8")
+
+
+def test_a_pool_for_these_questions_says_nothing_of_others(run: Command) -> None:
+    run_of_another_program()
+    systems = ("bm25", "other.run", "--dataset", "loose", "--for", "split")
+    assert run("label", "pool", *systems) == 0
+    assert "speak of these very questions alone" in run.unwrapped
+    assert run("label", "status") == 3
+    assert run.out.startswith("other or bm25 on these 4 questions themselves: can't tell yet.")
+    assert "questions like these until all is judged" not in run.out.splitlines()[0]
+    assert run("label", "status", "--format", "json") == 3
+    found = json.loads(run.out)
+    assert (found["population"], found["done"]) == (None, False)
+    judge()
+    run("label", "status")
+    assert "on questions like these" in run.out.splitlines()[0]
+
+
+def test_before_all_is_judged_questions_like_these_are_bet_on(run: Command) -> None:
+    run_of_another_program()
+    assert run("label", "pool", "bm25", "other.run", "--dataset", "loose") == 0
+    assert "plain random order" in run.unwrapped
+    assert run("label", "status", "--format", "json") == 3
+    found = json.loads(run.out)["population"]
+    assert found["complete"] is False
+    assert found["labels_left"] > 0
+    assert run("label", "status") == 3
+    assert "labels are left in the pool" in run.unwrapped
+    assert "betting, brackets 99.2 %" in run.unwrapped
 
 
 def test_mixed_judgements_are_never_silent(run: Command) -> None:

@@ -45,7 +45,7 @@ def add_compare(commands: Any, name: str, **texts: str) -> None:
         "tuned-convex; tuned: each query by the parameters that are best on other queries",
     )
     add_systems(compare)
-    add_until_decided(compare, "every pair is decided")
+    add_until_decided(compare, "every pair is decided", "population")
     compare.set_defaults(run=_compare, command="compare")
 
 

@@ -52,6 +52,15 @@ def add_pool(commands: Any, name: str, **texts: str) -> None:
         help="largest difference that does not matter to you (default: 0.01)",
     )
     pool.add_argument(
+        "--for",
+        dest="target",
+        choices=("population", "split"),
+        default="population",
+        help="whose mean you want to know: of questions like these (population, default: judged in "
+        "plain random order), or of these very questions (split: those that can differ most come "
+        "first, which takes fewer labels)",
+    )
+    pool.add_argument(
         "--seed", type=int, default=0, help="of the order of queries and documents (default: 0)"
     )
     pool.add_argument(
@@ -202,6 +211,7 @@ def opened(options: argparse.Namespace) -> Store:
 
 
 def _pool(options: argparse.Namespace) -> int:
+    from retrieval_bench.experiment.until import Target
     from retrieval_bench.labels.pool import Wanted, default_file, make_pool
     from retrieval_bench.labels.status import status
     from retrieval_bench.labels.store import Store
@@ -214,6 +224,7 @@ def _pool(options: argparse.Namespace) -> int:
         options.margin,
         options.seed,
         None if options.guidelines is None else _guidelines(options.guidelines),
+        Target(options.target),
     )
     wanted.checked()
     with working(options) as bars:
@@ -228,7 +239,9 @@ def _pool(options: argparse.Namespace) -> int:
         data = gathered.dataset
         path = options.labels or default_file(data.name, FOLDER)
         store = Store.create(path)
-        make_pool(store, data, gathered.lists, wanted, source=gathered.source)
+        make_pool(
+            store, data, gathered.lists, wanted, source=gathered.source, failed=gathered.failed
+        )
         found = status(store)
     show(
         options,
@@ -274,7 +287,7 @@ def _status(options: argparse.Namespace) -> int:
         lambda: status_tables(found, file),
         lambda: status_tables(found, file, verbose=False),
     )
-    return OK if found.decision.done else UNDECIDED
+    return OK if found.done else UNDECIDED
 
 
 def _dataset_of(options: argparse.Namespace, store: Store) -> Any:

@@ -60,7 +60,7 @@ def add_regress(commands: Any, name: str, **texts: str) -> None:
         action="store_true",
         help="replace the baseline by what is measured now, and say what that changes",
     )
-    add_until_decided(regress, "quality is decided, latency left out")
+    add_until_decided(regress, "quality is decided, latency left out", "split")
     add_environments(regress)
     add_junit(regress)
     add_format(regress)

@@ -40,17 +40,23 @@ class PairWatch:
         pairs: places of a and b among the systems.
         scale: what a value of the metric can be.
         total: queries of the split whose mean is meant; None = the mean of queries like these.
+        alpha: chance of error of all pairs together.
     """
 
     def __init__(
-        self, pairs: Sequence[Pair], scale: Scale, margin: float, total: int | None
+        self,
+        pairs: Sequence[Pair],
+        scale: Scale,
+        margin: float,
+        total: int | None,
+        alpha: float = QUALITY_ALPHA,
     ) -> None:
         self._a, self._b = np.array(pairs).T
         self._betting = Betting(
             [-margin, 0.0, margin],
             scale.of_differences,
             streams=2 * len(pairs),
-            alpha=QUALITY_ALPHA / len(pairs),
+            alpha=alpha / len(pairs),
             total=total,
         )
 
@@ -226,22 +232,53 @@ def _judged(
     margin: float,
 ) -> list[Delta]:
     """Those of ``pairs`` in one metric."""
-    scale = scale_to_bet_on(metric)
     systems = sorted({at for pair in pairs for at in pair})
     place = {at: row for row, at in enumerate(systems)}
     told = [_in_order(runs[at], metric) for at in systems]
-    values, answered = np.stack([v for v, _ in told]), np.stack([ok for _, ok in told])
     until = runs[pairs[0][0]].summary["until_decided"]
-    total = until["queries"] if until["target"] == "split" else None
-    a, b = np.array([(place[i], place[j]) for i, j in pairs]).T
-    watch = PairWatch(list(zip(a, b, strict=True)), scale, margin, total)
+    deltas = deltas_in_order(
+        [names[at] for at in systems],
+        np.stack([values for values, _ in told]),
+        np.stack([answered for _, answered in told]),
+        [(place[i], place[j]) for i, j in pairs],
+        scale_to_bet_on(metric),
+        margin=margin,
+        total=until["queries"] if until["target"] == "split" else None,
+    )
+    return [
+        Delta("", "", "", Verdict.MISSING, n=delta.n, reason=why)
+        if (why := nothing_can_differ(runs[i], runs[j], metric))
+        else delta
+        for (i, j), delta in zip(pairs, deltas, strict=True)
+    ]
+
+
+def deltas_in_order(
+    names: Sequence[str],
+    values: Floats,
+    answered: Bools,
+    pairs: Sequence[Pair],
+    scale: Scale,
+    *,
+    margin: float,
+    total: int | None = None,
+    alpha: float = QUALITY_ALPHA,
+) -> list[Delta]:
+    """Differences of ``pairs`` after a look at each query, without metric and dataset.
+
+    Args:
+        names: of the systems.
+        values, answered: (systems, queries), in the order asked; at least one query.
+        scale, margin, total, alpha: as of :class:`PairWatch`.
+    """
+    watch = PairWatch(pairs, scale, margin, total, alpha)
     for of_query, ok in zip(values.T, answered.T, strict=True):
         watch.add(of_query, ok)
+    a, b = np.array(pairs).T
     differences = (values[b] - values[a]).T
     differences[np.abs(differences) <= ROUNDING] = 0.0
-    ends = anytime_intervals(
-        differences, scale.of_differences, alpha=QUALITY_ALPHA / len(pairs), total=total
-    )
+    each = alpha / len(pairs)
+    ends = anytime_intervals(differences, scale.of_differences, alpha=each, total=total)
     n = len(differences)
     spread = differences.std(axis=0, ddof=1) if n > 1 else np.zeros(len(pairs))
     deltas = []
@@ -256,7 +293,7 @@ def _judged(
             n=n,
             difference=float(of_pair.mean()),
             ci95=(float(ends[at, 0]), float(ends[at, 1])),
-            level=1 - QUALITY_ALPHA / len(pairs),
+            level=1 - each,
             effect_size=float(of_pair.mean() / spread[at]) if spread[at] > 0 else None,
             wins=int(np.count_nonzero(of_pair > 0)),
             ties=int(np.count_nonzero(of_pair == 0)),
@@ -265,10 +302,7 @@ def _judged(
             anytime=True,
         )
         both = answered[a[at]] & answered[b[at]]
-        delta = _second_look(delta, of_pair, both, (answered[a[at]], answered[b[at]]), tied)
-        if why := nothing_can_differ(runs[pair[0]], runs[pair[1]], metric):
-            delta = Delta("", "", "", Verdict.MISSING, n=n, reason=why)
-        deltas.append(delta)
+        deltas.append(_second_look(delta, of_pair, both, (answered[a[at]], answered[b[at]]), tied))
     return deltas
 
 

@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 
 from retrieval_bench.core.errors import distinct_names
+from retrieval_bench.data.judged import CHOSEN
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
+
+NOTHING_RELEVANT = "nothing could be compared: no evaluated query has a relevant document"
 
 
 def by_dataset(runs: Sequence[Run]) -> list[tuple[str, list[int]]]:
@@ -61,10 +64,7 @@ def not_comparable(a: Run, b: Run) -> str:
     if set(a.evaluation.query_ids) != set(b.evaluation.query_ids):
         return "different queries were finished"
     if a.summary["dataset"].get("drawn_from") is not None:
-        return (
-            "the judged queries were chosen for how much systems differ on them; "
-            "`retrieval-bench label status` has the verdict"
-        )
+        return f"{CHOSEN}; `retrieval-bench label status` has the verdict"
     return _asked_apart(a, b)
 
 
@@ -115,7 +115,7 @@ def nothing_can_differ(a: Run, b: Run, metric: Metric) -> str:
     if not np.array_equal(a.evaluation.values(metric), b.evaluation.values(metric)):
         return ""
     if nothing_is_relevant(a) and nothing_is_relevant(b):
-        return "nothing could be compared: no evaluated query has a relevant document"
+        return NOTHING_RELEVANT
     for run in (a, b):
         depth, documents = run.summary.get("k", 0), run.summary["dataset"].get("n_documents", 0)
         if not 0 < documents <= min(depth, metric.cut or depth):

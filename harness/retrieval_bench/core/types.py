@@ -240,8 +240,8 @@ class Dataset:
             there is no corpus.
         judges: who made the judgements -> "person", "model" or "dataset"; empty where that is not
             known.
-        drawn_from: queries from which the judged ones were drawn, those first on which systems can
-            differ most, so that means over them hold for them alone; None = all there are.
+        drawn_from: queries from which the judged ones were chosen, by how much systems differ on
+            them, so that means over them hold for them alone; None = all there are.
     """
 
     name: str

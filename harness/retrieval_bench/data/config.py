@@ -110,8 +110,8 @@ class DatasetConfig(_Strict):
             documents or queries of that split only.
         unit_key: metadata key of a document that names the unit which judgements are on.
         judges: by name, where it is known who made the judgements.
-        drawn_from: queries from which the judged ones were drawn, those first on which systems can
-            differ most.
+        drawn_from: queries from which the judged ones were chosen, by how much systems differ on
+            them.
     """
 
     format: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from retrieval_bench.core.errors import DataError
+from retrieval_bench.core.errors import DataError, counted
 from retrieval_bench.core.types import Dataset
 
 TO_JUDGE = "retrieval-bench label pool @last"
@@ -41,6 +41,31 @@ def require_judged(dataset: Dataset, what: str, *, instead: str = "") -> None:
     """
     if not dataset.judged:
         raise unjudged(dataset.name, dataset.split, what, instead=instead)
+
+
+CHOSEN = "the judged queries were chosen by how much systems differ on them"
+"""Why no verdict rests on a dataset that says what its queries were drawn from."""
+
+
+def require_all_judged(dataset: Dataset, what: str) -> None:
+    """Refuse ``what``, a verdict on queries like these, for queries that were chosen.
+
+    Args:
+        what: one thing, such as "the quality gate".
+
+    Raises:
+        DataError: only some of the queries are judged, by how much systems differ on them.
+    """
+    if dataset.drawn_from is None:
+        return
+    raise DataError(
+        f"{CHOSEN}: {what} would take them for all",
+        where=f"dataset {dataset.name!r}: {len(dataset.evaluated):,} of "
+        f"{counted(dataset.drawn_from, 'query')} are judged",
+        accepted="a dataset on which judging was not ended early",
+        fix="judge the rest (retrieval-bench label start) and export again; until then "
+        "`retrieval-bench label status` has the verdict",
+    )
 
 
 def unjudged(name: str, split: str, what: str, *, instead: str = "") -> DataError:

@@ -36,7 +36,7 @@ def target_of(name: str) -> Target:
             where="--until-decided",
             accepted=f"{near_names(name, list(Target))}: the mean of this split, or of queries "
             "like these",
-            fix="correct the name, or leave it out for this split; systems stand before the option",
+            fix="correct the name, or leave it out; systems stand before the option",
         )
     return Target(name)
 

@@ -120,8 +120,8 @@ def origins(data: Dataset) -> list[str]:
     if data.drawn_from is not None:
         found.append(
             Notice(
-                f"{len(data.evaluated):,} of {counted(data.drawn_from, 'query')} are judged, those "
-                "on which the systems can differ most: means over them do not hold for all "
+                f"{len(data.evaluated):,} of {counted(data.drawn_from, 'query')} are judged, "
+                "chosen by how much systems differ on them: means over them do not hold for all "
                 "queries. `retrieval-bench label status` says what does.",
                 Code.JUDGES,
             )

@@ -1,7 +1,8 @@
-"""Labels until the decision: what the queries judged so far say of each pair of systems, in words
-that hold whenever one looks, and how many more it may take.
+"""Which system is better on the queries of a pool: what those judged so far say of each pair of
+systems, in words that hold whenever one looks, and how many more it may take.
 
-What is meant is the mean over the queries of the pool, none else. Queries count in the order in
+What is meant is the mean over these very queries; :mod:`.population` speaks of queries like these.
+Queries count in the order in
 which they were drawn (:mod:`.draws`), as far as all of their documents have a grade; queries whose
 lists cannot differ, and those that were judged before the order was drawn, are known. The pairs of
 systems hold together at 95 %. When other systems come into a pool, its order is drawn anew; all of
@@ -21,10 +22,12 @@ from numpy.typing import NDArray
 from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
+from retrieval_bench.experiment.until import Target
 from retrieval_bench.labels.draws import all_bounds, estimate
 from retrieval_bench.labels.grades import Settled
-from retrieval_bench.labels.label import Pair, Pool, PooledQuery
-from retrieval_bench.metrics import Judgements, Metric, judge_lists, parse_metrics
+from retrieval_bench.labels.label import Pair, Pool
+from retrieval_bench.labels.values import finished, values_by_grades
+from retrieval_bench.metrics import parse_metrics
 from retrieval_bench.stats.intervals import ALPHA, SHARE, Floats
 from retrieval_bench.stats.randomization import ROUNDING
 from retrieval_bench.stats.sequential import Betting, Draw, anytime_intervals, verdicts
@@ -32,19 +35,19 @@ from retrieval_bench.stats.sequential import Betting, Draw, anytime_intervals, v
 _FUTURES = 40
 """Continuations that are played to tell how many more queries it may take."""
 
-_FEW = 5
+FEW = 5
 """Below so many drawn queries nothing is said of how many more."""
 
-
 _FIRST = 0.8
-"""Part of the chance of error that the first order of a pool has."""
+"""Part of the chance of error that the first pool has."""
 
 
-def level(generation: int) -> float:
-    """The chance of error of an order, from 1; those of all orders together are 5 %."""
+def level(generation: int, together: float = ALPHA) -> float:
+    """The chance of error of a pool, from 1; those of all that follow each other are
+    ``together``."""
     if generation <= 1:
-        return ALPHA * _FIRST
-    return ALPHA * (1 - _FIRST) / (generation * (generation - 1))
+        return together * _FIRST
+    return together * (1 - _FIRST) / (generation * (generation - 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,7 @@ class Decision:
     """All pairs, and how far the labels go.
 
     Attributes:
-        metric, margin: of the pool.
+        metric, margin, target: of the pool.
         queries: of the pool.
         unchanging: queries on which no two systems can differ.
         known: queries that were judged before the order was drawn.
@@ -88,6 +91,7 @@ class Decision:
 
     metric: str
     margin: float
+    target: Target
     queries: int
     unchanging: int
     known: int
@@ -133,6 +137,7 @@ def decide(pool: Pool, grades: Mapping[Pair, Settled], *, futures: bool = True) 
     facts: dict[str, Any] = {
         "metric": pool.metric,
         "margin": pool.margin,
+        "target": pool.target,
         "queries": len(pool.queries),
         "unchanging": int(np.count_nonzero(state.free & ~state.known)),
         "known": int(np.count_nonzero(state.known)),
@@ -194,19 +199,19 @@ class _Judged:
         (metric,) = parse_metrics([pool.metric])
         lists = [pool.lists[name] for name in pool.systems]
         ids = [query.id for query in pool.queries]
-        finished = [_finished(query, grades) for query in pool.queries]
+        done = [finished(query, grades) for query in pool.queries]
         known = np.array(
-            [q.known and ok for q, ok in zip(pool.queries, finished, strict=True)], dtype=bool
+            [q.known and ok for q, ok in zip(pool.queries, done, strict=True)], dtype=bool
         )
         weights = np.array([query.weight for query in pool.queries])
         chances = np.where(known, 0.0, weights)
         order = np.flatnonzero(chances > 0)
-        open_ = [at for at, place in enumerate(order) if not finished[place]]
+        open_ = [at for at, place in enumerate(order) if not done[place]]
         n = open_[0] if open_ else len(order)
         pooled = set(pool.pairs)
         inside = {pair: one for pair, one in grades.items() if pair in pooled}
         counting = {ids[at] for at in (*np.flatnonzero(known), *order[:n])}
-        values = _values(metric, lists, ids, inside, counting)
+        values = values_by_grades(metric, lists, ids, inside, counting)
         pairs = list(combinations(range(len(lists)), 2))
         differences = np.array([values[b] - values[a] for a, b in pairs]).reshape(
             len(pairs), len(ids)
@@ -219,7 +224,7 @@ class _Judged:
             known,
             order,
             n,
-            sum(finished[place] for place in order[n:]),
+            sum(done[place] for place in order[n:]),
             ids[order[n]] if n < len(order) else None,
             pool.margin,
             level(pool.generation) / max(len(pairs), 1),
@@ -296,7 +301,7 @@ class _Judged:
         How often which share comes is not known: each future has weights of its own (Rubin's
         Bayesian bootstrap), in which one query without a difference is added to those seen.
         """
-        if self.n < _FEW:
+        if self.n < FEW:
             return [None] * len(self.differences)
         before = verdicts(betting)
         most = np.abs(self.limits).max(axis=2)
@@ -335,34 +340,6 @@ class _Judged:
         ]
 
 
-def _finished(query: PooledQuery, grades: Mapping[Pair, Settled]) -> bool:
-    return all(Pair(query.id, doc) in grades for doc in query.documents)
-
-
-def _values(
-    metric: Metric,
-    lists: Sequence[Mapping[str, Sequence[str]]],
-    query_ids: Sequence[str],
-    grades: Mapping[Pair, Settled],
-    counting: set[str],
-) -> Floats:
-    """(systems, queries); 0 for queries that do not count."""
-    qrels: dict[str, dict[str, int]] = {}
-    for pair, one in grades.items():
-        if pair.query_id in counting:
-            qrels.setdefault(pair.query_id, {})[pair.doc_id] = one.grade
-    values = np.zeros((len(lists), len(query_ids)))
-    judged = [at for at, query_id in enumerate(query_ids) if query_id in qrels]
-    ids = [query_ids[at] for at in judged]
-    judgements = Judgements(qrels)
-    for row, of in enumerate(lists):
-        run = judge_lists(
-            {query_id: list(of.get(query_id, ())) for query_id in ids}, ids, judgements
-        )
-        values[row, judged] = metric.compute(run)
-    return values
-
-
 def _size(decision: Decision, pair: Decided) -> str:
     """How large a difference is: before all is judged only its interval, for whoever stops as soon
     as it leaves 0 stops at a large estimate."""
@@ -370,24 +347,37 @@ def _size(decision: Decision, pair: Decided) -> str:
         return "whatever else is judged"
     if pair.exact:
         return f"by {abs(pair.difference or 0.0):.3f} in {decision.metric}"
-    small, large = sorted(abs(end) for end in pair.ci95)
-    return f"by {small:.3f} to {large:.3f} in {decision.metric}"
+    return f"by {between(pair.ci95)} in {decision.metric}"
+
+
+def between(ends: tuple[float, float]) -> str:
+    """How large a difference is, such as "0.006 to 0.160"."""
+    small, large = sorted(abs(end) for end in ends)
+    return f"{small:.3f} to {large:.3f}"
 
 
 def sentence(decision: Decision, pair: Decided) -> str:
-    """What is shown of a pair, in words."""
-    size = _size(decision, pair)
-    if pair.verdict is Verdict.BETTER:
-        return f"{pair.b} is better than {pair.a}, {size}."
-    if pair.verdict is Verdict.WORSE:
-        return f"{pair.a} is better than {pair.b}, {size}."
+    """What is shown of a pair on these very questions, in words; that the mean of one is higher,
+    never that it is better."""
+    those = f"On these {counted(decision.queries, 'question')} themselves"
+    if pair.exact and not pair.difference:
+        return f"{those} {pair.a} and {pair.b} score the same."
+    if pair.verdict in (Verdict.BETTER, Verdict.WORSE):
+        higher, lower = (pair.b, pair.a) if pair.verdict is Verdict.BETTER else (pair.a, pair.b)
+        return f"{those} {higher} scores higher than {lower}, {_size(decision, pair)}."
     if pair.verdict is Verdict.EQUIVALENT:
-        return f"{pair.a} and {pair.b} are equal within {decision.margin:g} in {decision.metric}."
+        both = f"{pair.a} and {pair.b} are equal"
+        return f"{those} {both} within {decision.margin:g} in {decision.metric}."
+    either = f"{pair.a} or {pair.b} on these {counted(decision.queries, 'question')} themselves"
+    return f"{either}: can't tell yet.{_more(decision, pair)}"
+
+
+def _more(decision: Decision, pair: Decided) -> str:
+    """How many more queries of the pool it may take, where that is worked out."""
+    if decision.target is not Target.SPLIT:
+        return ""
     if pair.more is None:
-        few = counted(max(min(_FEW - decision.drawn, decision.left), 1), "more query")
-        return f"{pair.a} or {pair.b}: can't tell yet. Judge {few} to learn how many it may take."
+        few = counted(max(min(FEW - decision.drawn, decision.left), 1), "more query")
+        return f" Judge {few} to learn how many it may take."
     low, about, high = pair.more
-    return (
-        f"{pair.a} or {pair.b}: can't tell yet. It may take about "
-        f"{counted(about, 'more query')} ({low:,} to {high:,})."
-    )
+    return f" It may take about {counted(about, 'more query')} ({low:,} to {high:,})."

@@ -28,8 +28,8 @@ class ExportedLabels:
         unfinished: queries that are not judged to the end, which were left out.
         gone: judgements on queries or documents that the dataset no longer has, or has with
             another text, left out.
-        drawn_from: queries of which only those on which the systems can differ most are judged;
-            None = all are.
+        drawn_from: queries of which only those are judged that came first, by how much the systems
+            can differ or until they were told apart; None = all are.
     """
 
     exported: Exported

@@ -13,6 +13,7 @@ from retrieval_bench.core.types import Document
 from retrieval_bench.labels.deciding import decide
 from retrieval_bench.labels.grades import settled
 from retrieval_bench.labels.label import GRADES, Kind, Label, Pair, Pool, PooledQuery
+from retrieval_bench.labels.population import of_population
 from retrieval_bench.labels.queue import Progress, next_task, progress
 from retrieval_bench.labels.store import EDITION, Store
 
@@ -167,7 +168,11 @@ class Judging:
         """About how many queries it may take; None = not known yet, or nothing is compared."""
         if len(pool.systems) < 2:
             return None
-        return decide(pool, settled(self.store.labels())).worth
+        grades = settled(self.store.labels())
+        population = of_population(pool, grades)
+        if population is not None:
+            return 0 if population.done else None
+        return decide(pool, grades).worth
 
     def check_person(self, who: str) -> None:
         """Refuse the name of a model or a dataset, whose labels would be taken for this person's.

@@ -9,6 +9,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from retrieval_bench.core.types import Document
+from retrieval_bench.experiment.until import Target
 
 GRADES = range(4)
 """What a judgement can say."""
@@ -72,8 +73,8 @@ class PooledQuery:
     Attributes:
         id, text: of the query.
         documents: ids, in the order in which they are shown; it says nothing of ranks.
-        weight: of its being drawn, in proportion; 0 = whatever its documents are, it changes no
-            difference between systems.
+        weight: of its being drawn, in proportion, 1 where all chances are equal; 0 = whatever its
+            documents are, it changes no difference between systems.
         known: whether all was judged when the order of the queries was drawn.
         origin: where the query came from, such as "known-item"; empty = not told.
     """
@@ -101,12 +102,14 @@ class Pool:
         margin: the largest difference that does not matter.
         systems: names, told apart.
         lists: system -> query id -> its first ``depth`` documents, best first.
-        queries: in the order in which they are to be judged.
+        queries: in the order in which they were drawn.
         documents: by id, all that stand in a query; their texts are empty where the dataset has no
             corpus.
         guidelines: what each grade means.
-        generation: how often the order was drawn, from 1; each gets its part of the chance of
-            error.
+        generation: how many pools there were, this one included; each gets its part of the chance
+            of error.
+        target: whose mean the order was drawn for.
+        failed: system -> ids of queries that it failed on; their lists are empty.
     """
 
     dataset: str
@@ -123,6 +126,13 @@ class Pool:
     documents: Mapping[str, Document]
     guidelines: Mapping[int, str] = field(default_factory=lambda: GUIDELINES)
     generation: int = 1
+    target: Target = Target.SPLIT
+    failed: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def in_turn(self) -> list[PooledQuery]:
+        """The queries in the order in which they are judged: those that change nothing last."""
+        return sorted(self.queries, key=lambda query: query.weight <= 0)
 
     @property
     def pairs(self) -> list[Pair]:

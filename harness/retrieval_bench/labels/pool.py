@@ -16,6 +16,7 @@ import numpy as np
 from retrieval_bench.core.errors import ConfigError, DataError, counted
 from retrieval_bench.core.types import Dataset, Document
 from retrieval_bench.data.fingerprint import texts_fingerprint
+from retrieval_bench.experiment.until import Target
 from retrieval_bench.labels.draws import all_bounds, drawn_order, weights
 from retrieval_bench.labels.grades import Settled, settled
 from retrieval_bench.labels.label import GUIDELINES, Kind, Label, Pair, Pool, PooledQuery, digest
@@ -40,6 +41,8 @@ class Wanted:
         margin: the largest difference that does not matter.
         seed: of every order.
         guidelines: what each grade means.
+        target: whose mean is meant: of queries like these, drawn in plain random order, or of these
+            queries, drawn by how much their lists differ.
     """
 
     depth: int = DEPTH
@@ -47,6 +50,7 @@ class Wanted:
     margin: float = MARGIN
     seed: int = 0
     guidelines: Mapping[int, str] | None = None
+    target: Target = Target.POPULATION
 
     def checked(self) -> str:
         """The metric, as it prints itself.
@@ -82,16 +86,19 @@ def make_pool(
     wanted: Wanted | None = None,
     *,
     source: str | None = None,
+    failed: Mapping[str, Sequence[str]] | None = None,
 ) -> Pool:
     """Pool ``systems`` and keep the pool in ``store``, whose labels go on counting.
 
-    The order of the queries stays where the same lists are pooled again; else it is drawn anew of
-    those that are not judged yet. Judgements of the dataset come along.
+    The order of the queries stays where the same lists are pooled again. A plain random order stays
+    in any case as long as the queries do; one by differences is drawn anew of those that are not
+    judged yet. Judgements of the dataset come along.
 
     Args:
         systems: name -> lists; a query that a system lacks has an empty one. A document that
             stands in a list twice counts once.
         source: where the dataset was found.
+        failed: name -> queries that a system failed on.
 
     Raises:
         ConfigError: no system, no query in common with the dataset, or what :class:`Wanted`
@@ -129,6 +136,7 @@ def make_pool(
         "seed": wanted.seed,
         "metric": metric,
         "margin": wanted.margin,
+        "target": wanted.target,
     }
     generation = _generation(before, facts, lists, store)
     origins = {query.id: str(query.metadata.get("origin", "")) for query in dataset.queries}
@@ -138,7 +146,7 @@ def make_pool(
     if before is not None and generation == before.generation and _same(before, facts, lists):
         ordered = _as_before(queries, before)
     else:
-        ordered = _drawn(queries, lists, metric, grades, (wanted.seed, generation))
+        ordered = _drawn(queries, lists, metric, grades, wanted, generation=generation)
     pool = Pool(
         **facts,  # type: ignore[arg-type]
         systems=tuple(lists),
@@ -147,6 +155,7 @@ def make_pool(
         documents=documents,
         guidelines=wanted.guidelines or (before.guidelines if before else GUIDELINES),
         generation=generation,
+        failed={name: tuple(ids) for name, ids in (failed or {}).items()},
     )
     inside = set(pool.pairs)
     others = {
@@ -287,20 +296,27 @@ def _drawn(
     lists: Mapping[str, Lists],
     metric: str,
     grades: Mapping[Pair, Settled],
-    seeds: tuple[int, int],
+    wanted: Wanted,
+    *,
+    generation: int,
 ) -> list[PooledQuery]:
-    """With weights, and in the order drawn: what is judged comes first, what cannot change a
-    difference last."""
+    """With weights, and in the order drawn. In one by differences what is judged comes first, what
+    cannot change a difference last; a plain one depends on nothing but the ids and the seed."""
     (parsed,) = parse_metrics([metric])
     found = weights(all_bounds(parsed, list(lists.values()), [query.id for query in queries]))
     if len(lists) == 1:  # nothing to compare: every query counts the same
         found = np.ones(len(queries))
     judged = np.array([all(Pair(q.id, doc) in grades for doc in q.documents) for q in queries])
-    order = drawn_order(np.where(judged, 0.0, found), *seeds)
+    if plain := wanted.target is Target.POPULATION:
+        found = np.where(found > 0, 1.0, 0.0)
     made = [
         PooledQuery(q.id, q.text, q.documents, float(weight), bool(known), q.origin)
         for q, weight, known in zip(queries, found, judged, strict=True)
     ]
+    if plain:
+        made.sort(key=lambda query: query.id)
+        return [made[at] for at in drawn_order(np.ones(len(made)), wanted.seed)]
+    order = drawn_order(np.where(judged, 0.0, found), wanted.seed, generation)
     ordered = [made[at] for at in order]
     return [*(q for q in ordered if q.known), *(q for q in ordered if not q.known)]
 

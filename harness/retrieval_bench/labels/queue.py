@@ -96,7 +96,7 @@ def next_task(pool: Pool, store: Store, who: str) -> Task | None:
     state = _State.of(pool, store)
     said = state.said(who)
     claims = store.claims()
-    for query in pool.queries:
+    for query in pool.in_turn:
         if who in claims.get(query.id, ()):
             left = _left(state, query, said)
             if left:
@@ -106,7 +106,7 @@ def next_task(pool: Pool, store: Store, who: str) -> Task | None:
     if (task := _disputed(state, said)) is not None:
         return task
     doubled = doubled_queries(pool) if len(state.people | {who}) > 1 else frozenset()
-    for query in pool.queries:
+    for query in pool.in_turn:
         most = 2 if query.id in doubled else 1
         idle = _idle(state, query, claims.get(query.id, {}))
         people = claims.get(query.id, {}).keys() - idle
@@ -136,7 +136,7 @@ def whole_tasks(pool: Pool, store: Store, who: str) -> list[Task]:
     state = _State.of(pool, store)
     said, doubled = state.said(who), doubled_queries(pool)
     tasks = []
-    for query in pool.queries:
+    for query in pool.in_turn:
         left = tuple(
             doc
             for doc in _left(state, query, said)

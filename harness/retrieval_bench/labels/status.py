@@ -8,10 +8,12 @@ from itertools import combinations
 from typing import Any
 
 from retrieval_bench.core.document import document
+from retrieval_bench.experiment.until import Target
 from retrieval_bench.labels.completeness import Completeness, completeness
 from retrieval_bench.labels.deciding import Decision, decide
 from retrieval_bench.labels.grades import Settled, Whose, settled
 from retrieval_bench.labels.label import GRADES, Kind, Label, Pair, Pool
+from retrieval_bench.labels.population import Population, of_population
 from retrieval_bench.labels.queue import Progress, progress
 from retrieval_bench.labels.store import Store
 from retrieval_bench.stats.agreement import Agreement, cohen_kappa, krippendorff_alpha
@@ -44,7 +46,9 @@ class Status:
         agreements: of each two who judged something in common.
         alpha: Krippendorff's, of all people; None where no two judged the same.
         outdated: labels of texts that have changed, which no longer count.
-        decision: what is shown of the systems.
+        population: what is shown of questions like those of the pool; None where they were drawn
+            with unequal chances, and are not all judged.
+        decision: what is shown of these very questions.
     """
 
     pool: Pool
@@ -54,14 +58,21 @@ class Status:
     agreements: tuple[Agreed, ...]
     alpha: Agreement | None
     outdated: int
+    population: Population | None
     decision: Decision
+
+    @property
+    def done(self) -> bool:
+        """Whether every pair has a verdict, of what is said first."""
+        return self.decision.done if self.population is None else self.population.done
 
     def as_dict(self) -> dict[str, Any]:
         """The document of ``label status --format json``."""
-        facts = "dataset split fingerprint depth metric margin systems generation"
+        facts = "dataset split fingerprint depth metric margin target systems generation"
         return {
             "pool": document(self.pool, facts),
-            **document(self, "progress completeness whose agreements alpha outdated decision"),
+            **document(self, "progress completeness whose agreements alpha outdated population"),
+            **document(self, "decision done"),
         }
 
 
@@ -84,7 +95,8 @@ def status(store: Store) -> Status:
         tuple(_agreements(labels)),
         _alpha(labels),
         len(store.outdated()),
-        decide(pool, grades),
+        of_population(pool, grades),
+        decide(pool, grades, futures=pool.target is Target.SPLIT),
     )
 
 

@@ -21,6 +21,7 @@ from typing import Any
 
 from retrieval_bench.core.errors import ConfigError, RecordError
 from retrieval_bench.core.types import Document
+from retrieval_bench.experiment.until import Target
 from retrieval_bench.labels.label import GRADES, Kind, Label, Pair, Pool, PooledQuery
 
 VERSION = 1
@@ -56,6 +57,7 @@ CREATE TABLE IF NOT EXISTS claims (
 
 _FACTS = (
     "dataset", "source", "split", "fingerprint", "depth", "seed", "metric", "margin", "generation",
+    "target",
 )  # fmt: skip
 
 _LABEL = "query, doc, who, kind, grade, digest, note, start, stop, at, source"
@@ -129,6 +131,7 @@ class Store:
             for name in _FACTS:
                 _set_fact(base, name, getattr(pool, name))
             _set_fact(base, "systems", list(pool.systems))
+            _set_fact(base, "failed", {name: list(ids) for name, ids in pool.failed.items()})
             _set_fact(base, "guidelines", {str(g): text for g, text in pool.guidelines.items()})
             base.executemany(
                 "INSERT INTO queries VALUES (?, ?, ?, ?, ?, ?)",
@@ -171,7 +174,8 @@ class Store:
         """
         with self._open() as base:
             base.execute("BEGIN")  # one state of the file, whoever writes
-            facts = {name: _fact(base, name) for name in (*_FACTS, "systems", "guidelines")}
+            names = (*_FACTS, "systems", "guidelines", "failed")
+            facts = {name: _fact(base, name) for name in names}
             if facts["systems"] is None:
                 raise ConfigError(
                     "no pool in the file of labels",
@@ -198,8 +202,10 @@ class Store:
                 lists[system][query] = json.loads(docs)
         guidelines = {int(grade): text for grade, text in facts.pop("guidelines").items()}
         systems = tuple(facts.pop("systems"))
+        failed = facts.pop("failed") or {}  # pools made before this was kept, as the target
         return Pool(
-            **facts,
+            **facts | {"target": Target(facts["target"] or Target.SPLIT)},
+            failed={name: tuple(ids) for name, ids in failed.items()},
             systems=systems,
             lists=lists,
             queries=queries,

@@ -30,12 +30,14 @@ class Gathered:
         dataset: what they searched.
         source: where it was found.
         lists: of each system, by its name, told apart.
+        failed: of each system the queries that it failed on; their lists are empty.
         warnings: what may surprise.
     """
 
     dataset: Dataset
     source: str
     lists: Mapping[str, Lists]
+    failed: Mapping[str, Sequence[str]] = field(default_factory=dict)
     warnings: tuple[str, ...] = field(default=())
 
 
@@ -63,6 +65,7 @@ def gather(
     """
     names: list[str] = []
     lists: list[Lists] = []
+    failures: list[Sequence[str]] = []
     warnings: list[str] = []
     runs = [read_run(folder) for name in systems if _kind(name) == "run" for folder in _found(name)]
     splits = sorted({str(run.summary["dataset"]["split"]) for run in runs})
@@ -77,7 +80,8 @@ def gather(
     for run in runs:
         names.append(run.name)
         lists.append(_lists(run))
-        failed = sum(status not in (OK, NOT_RUN) for status in run.status)
+        failed = _failed(run.rankings.query_ids, run.status)
+        failures.append(failed)
         if run.summary["dataset"]["fingerprint"] != data.fingerprint:
             warnings.append(
                 f"{run.name} was measured before documents, queries or judgements of the dataset "
@@ -85,7 +89,8 @@ def gather(
             )
         if failed:
             warnings.append(
-                f"{run.name} did not answer {counted(failed, 'query')}: they count as empty lists."
+                f"{run.name} did not answer {counted(len(failed), 'query')}: they count as empty "
+                "lists."
             )
         if run.summary["k"] < depth:
             warnings.append(
@@ -96,16 +101,19 @@ def gather(
             found = read_rankings(Path(name))
             names.append(found.label or Path(name).stem)
             lists.append({q: list(one.doc_ids) for q, one in found.ordered("trec").items()})
+            failures.append(())
             warnings += found.warnings
     for name in systems:
         if _kind(name) == "retriever":
-            called, answers, told = _asked(name, data, depth, overrides, reporter)
+            called, answers, failed, told = _asked(name, data, depth, overrides, reporter)
             names.append(called)
             lists.append(answers)
+            failures.append(failed)
             warnings += told
     told_apart = distinct_names(names)
     common, left_out = _asked_of_all(dict(zip(told_apart, lists, strict=True)), data)
-    return Gathered(data, source, common, (*warnings, *left_out))
+    of_systems = {name: of for name, of in zip(told_apart, failures, strict=True) if of}
+    return Gathered(data, source, common, of_systems, (*warnings, *left_out))
 
 
 def _asked_of_all(lists: Mapping[str, Lists], data: Dataset) -> tuple[dict[str, Lists], list[str]]:
@@ -181,8 +189,8 @@ def _asked(
     depth: int,
     overrides: Sequence[str],
     reporter: Reporter | None,
-) -> tuple[str, Lists, list[str]]:
-    """The name of a retriever, its lists, and what may surprise."""
+) -> tuple[str, Lists, list[str], list[str]]:
+    """The name of a retriever, its lists, the queries it failed on, and what may surprise."""
     once = Protocol(RANKINGS_ONLY, rounds=1, warm_up_s=0.0)
     experiment = prepare(
         [name],
@@ -194,11 +202,11 @@ def _asked(
         every_query=True,
     )
     answers = experiment.search(reporter)
-    failed = [status for status in answers.status if status != OK]
+    failed = _failed([query.id for query in experiment.queries], answers.status)
     if len(failed) == len(answers.status):
         raise HarnessError(
             f"{answers.name} answered no query",
-            where=failed[0] if failed else "",
+            where=answers.status[0] if failed else "",
             fix="try it: retrieval-bench bench NAME --probe 3",
         )
     told = []
@@ -207,4 +215,9 @@ def _asked(
         told = [f"{answers.name} did not answer {queries}: they count as empty lists."]
     pairs = zip(experiment.queries, answers.rankings, strict=True)
     lists = {query.id: [] if one is None else list(one.doc_ids) for query, one in pairs}
-    return answers.name, lists, told
+    return answers.name, lists, failed, told
+
+
+def _failed(query_ids: Sequence[str], status: Sequence[str]) -> list[str]:
+    """Those that were asked and not answered."""
+    return [q for q, of in zip(query_ids, status, strict=True) if of not in (OK, NOT_RUN)]

@@ -20,7 +20,7 @@ from retrieval_bench.core.errors import (
 )
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.data import pinned
-from retrieval_bench.data.judged import require_judged
+from retrieval_bench.data.judged import require_all_judged, require_judged
 from retrieval_bench.duets import controller
 from retrieval_bench.duets.result import DuetResult, write_duet
 from retrieval_bench.duets.revisions.environments import Setup
@@ -120,6 +120,7 @@ class Request:
                 "the quality gate",
                 instead="for time alone, duet puts two revisions side by side",
             )
+            require_all_judged(experiment.dataset, "the quality gate")
         except HarnessError:
             experiment.close()
             raise

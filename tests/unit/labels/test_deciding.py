@@ -3,56 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from retrieval_bench.core.types import Document, Verdict
+from retrieval_bench.core.types import Verdict
 from retrieval_bench.labels.deciding import decide, level, sentence
-from retrieval_bench.labels.draws import all_bounds, drawn_order, weights
-from retrieval_bench.labels.grades import Settled
-from retrieval_bench.labels.label import Kind, Pair, Pool, PooledQuery
-from retrieval_bench.metrics import parse_metrics
-
-Lists = Mapping[str, Mapping[str, Sequence[str]]]
-
-
-def pool_of(lists: Lists, seed: int = 0, metric: str = "nDCG@2") -> Pool:
-    """A pool of ``lists``, its queries in the order drawn."""
-    ids = sorted({query for of in lists.values() for query in of})
-    (parsed,) = parse_metrics([metric])
-    found = weights(all_bounds(parsed, list(lists.values()), ids))
-    queries = [
-        PooledQuery(ids[at], ids[at], _union(lists, ids[at]), float(found[at]))
-        for at in drawn_order(found, seed)
-    ]
-    documents = {doc: Document(doc, doc) for query in queries for doc in query.documents}
-    return Pool(
-        "data", None, "test", "f", 2, seed, metric, 0.01, tuple(lists), lists, tuple(queries),
-        documents,
-    )  # fmt: skip
-
-
-def _union(lists: Lists, query: str) -> tuple[str, ...]:
-    return tuple(sorted({doc for of in lists.values() for doc in of.get(query, ())}))
-
-
-def graded(grades: Mapping[Pair, int]) -> dict[Pair, Settled]:
-    return {pair: Settled(g, Kind.PERSON, ("anna",), (g,)) for pair, g in grades.items()}
-
-
-def judged(pool: Pool, first: int, relevant: str = "g") -> dict[Pair, Settled]:
-    """All documents of the first queries; those whose name begins with ``relevant`` are."""
-    pairs = [Pair(q.id, doc) for q in pool.queries[:first] for doc in q.documents]
-    return graded({pair: int(pair.doc_id.startswith(relevant)) for pair in pairs})
-
-
-def two(n: int = 40) -> Lists:
-    """b finds what is good first, a something else."""
-    ids = [f"q{at:02}" for at in range(n)]
-    return {"a": {q: [f"x{q}", f"y{q}"] for q in ids}, "b": {q: [f"g{q}", f"y{q}"] for q in ids}}
+from retrieval_bench.labels.label import Pair
+from tests.builders.pools import graded, judged, pool_of, two
 
 
 def test_a_clear_difference_is_decided_long_before_the_end() -> None:
@@ -63,7 +22,8 @@ def test_a_clear_difference_is_decided_long_before_the_end() -> None:
     assert found.done
     assert found.worth == 0
     assert re.fullmatch(
-        r"b is better than a, by 0\.\d{3} to [01]\.\d{3} in nDCG@2\.",
+        r"On these 40 questions themselves b scores higher than a, by 0\.\d{3} to [01]\.\d{3} in "
+        r"nDCG@2\.",
         sentence(found, found.pairs[0]),
     )
 
@@ -95,6 +55,19 @@ def test_all_queries_give_the_exact_difference() -> None:
     assert pair.exact
     assert pair.difference == pytest.approx(1.0)
     assert pair.ci95 == pytest.approx((1.0, 1.0))
+
+
+def test_of_these_questions_no_system_is_called_better_once_all_is_known() -> None:
+    for lists in (two(6), {name: two(6)[name] for name in ("b", "a")}):
+        pool = pool_of(lists)
+        found = decide(pool, judged(pool, 6))
+        told = sentence(found, found.pairs[0])
+        assert told == "On these 6 questions themselves b scores higher than a, by 1.000 in nDCG@2."
+    pool = pool_of({"a": two(5)["a"], "c": two(5)["a"]})
+    found = decide(pool, judged(pool, 5))
+    assert sentence(found, found.pairs[0]) == (
+        "On these 5 questions themselves a and c score the same."
+    )
 
 
 def test_equal_lists_need_no_judgement() -> None:

@@ -10,6 +10,7 @@ import pytest
 from retrieval_bench.core.errors import ConfigError, DataError
 from retrieval_bench.core.types import Dataset, Document, Query
 from retrieval_bench.data import build_dataset
+from retrieval_bench.experiment.until import Target
 from retrieval_bench.labels.completeness import completeness
 from retrieval_bench.labels.grades import settled
 from retrieval_bench.labels.label import Kind, Label, Pair
@@ -31,6 +32,10 @@ def data(
 
 def lists(shift: int = 0, depth: int = 5) -> dict[str, Sequence[str]]:
     return {f"q{at}": [f"d{(at + step + shift) % 40}" for step in range(depth)] for at in range(N)}
+
+
+def turned() -> dict[str, Sequence[str]]:
+    return {query: docs[::-1] for query, docs in lists().items()}
 
 
 @pytest.fixture
@@ -89,14 +94,44 @@ def test_what_the_dataset_no_longer_judges_no_longer_counts(store: Store) -> Non
 
 def test_a_new_pool_after_judging_is_drawn_anew_of_what_is_left(store: Store) -> None:
     systems = {"a": lists(), "b": lists(2)}
-    pool = make_pool(store, data(), systems)
+    by_difference = Wanted(target=Target.SPLIT)
+    pool = make_pool(store, data(), systems, by_difference)
     first, digests = pool.queries[0], pool.digests()
     pairs = [Pair(first.id, doc) for doc in first.documents]
     store.add_all([Label(pair, "anna", 1, digest=digests[pair]) for pair in pairs])
-    more = make_pool(store, data(), {**systems, "c": {q: d[::-1] for q, d in lists().items()}})
+    more = make_pool(store, data(), {**systems, "c": turned()}, by_difference)
     assert more.generation == 2
     assert more.queries[0].id == first.id
     assert [query.known for query in more.queries] == [True] + [False] * (N - 1)
+
+
+def test_a_plain_random_order_depends_on_ids_and_seed_alone(store: Store) -> None:
+    systems = {"a": lists(), "b": lists() | {"q3": ["d20"], "q7": ["d21"]}}
+    pool = make_pool(store, data(), systems)
+    assert pool.target is Target.POPULATION
+    assert {query.id: query.weight for query in pool.queries if query.weight} == {"q3": 1, "q7": 1}
+    assert {query.id for query in pool.in_turn[:2]} == {"q3", "q7"}
+    assert [query.weight for query in pool.queries[:2]] != [1, 1]  # drawn, not chosen
+    digests = pool.digests()
+    store.add_all([Label(pair, "anna", 1, digest=digests[pair]) for pair in pool.pairs[:30]])
+    more = make_pool(store, data(), {**systems, "c": turned()})
+    assert [query.id for query in more.queries] == [query.id for query in pool.queries]
+    assert more.generation == 2
+    other = make_pool(store, data(), systems, Wanted(seed=1))
+    assert [query.id for query in other.queries] != [query.id for query in pool.queries]
+
+
+def test_failed_queries_are_remembered(store: Store) -> None:
+    systems = {"a": lists(), "b": lists(1) | {"q2": []}}
+    pool = make_pool(store, data(), systems, failed={"b": ["q2"]})
+    assert store.pool().failed == pool.failed == {"b": ("q2",)}
+
+
+def test_a_file_that_does_not_say_whose_mean_was_drawn_by_differences(store: Store) -> None:
+    make_pool(store, data(), {"a": lists(), "b": lists(1)})
+    for fact in ("target", "failed"):
+        store.set_fact(fact, None)
+    assert (store.pool().target, store.pool().failed) == (Target.SPLIT, {})
 
 
 def test_labels_of_a_text_that_has_changed_are_kept_and_do_not_count(store: Store) -> None:

@@ -7,17 +7,25 @@ from collections.abc import Sequence
 
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
+from retrieval_bench.experiment.until import Target
 from retrieval_bench.experiment.warnings import COPIED
 from retrieval_bench.labels.completeness import Completeness
-from retrieval_bench.labels.deciding import Decided, Decision, sentence
+from retrieval_bench.labels.deciding import Decided, level, sentence
 from retrieval_bench.labels.exporting import ExportedLabels
 from retrieval_bench.labels.importing import Imported
+from retrieval_bench.labels.population import BETTING, what_it_takes
+from retrieval_bench.labels.population import sentence as population_sentence
 from retrieval_bench.labels.questions import Asked
 from retrieval_bench.labels.status import Agreed, Status
 from retrieval_bench.reports.render.cells import SHORT_DIFFERENCE, Cell, Content
 from retrieval_bench.reports.render.table import Note, Table, next_step, result, warning
 from retrieval_bench.reports.tables import export
-from retrieval_bench.reports.tables.labels import metric_label, verdict_label
+from retrieval_bench.reports.tables.labels import (
+    HOW_BRACKETED,
+    metric_label,
+    verdict_label,
+    word_beside,
+)
 from retrieval_bench.stats.agreement import Agreement
 
 SECONDS = 15
@@ -42,6 +50,8 @@ def pool_tables(status: Status, file: str, warnings: Sequence[str] = ()) -> list
                 "you can stop as soon as the systems are told apart. A smaller --depth takes less."
             )
         )
+    if len(pool.systems) > 1:
+        lead.append(result(_MEANT[pool.target]))
     if found.judged:
         lead.append(
             result(
@@ -59,8 +69,8 @@ def pool_tables(status: Status, file: str, warnings: Sequence[str] = ()) -> list
     if pool.generation > 1:
         lead.append(
             result(
-                "It is not the pool that judging began with, so the order of the queries was drawn "
-                "anew; what was judged for the one before counts."
+                "It is not the pool that judging began with; what was judged for the one before "
+                "counts. The chance of error before all is judged is shared by all of them."
             )
         )
     lead += map(warning, warnings)
@@ -75,13 +85,14 @@ def pool_tables(status: Status, file: str, warnings: Sequence[str] = ()) -> list
 def status_tables(status: Status, file: str, *, verbose: bool = True) -> list[Table]:
     """The answer, how far the labels go, the pairs, and who judged."""
     decision, found, progress = status.decision, status.completeness, status.progress
-    answer = _answer(decision)
+    answer, *second = _answers(status)
     lead: list[Note] = [
+        *map(result, second),
         result(
             f"{found.judged:,} of {counted(found.pairs, 'document')} judged, "
             f"{found.finished:,} of {counted(found.queries, 'query')} finished. "
             f"{status.whose.sentence}"
-        )
+        ),
     ]
     if status.whose.mixed:
         lead.append(
@@ -91,27 +102,19 @@ def status_tables(status: Status, file: str, *, verbose: bool = True) -> list[Ta
             )
         )
     lead += _warnings(status)
-    rows: list[Sequence[Content]] = [
-        (
-            f"{pair.b} against {pair.a}",
-            Cell(pair.difference, SHORT_DIFFERENCE, pair.ci95),
-            _word(pair),
-        )
-        for pair in decision.pairs
-    ]
-    queries = counted(decision.queries, "query")
-    together = "intervals of all pairs together" if len(decision.pairs) > 1 else "interval"
-    of = f"{metric_label(decision.metric)}: the mean over the {queries} of this pool, not over "
-    notes = [f"{of}others; brackets: 95 % {together}, right however often you look."]
-    if decision.worth:
+    columns, rows = _pairs(status)
+    notes: list[Note | str] = [*_meanings(status)]
+    if status.population is None and decision.worth:
         notes.append(_effort(status, decision.worth))
     if progress.disputed:
         documents = counted(progress.disputed, "document")
         notes.append(f"Two people differ on {documents}: a third is asked.")
-    open_ = not decision.done or (not decision.pairs and found.finished < found.queries)
+    open_ = not status.done and found.finished < found.queries
+    open_ = open_ or (not decision.pairs and found.finished < found.queries)
     step = START if open_ else "next:  retrieval-bench label export --to beir --out my/dataset"
     notes += [next_step(step), next_step(f"labels: {file}")]
-    tables = [Table(answer, ("", metric_label(decision.metric), ""), rows, (), notes, (0, 2), lead)]
+    left = tuple(at for at in range(len(columns)) if at not in {1, 3})
+    tables = [Table(answer, columns, rows, (), notes, left, lead)]
     agreement = _agreement(status)
     extra = [agreement] if agreement is not None else []
     if verbose:
@@ -132,17 +135,97 @@ def _effort(status: Status, queries: int) -> str:
     )
 
 
-def _answer(decision: Decision) -> str:
+def _answers(status: Status) -> list[str]:
+    """What is shown of questions like those of the pool, and then of these very ones; only the
+    latter where the former cannot be told."""
+    decision, population = status.decision, status.population
     if not decision.pairs:
-        return "One system: nothing to compare."
-    if len(decision.pairs) == 1:
-        return sentence(decision, decision.pairs[0])
+        return ["One system: nothing to compare."]
+    n = len(decision.pairs)
+    if n == 1:
+        these = sentence(decision, decision.pairs[0])
+        if population is None:
+            return [these]
+        return [population_sentence(status.pool, population, population.pairs[0]), these]
+    exact = all(pair.exact for pair in decision.pairs)
     open_ = sum(pair.verdict.open for pair in decision.pairs)
-    if not open_:
-        return f"All {len(decision.pairs)} pairs are decided."
-    worth = decision.worth
-    more = "" if not worth else f" It may take about {counted(worth, 'more query')}."
-    return f"{open_} of {len(decision.pairs)} pairs can't be told apart yet.{more}"
+    those = f"On these {counted(decision.queries, 'question')} themselves"
+    if exact:
+        these = f"{those} the differences are known: they stand in the table."
+    elif not open_:
+        these = f"{those} all {n} pairs are decided."
+    else:
+        worth = decision.worth
+        more = "" if not worth else f" It may take about {counted(worth, 'more query')}."
+        these = f"{those} {open_} of {n} pairs can't be told apart yet.{more}"
+    if population is None:
+        return [these]
+    if population.done:
+        return [f"All {n} pairs are decided on questions like these.", these]
+    open_ = sum(not pair.decided for pair in population.pairs)
+    yet = "" if population.complete else " yet"
+    first = f"{open_} of {n} pairs can't be told apart{yet} on questions like these."
+    return [f"{first} {what_it_takes(population, population.beyond)}", these]
+
+
+def _pairs(status: Status) -> tuple[Sequence[str], list[Sequence[Content]]]:
+    """Columns and rows: each pair on questions like these, and on these."""
+    decision, population = status.decision, status.population
+    metric = metric_label(decision.metric)
+    these = [
+        (Cell(pair.difference, SHORT_DIFFERENCE, None if pair.exact else pair.ci95), _word(pair))
+        for pair in decision.pairs
+    ]
+    names = [f"{pair.b} against {pair.a}" for pair in decision.pairs]
+    if population is None:
+        return ("", metric, ""), [(name, *of) for name, of in zip(names, these, strict=True)]
+    rows: list[Sequence[Content]] = []
+    for name, pair, (difference, word) in zip(names, population.pairs, these, strict=True):
+        delta = pair.delta
+        first = Cell(delta.difference, SHORT_DIFFERENCE, delta.ci95)
+        said = word_beside(verdict_label(delta.verdict), delta.bound)
+        rows.append((name, first, said, difference, word))
+    queries = counted(decision.queries, "question")
+    return (metric, "questions like these", "", f"these {queries}", ""), rows
+
+
+_MEANT = {
+    Target.POPULATION: (
+        "Questions come in plain random order, so that labels speak of questions like these; "
+        "--for split asks less, and speaks of these very questions alone."
+    ),
+    Target.SPLIT: (
+        "Questions on which the systems can differ most come first: until all is judged, labels "
+        "speak of these very questions alone, not of questions like these."
+    ),
+}
+
+
+def _meanings(status: Status) -> list[str]:
+    """Whose mean each figure is, and what its bracket is."""
+    population, several = status.population, len(status.decision.pairs) > 1
+    if not status.decision.pairs:
+        return []
+    together = " of all pairs together" if several else ""
+    if population is None:
+        these = f"brackets: 95 %{together}, right however often you look"
+        drawn = "Drawn by how much the systems can differ, they say nothing of others"
+        return [f"These very questions, none else; {these}. {drawn} until all is judged."]
+    if population.complete:
+        first = (
+            "Questions like these: what `compare` says of these judgements (paired randomisation "
+            f"test, p < .05{' after Holm' * several}; brackets: {HOW_BRACKETED})."
+        )
+    else:
+        share = f"{100 * (1 - level(status.pool.generation, BETTING)):.3g} %"
+        first = (
+            f"Questions like these: betting, brackets {share}{together}, right however often you "
+            "look. Once all is judged, the test of `compare` decides."
+        )
+    these = f"These {counted(status.decision.queries, 'question')}: their own mean"
+    if status.decision.pairs[0].exact:
+        return [first, f"{these}, which is known."]
+    return [first, f"{these}; brackets 95 %{together}, right however often you look."]
 
 
 def _warnings(status: Status) -> list[Note]:
@@ -183,6 +266,8 @@ def _outdated(n: int) -> str:
 
 
 def _word(pair: Decided) -> str:
+    if pair.exact:
+        return ""
     if pair.verdict is Verdict.UNDECIDED and pair.more is not None:
         return f"{verdict_label(pair.verdict)} (about {counted(pair.more[1], 'more query')})"
     return verdict_label(pair.verdict)
@@ -282,9 +367,9 @@ def export_tables(made: ExportedLabels) -> list[Table]:
     if made.drawn_from is not None:
         lead.append(
             warning(
-                f"Of {counted(made.drawn_from, 'query')} those are judged on which the systems can "
-                "differ most: no comparison by these judgements alone has a verdict; "
-                "`retrieval-bench label status` has one."
+                f"Not all of the {counted(made.drawn_from, 'query')} are judged, and how much the "
+                "systems differ decided on which: `compare` and `regress` refuse these judgements. "
+                "`retrieval-bench label status` has the verdict; to gate changes, judge the rest."
             )
         )
     if made.unfinished:
