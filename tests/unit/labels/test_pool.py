@@ -117,6 +117,9 @@ def test_a_plain_random_order_depends_on_ids_and_seed_alone(store: Store) -> Non
     more = make_pool(store, data(), {**systems, "c": turned()})
     assert [query.id for query in more.queries] == [query.id for query in pool.queries]
     assert more.generation == 2
+    turned_data = build_dataset("mine", data().documents or (), data().queries[::-1], None)
+    again = make_pool(store, turned_data, systems)
+    assert [query.id for query in again.queries] == [query.id for query in pool.queries]
     other = make_pool(store, data(), systems, Wanted(seed=1))
     assert [query.id for query in other.queries] != [query.id for query in pool.queries]
 

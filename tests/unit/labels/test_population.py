@@ -13,6 +13,7 @@ from retrieval_bench.experiment.until import Target
 from retrieval_bench.labels.grades import Settled
 from retrieval_bench.labels.label import Pair, Pool
 from retrieval_bench.labels.population import Population, of_population, sentence
+from retrieval_bench.stats.power import queries_needed
 from retrieval_bench.stats.randomization import randomization_p
 from tests.builders import some
 from tests.builders.pools import Lists, graded, judged, mixed, pool_of, two
@@ -24,6 +25,10 @@ def plain(lists: Lists, seed: int = 0) -> Pool:
 
 def told(pool: Pool, grades: Mapping[Pair, Settled]) -> Population:
     return some(of_population(pool, grades))
+
+
+def _b_wins(pool: Pool, first: int) -> bool:
+    return told(pool, judged(pool, first)).pairs[0].delta.verdict is Verdict.BETTER
 
 
 def test_a_clear_difference_is_decided_by_bets_before_the_end() -> None:
@@ -118,7 +123,10 @@ def test_nothing_relevant_is_no_comparison() -> None:
 def test_how_many_questions_it_takes_beyond_the_pool() -> None:
     pool = plain(mixed(20, 12))
     before, after = told(pool, judged(pool, 16)), told(pool, judged(pool, 20))
-    assert some(before.beyond) > 0
+    judged_ones = [1 if query.id < "q12" else -1 for query in pool.queries[:16]]
+    values = np.array(judged_ones)[:, None] * (1 - 1 / np.log2(3))
+    (needed,) = queries_needed(values, 0.05, equivalence_alpha=0.025)
+    assert before.beyond == 16 + min(filter(None, (needed.difference, needed.equivalence))) - 20 > 0
     assert after.beyond == after.pairs[0].delta.queries_needed
     assert sentence(pool, after, after.pairs[0]) == (
         "a or b: can't tell which is better on questions like these. No label is left in the pool; "
@@ -142,6 +150,9 @@ def test_several_pairs_share_the_chance_of_error() -> None:
     assert [pair.delta.level for pair in early.pairs] == [pytest.approx(1 - 0.008 / 3)] * 3
     verdicts = [Verdict.BETTER, Verdict.UNDECIDED, Verdict.WORSE]
     assert [pair.delta.verdict for pair in early.pairs] == verdicts
+    alone = plain(lists)  # with a third of the chance of error a verdict takes longer
+    first = [min(n for n in range(1, 30) if _b_wins(of, n)) for of in (alone, pool)]
+    assert first[0] < first[1]
     assert [pair.delta.verdict for pair in late.pairs] == verdicts
     assert [pair.beyond == 0 for pair in late.pairs] == [True, False, True]
     assert not late.done
