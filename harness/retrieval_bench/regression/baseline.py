@@ -14,9 +14,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_validator, model_validator
 
 from retrieval_bench.core import secrets
+from retrieval_bench.core.figures import visible
 from retrieval_bench.measure.calls import OK
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.runs.run import Run
@@ -29,6 +30,8 @@ FAILED = "failed"
 """In place of the hash of a ranking."""
 
 _DIGITS = 12
+_LARGEST = 1 << 63
+_LONGEST_NS = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +109,19 @@ class QualityBaseline(_Baseline):
     metrics: dict[str, float]
     queries: dict[str, list[Any]]
 
+    @model_validator(mode="after")
+    def _rows(self) -> QualityBaseline:
+        """Each query has the hash of its ranking, and a value of each metric or none at all."""
+        for query, row in self.queries.items():
+            ranking, values = (row or [None])[0], row[1:]
+            if not isinstance(ranking, str) or len(values) not in (0, len(self.metrics)):
+                raise ValueError(
+                    f"queries.{visible(query)} has no hash and {len(self.metrics)} values"
+                )
+            if not all(map(_is_number, values)):
+                raise ValueError(f"queries.{visible(query)} has a value that is no number")
+        return self
+
     def ranking(self, query_id: str) -> str:
         """The hash of one ranking."""
         return str(self.queries[query_id][0])
@@ -144,6 +160,33 @@ class LatencyBaseline(_Baseline):
     mean: float | None = None
     queries: dict[str, int]
     warnings: list[str]
+
+    @field_validator("machine")
+    @classmethod
+    def _known_machine(cls, machine: dict[str, Any]) -> dict[str, Any]:
+        if not isinstance(machine.get("fingerprint"), str):
+            raise ValueError("no fingerprint of the machine")
+        return machine
+
+    @field_validator("queries")
+    @classmethod
+    def _medians(cls, queries: dict[str, int]) -> dict[str, int]:
+        for query, wall in queries.items():
+            if not 0 <= wall < _LONGEST_NS:
+                raise ValueError(f"queries.{visible(query)} is no time in nanoseconds")
+        return queries
+
+    @field_validator("call")
+    @classmethod
+    def _percentiles(cls, call: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        for name, entry in call.items():
+            ends = entry.get("ci95")
+            numbers = [entry.get("value"), *(ends if isinstance(ends, list) else [])]
+            if not isinstance(ends, list | None) or any(
+                value is not None and not _is_number(value) for value in numbers
+            ):
+                raise ValueError(f"call.{visible(name)} has a value that is no number")
+        return call
 
     @property
     def fingerprint(self) -> str:
@@ -237,6 +280,11 @@ def _hash(doc_ids: Sequence[str] | None) -> str:
     if doc_ids is None:
         return FAILED
     return hashlib.sha256(json.dumps(list(doc_ids)).encode()).hexdigest()[:_DIGITS]
+
+
+def _is_number(value: Any) -> bool:
+    """Whether numpy can hold it; one measured now may still be no finite number."""
+    return type(value) is float or (type(value) is int and abs(value) < _LARGEST)
 
 
 def _finite(value: Any) -> Any:

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import csv
 import math
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +39,7 @@ from retrieval_bench.data.qrels import COMMENT, by_query, is_one_object, is_regu
 from retrieval_bench.data.source import take_id
 from retrieval_bench.measure.calls import NOT_RUN, OK
 from retrieval_bench.metrics.conventions import Ties
-from retrieval_bench.runs.arrays import RANKINGS, load_rankings
+from retrieval_bench.runs.arrays import DAMAGED, RANKINGS, load_rankings
 from retrieval_bench.runs.records import PER_QUERY, SCHEMA_VERSION, SUMMARY
 from retrieval_bench.runs.tool_files import (
     MTEB_MARK,
@@ -350,10 +348,7 @@ def _from_folder(folder: Path, faults: Faults) -> tuple[str, dict[str, Ranking]]
         }
         _warn_of_status(status, faults)
         return str(summary.get("retriever", "")), rankings
-    except (
-        OSError, ValueError, LookupError, TypeError, AttributeError, RuntimeError, EOFError,
-        BadZipFile, zlib.error,
-    ) as problem:  # fmt: skip
+    except DAMAGED as problem:
         found = f"damaged: {type(problem).__name__}: {problem}"
         faults.of(folder / RANKINGS).error(None, found, "the file as it was written")
     return "", {}

@@ -16,14 +16,12 @@ import re
 import shutil
 import tempfile
 import unicodedata
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -34,7 +32,14 @@ from retrieval_bench.core.notices import from_document, to_document, with_text
 from retrieval_bench.data.formats import trec_runs as trec
 from retrieval_bench.measure.calls import NOT_RUN, OK
 from retrieval_bench.metrics import parse_metrics
-from retrieval_bench.runs.arrays import RANKINGS, TIMINGS, load_rankings, load_timings, write_arrays
+from retrieval_bench.runs.arrays import (
+    DAMAGED,
+    RANKINGS,
+    TIMINGS,
+    load_rankings,
+    load_timings,
+    write_arrays,
+)
 from retrieval_bench.runs.evaluation import Evaluation, averaged
 from retrieval_bench.runs.run import Run
 
@@ -181,23 +186,48 @@ def read_run(folder: Path) -> Run:
         timings = load_timings(folder)
         status, evaluation = _read_per_query(folder / PER_QUERY, summary, rankings.query_ids)
         summary["metrics"] = evaluation.as_dict()
+        manifest = read_json(folder / MANIFEST)
+        _check_facts(summary, manifest)
     except ConfigError as problem:
         raise RecordError(
             f"run with a metric that is not known here: {problem.given}",
             where=str(folder),
             fix="install the package that registers this metric",
         ) from None
-    except (
-        OSError, ValueError, LookupError, TypeError, AttributeError, EOFError, BadZipFile,
-        csv.Error, zlib.error, NotImplementedError,
-    ) as problem:  # fmt: skip
+    except DAMAGED as problem:
         raise RecordError(
             f"run folder is damaged: {type(problem).__name__}: {problem}",
             where=str(folder),
             fix="measure again; a folder is written completely or not at all, so something "
             "changed it afterwards",
         ) from None
-    return Run(summary, read_json(folder / MANIFEST), rankings, status, timings, evaluation, folder)
+    return Run(summary, manifest, rankings, status, timings, evaluation, folder)
+
+
+def _check_facts(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> None:
+    """Refuse facts of another kind than every report takes them for.
+
+    Raises:
+        ValueError: one is found.
+    """
+    data = summary.get("dataset", {})
+    kinds: list[tuple[str, Any, Any]] = [("summary.dataset", data, dict)]
+    kinds += [
+        (f"summary.dataset.{name}", data.get(name, ""), str)
+        for name in ("name", "split", "fingerprint")
+        if isinstance(data, dict)
+    ]
+    kinds += [("summary.retriever", summary.get("retriever", ""), str)]
+    kinds += [("summary.k", summary.get("k", 0), int)]
+    kinds += [
+        (f"manifest.{name}", manifest.get(name, {}), dict)
+        for name in ("retriever", "environment", "protocol")
+    ]
+    judged = summary.get("judged") or {}
+    kinds += [("summary.judged", judged, dict)]
+    for name, value, kind in kinds:
+        if not isinstance(value, kind):
+            raise ValueError(f"{name} is no {kind.__name__}")
 
 
 def read_runs(folders: Sequence[Path]) -> list[Run]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from retrieval_bench.core.config import config_hash
 from retrieval_bench.core.errors import ConfigError, DataError, RecordError
@@ -24,6 +25,7 @@ from retrieval_bench.regression.baseline import (
     FAILED,
     Given,
     LatencyBaseline,
+    QualityBaseline,
     latency_of,
     quality_of,
 )
@@ -497,3 +499,27 @@ def test_a_folder_besides_makes_no_tree_dirty(tmp_path: Path) -> None:
     assert dirty(tmp_path.parent)  # outside: nothing is left out
     (tmp_path / "code.py").write_text("2", encoding="utf-8")
     assert dirty(Path("kept"))
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        (["hash", "x", 1.0], "has a value that is no number"),
+        (["hash", 10**400, 1.0], "has a value that is no number"),
+        (["hash", True, 1.0], "has a value that is no number"),
+        (["hash", [1.0], 1.0], "has a value that is no number"),
+        (["hash", 1.0], "has no hash and 2 values"),
+        ([], "has no hash and 2 values"),
+        ([3, 1.0, 1.0], "has no hash and 2 values"),
+    ],
+)
+def test_a_row_of_a_baseline_that_holds_something_else_is_refused(
+    row: list[object], says: str
+) -> None:
+    facts: dict[str, Any] = {"name": "n", "hash": None, "given": "n", "overrides": []}
+    data = {"name": "d", "split": "test", "fingerprint": "f", "n_documents": 1, "n_queries": 1}
+    content = {"retriever": facts, "dataset": data, "k": 10, "revision": None}
+    content |= {"convention": "trec", "metrics_version": 1, "metrics": {"AP": 1.0, "RR": 1.0}}
+    QualityBaseline.model_validate(content | {"queries": {"q": ["hash", 1.0, 0.5]}})
+    with pytest.raises(ValidationError, match=says):
+        QualityBaseline.model_validate(content | {"queries": {"q": row}})
