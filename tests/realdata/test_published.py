@@ -62,6 +62,7 @@ def test_bm25_on_scifact_is_the_published_one_with_the_tokenizer_it_was_made_wit
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.dense
 def test_the_encoder_on_scifact_is_judged_and_other_encoders_stand_beside(
     bench_data: Path,
