@@ -206,14 +206,15 @@ class HTTP(Retriever):
             "header_names": self._request.header_names,
             "connections": "reused" if self._reuse else "new",
             "connections_opened": self._line.opened,
+            **({"requests_by_proxy": self._line.proxied} if self._line.proxied else {}),
             "httpx": version("httpx"),
             "external": self._declared,
         }
         return facts | ({} if self._encoder is None else {"encoder": self._encoder.describe()})
 
     def health(self, queries: Sequence[Query]) -> Sequence[str]:
-        """Says when every search so far got fewer hits than asked for, and when the service
-        redirects."""
+        """Says when every search so far got fewer hits than asked for, when a proxy stood between,
+        and when the service redirects."""
         warnings = []
         if self._searches and not self._most:
             warnings.append("every search found nothing: is the index filled, and is it this one?")
@@ -222,6 +223,11 @@ class HTTP(Retriever):
                 f"every search got fewer hits than asked for (at most {self._most} of "
                 f'{self._most_asked}): does "{{k}}" stand where the service takes the number of '
                 "hits, and does it give so many?"
+            )
+        if self._line.proxied:
+            warnings.append(
+                f"{counted(self._line.proxied, 'request')} went through the proxy that the "
+                "environment names, which is in every time: NO_PROXY names hosts without one"
             )
         if self._line.redirected:
             warnings.append(

@@ -19,6 +19,7 @@ from pathlib import Path
 from time import perf_counter_ns
 from typing import Any
 from urllib.parse import unquote
+from urllib.request import getproxies, proxy_bypass
 
 import httpx
 
@@ -33,6 +34,7 @@ _PASSES = {408: Kind.TIMEOUT, 429: Kind.THROTTLED}
 _GENEROUS_S, _CONNECT_S = 600.0, 30.0
 """Time-outs where none is given; the harness ends a call that takes too long by its own."""
 
+_LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _REDIRECTS = 5
 _SHORTEST_HIDDEN = 4
 _SCHEMES = ("Basic", "Bearer", "ApiKey")
@@ -53,6 +55,7 @@ class Line:
     Attributes:
         opened: connections so far.
         redirected: answers that led elsewhere, so far.
+        proxied: requests that went through a proxy of the environment, so far.
     """
 
     def __init__(
@@ -65,8 +68,9 @@ class Line:
         self._timeout = httpx.Timeout(wait, connect=min(wait, _CONNECT_S))
         self._client: httpx.Client | None = self._new_client()
         self._hidden: tuple[str, ...] = ()
-        self.opened = self.redirected = 0
+        self.opened = self.redirected = self.proxied = 0
         self._reached = False
+        self._proxies: dict[str, str] = {}
 
     def hide(self, texts: Iterable[str]) -> None:
         """Keep these texts, and their parts between blanks, out of every message."""
@@ -95,6 +99,7 @@ class Line:
                 content=content,
                 extensions={"trace": self._trace},
             )
+            self.proxied += bool(self._proxy_of(request.url))
             start = perf_counter_ns()
             response = client.send(request)
             for _ in range(_REDIRECTS):
@@ -103,7 +108,7 @@ class Line:
                 response = client.send(self._allowed(response))
             elapsed = perf_counter_ns() - start
         except (httpx.ConnectError, httpx.ConnectTimeout) as problem:
-            raise self._unreachable(place, problem) from None
+            raise self._unreachable(place, problem, self._proxy_of(httpx.URL(url))) from None
         except httpx.TimeoutException as problem:
             name = type(problem).__name__
             raise TransientError(f"{place} did not answer in time ({name})", Kind.TIMEOUT) from None
@@ -139,8 +144,19 @@ class Line:
             max_keepalive_connections=None if self._reuse else 0, keepalive_expiry=None
         )
         return httpx.Client(
-            timeout=self._timeout, limits=limits, verify=self._verify, follow_redirects=False
+            timeout=self._timeout,
+            limits=limits,
+            verify=self._verify,
+            follow_redirects=False,
+            mounts={f"all://{host}": None for host in _LOOPBACK},  # never through a proxy
         )
+
+    def _proxy_of(self, url: httpx.URL) -> str:
+        """As :func:`proxy_of`, asked once for each host, since a client does the same."""
+        key = f"{url.scheme}://{url.netloc.decode()}"
+        if key not in self._proxies:
+            self._proxies[key] = proxy_of(url)
+        return self._proxies[key]
 
     def _trace(self, event: str, _info: Any) -> None:
         if event == _OPENED:
@@ -181,12 +197,16 @@ class Line:
             return CallError(says)
         return TransientError(says, kind, retry_after=_seconds(response.headers.get("retry-after")))
 
-    def _unreachable(self, place: str, problem: Exception) -> Exception:
+    def _unreachable(self, place: str, problem: Exception, through: str) -> Exception:
         says = self.clean(str(problem)) or type(problem).__name__
+        if through:
+            place += f" through the proxy {through} of the environment"
         if self._reached:
             return TransientError(f"no connection to {place}: {says}", Kind.CONNECTION)
         if "CERTIFICATE_VERIFY_FAILED" in says:
             fix = "give the certificate of its authority as `ca`, or `verify: false` for a test"
+        elif through:
+            fix = "start the proxy, or name the host of the service in NO_PROXY"
         else:
             fix = "start the service, and check host and port in `url`"
         return ConfigError(
@@ -225,6 +245,16 @@ def certificates(ca: str | None, verify: bool, find: Callable[[str], Path]) -> A
             where=str(path),
             accepted="a file of certificates, PEM",
         ) from None
+
+
+def proxy_of(url: httpx.URL) -> str:
+    """Host and port of the proxy that the environment names for ``url``; empty for none."""
+    host = f"[{url.host}]" if ":" in url.host else url.host
+    if host in _LOOPBACK or proxy_bypass(f"{url.host}:{_port(url)}"):
+        return ""
+    named = getproxies()
+    proxy = named.get(url.scheme) or named.get("all") or ""
+    return _place(proxy if "://" in proxy else f"http://{proxy}") if proxy else ""
 
 
 def without_userinfo(url: str) -> tuple[str, str | None, tuple[int, int]]:

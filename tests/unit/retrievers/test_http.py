@@ -714,3 +714,65 @@ def test_a_secret_written_into_the_config_is_refused(given: dict[str, Any]) -> N
     assert "stands in the config" in raised.value.given
     assert "plain" not in str(raised.value)
     assert HTTP(url="http://localhost:1/s?q={text}&keyword=plain&author=x", ids="ids")
+
+
+class TestProxiesOfTheEnvironment:
+    @pytest.fixture(autouse=True)
+    def alone(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+            monkeypatch.delenv(name, raising=False)
+            monkeypatch.delenv(name.upper(), raising=False)
+
+    @pytest.mark.parametrize("name", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
+    @pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])
+    def test_loopback_never_goes_through_one(
+        self, served: Service, monkeypatch: pytest.MonkeyPatch, name: str, host: str
+    ) -> None:
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+        served.answer = replies(TWO)
+        retriever = HTTP(
+            url=f"http://{host}:{served.port}/search",
+            body={"q": "{text}"},
+            hits="hits",
+            id="id",
+        )
+        assert len(retriever.search(QUERY, 2)) == 2
+        assert "requests_by_proxy" not in retriever.describe()
+        retriever.close()
+
+    def test_one_that_stands_between_is_told_and_counted(
+        self, served: Service, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("HTTP_PROXY", f"http://user:secret@127.0.0.1:{served.port}")
+        served.answer = replies(TWO)
+        retriever = HTTP(url="http://engine.example/s?q={text}", hits="hits", id="id")
+        retriever.search(QUERY, 2)
+        retriever.search(QUERY, 2)
+        assert served.requests[0].path.startswith("http://engine.example/s?q=")
+        assert retriever.describe()["requests_by_proxy"] == 2
+        (told,) = [text for text in retriever.health([QUERY]) if "proxy" in text]
+        assert told.startswith("2 requests went through the proxy that the environment names")
+        assert "secret" not in told
+        retriever.close()
+
+    def test_no_proxy_takes_a_host_out(
+        self, served: Service, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from retrieval_bench_retrievers.http_client import proxy_of
+
+        monkeypatch.setenv("HTTP_PROXY", "127.0.0.1:9")
+        url = httpx.URL("http://engine.example:9200/s")
+        assert proxy_of(url) == "127.0.0.1:9"
+        monkeypatch.setenv("NO_PROXY", "engine.example")
+        assert proxy_of(url) == ""
+
+    def test_a_dead_one_is_named_and_not_the_service(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("HTTP_PROXY", "http://user:secret@127.0.0.1:9")
+        retriever = HTTP(url="http://engine.example/s?q={text}", hits="hits", id="id")
+        with pytest.raises(ConfigError) as caught:
+            retriever.search(QUERY, 2)
+        said = str(caught.value)
+        assert "engine.example:80 through the proxy 127.0.0.1:9 of the environment" in said
+        assert "start the proxy, or name the host of the service in NO_PROXY" in said
+        assert "secret" not in said
+        retriever.close()
