@@ -565,6 +565,22 @@ def test_options_that_cannot_apply_are_refused(project: Path, run: Command) -> N
     assert run("compare", "one", "two", "--retrievers", "bm25") == 2
 
 
+def test_ids_that_are_not_in_the_corpus_judge_nothing(project: Path, run: Command) -> None:
+    (project / "ext.py").write_text(
+        "def upper(text, k):\n    return ['D1', 'D2', 'D3'][:k]\n"
+        "def bad(text, k):\n    return ['문서'][:k]\n",
+        encoding="utf-8",
+    )
+    for name, code in (("upper", 4), ("bad", 0)):
+        (project / f"{name}.yaml").write_text(
+            f"target: callable\nparams: {{function: 'ext.py:{name}', external: true}}\n",
+            encoding="utf-8",
+        )
+        assert run("bench", f"{name}.yaml", "--dataset", "data", *QUICK) == code
+        assert ("is in the corpus ('D1' beside 'd1')" in run.out) == (code == 4)
+        assert ("no id is in the corpus" in run.err) == (code == 4)
+
+
 def test_queries_that_none_can_judge_are_not_green(project: Path, run: Command) -> None:
     (project / "data/qrels/test.tsv").write_text(
         "query-id\tcorpus-id\tscore\nq1\td1\t0\n", encoding="utf-8"

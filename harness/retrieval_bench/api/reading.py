@@ -31,7 +31,7 @@ from retrieval_bench.runs.run import Run, only_metrics
 from retrieval_bench.scoring import workflow as scoring
 from retrieval_bench.scoring.audit import Audit
 from retrieval_bench.scoring.scorecard import Truth
-from retrieval_bench.scoring.workflow import ReaderScores
+from retrieval_bench.scoring.workflow import ReaderScores, Repeats
 from retrieval_bench.stats.power import MARGIN
 
 
@@ -44,6 +44,7 @@ def evaluate(
     dev_ids: Collection[str] | None = None,
     missing: Missing | None = None,
     also: Mapping[str, Param] = EMPTY,
+    repeats: Repeats = "as the convention has it",
 ) -> ScoreResult:
     """Score a run that was made elsewhere.
 
@@ -59,6 +60,7 @@ def evaluate(
             = as the convention has it.
         also: parameters of every metric that knows them, such as ``{"rel": 2, "depth": 1000,
             "judged_only": True}`` (trec_eval -l, -M and -J).
+        repeats: ``"first"`` keeps the best hit of a document that a ranking has more than once.
 
     Raises:
         HarnessError: everything that is wrong with the input.
@@ -72,6 +74,7 @@ def evaluate(
             dev_ids=dev_ids,
             missing=missing,
             also=also,
+            repeats=repeats,
         )
     )
 

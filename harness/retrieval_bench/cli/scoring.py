@@ -46,6 +46,12 @@ def add_evaluate(commands: Any, name: str, **texts: str) -> None:
         help="take hits without a judgement out of the rankings (trec_eval -J)",
     )
     evaluate.add_argument(
+        "--repeats",
+        choices=("first",),
+        help="of a document that stands in a ranking more than once keep the best hit alone "
+        "(default: refused, or counted again where the convention has it so)",
+    )
+    evaluate.add_argument(
         "--per-query", action="store_true", help="the worst queries, too; in JSON every query"
     )
     evaluate.add_argument(
@@ -169,6 +175,7 @@ def _evaluate(options: argparse.Namespace) -> int:
         dev_ids=None if options.dev is None else read_ids(options.dev),
         missing=None if options.missing is None else options.missing.replace("-", " "),
         also=_also(options),
+        **({"repeats": options.repeats} if options.repeats else {}),
     )
     if as_trec_eval:
         put(trec_lines(card, rows, tag_of(card.run), per_query=options.per_query))

@@ -26,6 +26,7 @@ class Code(StrEnum):
     UNFIT = "unfit-for-language"
     NO_KNOWN_TERM = "no-known-term"
     FOREIGN_IDS = "foreign-ids"
+    UNKNOWN_IDS = "unknown-ids"
     LEAKED = "leaked"
     NO_USAGE = "no-usage"
     NOTHING_RELEVANT = "nothing-relevant"
@@ -77,6 +78,11 @@ def coded(texts: Iterable[str], code: Code) -> list[Notice]:
 def about_times(text: str) -> bool:
     """Whether a warning says something of times alone."""
     return isinstance(text, Notice) and text.code in OF_TIMES
+
+
+def says(texts: Iterable[str], code: Code) -> bool:
+    """Say whether one of the warnings is about ``code``."""
+    return any(isinstance(text, Notice) and text.code is code for text in texts)
 
 
 def loudest_first(texts: Iterable[str]) -> list[str]:

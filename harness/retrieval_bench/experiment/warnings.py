@@ -12,6 +12,7 @@ from retrieval_bench.core.figures import BELOW_CLOCK, LEAST_SHOWN_MS
 from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.core.usage import FIELDS
+from retrieval_bench.data.id_spaces import RETURNED, apart
 from retrieval_bench.experiment.candidate import Candidate
 from retrieval_bench.measure.calls import NOT_RUN, OK, Measurement, Timings
 from retrieval_bench.measure.steady import WINDOW, WINDOWS
@@ -158,17 +159,19 @@ def without_relevant(data: Dataset) -> list[str]:
 
 
 def foreign_ids(doc_ids: Sequence[str], data: Dataset) -> list[str]:
-    """Warn where none of the returned ids is judged: they may be ids of another kind."""
-    if not doc_ids:
-        return []
+    """Warn where the returned ids are of another kind than those of the corpus, or, without one,
+    than those of the judged documents."""
     if not data.judged:
         return []
-    judged = {doc_id for row in data.qrels.values() for doc_id in row}
-    if judged.isdisjoint(doc_ids):
-        example = f"for example {doc_ids[0]!r} beside {min(judged, default='')!r}"
-        text = (
-            f"None of the {len(doc_ids):,} returned ids is judged ({example}): the index and the "
-            "judgements seem to use different ids."
-        )
-        return [Notice(text, Code.FOREIGN_IDS)]
-    return []
+    if data.documents is None:
+        known, where = {doc_id for row in data.qrels.values() for doc_id in row}, "judged"
+    elif data.unit_of:
+        known, where = set(data.unit_of.values()), "in the corpus"
+    else:
+        known, where = {document.id for document in data.documents}, "in the corpus"
+    other = apart(doc_ids, known)
+    if other is None:
+        return []
+    unknown = data.documents is not None and not other.met
+    code = Code.UNKNOWN_IDS if unknown else Code.FOREIGN_IDS
+    return [Notice(other.sentence(RETURNED, where), code)]

@@ -8,22 +8,23 @@ document answers, how the run deals with them.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
-from retrieval_bench.core.errors import ConfigError, DataError
-from retrieval_bench.core.types import Dataset, Documents, Qrels, Ranking
-from retrieval_bench.data import load_dataset
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.types import EMPTY, Dataset, Documents, Qrels, Ranking
+from retrieval_bench.data import id_spaces, load_dataset
 from retrieval_bench.data.judged import judged_by, require_judged
 from retrieval_bench.data.qrels import read_qrels
-from retrieval_bench.metrics import Judgements, parse_metric
+from retrieval_bench.metrics import JudgedRun, Judgements, judge_lists, parse_metric
 from retrieval_bench.metrics.abstention import outcomes
 from retrieval_bench.metrics.conventions import DEFAULT, TIES, Convention, convention
 from retrieval_bench.metrics.thresholds import AbstentionReport, abstention_report
 from retrieval_bench.runs.foreign import RUN_FOLDER, RunFile
+from retrieval_bench.scoring.joining import RunGiven, ids_apart, in_units, qrels_of, run_of
 from retrieval_bench.scoring.scoring import Answers, Scored, score, values_of
 
 ABSTENTION = "AP@3"
@@ -42,6 +43,7 @@ class Truth:
         unanswerable: those that say that no document answers them; in addition to those whose set
             of judgements is empty.
         documents: the corpus, where there is one.
+        unit_of: document id -> the unit that judgements are on; empty where they are on documents.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Truth:
     known: Collection[str] = ()
     unanswerable: Collection[str] = ()
     documents: Documents | None = None
+    unit_of: Mapping[str, str] = field(default_factory=lambda: EMPTY)
 
     @classmethod
     def of(cls, source: str | Path | Qrels | Dataset, split: str = "test") -> Truth:
@@ -59,8 +62,7 @@ class Truth:
                 return cls(str(source), Judgements(read_qrels(source)))
             source = load_dataset(source, split)
         if not isinstance(source, Dataset):
-            _check_form(source)
-            return cls("judgements", Judgements(source))
+            return cls("judgements", Judgements(qrels_of(source)))
         judges = judged_by(source.judges)
         return cls(
             f"{source.name} ({', '.join([source.split, *[judges] * bool(judges)])})",
@@ -68,6 +70,7 @@ class Truth:
             tuple(query.id for query in source.queries),
             tuple(query.id for query in source.unanswerable),
             source.documents,
+            source.unit_of,
         )
 
     @classmethod
@@ -83,6 +86,15 @@ class Truth:
             require_judged(source, "a score")
         return cls.of(source, split)
 
+    @property
+    def ids(self) -> Collection[str]:
+        """Ids of all that a run could return: units, documents, or what is judged of them."""
+        if self.unit_of:
+            return set(self.unit_of.values())
+        if self.documents is not None:
+            return {document.id for document in self.documents}
+        return {doc for grades in self.judgements.qrels.values() for doc in grades}
+
     def matches(self, query_ids: Collection[str]) -> int:
         """How many of ``query_ids`` are judged, or known to have no answer."""
         known = {*self.judgements.qrels, *self.unanswerable}
@@ -95,17 +107,6 @@ class Truth:
         return frozenset(empty) | frozenset(self.unanswerable)
 
 
-def _check_form(qrels: Qrels) -> None:
-    given: Any = qrels
-    if not isinstance(given, Mapping) or not all(isinstance(of, Mapping) for of in given.values()):
-        raise DataError(
-            "judgements in another form than dictionaries of dictionaries",
-            where="the judgements",
-            accepted="{query: {document: grade}}, a file, or a dataset",
-            fix="give {document: 1, ...} for a list of relevant documents",
-        )
-
-
 @dataclass(frozen=True, slots=True)
 class ScoreCard:
     """One run, scored.
@@ -116,6 +117,7 @@ class ScoreCard:
         scored: means, counts and warnings.
         matched: queries of the run that are judged, or known to have no answer; without any, the
             figures say nothing of the run.
+        foreign: none of the ids that the run returns is in the corpus.
         abstention: None where every query has an answer.
     """
 
@@ -124,12 +126,15 @@ class ScoreCard:
     scored: Scored
     matched: int
     abstention: AbstentionReport | None
+    foreign: bool = False
 
     @property
     def why_nothing(self) -> str:
         """Why nothing could be judged; empty where something was."""
         if not self.matched:
             return "the judgements know no query of the run"
+        if self.foreign:
+            return "no id that the run returns is in the corpus"
         judged = self.scored.counts.evaluated or self.abstention is not None
         return "" if judged else "no query counts"
 
@@ -162,6 +167,7 @@ def score_file(
         DataError: repeated documents or queries without relevant ones, where it forbids them.
     """
     rules = convention(DEFAULT) if rules is None else rules
+    run = in_units(run, truth.unit_of)
     ordered = run.ordered(rules.ties)
     tie_rule = None
     if run.format == RUN_FOLDER:
@@ -172,10 +178,11 @@ def score_file(
     answers = Answers(lists=lists, tie_rule=tie_rule)
     depth = max(map(len, lists.values()), default=1)
     scored = _scored(answers, truth, metrics, rules, depth)
-    scored = replace(scored, warnings=(*run.warnings, *scored.warnings))
+    apart, foreign = id_warnings(lists, truth, scored.run)
+    scored = replace(scored, warnings=(*apart, *run.warnings, *scored.warnings))
     listed = run.ordered(convention(_COMPETITION).ties)
     abstention = _abstention(listed, truth, rules, dev_ids, complete=run.format == RUN_FOLDER)
-    return ScoreCard(str(run.path), truth.name, scored, truth.matches(lists), abstention)
+    return ScoreCard(str(run.path), truth.name, scored, truth.matches(lists), abstention, foreign)
 
 
 def score_mapping(
@@ -194,29 +201,49 @@ def score_mapping(
             that has both forms.
     """
     rules = convention(DEFAULT) if rules is None else rules
-    answers = _answers(run)
-    depth = max(map(len, run.values()), default=1)
+    given = run_of(run, truth.unit_of)
+    answers = _answers(given)
+    depth = max(map(len, given.values()), default=1)
     scored = _scored(answers, truth, metrics, rules, depth)
     ordered = {
-        query_id: Ranking(doc_ids, _scores_along(doc_ids, run[query_id]))
+        query_id: Ranking(doc_ids, _scores_along(doc_ids, given[query_id]))
         for query_id, doc_ids in (answers.under("list").lists or {}).items()
     }
+    lists = {query_id: ranking.doc_ids for query_id, ranking in ordered.items()}
+    apart, foreign = id_warnings(lists, truth, scored.run)
+    scored = replace(scored, warnings=(*apart, *scored.warnings))
     abstention = _abstention(ordered, truth, rules, dev_ids)
-    return ScoreCard("run", truth.name, scored, truth.matches(run), abstention)
+    return ScoreCard("run", truth.name, scored, truth.matches(given), abstention, foreign)
 
 
-def _answers(run: Mapping[str, Mapping[str, float]] | Mapping[str, Sequence[str]]) -> Answers:
-    rankings = list(run.values()) if isinstance(run, Mapping) else [""]
-    if all(isinstance(of, Sequence) and not isinstance(of, str) for of in rankings):
-        return Answers(lists=cast("Mapping[str, Sequence[str]]", run), tie_rule=TIES["list"])
-    if all(isinstance(of, Mapping) for of in rankings):
+def id_warnings(
+    lists: Mapping[str, Sequence[str]], truth: Truth, run: JudgedRun | None = None
+) -> tuple[list[str], bool]:
+    """Warn where the ids of a run, or its queries, are others than those of ``truth``; and say
+    whether none of them is in the corpus.
+
+    Args:
+        lists: query id -> document ids, best first.
+        run: the same, joined with the judgements, where that is at hand.
+    """
+    if not truth.matches(lists):
+        queries = {*truth.judgements.qrels, *truth.unanswerable, *truth.known}
+        other = id_spaces.apart(lists, queries)
+        return ([] if other is None else [other.sentence(id_spaces.QUERIES, "known")]), False
+    run = run or judge_lists(lists, list(truth.judgements.qrels), truth.judgements)
+    other = ids_apart(lists, run, lambda: truth.ids)
+    if other is None:
+        return [], False
+    known = "judged" if truth.documents is None else "in the corpus"
+    return [
+        other.sentence(id_spaces.RETURNED, known)
+    ], truth.documents is not None and not other.met
+
+
+def _answers(run: RunGiven) -> Answers:
+    if any(isinstance(of, Mapping) for of in run.values()):
         return Answers(scores=cast("Mapping[str, Mapping[str, float]]", run))
-    raise DataError(
-        "a run that mixes dictionaries and lists, or has something else for a ranking",
-        where="the run",
-        accepted="{query: {document: score}} or {query: [document, ...]}",
-        fix="give every query the same form",
-    )
+    return Answers(lists=cast("Mapping[str, Sequence[str]]", run), tie_rule=TIES["list"])
 
 
 def _scores_along(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import EMPTY
@@ -20,8 +20,16 @@ from retrieval_bench.runs.foreign import read_rankings
 from retrieval_bench.scoring.answers.answers import read_answers
 from retrieval_bench.scoring.answers.reader import ReaderResult, score_reader
 from retrieval_bench.scoring.audit import Audit, audit
-from retrieval_bench.scoring.scorecard import ScoreCard, Truth, score_file, score_mapping
+from retrieval_bench.scoring.joining import distinct_hits, first_of_repeated, in_units
+from retrieval_bench.scoring.scorecard import (
+    ScoreCard,
+    Truth,
+    id_warnings,
+    score_file,
+    score_mapping,
+)
 
+Repeats = Literal["as the convention has it", "first"]
 RunGiven = str | Path | Mapping[str, Mapping[str, float]] | Mapping[str, Sequence[str]]
 
 
@@ -34,6 +42,7 @@ def evaluate(
     dev_ids: Collection[str] | None = None,
     missing: Missing | None = None,
     also: Mapping[str, Param] = EMPTY,
+    repeats: Repeats = "as the convention has it",
 ) -> ScoreCard:
     """Score a run that was made elsewhere.
 
@@ -44,11 +53,19 @@ def evaluate(
         missing: what a query is worth that the run does not have; None = as the convention has it.
         also: parameters of every metric that knows them and was not given them: ``rel``, ``depth``
             and ``judged_only`` (trec_eval -l, -M and -J).
+        repeats: of a document that stands in a ranking more than once, ``"first"`` keeps the best
+            hit alone.
 
     Raises:
         HarnessError: everything that is wrong with the input.
     """
     chosen = convention(rules)
+    if repeats not in get_args(Repeats):
+        raise ConfigError(
+            f"repeats {repeats!r}",
+            accepted=" or ".join(map(repr, get_args(Repeats))),
+            fix="give one of them, or leave it out",
+        )
     if missing not in (None, chosen.missing, *get_args(Missing)):
         raise ConfigError(
             f"missing {missing!r}",
@@ -60,10 +77,14 @@ def evaluate(
         chosen = replace(chosen, missing=missing, source=source)
     chosen = replace(chosen, also=also)
     chosen.parse(metrics)  # a wrong name is told before large files are read
+    first = repeats == "first"
     if isinstance(run, str | Path):
-        ranked, known = read_rankings(run), truth()
-        ranked = ranked.within(known.documents)
-        return score_file(ranked, known, metrics, chosen, dev_ids=dev_ids)
+        file, known = read_rankings(run), truth()
+        file = file.within(known.documents)
+        file = first_of_repeated(file) if first else file
+        return score_file(file, known, metrics, chosen, dev_ids=dev_ids)
+    if first:
+        run = distinct_hits(run)
     return score_mapping(run, truth(), metrics, chosen, dev_ids=dev_ids)
 
 
@@ -88,8 +109,14 @@ def audit_runs(
     chosen = [convention(name) for name in conventions or CONVENTIONS]
     rankings = [read_rankings(path) for path in runs]
     known = truth()
-    rankings = [one.within(known.documents) for one in rankings]
-    return audit(rankings, known.judgements, chosen, k, unanswerable=known.unanswerable)
+    rankings = [in_units(one.within(known.documents), known.unit_of) for one in rankings]
+    found = audit(rankings, known.judgements, chosen, k, unanswerable=known.unanswerable)
+    apart = [
+        f"{name}: {warning}"
+        for name, run in zip(found.systems, rankings, strict=True)
+        for warning in id_warnings({q: of.doc_ids for q, of in run.rankings.items()}, known)[0]
+    ]
+    return replace(found, warnings=(*apart, *found.warnings))
 
 
 @dataclass(frozen=True, slots=True)

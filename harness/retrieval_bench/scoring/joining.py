@@ -1,0 +1,217 @@
+"""A run and its judgements brought into one form: ids as text, hits as the units that are judged.
+
+What Python users hand over is held to what files may hold: whole numbers and UUIDs become text, as
+they do when they are read from JSON, and all else is refused in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+
+from retrieval_bench.core.errors import DataError, counted
+from retrieval_bench.core.types import EMPTY, Qrels, Ranking
+from retrieval_bench.data.id_spaces import Apart, apart
+from retrieval_bench.metrics import JudgedRun
+from retrieval_bench.metrics.scored import finite_scores
+from retrieval_bench.runs.foreign import RunFile
+
+TOP = 10
+"""Hits of each query whose ids are looked at: deeper ones are seldom judged."""
+
+RunGiven = Mapping[str, Mapping[str, float]] | Mapping[str, Sequence[str]]
+
+
+def id_text(given: object, where: str) -> str:
+    """An id as text.
+
+    Raises:
+        DataError: neither text nor a whole number nor a UUID.
+    """
+    if isinstance(given, str):
+        return str(given)  # text of numpy is text
+    if type(given) is not bool and isinstance(given, Integral | UUID):
+        return str(given)
+    raise DataError(
+        f"the id {given!r} of type {type(given).__name__}",
+        where=where,
+        accepted="text, whole numbers or UUIDs as ids",
+        fix="convert ids with str() on both sides, in the same way",
+    )
+
+
+def qrels_of(given: Any) -> Qrels:
+    """Judgements from dictionaries, with ids as text and grades as whole numbers.
+
+    Raises:
+        DataError: another form, an id or a grade of another kind, or two ids that become one.
+    """
+    if not isinstance(given, Mapping) or not all(isinstance(of, Mapping) for of in given.values()):
+        raise DataError(
+            "judgements in another form than dictionaries of dictionaries",
+            where="the judgements",
+            accepted="{query: {document: grade}}, a file, or a dataset",
+            fix="give {document: 1, ...} for a list of relevant documents",
+        )
+    where = "the judgements"
+    plain = _with_text_ids(given, where)
+    if all(type(grade) is int for grades in plain.values() for grade in grades.values()):
+        return plain
+    return {
+        query: {doc: _grade(grade, f"{where}: query {query!r}, document {doc!r}")
+                for doc, grade in grades.items()}
+        for query, grades in plain.items()
+    }  # fmt: skip
+
+
+def run_of(given: Any, unit_of: Mapping[str, str] = EMPTY) -> RunGiven:
+    """A run from dictionaries, with ids as text: scores or lists, whatever it has; of units, where
+    ``unit_of`` says which document is a part of which.
+
+    Raises:
+        DataError: another form, an id of another kind, or two ids that become one.
+    """
+    where = "the run"
+    rankings = list(given.values()) if isinstance(given, Mapping) else [""]
+    if all(isinstance(of, Mapping) for of in rankings):
+        plain = _with_text_ids(given, where)
+        if not unit_of:
+            return plain
+        finite_scores(list(plain), list(plain.values()))
+        return {query: _unit_scores(scores, unit_of) for query, scores in plain.items()}
+    if all(isinstance(of, Sequence | np.ndarray) and not isinstance(of, str) for of in rankings):
+        lists = {
+            id_text(query, where): [id_text(doc, f"{where}: query {query!r}") for doc in docs]
+            for query, docs in given.items()
+        }
+        if len(lists) != len(given):
+            _refuse_merged(given, where)
+        if not unit_of:
+            return lists
+        return {query: list(best_of_units(Ranking(docs), unit_of).doc_ids)
+                for query, docs in lists.items()}  # fmt: skip
+    raise DataError(
+        "a run that mixes dictionaries and lists, or has something else for a ranking",
+        where=where,
+        accepted="{query: {document: score}} or {query: [document, ...]}",
+        fix="give every query the same form",
+    )
+
+
+def _with_text_ids(given: Mapping[Any, Mapping[Any, Any]], where: str) -> dict[str, dict[str, Any]]:
+    plain: dict[str, dict[str, Any]] = {}
+    for query, of in given.items():
+        ids = of if set(map(type, of)) <= {str} else None
+        own = dict(ids) if ids is not None else {id_text(doc, where): of[doc] for doc in of}
+        if len(own) != len(of):
+            _refuse_merged(of, f"{where}: query {query!r}")
+        plain[id_text(query, where)] = own
+    if len(plain) != len(given):
+        _refuse_merged(given, where)
+    return plain
+
+
+def _refuse_merged(ids: Iterable[Any], where: str) -> None:
+    seen: dict[str, Any] = {}
+    for one in ids:
+        if (text := id_text(one, where)) in seen:
+            raise DataError(
+                f"the ids {seen[text]!r} and {one!r}",
+                where=where,
+                accepted="ids that are different as text: whole numbers become text",
+                fix="keep one of them",
+            )
+        seen[text] = one
+
+
+def _unit_scores(scores: Mapping[str, float], unit_of: Mapping[str, str]) -> dict[str, float]:
+    best: dict[str, float] = {}
+    for doc_id, score in scores.items():
+        unit = unit_of.get(doc_id, doc_id)
+        best[unit] = max(score, best.get(unit, score))
+    return best
+
+
+def _grade(given: object, where: str) -> int:
+    if isinstance(given, Real) and float(given).is_integer():
+        return int(float(given))
+    raise DataError(
+        f"the grade {given!r} of type {type(given).__name__}",
+        where=where,
+        accepted="whole numbers as grades, 1 or more for a relevant document",
+        fix="round or scale the grades yourself: by which rule changes every metric",
+    )
+
+
+def in_units(run: RunFile, unit_of: Mapping[str, str]) -> RunFile:
+    """``run`` as one of units, each at the place of its best hit; a hit without a unit is one.
+
+    Args:
+        unit_of: document id -> the unit that judgements are on; nothing keeps the run as it is.
+    """
+    if not unit_of:
+        return run
+    rankings = {query: best_of_units(one, unit_of) for query, one in run.rankings.items()}
+    dropped = sum(map(len, run.rankings.values())) - sum(map(len, rankings.values()))
+    warnings = run.warnings
+    if dropped:
+        text = f"{counted(dropped, 'further hit')} of a unit that was returned already left out"
+        warnings = (*warnings, f"{text}: judgements are on units, and the best hit of each counts")
+    return replace(run, rankings=rankings, repeated={}, warnings=warnings)
+
+
+def first_of_repeated(run: RunFile) -> RunFile:
+    """``run`` with the best hit of a document that stands in a ranking repeatedly, and no other."""
+    if not run.repeated:
+        return run
+    rankings = dict(run.rankings)
+    for query in run.repeated:
+        rankings[query] = best_of_units(rankings[query], {})
+    text = f"{counted(len(run.repeated), 'query')} with a document more than once: the best hit"
+    return replace(run, rankings=rankings, repeated={}, warnings=(*run.warnings, f"{text} counts"))
+
+
+def distinct_hits(run: Any) -> RunGiven:
+    """A run of dictionaries with each document of a list once, at its first place.
+
+    Raises:
+        DataError: as :func:`run_of`.
+    """
+    plain = run_of(run)
+    if any(isinstance(of, Mapping) for of in plain.values()):
+        return plain
+    return {query: list(dict.fromkeys(of)) for query, of in plain.items()}
+
+
+def best_of_units(ranking: Ranking, unit_of: Mapping[str, str]) -> Ranking:
+    """The units of a ranking in the order of their first hits, each with its highest score."""
+    if ranking.scores is None:
+        return Ranking(list(dict.fromkeys(unit_of.get(doc, doc) for doc in ranking.doc_ids)))
+    best: dict[str, float] = {}
+    for doc, score in zip(ranking.doc_ids, np.asarray(ranking.scores).tolist(), strict=True):
+        unit = unit_of.get(doc, doc)
+        best[unit] = max(score, best.get(unit, score))
+    return Ranking(list(best), np.array(list(best.values()), dtype=np.float64))
+
+
+def ids_apart(
+    lists: Mapping[str, Sequence[str]], run: JudgedRun, known: Callable[[], Collection[str]]
+) -> Apart | None:
+    """Whether the ids of a run are others than the known ones.
+
+    Ids are looked at only where hardly any of the first hits is judged.
+
+    Args:
+        lists: query id -> document ids, best first.
+        run: the same, joined with the judgements.
+        known: gives the ids of the corpus, or of the judged documents; asked where it is needed.
+    """
+    hits = int(np.minimum(run.lengths, TOP).sum())
+    if not hits or len(run.judged.within(TOP).row) >= 0.01 * hits:
+        return None
+    return apart((doc for docs in lists.values() for doc in docs[:TOP]), known())

@@ -1,0 +1,155 @@
+"""Runs and judgements from Python and from files in one form; ids that never meet."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pytest
+
+from retrieval_bench import audit, evaluate
+from retrieval_bench.core.errors import DataError
+from tests.builders import some
+from tests.builders.files import save
+
+UNIT = UUID(int=7)
+
+
+def mean(run: Any, qrels: Any, **options: Any) -> float:
+    return evaluate(run, qrels, metrics=["AP"], **options).means["AP"]
+
+
+def warned(run: Any, qrels: Any) -> str:
+    return "\n".join(evaluate(run, qrels, metrics=["AP"]).card.scored.warnings)
+
+
+@pytest.mark.parametrize(
+    ("run", "qrels"),
+    [
+        ({"1": {10: 9.1, 11: 3.0}}, {"1": {"10": 2}}),
+        ({"1": [10, 11]}, {"1": {"10": 2}}),
+        ({1: {10: 9.1}}, {"1": {"10": 2}}),
+        ({"1": {"10": 9.1}}, {1: {10: 2}}),
+        ({np.int64(1): {np.int32(10): np.float32(9.1)}}, {"1": {"10": np.int64(2)}}),
+        ({"1": np.array([10, 11])}, {"1": {"10": 1}}),
+        ({1: {UNIT: 1}}, {"1": {str(UNIT): 1}}),
+        ({"1": {"10": 1}}, {"1": {"10": 1.0}}),
+        ({"1": {"10": 1}}, {"1": {"10": True}}),
+    ],
+)
+def test_numbers_and_uuids_are_the_ids_that_their_text_is(run: Any, qrels: Any) -> None:
+    assert mean(run, qrels) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("run", "qrels", "given"),
+    [
+        ({"1": {1.5: 1.0}}, {"1": {"1": 1}}, "the id 1.5 of type float"),
+        ({"1": [True]}, {"1": {"1": 1}}, "the id True of type bool"),
+        ({None: ["a"]}, {"1": {"1": 1}}, "the id None of type NoneType"),
+        ({"1": [("a", 1.0)]}, {"1": {"a": 1}}, "of type tuple"),
+        ({"1": {"a": "x"}}, {"1": {"a": 1}}, "score 'x' of document 'a'"),
+        ({"1": {"a": None}}, {"1": {"a": 1}}, "score None of document"),
+        ({"1": {"a": 1.0}}, {"1": {"a": 0.5}}, "the grade 0.5"),
+        ({"1": {"a": 1.0}}, {"1": {"a": "1"}}, "the grade '1'"),
+        ({"1": {"a": 1.0}}, {"1": {"a": float("nan")}}, "the grade nan"),
+        ({"1": {1: 1.0, "1": 2.0}}, {"1": {"1": 1}}, "the ids 1 and '1'"),
+        ({1: ["a"], "1": ["b"]}, {"1": {"a": 1}}, "1"),
+        ({"1": ["a"]}, {"1": ["a"]}, "judgements in another form"),
+        (None, {"1": {"a": 1}}, "a run that mixes"),
+        (["a"], {"1": {"a": 1}}, "a run that mixes"),
+    ],
+)
+def test_anything_else_is_refused_in_our_words(run: Any, qrels: Any, given: str) -> None:
+    with pytest.raises(DataError) as caught:
+        evaluate(run, qrels, metrics=["AP"])
+    assert given in str(caught.value)
+    assert "do: " in caught.value.render()
+
+
+@pytest.fixture
+def qrels(tmp_path: Path) -> Path:
+    return save(tmp_path / "q.txt", "q1 0 A-1 1\nq2 0 B-2 1\nq3 0 C-3 1\n")
+
+
+def test_ids_of_another_kind_are_told_with_both_sides_and_the_cause(
+    tmp_path: Path, qrels: Path
+) -> None:
+    run = save(tmp_path / "r.run", "q1 Q0 a-1 1 3 t\nq2 Q0 b-2 1 3 t\nq3 Q0 c-3 1 3 t\n")
+    text = "None of the 3 returned ids is judged ('a-1' beside 'A-1'): they differ in upper and"
+    assert text in warned(run, qrels)
+    assert text in warned({"q1": ["a-1"], "q2": ["b-2"], "q3": ["c-3"]}, qrels)
+    assert any(text in warning for warning in audit([run], qrels).value.warnings)
+    assert not evaluate(run, qrels).card.why_nothing, "without a corpus it is a warning"
+
+
+def test_queries_of_another_kind_are_told(qrels: Path) -> None:
+    text = warned({"Q1": ["A-1"], "Q2": ["B-2"]}, qrels)
+    assert "None of the 2 queries of the run is known ('Q1' beside 'q1'): they differ in" in text
+
+
+def test_a_bad_system_that_returns_known_ids_is_not_warned_of(qrels: Path) -> None:
+    assert "ids" not in warned({"q1": ["B-2"], "q2": ["C-3"], "q3": ["A-1"]}, qrels)
+    assert "ids" not in warned({"q1": ["A-1"], "q2": ["x"], "q3": ["y"]}, qrels)
+
+
+def chunked(folder: Path) -> Path:
+    """A dataset whose judgements are on pages, and whose documents are parts of them."""
+    pages = {"d1#0": "d1", "d1#1": "d1", "d2#0": "d2", "d2#1": "d2", "d5#0": "d5"}
+    corpus = [
+        json.dumps({"_id": i, "text": f"text {i}", "page": page}) for i, page in pages.items()
+    ]
+    save(folder / "dataset.yaml", "format: beir\nunit_key: page\n")
+    save(folder / "corpus.jsonl", "\n".join(corpus) + "\n")
+    save(
+        folder / "queries.jsonl",
+        "".join(json.dumps({"_id": f"q{i}", "text": "leave"}) + "\n" for i in (1, 2)),
+    )
+    table = "query-id\tcorpus-id\tscore\nq1\td1\t1\nq2\td2\t1\nq2\td5\t1\n"
+    save(folder / "qrels" / "test.tsv", table)
+    return folder
+
+
+CHUNKS = (
+    "q1 Q0 d1#0 1 9 t\nq1 Q0 d1#1 2 8 t\nq2 Q0 d2#1 1 7 t\nq2 Q0 d2#0 2 6 t\nq2 Q0 d5#0 3 5 t\n"
+)
+
+
+def test_chunks_count_for_the_pages_that_are_judged(tmp_path: Path) -> None:
+    data = chunked(tmp_path / "ds")
+    run = save(tmp_path / "chunk.run", CHUNKS)
+    assert mean(run, data) == 1.0
+    assert "2 further hits of a unit" in warned(run, data)
+    pages = save(tmp_path / "page.run", CHUNKS.replace("#0", "").replace("#1", ""))
+    assert mean(pages, data) == 1.0, "the first hit of each page"
+    rows = [line.split() for line in CHUNKS.splitlines()]
+    scores: dict[str, dict[str, float]] = {}
+    for query, _, doc, _, score, _ in rows:
+        scores.setdefault(query, {})[doc] = float(score)
+    assert mean(scores, data) == 1.0
+    assert mean({query: list(of) for query, of in scores.items()}, data) == 1.0
+    cells = audit([run], data, conventions=["trec"]).value.rows
+    assert {some(cell.mean) for row in cells for cell in row.cells if row.concept == "AP"} <= {1.0}
+
+
+def test_a_run_of_which_no_id_is_in_the_corpus_judges_nothing(tmp_path: Path) -> None:
+    data = chunked(tmp_path / "ds")
+    card = evaluate(save(tmp_path / "bad.run", "q1 Q0 x1 1 9 t\nq2 Q0 x2 1 7 t\n"), data).card
+    assert card.why_nothing == "no id that the run returns is in the corpus"
+    assert any("is in the corpus" in warning for warning in card.scored.warnings)
+    known = evaluate(save(tmp_path / "known.run", "q1 Q0 d5#0 1 9 t\n"), data).card
+    assert not known.why_nothing, "a bad system that returns documents of the corpus"
+
+
+def test_the_best_hit_of_a_repeated_document_alone_counts_on_request(
+    tmp_path: Path, qrels: Path
+) -> None:
+    run = save(tmp_path / "r.run", "q1 Q0 x 1 4 t\nq1 Q0 A-1 2 3 t\nq1 Q0 x 3 2 t\n")
+    with pytest.raises(DataError, match="more than once"):
+        evaluate(run, qrels)
+    assert mean(run, qrels, repeats="first", missing="left out") == 0.5
+    lists = {"q1": ["x", "x", "A-1"]}
+    assert mean(lists, qrels, repeats="first", missing="left out") == 0.5
