@@ -22,7 +22,7 @@ from tests.builders.contradictions import (
 from tests.builders.files import save
 from tests.cli.project import Command
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 
 ONCE = ("--rounds", "1", "--warm-up", "0", "--no-pictures", "--k", "20")
 CONFIGS = {
