@@ -292,7 +292,11 @@ class TestQuality:
         assert baseline(run) == 0
         at = Places(project / "results/baselines", "mine", "data", "")
         kept = at.read_quality()
-        other = {"metrics_version": 99, "metrics": {**kept.metrics, "Novelty@3": 0.5}}
+        other = {
+            "metrics_version": 99,
+            "metrics": {**kept.metrics, "Novelty@3": 0.5},
+            "queries": {q: [*row, *[0.5] * (len(row) > 1)] for q, row in kept.queries.items()},
+        }
         write([(at.quality, kept.model_copy(update=other))])
         policy(project, BOTH)
         assert regress(run, "--duet", "never") == 4
