@@ -13,7 +13,7 @@ from retrieval_bench.comparison.diff import Order
 from retrieval_bench.comparison.differences import QUERIES, Differences, differences
 from retrieval_bench.core.types import EMPTY, Dataset, Qrels
 from retrieval_bench.metrics import parse_metric
-from retrieval_bench.metrics.conventions import Missing
+from retrieval_bench.metrics.conventions import Duplicates, Missing
 from retrieval_bench.metrics.names import Param
 from retrieval_bench.regression.history.workflow import LAST, History
 from retrieval_bench.regression.history.workflow import history as read_history
@@ -31,7 +31,7 @@ from retrieval_bench.runs.run import Run, only_metrics
 from retrieval_bench.scoring import workflow as scoring
 from retrieval_bench.scoring.audit import Audit
 from retrieval_bench.scoring.scorecard import Truth
-from retrieval_bench.scoring.workflow import ReaderScores, Repeats
+from retrieval_bench.scoring.workflow import ReaderScores
 from retrieval_bench.stats.power import MARGIN
 
 
@@ -44,7 +44,7 @@ def evaluate(
     dev_ids: Collection[str] | None = None,
     missing: Missing | None = None,
     also: Mapping[str, Param] = EMPTY,
-    repeats: Repeats = "as the convention has it",
+    repeats: Duplicates | None = None,
 ) -> ScoreResult:
     """Score a run that was made elsewhere.
 
@@ -60,7 +60,8 @@ def evaluate(
             = as the convention has it.
         also: parameters of every metric that knows them, such as ``{"rel": 2, "depth": 1000,
             "judged_only": True}`` (trec_eval -l, -M and -J).
-        repeats: ``"first"`` keeps the best hit of a document that a ranking has more than once.
+        repeats: ``"first"``, ``"counted again"`` or ``"error"``: what a document counts that a
+            ranking has more than once; None = as the convention has it.
 
     Raises:
         HarnessError: everything that is wrong with the input.

@@ -175,7 +175,7 @@ def _evaluate(options: argparse.Namespace) -> int:
         dev_ids=None if options.dev is None else read_ids(options.dev),
         missing=None if options.missing is None else options.missing.replace("-", " "),
         also=_also(options),
-        **({"repeats": options.repeats} if options.repeats else {}),
+        repeats=options.repeats,
     )
     if as_trec_eval:
         put(trec_lines(card, rows, tag_of(card.run), per_query=options.per_query))

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+
+from retrieval_bench.core.types import Documents, Qrels
 
 FEW = 0.01
 """From this share of known ids on, two sides use the same ids."""
@@ -142,3 +144,12 @@ def _explained(
         if other is not None:
             pairs.append((one, other))
     return pairs[0] if pairs and len(pairs) >= ENOUGH * len(ids) else None
+
+
+def known_ids(documents: Documents | None, unit_of: Mapping[str, str], qrels: Qrels) -> set[str]:
+    """Ids of all that could be returned: units, documents or, without a corpus, what is judged."""
+    if unit_of:
+        return set(unit_of.values())
+    if documents is not None:
+        return {document.id for document in documents}
+    return {doc_id for grades in qrels.values() for doc_id in grades}

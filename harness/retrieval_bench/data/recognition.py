@@ -8,6 +8,7 @@ from pathlib import Path
 
 from retrieval_bench.data.config import CONFIG_NAME
 from retrieval_bench.data.files import first_line, kind_of
+from retrieval_bench.data.formats.hub import RECORDS
 from retrieval_bench.data.mistaken import mistaken_file
 
 _PARTS: Mapping[str, str] = {
@@ -15,7 +16,6 @@ _PARTS: Mapping[str, str] = {
     "queries": "quer|question|topic",
 }
 _JUDGEMENTS = "qrel|judge?ment|relevance"
-_RECORDS = (".jsonl", ".ndjson", ".json", ".csv", ".parquet")
 
 
 def like_judgements(folder: Path) -> list[str]:
@@ -65,7 +65,7 @@ def _first_named(paths: list[Path], pattern: str) -> str:
 
 def _format(folder: Path, name: str) -> str:
     path = folder / name
-    if kind_of(path) in _RECORDS:
+    if kind_of(path) in RECORDS:
         return "plain"
     cells = first_line(path).split("\t")
     headed = {cell.strip().lower() for cell in cells} & {"id", "_id", "text", "title"}

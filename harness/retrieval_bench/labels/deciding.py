@@ -2,9 +2,9 @@
 systems, in words that hold whenever one looks, and how many more it may take.
 
 What is meant is the mean over these very queries; :mod:`.population` speaks of queries like these.
-Queries count in the order in
-which they were drawn (:mod:`.draws`), as far as all of their documents have a grade; queries whose
-lists cannot differ, and those that were judged before the order was drawn, are known. The pairs of
+Queries count in the order in which they were drawn (:mod:`.draws`), as far as all of their
+documents have a grade; queries whose lists cannot differ, and those that were judged before the
+order was drawn, are known. The pairs of
 systems hold together at 95 %. When other systems come into a pool, its order is drawn anew; all of
 these orders share the 5 %, most of which the first one has (:func:`level`).
 """

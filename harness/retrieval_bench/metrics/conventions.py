@@ -16,7 +16,7 @@ from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench.metrics.names import Metric, Param, named, parse_metric
 
 Ties = Literal["trec", "list"]
-Duplicates = Literal["error", "counted again"]
+Duplicates = Literal["error", "counted again", "first"]
 WithoutRelevant = Literal["zero", "one if nothing returned", "error"]
 Missing = Literal["zero", "left out"]
 Unanswerable = Literal["apart", "counted"]
@@ -44,7 +44,7 @@ class Convention:
         shown: plain names that are reported when nothing is asked for.
         cut: the only cut-off there is, None where any will do.
         ties: order of equal scores; ``list`` leaves a list as it was given.
-        duplicates: a document that stands in one ranking twice.
+        duplicates: a document that stands in one ranking twice; ``first`` keeps its best hit.
         without_relevant: a query that counts and has no relevant document.
         unanswerable: whether a query whose judged set is empty counts, or is reported apart.
         missing: a query with judgements that the run does not have.

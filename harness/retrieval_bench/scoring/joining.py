@@ -83,7 +83,7 @@ def run_of(given: Any, unit_of: Mapping[str, str] = EMPTY) -> RunGiven:
         if not unit_of:
             return plain
         finite_scores(list(plain), list(plain.values()))
-        return {query: _unit_scores(scores, unit_of) for query, scores in plain.items()}
+        return {query: _best(scores.items(), unit_of) for query, scores in plain.items()}
     if all(isinstance(of, Sequence | np.ndarray) and not isinstance(of, str) for of in rankings):
         lists = {
             id_text(query, where): [id_text(doc, f"{where}: query {query!r}") for doc in docs]
@@ -93,8 +93,7 @@ def run_of(given: Any, unit_of: Mapping[str, str] = EMPTY) -> RunGiven:
             _refuse_merged(given, where)
         if not unit_of:
             return lists
-        return {query: list(best_of_units(Ranking(docs), unit_of).doc_ids)
-                for query, docs in lists.items()}  # fmt: skip
+        return {query: _first(docs, unit_of) for query, docs in lists.items()}
     raise DataError(
         "a run that mixes dictionaries and lists, or has something else for a ranking",
         where=where,
@@ -103,11 +102,13 @@ def run_of(given: Any, unit_of: Mapping[str, str] = EMPTY) -> RunGiven:
     )
 
 
-def _with_text_ids(given: Mapping[Any, Mapping[Any, Any]], where: str) -> dict[str, dict[str, Any]]:
-    plain: dict[str, dict[str, Any]] = {}
+def _with_text_ids(
+    given: Mapping[Any, Mapping[Any, Any]], where: str
+) -> dict[str, Mapping[str, Any]]:
+    plain: dict[str, Mapping[str, Any]] = {}
     for query, of in given.items():
-        ids = of if set(map(type, of)) <= {str} else None
-        own = dict(ids) if ids is not None else {id_text(doc, where): of[doc] for doc in of}
+        as_text = set(map(type, of)) <= {str}
+        own = of if as_text else {id_text(doc, where): of[doc] for doc in of}
         if len(own) != len(of):
             _refuse_merged(of, f"{where}: query {query!r}")
         plain[id_text(query, where)] = own
@@ -129,14 +130,6 @@ def _refuse_merged(ids: Iterable[Any], where: str) -> None:
         seen[text] = one
 
 
-def _unit_scores(scores: Mapping[str, float], unit_of: Mapping[str, str]) -> dict[str, float]:
-    best: dict[str, float] = {}
-    for doc_id, score in scores.items():
-        unit = unit_of.get(doc_id, doc_id)
-        best[unit] = max(score, best.get(unit, score))
-    return best
-
-
 def _grade(given: object, where: str) -> int:
     if isinstance(given, Real) and float(given).is_integer():
         return int(float(given))
@@ -156,7 +149,7 @@ def in_units(run: RunFile, unit_of: Mapping[str, str]) -> RunFile:
     """
     if not unit_of:
         return run
-    rankings = {query: best_of_units(one, unit_of) for query, one in run.rankings.items()}
+    rankings = {query: _ranked_units(one, unit_of) for query, one in run.rankings.items()}
     dropped = sum(map(len, run.rankings.values())) - sum(map(len, rankings.values()))
     warnings = run.warnings
     if dropped:
@@ -165,38 +158,26 @@ def in_units(run: RunFile, unit_of: Mapping[str, str]) -> RunFile:
     return replace(run, rankings=rankings, repeated={}, warnings=warnings)
 
 
-def first_of_repeated(run: RunFile) -> RunFile:
-    """``run`` with the best hit of a document that stands in a ranking repeatedly, and no other."""
-    if not run.repeated:
-        return run
-    rankings = dict(run.rankings)
-    for query in run.repeated:
-        rankings[query] = best_of_units(rankings[query], {})
-    text = f"{counted(len(run.repeated), 'query')} with a document more than once: the best hit"
-    return replace(run, rankings=rankings, repeated={}, warnings=(*run.warnings, f"{text} counts"))
-
-
-def distinct_hits(run: Any) -> RunGiven:
-    """A run of dictionaries with each document of a list once, at its first place.
-
-    Raises:
-        DataError: as :func:`run_of`.
-    """
-    plain = run_of(run)
-    if any(isinstance(of, Mapping) for of in plain.values()):
-        return plain
-    return {query: list(dict.fromkeys(of)) for query, of in plain.items()}
-
-
-def best_of_units(ranking: Ranking, unit_of: Mapping[str, str]) -> Ranking:
-    """The units of a ranking in the order of their first hits, each with its highest score."""
+def _ranked_units(ranking: Ranking, unit_of: Mapping[str, str]) -> Ranking:
     if ranking.scores is None:
-        return Ranking(list(dict.fromkeys(unit_of.get(doc, doc) for doc in ranking.doc_ids)))
+        return Ranking(_first(ranking.doc_ids, unit_of))
+    scores = np.asarray(ranking.scores).tolist()
+    best = _best(zip(ranking.doc_ids, scores, strict=True), unit_of)
+    return Ranking(list(best), np.array(list(best.values()), dtype=np.float64))
+
+
+def _first(doc_ids: Sequence[str], unit_of: Mapping[str, str]) -> list[str]:
+    """The units of a list, in the order of their first hits."""
+    return list(dict.fromkeys(unit_of.get(doc, doc) for doc in doc_ids))
+
+
+def _best(hits: Iterable[tuple[str, float]], unit_of: Mapping[str, str]) -> dict[str, float]:
+    """The units of scored hits, each with its highest score."""
     best: dict[str, float] = {}
-    for doc, score in zip(ranking.doc_ids, np.asarray(ranking.scores).tolist(), strict=True):
+    for doc, score in hits:
         unit = unit_of.get(doc, doc)
         best[unit] = max(score, best.get(unit, score))
-    return Ranking(list(best), np.array(list(best.values()), dtype=np.float64))
+    return best
 
 
 def ids_apart(

@@ -89,11 +89,7 @@ class Truth:
     @property
     def ids(self) -> Collection[str]:
         """Ids of all that a run could return: units, documents, or what is judged of them."""
-        if self.unit_of:
-            return set(self.unit_of.values())
-        if self.documents is not None:
-            return {document.id for document in self.documents}
-        return {doc for grades in self.judgements.qrels.values() for doc in grades}
+        return id_spaces.known_ids(self.documents, self.unit_of, self.judgements.qrels)
 
     def matches(self, query_ids: Collection[str]) -> int:
         """How many of ``query_ids`` are judged, or known to have no answer."""

@@ -7,7 +7,7 @@ what a query without relevant documents is worth, what a repeated document or a 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -124,6 +124,18 @@ class Answers:
         lists = {q: sorted(of, key=of.__getitem__, reverse=True) for q, of in self.scores.items()}
         return Answers(lists=lists, tie_rule=self.tie_rule)
 
+    def read_by(self, convention: Convention) -> Answers:
+        """As ``convention`` reads them: its rule for ties, and for repeated documents of a list.
+
+        Raises:
+            DataError: a score that is no finite number.
+        """
+        answers = self.under(convention.ties)
+        if convention.duplicates != "first" or answers.lists is None:
+            return answers
+        lists = {query_id: list(dict.fromkeys(ids)) for query_id, ids in answers.lists.items()}
+        return replace(answers, lists=lists)
+
 
 def score(
     answers: Answers,
@@ -148,7 +160,7 @@ def score(
     """
     if not metrics:
         raise ConfigError("no metric", accepted="one or more", fix="name some, such as nDCG@10")
-    answers = answers.under(convention.ties)
+    answers = answers.read_by(convention)
     queries = _Queries(answers, judgements, convention, known, sorted(unanswerable))
     run, values = values_of(answers, judgements, convention, metrics, queries.counting)
     counts = queries.counts()
@@ -170,7 +182,7 @@ def values_of(
     Raises:
         DataError: as :func:`score`.
     """
-    answers = answers.under(convention.ties)
+    answers = answers.read_by(convention)
     _check_repetitions(answers, convention, query_ids)
     if answers.scores is not None:
         run = judge_scores(answers.scores, query_ids, judgements)

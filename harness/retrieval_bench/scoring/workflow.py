@@ -8,19 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import EMPTY
 from retrieval_bench.data.faults import reporting
 from retrieval_bench.data.files import lines
-from retrieval_bench.metrics.conventions import CONVENTIONS, Missing, convention
+from retrieval_bench.metrics.conventions import CONVENTIONS, Duplicates, Missing, convention
 from retrieval_bench.metrics.names import Param
 from retrieval_bench.runs.foreign import read_rankings
 from retrieval_bench.scoring.answers.answers import read_answers
 from retrieval_bench.scoring.answers.reader import ReaderResult, score_reader
 from retrieval_bench.scoring.audit import Audit, audit
-from retrieval_bench.scoring.joining import distinct_hits, first_of_repeated, in_units
+from retrieval_bench.scoring.joining import in_units
 from retrieval_bench.scoring.scorecard import (
     ScoreCard,
     Truth,
@@ -29,7 +29,6 @@ from retrieval_bench.scoring.scorecard import (
     score_mapping,
 )
 
-Repeats = Literal["as the convention has it", "first"]
 RunGiven = str | Path | Mapping[str, Mapping[str, float]] | Mapping[str, Sequence[str]]
 
 
@@ -42,7 +41,7 @@ def evaluate(
     dev_ids: Collection[str] | None = None,
     missing: Missing | None = None,
     also: Mapping[str, Param] = EMPTY,
-    repeats: Repeats = "as the convention has it",
+    repeats: Duplicates | None = None,
 ) -> ScoreCard:
     """Score a run that was made elsewhere.
 
@@ -53,38 +52,34 @@ def evaluate(
         missing: what a query is worth that the run does not have; None = as the convention has it.
         also: parameters of every metric that knows them and was not given them: ``rel``, ``depth``
             and ``judged_only`` (trec_eval -l, -M and -J).
-        repeats: of a document that stands in a ranking more than once, ``"first"`` keeps the best
-            hit alone.
+        repeats: what a document counts that stands in a ranking more than once, likewise.
 
     Raises:
         HarnessError: everything that is wrong with the input.
     """
     chosen = convention(rules)
-    if repeats not in get_args(Repeats):
-        raise ConfigError(
-            f"repeats {repeats!r}",
-            accepted=" or ".join(map(repr, get_args(Repeats))),
-            fix="give one of them, or leave it out",
-        )
-    if missing not in (None, chosen.missing, *get_args(Missing)):
-        raise ConfigError(
-            f"missing {missing!r}",
-            accepted=" or ".join(map(repr, get_args(Missing))),
-            fix="give one of them, or leave it out",
-        )
+    for name, given, choices in (
+        ("missing", missing, (chosen.missing, *get_args(Missing))),
+        ("repeats", repeats, get_args(Duplicates)),
+    ):
+        if given not in (None, *choices):
+            raise ConfigError(
+                f"{name} {given!r}",
+                accepted=" or ".join(map(repr, dict.fromkeys(choices))),
+                fix="give one of them, or leave it out",
+            )
     if missing not in (None, chosen.missing):
         source = f"{chosen.source}; but queries missing from the run: {missing}"
         chosen = replace(chosen, missing=missing, source=source)
+    if repeats not in (None, chosen.duplicates):
+        source = f"{chosen.source}; but repeated documents: {repeats}"
+        chosen = replace(chosen, duplicates=repeats, source=source)
     chosen = replace(chosen, also=also)
     chosen.parse(metrics)  # a wrong name is told before large files are read
-    first = repeats == "first"
     if isinstance(run, str | Path):
         file, known = read_rankings(run), truth()
         file = file.within(known.documents)
-        file = first_of_repeated(file) if first else file
         return score_file(file, known, metrics, chosen, dev_ids=dev_ids)
-    if first:
-        run = distinct_hits(run)
     return score_mapping(run, truth(), metrics, chosen, dev_ids=dev_ids)
 
 
