@@ -80,9 +80,9 @@ def about_times(text: str) -> bool:
     return isinstance(text, Notice) and text.code in OF_TIMES
 
 
-def says(texts: Iterable[str], code: Code) -> bool:
-    """Say whether one of the warnings is about ``code``."""
-    return any(isinstance(text, Notice) and text.code is code for text in texts)
+def says(texts: Iterable[str], *codes: Code) -> bool:
+    """Say whether one of the warnings is about one of ``codes``."""
+    return any(isinstance(text, Notice) and text.code in codes for text in texts)
 
 
 def loudest_first(texts: Iterable[str]) -> list[str]:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.types import Documents, Qrels
 
 FEW = 0.01
@@ -83,6 +84,16 @@ class Apart:
     met: int
     example: tuple[str, str]
     cause: str = ""
+
+    def notice(self, *, corpus: bool) -> Notice:
+        """Warn of returned ids.
+
+        Args:
+            corpus: the known ids are those of a corpus: without one of them nothing can be judged.
+        """
+        text = self.sentence(RETURNED, "in the corpus" if corpus else "judged")
+        unknown = corpus and not self.met
+        return Notice(text, Code.UNKNOWN_IDS if unknown else Code.FOREIGN_IDS)
 
     def sentence(self, noun: tuple[str, str], known: str) -> str:
         """Say it.

@@ -12,7 +12,7 @@ from retrieval_bench.core.figures import BELOW_CLOCK, LEAST_SHOWN_MS
 from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.types import EMPTY, Dataset
 from retrieval_bench.core.usage import FIELDS
-from retrieval_bench.data.id_spaces import RETURNED, apart, known_ids
+from retrieval_bench.data.id_spaces import apart, known_ids
 from retrieval_bench.experiment.candidate import Candidate
 from retrieval_bench.measure.calls import NOT_RUN, OK, Measurement, Timings
 from retrieval_bench.measure.steady import WINDOW, WINDOWS
@@ -166,12 +166,8 @@ def foreign_ids(doc_ids: Sequence[str], data: Dataset) -> list[str]:
     other = apart(doc_ids, known_ids(None, EMPTY, data.qrels))
     if other is None:
         return []  # the corpus need not be read
-    where = "judged"
     if data.documents is not None:
-        where = "in the corpus"
         other = apart(doc_ids, known_ids(data.documents, data.unit_of, data.qrels))
         if other is None:
             return []
-    unknown = data.documents is not None and not other.met
-    code = Code.UNKNOWN_IDS if unknown else Code.FOREIGN_IDS
-    return [Notice(other.sentence(RETURNED, where), code)]
+    return [other.notice(corpus=data.documents is not None)]

@@ -15,6 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.notices import Code, Notice, says
 from retrieval_bench.core.types import EMPTY, Dataset, Documents, Qrels, Ranking
 from retrieval_bench.data import id_spaces, load_dataset
 from retrieval_bench.data.judged import judged_by, require_judged
@@ -113,7 +114,6 @@ class ScoreCard:
         scored: means, counts and warnings.
         matched: queries of the run that are judged, or known to have no answer; without any, the
             figures say nothing of the run.
-        foreign: none of the ids that the run returns is in the corpus.
         abstention: None where every query has an answer.
     """
 
@@ -122,14 +122,13 @@ class ScoreCard:
     scored: Scored
     matched: int
     abstention: AbstentionReport | None
-    foreign: bool = False
 
     @property
     def why_nothing(self) -> str:
         """Why nothing could be judged; empty where something was."""
         if not self.matched:
             return "the judgements know no query of the run"
-        if self.foreign:
+        if says(self.scored.warnings, Code.UNKNOWN_IDS):
             return "no id that the run returns is in the corpus"
         judged = self.scored.counts.evaluated or self.abstention is not None
         return "" if judged else "no query counts"
@@ -174,11 +173,11 @@ def score_file(
     answers = Answers(lists=lists, tie_rule=tie_rule)
     depth = max(map(len, lists.values()), default=1)
     scored = _scored(answers, truth, metrics, rules, depth)
-    apart, foreign = id_warnings(lists, truth, scored.run)
+    apart = id_warnings(lists, truth, scored.run)
     scored = replace(scored, warnings=(*apart, *run.warnings, *scored.warnings))
     listed = run.ordered(convention(_COMPETITION).ties)
     abstention = _abstention(listed, truth, rules, dev_ids, complete=run.format == RUN_FOLDER)
-    return ScoreCard(str(run.path), truth.name, scored, truth.matches(lists), abstention, foreign)
+    return ScoreCard(str(run.path), truth.name, scored, truth.matches(lists), abstention)
 
 
 def score_mapping(
@@ -206,17 +205,16 @@ def score_mapping(
         for query_id, doc_ids in (answers.under("list").lists or {}).items()
     }
     lists = {query_id: ranking.doc_ids for query_id, ranking in ordered.items()}
-    apart, foreign = id_warnings(lists, truth, scored.run)
+    apart = id_warnings(lists, truth, scored.run)
     scored = replace(scored, warnings=(*apart, *scored.warnings))
     abstention = _abstention(ordered, truth, rules, dev_ids)
-    return ScoreCard("run", truth.name, scored, truth.matches(given), abstention, foreign)
+    return ScoreCard("run", truth.name, scored, truth.matches(given), abstention)
 
 
 def id_warnings(
     lists: Mapping[str, Sequence[str]], truth: Truth, run: JudgedRun | None = None
-) -> tuple[list[str], bool]:
-    """Warn where the ids of a run, or its queries, are others than those of ``truth``; and say
-    whether none of them is in the corpus.
+) -> list[str]:
+    """Warn where the ids of a run, or its queries, are others than those of ``truth``.
 
     Args:
         lists: query id -> document ids, best first.
@@ -225,15 +223,11 @@ def id_warnings(
     if not truth.matches(lists):
         queries = {*truth.judgements.qrels, *truth.unanswerable, *truth.known}
         other = id_spaces.apart(lists, queries)
-        return ([] if other is None else [other.sentence(id_spaces.QUERIES, "known")]), False
+        text = "" if other is None else other.sentence(id_spaces.QUERIES, "known")
+        return [Notice(text, Code.FOREIGN_IDS)] * bool(text)
     run = run or judge_lists(lists, list(truth.judgements.qrels), truth.judgements)
     other = ids_apart(lists, run, lambda: truth.ids)
-    if other is None:
-        return [], False
-    known = "judged" if truth.documents is None else "in the corpus"
-    return [
-        other.sentence(id_spaces.RETURNED, known)
-    ], truth.documents is not None and not other.met
+    return [] if other is None else [other.notice(corpus=truth.documents is not None)]
 
 
 def _answers(run: RunGiven) -> Answers:

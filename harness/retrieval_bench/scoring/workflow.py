@@ -109,7 +109,7 @@ def audit_runs(
     apart = [
         f"{name}: {warning}"
         for name, run in zip(found.systems, rankings, strict=True)
-        for warning in id_warnings({q: of.doc_ids for q, of in run.rankings.items()}, known)[0]
+        for warning in id_warnings({q: of.doc_ids for q, of in run.rankings.items()}, known)
     ]
     return replace(found, warnings=(*apart, *found.warnings))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from retrieval_bench.core.errors import counted
+from retrieval_bench.core.notices import Code, says
 from retrieval_bench.metrics import Metric
 from retrieval_bench.reports.render.cells import COUNT, QUALITY, Cell, Content, count, quality
 from retrieval_bench.reports.render.table import Note, NoteKind, Table, result, warning
@@ -10,6 +11,9 @@ from retrieval_bench.reports.tables.abstention import abstention_tables
 from retrieval_bench.reports.tables.labels import metric_label
 from retrieval_bench.runs.evaluation import Mean
 from retrieval_bench.scoring.scorecard import ScoreCard
+
+_IDS = (Code.FOREIGN_IDS, Code.UNKNOWN_IDS)
+"""Warnings that stand beside the answer: with them it is none."""
 
 WORST_SHOWN = 10
 """Queries in the table of ``--per-query``; the JSON document has all."""
@@ -37,6 +41,8 @@ def _means(card: ScoreCard) -> Table:
         (counts.unjudged_queries, "without judgements"),
         (counts.unknown_queries, "unknown but in the run"),
     ]
+    beside = [text for text in scored.warnings if says([text], *_IDS)]
+    below = [text for text in scored.warnings if text not in beside]
     queries = [f"{counts.evaluated:,} evaluated", *(f"{n:,} {what}" for n, what in others if n)]
     return Table(
         f"{card.run} against {card.truth}",
@@ -47,9 +53,9 @@ def _means(card: ScoreCard) -> Table:
             f"Ties: {scored.tie_rule}.",
             f"Queries: {', '.join(queries)}.",
             f"Brackets: 95 % intervals ({scored.evaluation.interval}).",
-            *map(warning, scored.warnings),
+            *map(warning, below),
         ],
-        lead=[result(_answer(card))],
+        lead=[result(_answer(card)), *map(warning, beside)],
     )
 
 
