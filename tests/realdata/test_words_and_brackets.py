@@ -134,7 +134,7 @@ READ = {
 """Where words stand beside intervals in any case."""
 
 
-@pytest.mark.parametrize("n", [10, 30])
+@pytest.mark.parametrize("n", [10, pytest.param(30, marks=pytest.mark.long)])
 def test_few_made_up_queries(here: Path, capsys: pytest.CaptureFixture[str], n: int) -> None:
     reader = Reader(Command(capsys), made_up(here / "data", n))
     read_all(reader, here)

@@ -129,6 +129,7 @@ def test_all_orders_of_a_pool_share_five_percent() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_no_verdict_is_wrong_more_often_than_promised() -> None:
     """Systems that are equal in truth, looked at after every query."""
     rng = np.random.default_rng(3)

@@ -171,6 +171,7 @@ def test_every_pool_of_a_file_has_its_part_of_the_chance_of_error() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_bets_are_wrong_in_at_most_one_of_a_hundred_pools() -> None:
     """Questions drawn from a population in which the systems are equal, looked at to the last."""
     rng, wrong, tries = np.random.default_rng(3), 0, 300
