@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from retrieval_bench.core import plugins, secrets
 from retrieval_bench.core.errors import ConfigError, ContractError, counted, near_names
@@ -112,6 +113,7 @@ class HTTP(Retriever):
             reuse=self._reuse,
             timeout_s=timeout_s,
             verify=http_client.certificates(ca, verify, plugins.beside_config),
+            host=urlsplit(url).hostname or "",
         )
         self._line.hide(self._request.hidden)
         self._searches = self._short = self._most = self._most_asked = 0

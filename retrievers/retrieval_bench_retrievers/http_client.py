@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
+from ipaddress import ip_address
 from pathlib import Path
 from time import perf_counter_ns
 from typing import Any
@@ -34,7 +35,6 @@ _PASSES = {408: Kind.TIMEOUT, 429: Kind.THROTTLED}
 _GENEROUS_S, _CONNECT_S = 600.0, 30.0
 """Time-outs where none is given; the harness ends a call that takes too long by its own."""
 
-_LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _REDIRECTS = 5
 _SHORTEST_HIDDEN = 4
 _SCHEMES = ("Basic", "Bearer", "ApiKey")
@@ -51,6 +51,7 @@ class Line:
         reuse: keep them between requests; otherwise each request opens one.
         timeout_s: seconds to wait for a connection, and for each part of an answer; None = many.
         verify: whether certificates are checked, or the context to check them with.
+        host: of the service: where it is this machine, no proxy stands between.
 
     Attributes:
         opened: connections so far.
@@ -59,13 +60,20 @@ class Line:
     """
 
     def __init__(
-        self, *, reuse: bool, timeout_s: float | None, verify: bool | ssl.SSLContext
+        self,
+        *,
+        reuse: bool,
+        timeout_s: float | None,
+        verify: bool | ssl.SSLContext,
+        host: str = "",
     ) -> None:
         logging.getLogger("httpx").addFilter(_redacted)  # once, however often it is asked to
         self._reuse = reuse
         self._verify = verify
         wait = _GENEROUS_S if timeout_s is None else timeout_s
         self._timeout = httpx.Timeout(wait, connect=min(wait, _CONNECT_S))
+        own = {host} if is_loopback(host) else set()
+        self._loopback = {"localhost", "127.0.0.1", "::1", *own}
         self._client: httpx.Client | None = self._new_client()
         self._hidden: tuple[str, ...] = ()
         self.opened = self.redirected = self.proxied = 0
@@ -148,7 +156,7 @@ class Line:
             limits=limits,
             verify=self._verify,
             follow_redirects=False,
-            mounts={f"all://{host}": None for host in _LOOPBACK},  # never through a proxy
+            mounts={f"all://{bracketed(host)}": None for host in self._loopback},  # no proxy
         )
 
     def _proxy_of(self, url: httpx.URL) -> str:
@@ -247,10 +255,25 @@ def certificates(ca: str | None, verify: bool, find: Callable[[str], Path]) -> A
         ) from None
 
 
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine: ``localhost``, a name below it, or an address such as
+    127.0.1.1."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def bracketed(host: str) -> str:
+    """A host as it stands in a URL."""
+    return f"[{host}]" if ":" in host else host
+
+
 def proxy_of(url: httpx.URL) -> str:
     """Host and port of the proxy that the environment names for ``url``; empty for none."""
-    host = f"[{url.host}]" if ":" in url.host else url.host
-    if host in _LOOPBACK or proxy_bypass(f"{url.host}:{_port(url)}"):
+    if is_loopback(url.host) or proxy_bypass(f"{url.host}:{_port(url)}"):
         return ""
     named = getproxies()
     proxy = named.get(url.scheme) or named.get("all") or ""

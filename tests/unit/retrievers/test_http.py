@@ -755,6 +755,29 @@ class TestProxiesOfTheEnvironment:
         assert "secret" not in told
         retriever.close()
 
+    def test_another_name_of_this_machine_never_goes_through_one_either(
+        self, served: Service, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("HTTP_PROXY", served.url)
+        retriever = HTTP(url="http://127.0.1.1:9/s?q={text}", hits="hits", id="id")
+        with pytest.raises(ConfigError, match=r"127\.0\.1\.1:9") as caught:
+            retriever.search(QUERY, 2)
+        assert "proxy" not in str(caught.value)
+        assert not served.requests
+        retriever.close()
+
+    @pytest.mark.parametrize(
+        ("host", "loopback"),
+        [
+            *(("localhost", True), ("engine.localhost", True), ("127.9.8.7", True), ("::1", True)),
+            *(("localhost.example", False), ("128.0.0.1", False), ("", False), ("::2", False)),
+        ],
+    )
+    def test_this_machine_has_many_names(self, host: str, loopback: bool) -> None:
+        from retrieval_bench_retrievers.http_client import is_loopback
+
+        assert is_loopback(host) == loopback
+
     def test_no_proxy_takes_a_host_out(
         self, served: Service, monkeypatch: pytest.MonkeyPatch
     ) -> None:
