@@ -60,7 +60,7 @@ def qrels_of(given: Any) -> Qrels:
         )
     where = "the judgements"
     plain = _with_text_ids(given, where)
-    if all(type(grade) is int for grades in plain.values() for grade in grades.values()):
+    if all(set(map(type, grades.values())) <= {int} for grades in plain.values()):
         return plain
     return {
         query: {doc: _grade(grade, f"{where}: query {query!r}, document {doc!r}")
@@ -107,14 +107,22 @@ def _with_text_ids(
 ) -> dict[str, Mapping[str, Any]]:
     plain: dict[str, Mapping[str, Any]] = {}
     for query, of in given.items():
-        as_text = set(map(type, of)) <= {str}
-        own = of if as_text else {id_text(doc, where): of[doc] for doc in of}
+        own = of if _are_texts(of) else {id_text(doc, where): of[doc] for doc in of}
         if len(own) != len(of):
             _refuse_merged(of, f"{where}: query {query!r}")
         plain[id_text(query, where)] = own
     if len(plain) != len(given):
         _refuse_merged(given, where)
     return plain
+
+
+def _are_texts(ids: Iterable[Any]) -> bool:
+    """Whether all are texts; of many ways to ask, the one that takes least for each of them."""
+    try:
+        "".join(ids)
+    except TypeError:
+        return False
+    return True
 
 
 def _refuse_merged(ids: Iterable[Any], where: str) -> None:
