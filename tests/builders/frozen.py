@@ -96,6 +96,15 @@ MEASURING: dict[str, tuple[str, ...]] = {
         "--no-pictures",
     ),
     "bench-parts": ("bench", "paid.yaml", "--dataset", "filtered", "--k", "2", *ONCE),
+    "bench-selves": (
+        *("bench", "bm25", "--dataset", "selves", "--self-hits", "drop", "--k", "2"),
+        *ONCE,
+    ),
+    "compare-selves": (
+        *("compare", "--retrievers", "bm25", "whitespace.yaml", "--dataset", "selves"),
+        *("--self-hits", "drop", "--k", "2"),
+        *ONCE,
+    ),
     "bench-unjudged": ("bench", "bm25", "--dataset", "unjudged", "--k", "2", *ONCE),
     "parts": (
         *("explain", "paid.yaml", "--by", "stage", "--dataset", "filtered"),

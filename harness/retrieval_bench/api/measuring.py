@@ -39,6 +39,7 @@ def bench(
     *,
     split: str = "test",
     language: str | None = None,
+    self_hits: str | None = None,
     k: int = 10,
     metrics: Sequence[str] = (),
     overrides: Sequence[str] = (),
@@ -55,6 +56,8 @@ def bench(
         dataset: name, folder, or a :class:`Dataset`.
         split: of a dataset that is given by name or folder.
         language: ISO 639 code of the dataset's language, as if it named it; None = what it names.
+        self_hits: "drop" leaves out a hit with the id of its query before the first k are scored,
+            as BEIR does; "keep" counts it; None = what the dataset names.
         k: hits asked for per query.
         metrics: such as ``["nDCG@10", "R@100"]``; empty = the defaults for k.
         overrides: ``dotted.path=value`` into the parameters.
@@ -74,6 +77,7 @@ def bench(
         dataset,
         split=split,
         language=language,
+        self_hits=self_hits,
         k=k,
         metrics=metrics,
         overrides=overrides,
@@ -90,6 +94,7 @@ def compare(
     *,
     split: str = "test",
     language: str | None = None,
+    self_hits: str | None = None,
     k: int = 10,
     metrics: Sequence[str] = (),
     protocol: Protocol | None = None,
@@ -108,7 +113,8 @@ def compare(
         systems: runs, or saved runs by what names them on the command line; or retrievers as in
             :func:`bench`, which are measured together, alternating query by query.
         dataset: of retrievers, one or several, as in :func:`bench`; None = "science-mini".
-        split, language, k, metrics, protocol, save, reporter: of retrievers, as in :func:`bench`.
+        split, language, self_hits, k, metrics, protocol, save, reporter: of retrievers, as in
+            :func:`bench`.
         margin: up to this absolute difference of means two systems are as good as equal.
         baseline: compare all others with this system only; None = every pair.
         tests: further tests beside the randomisation test: "t", "wilcoxon".
@@ -166,6 +172,7 @@ def compare(
         check,
         split=split,
         language=language,
+        self_hits=self_hits,
         k=k,
         metrics=metrics,
         protocol=protocol,

@@ -45,6 +45,7 @@ def evaluate(
     missing: Missing | None = None,
     also: Mapping[str, Param] = EMPTY,
     repeats: Duplicates | None = None,
+    self_hits: str | None = None,
 ) -> ScoreResult:
     """Score a run that was made elsewhere.
 
@@ -62,6 +63,8 @@ def evaluate(
             "judged_only": True}`` (trec_eval -l, -M and -J).
         repeats: ``"first"``, ``"counted again"`` or ``"error"``: what a document counts that a
             ranking has more than once; None = as the convention has it.
+        self_hits: ``"drop"`` leaves out hits with the id of their query, as BEIR does; None = as
+            the dataset has it, or keep.
 
     Raises:
         HarnessError: everything that is wrong with the input.
@@ -69,7 +72,7 @@ def evaluate(
     return ScoreResult(
         scoring.evaluate(
             run,
-            partial(Truth.needed, judged_by),
+            partial(Truth.needed, judged_by, self_hits=self_hits),
             metrics=metrics,
             rules=convention,
             dev_ids=dev_ids,
@@ -86,19 +89,20 @@ def audit(
     *,
     conventions: Sequence[str] = (),
     k: int = 10,
+    self_hits: str | None = None,
 ) -> Result[Audit]:
     """Say whether the order of systems depends on the convention.
 
     Args:
         runs: files or folders of runs.
-        judged_by: as in :func:`evaluate`.
+        judged_by, self_hits: as in :func:`evaluate`.
         conventions: the first is what the others are compared with; empty = all, trec first.
         k: cut-off where a convention has none of its own.
 
     Raises:
         HarnessError: everything that is wrong with the input.
     """
-    truth = partial(Truth.needed, judged_by)
+    truth = partial(Truth.needed, judged_by, self_hits=self_hits)
     value = scoring.audit_runs(runs, truth, conventions=conventions, k=k)
     return Result(value, value.as_dict, lambda: audit_tables(value))
 

@@ -241,6 +241,7 @@ def _prepared(options: argparse.Namespace) -> list[Experiment]:
             check,
             split=options.split,
             language=options.language,
+            self_hits=options.self_hits,
             k=options.k,
             metrics=options.metrics,
             protocol=protocol_of(options),

@@ -6,7 +6,13 @@ import argparse
 from typing import Any
 
 from retrieval_bench.cli.console import NOT_MEASURED, OK, show, working
-from retrieval_bench.cli.options import add_dataset, add_format, add_language, add_retriever
+from retrieval_bench.cli.options import (
+    add_dataset,
+    add_format,
+    add_language,
+    add_retriever,
+    add_self_hits,
+)
 from retrieval_bench.cli.selftesting import run_selftest
 
 
@@ -16,6 +22,7 @@ def add_doctor(commands: Any, name: str, **texts: str) -> None:
     add_retriever(parser)
     add_dataset(parser)
     add_language(parser)
+    add_self_hits(parser)
     parser.add_argument(
         "--ask",
         type=int,
@@ -47,6 +54,7 @@ def _doctor(options: argparse.Namespace) -> int:
             options.dataset,
             split=options.split,
             language=options.language,
+            self_hits=options.self_hits,
             k=options.k,
             overrides=options.set,
             ask=options.ask,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.cli.console import OK, UNDECIDED, output_kept_clean, show, working
-from retrieval_bench.cli.options import add_format, add_several
+from retrieval_bench.cli.options import add_format, add_self_hits, add_several
 
 if TYPE_CHECKING:
     from retrieval_bench.labels.store import Store
@@ -40,6 +40,7 @@ def add_pool(commands: Any, name: str, **texts: str) -> None:
         "--dataset", metavar="NAME_OR_PATH", help="name or folder (default: that of the saved run)"
     )
     pool.add_argument("--split", help="split of the dataset (default: that of the saved run, test)")
+    add_self_hits(pool)
     pool.add_argument("--depth", type=int, default=10, help="documents of each list (default: 10)")
     pool.add_argument(
         "--metric", metavar="METRIC", help="what the systems are compared by (default: nDCG@10)"
@@ -232,6 +233,7 @@ def _pool(options: argparse.Namespace) -> int:
             options.systems,
             options.dataset,
             split=options.split,
+            self_hits=options.self_hits,
             depth=options.depth,
             overrides=options.set,
             reporter=bars,

@@ -164,6 +164,16 @@ def add_language(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_self_hits(parser: Any) -> None:
+    """Of the dataset: whether a query may find itself."""
+    parser.add_argument(
+        "--self-hits",
+        choices=("keep", "drop"),
+        help="drop: leave out a hit with the id of its query before the first k are scored, as "
+        "BEIR does (default: what the dataset names, or keep)",
+    )
+
+
 def _add_depth(parser: argparse.ArgumentParser, k: int) -> None:
     parser.add_argument("--split", default="test", help="split of the judgements (default: test)")
     parser.add_argument("--k", type=int, default=k, help=f"hits per query (default: {k})")
@@ -182,6 +192,7 @@ def add_measuring(parser: argparse.ArgumentParser, *, several: bool = False) -> 
     else:
         add_dataset(parser)
     add_language(parser)
+    add_self_hits(parser)
     add_several(
         parser, "--metrics", "METRIC", "such as nDCG@10 R@100, the first decides (default: by k)"
     )

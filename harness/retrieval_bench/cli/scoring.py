@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.cli.console import NOT_MEASURED, OK, output_kept_clean, put, say, show
-from retrieval_bench.cli.options import add_format, add_named, add_several
+from retrieval_bench.cli.options import add_format, add_named, add_self_hits, add_several
 
 if TYPE_CHECKING:
     from retrieval_bench.scoring.scorecard import Truth
@@ -150,6 +150,7 @@ def _add_truth(parser: argparse.ArgumentParser, *, needed: bool = True) -> None:
         "--dataset", metavar="NAME_OR_PATH", help="the judgements and queries of a dataset"
     )
     parser.add_argument("--split", help="split of --dataset (default: test)")
+    add_self_hits(parser)
 
 
 def _evaluate(options: argparse.Namespace) -> int:
@@ -287,7 +288,9 @@ def _truth(options: argparse.Namespace) -> Truth:
     from retrieval_bench.scoring.scorecard import Truth
 
     if options.qrels is None:
-        return Truth.needed(load_dataset(options.dataset, options.split or "test"))
+        split = options.split or "test"
+        data = load_dataset(options.dataset, split, self_hits=options.self_hits)
+        return Truth.needed(data)
     if options.qrels.is_dir():
         raise ConfigError(
             f"the folder {options.qrels}",
@@ -301,4 +304,4 @@ def _truth(options: argparse.Namespace) -> Truth:
             accepted="--split with --dataset: a file of judgements is one split",
             fix="leave --split out, or give --dataset",
         )
-    return Truth.of(options.qrels)
+    return Truth.of(options.qrels, self_hits=options.self_hits)

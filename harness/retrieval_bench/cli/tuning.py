@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.cli.console import OK, say, show, working
-from retrieval_bench.cli.options import add_format, add_language, add_named, add_several
+from retrieval_bench.cli.options import (
+    add_format,
+    add_language,
+    add_named,
+    add_self_hits,
+    add_several,
+)
 
 
 def add_tune(commands: Any, name: str, **texts: str) -> None:
@@ -27,6 +33,7 @@ def add_tune(commands: Any, name: str, **texts: str) -> None:
     )
     tune.add_argument("--split", help="split that is reported on (default: test)")
     add_language(tune)
+    add_self_hits(tune)
     tune.add_argument("--k", type=int, default=10, help="hits per query (default: 10)")
     tune.add_argument("--metric", help="what to have most of (default: nDCG@10)")
     add_several(tune, "--set", "KEY=VALUE", "parameters that are the same in every setting")
@@ -94,6 +101,7 @@ def _tune(options: argparse.Namespace) -> int:
             chosen,
             split=options.split or "test",
             language=options.language,
+            self_hits=options.self_hits,
             dev=options.dev_split,
             grid=options.grid,
             overrides=options.set,
@@ -129,10 +137,10 @@ def _subject(options: argparse.Namespace) -> tuple[Any, Any]:
             accepted="one retriever, or saved runs to fuse: tune bm25@latest dense@latest",
             fix="leave one kind out",
         )
-    for what in ("split", "language"):
+    for what in ("split", "language", "self_hits"):
         if getattr(options, what) is not None:
             raise ConfigError(
-                f"--{what} of saved runs",
+                f"--{what.replace('_', '-')} of saved runs",
                 accepted=f"the {what} that they were measured on",
                 fix="leave it out",
             )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from retrieval_bench.core.errors import distinct_names
+from retrieval_bench.core.selves import DROP, KEEP
 from retrieval_bench.data.judged import CHOSEN
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
@@ -35,6 +36,12 @@ def by_dataset(runs: Sequence[Run]) -> list[tuple[str, list[int]]]:
 def _labels(datasets: Sequence[Mapping[str, Any]]) -> list[str]:
     """Their names; with the split where several have a name, and its splits tell them apart."""
     names = [str(data.get("name", "dataset")) for data in datasets]
+    rules = {data.get("self_hits", KEEP) for data in datasets}
+    if len(rules) > 1:
+        names = [
+            f"{name}, hits on the query itself dropped" if data.get("self_hits") == DROP else name
+            for name, data in zip(names, datasets, strict=True)
+        ]
     splits: dict[str, list[str]] = {}
     for name, data in zip(names, datasets, strict=True):
         splits.setdefault(name, []).append(str(data.get("split")))
@@ -55,6 +62,9 @@ def common_metrics(runs: Sequence[Run]) -> tuple[Metric, ...]:
 
 def not_comparable(a: Run, b: Run) -> str:
     """Why the quality of two runs cannot be compared; empty when it can."""
+    rules = [run.summary["dataset"].get("self_hits", KEEP) for run in (a, b)]
+    if rules[0] != rules[1]:
+        return f"hits on the query itself: self_hits {rules[0]} and {rules[1]}"
     for what in ("split", "fingerprint"):
         if a.summary["dataset"].get(what) != b.summary["dataset"].get(what):
             return f"different dataset {what}"

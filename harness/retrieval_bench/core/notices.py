@@ -27,6 +27,7 @@ class Code(StrEnum):
     NO_KNOWN_TERM = "no-known-term"
     FOREIGN_IDS = "foreign-ids"
     UNKNOWN_IDS = "unknown-ids"
+    SELF_HITS = "self-hits"
     LEAKED = "leaked"
     NO_USAGE = "no-usage"
     NOTHING_RELEVANT = "nothing-relevant"

@@ -90,7 +90,8 @@ def checked_ranking(
     steps = {name: _checked_step(name, step) for name, step in ranking.steps.items()}
     usage = _checked_usage(ranking.usage)
     stages, before = dict(ranking.stages), ranking.collapsed_from
-    return Ranking(ids, scores, stages, legs, ranking.collapsed, steps, usage, before)
+    own = ranking.self_hits
+    return Ranking(ids, scores, stages, legs, ranking.collapsed, steps, usage, before, own)
 
 
 def _check_stages(ranking: Ranking) -> None:

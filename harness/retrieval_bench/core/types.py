@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from retrieval_bench.core.filters import Filter, fields_of
+from retrieval_bench.core.selves import KEEP, SelfHits, Selves
 
 if TYPE_CHECKING:
     import numpy as np
@@ -186,8 +187,9 @@ class Ranking:
         steps: for a pipeline, what each step made, in their order; of what stands inside of a step
             or a leg under its name and a slash, as ``retrieve/bm25``. Optional.
         usage: what the call used up, by stage, or as a whole under ``call``. Optional.
-        collapsed_from: where hits collapsed to relevance units, the ranking of the hits, if it says
-            what it was made of.
+        collapsed_from: where hits collapsed to relevance units, or lost the query itself, the
+            ranking of the hits, if it says what it was made of.
+        self_hits: 1 where the query itself was among the first k, and dropped.
     """
 
     doc_ids: Sequence[str]
@@ -198,6 +200,7 @@ class Ranking:
     steps: Mapping[str, StepTrace] = field(default_factory=lambda: EMPTY)
     usage: Mapping[str, Usage] = field(default_factory=lambda: EMPTY)
     collapsed_from: Ranking | None = field(default=None, repr=False)
+    self_hits: int = 0
 
     def __len__(self) -> int:
         return len(self.doc_ids)
@@ -242,6 +245,9 @@ class Dataset:
             known.
         drawn_from: queries from which the judged ones were chosen, by how much systems differ on
             them, so that means over them hold for them alone; None = all there are.
+        self_hits: whether a hit whose id (or unit) is that of the query counts, or is dropped
+            before the first k are scored, as BEIR does.
+        selves: which queries are documents.
     """
 
     name: str
@@ -257,6 +263,8 @@ class Dataset:
     filtering: Filtering | None = field(default=None, compare=False, repr=False)
     judges: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     drawn_from: int | None = None
+    self_hits: SelfHits = KEEP
+    selves: Selves = field(default_factory=Selves, compare=False, repr=False)
 
     @property
     def n_documents(self) -> int:

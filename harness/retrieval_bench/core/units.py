@@ -7,17 +7,17 @@ were dropped is reported. A hit without a unit is a unit of its own.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.ranking import checked_ranking
-from retrieval_bench.core.retriever import Answers, Capabilities, Part, Retriever, require_k
-from retrieval_bench.core.types import Document, LegTrace, Query, Ranking, StepTrace, Usage
+from retrieval_bench.core.retriever import Retriever, require_k
+from retrieval_bench.core.types import LegTrace, Query, Ranking, StepTrace, Usage
+from retrieval_bench.core.wrapped import Wrapped
 
 
 def collapse(ranking: Ranking, unit_of: Mapping[str, str], k: int) -> Ranking:
@@ -95,7 +95,7 @@ def _list_of_units(
     return units, best
 
 
-class UnitRetriever(Retriever):
+class UnitRetriever(Wrapped):
     """A retriever over chunks, seen as a retriever over the units that judgements are on.
 
     The inner retriever indexes and returns documents (chunks). It is asked for twice as many until
@@ -107,34 +107,12 @@ class UnitRetriever(Retriever):
     """
 
     def __init__(self, inner: Retriever, unit_of: Mapping[str, str]) -> None:
-        self.inner = inner
+        super().__init__(inner)
         self.unit_of = unit_of
 
-    @property
-    def capabilities(self) -> Capabilities:
-        """Those of the inner retriever."""
-        return self.inner.capabilities
-
-    def index(self, documents: Iterable[Document]) -> None:
-        """Index the documents (chunks) with the inner retriever."""
-        self.inner.progress = self.progress
-        self.inner.index(documents)
-
-    def prepare(self) -> None:
-        """Passed on."""
-        self.inner.prepare()
-
-    def use_language(self, language: str | None) -> None:
-        """Passed on."""
-        self.inner.use_language(language)
-
-    def use_filters(self, fields: Sequence[str]) -> None:
-        """Passed on."""
-        self.inner.use_filters(fields)
-
-    def server_pid(self) -> int | None:
-        """That of the inner retriever."""
-        return self.inner.server_pid()
+    def around(self, inner: Retriever) -> UnitRetriever:
+        """The same around another retriever."""
+        return UnitRetriever(inner, self.unit_of)
 
     def use_k(self, k: int) -> None:
         """The inner retriever is first asked for one more, to see whether a tie goes on."""
@@ -166,45 +144,6 @@ class UnitRetriever(Retriever):
                 before = hits if hits.legs or hits.steps else None
                 return replace(units, stages=stages, usage=usage, collapsed_from=before)
             depth *= 2
-
-    def describe(self) -> Mapping[str, Any]:
-        """Those of the inner retriever."""
-        return self.inner.describe()
-
-    def health_facts(self, queries: Sequence[Query]) -> Sequence[str]:
-        """Those of the inner retriever."""
-        return self.inner.health_facts(queries)
-
-    def health(self, queries: Sequence[Query]) -> Sequence[str]:
-        """Those of the inner retriever."""
-        return self.inner.health(queries)
-
-    def parts(self, k: int) -> Sequence[Part]:
-        """Those of the inner retriever."""
-        return [
-            replace(part, without=UnitRetriever(part.without, self.unit_of))
-            for part in self.inner.parts(k)
-        ]
-
-    def over(self, memory: Answers, path: str = "") -> Retriever:
-        """The inner retriever over ``memory``."""
-        return UnitRetriever(self.inner.over(memory, path), self.unit_of)
-
-    def disk_bytes(self) -> int | None:
-        """Those of the inner retriever."""
-        return self.inner.disk_bytes()
-
-    def save(self, folder: Path) -> None:
-        """Passed on."""
-        self.inner.save(folder)
-
-    def load(self, folder: Path) -> None:
-        """Passed on."""
-        self.inner.load(folder)
-
-    def close(self) -> None:
-        """Passed on."""
-        self.inner.close()
 
 
 def _tie_goes_on(hits: Ranking, units: Ranking) -> bool:

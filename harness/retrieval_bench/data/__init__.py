@@ -13,9 +13,10 @@ from retrieval_bench.data.catalog import (
     dataset_name,
     dataset_names,
     found_at,
-    in_language,
+    given_dataset,
     load_dataset,
     pinned,
+    with_settings,
 )
 from retrieval_bench.data.config import DatasetConfig
 from retrieval_bench.data.export import Exported, export_dataset
@@ -38,8 +39,9 @@ __all__ = [
     "dataset_names",
     "export_dataset",
     "found_at",
-    "in_language",
+    "given_dataset",
     "load_dataset",
     "pinned",
     "read_qrels",
+    "with_settings",
 ]

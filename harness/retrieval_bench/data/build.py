@@ -9,10 +9,12 @@ from typing import Any, TypeVar
 
 from retrieval_bench.core.filters import fields_of
 from retrieval_bench.core.metadata import Filtering, MetadataTable
+from retrieval_bench.core.selves import Selves
 from retrieval_bench.core.types import Dataset, Document, Documents, Qrels, Query
 from retrieval_bench.data import fingerprint
 from retrieval_bench.data.faults import Faults, Place, reporting, shown
 from retrieval_bench.data.qrels import UNASKED, collect
+from retrieval_bench.data.selves import SelfFinder
 from retrieval_bench.data.source import (
     FileCorpus,
     Judgement,
@@ -44,6 +46,7 @@ class _Scanned:
     digests: fingerprint.Sum = field(default_factory=fingerprint.Sum)
     places: dict[str, Place] = field(default_factory=dict)
     unit_of: dict[str, str] = field(default_factory=dict)
+    selves: SelfFinder = field(default_factory=lambda: SelfFinder({}))
 
     def filtering(self, unit_key: str | None) -> Filtering:
         """What filters are answered by, hits being documents or units."""
@@ -99,7 +102,7 @@ def assemble(
         faults.of(corpus.label)  # its faults are told first
     queries = _scan_queries(source.queries, faults)
     fields = fields_of(query.filter for query in queries.values())
-    scanned = _scan_documents(corpus, faults, unit_key, fields) if corpus else None
+    scanned = _scan_documents(corpus, faults, unit_key, fields, queries) if corpus else None
     qrels: dict[str, dict[str, int]] = {}
     if source.judgements is None:
         faults.note(UNJUDGED)
@@ -128,6 +131,7 @@ def assemble(
         unit_of=scanned.unit_of if scanned else {},
         warnings=faults.warnings(),
         filtering=filtering,
+        selves=scanned.selves.result(qrels) if scanned else Selves(),
     )
 
 
@@ -165,15 +169,20 @@ def _check_filters(
 
 
 def _scan_documents(
-    stream: Stream[Document], faults: Faults, unit_key: str | None, fields: Sequence[str]
+    stream: Stream[Document],
+    faults: Faults,
+    unit_key: str | None,
+    fields: Sequence[str],
+    queries: Mapping[str, Query],
 ) -> _Scanned:
     """One walk.
 
     Args:
         fields: metadata fields that filters name.
+        queries: by id; some may be documents, too.
     """
     report = faults.of(stream.label)
-    scanned = _Scanned(metadata=MetadataTable(fields))
+    scanned = _Scanned(metadata=MetadataTable(fields), selves=SelfFinder(queries))
     places = scanned.places
     for place, document in stream.read(faults):
         if document.id in places:
@@ -190,6 +199,7 @@ def _scan_documents(
             if unit is None:
                 continue
             scanned.unit_of[document.id] = unit
+        scanned.selves.add(document, document.id if unit is None else unit)
         scanned.digests.add(fingerprint.document_digest(document, unit, fields))
     if not places and not report.count:
         report.error(None, "no documents", "at least one; leave the file out for no corpus")

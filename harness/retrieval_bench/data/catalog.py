@@ -25,6 +25,7 @@ from retrieval_bench.data.faults import reporting
 from retrieval_bench.data.formats import FORMATS
 from retrieval_bench.data.formats.irds import PREFIX, is_irds, load_irds
 from retrieval_bench.data.recognition import like_judgements, pasted, suggestion
+from retrieval_bench.data.selves import with_self_hits
 from retrieval_bench.data.shards import Location, Shards, located
 from retrieval_bench.data.source import DataFormat, Files, Found
 
@@ -51,7 +52,11 @@ def dataset_names() -> list[str]:
 
 
 def load_dataset(
-    name_or_path: str | Path, split: str = "test", *, language: str | None = None
+    name_or_path: str | Path,
+    split: str = "test",
+    *,
+    language: str | None = None,
+    self_hits: str | None = None,
 ) -> Dataset:
     """The dataset that a name or a path stands for, checked as a whole.
 
@@ -67,6 +72,7 @@ def load_dataset(
         name_or_path: the name or the path.
         split: which judgements.
         language: ISO 639 code, as if ``dataset.yaml`` named it; None = what it names.
+        self_hits: "keep" or "drop", likewise.
 
     Raises:
         ConfigError: no such dataset or split (close names are offered), unknown layout, faults in
@@ -75,17 +81,37 @@ def load_dataset(
         PluginError: a plug-in that cannot be loaded or gives something else.
     """
     _check_language(language)
-    return in_language(_loaded(name_or_path, split), language)
+    return with_settings(_loaded(name_or_path, split), language=language, self_hits=self_hits)
 
 
-def in_language(dataset: Dataset, language: str | None) -> Dataset:
-    """``dataset`` as if it named ``language``; as it is for None.
+def given_dataset(
+    given: str | Path | Dataset,
+    split: str,
+    *,
+    language: str | None = None,
+    self_hits: str | None = None,
+) -> Dataset:
+    """A dataset that is given as it is, or by what :func:`load_dataset` takes.
 
     Raises:
-        ConfigError: no language code.
+        HarnessError: as :func:`load_dataset`.
+    """
+    if isinstance(given, Dataset):
+        return with_settings(given, language=language, self_hits=self_hits)
+    return load_dataset(given, split, language=language, self_hits=self_hits)
+
+
+def with_settings(dataset: Dataset, *, language: str | None, self_hits: str | None) -> Dataset:
+    """``dataset`` as if it named these settings itself; None = what it names.
+
+    Raises:
+        ConfigError: no language code, or no rule for hits on the query itself.
+        DataError: see :func:`.with_self_hits`.
     """
     _check_language(language)
-    return dataset if language is None else replace(dataset, language=language)
+    if language is not None:
+        dataset = replace(dataset, language=language)
+    return with_self_hits(dataset, self_hits)
 
 
 def _check_language(language: str | None) -> None:
@@ -195,7 +221,7 @@ def _from_plugin(target: str, split: str) -> Dataset:
         )
     if made.split != split:
         raise PluginError(f"dataset {target!r} gave split {made.split!r} when asked for {split!r}")
-    return build_dataset(
+    built = build_dataset(
         made.name,
         made.documents,
         made.queries,
@@ -204,6 +230,8 @@ def _from_plugin(target: str, split: str) -> Dataset:
         language=made.language,
         unit_key=made.unit_key,
     )
+    built = replace(built, judges=made.judges, drawn_from=made.drawn_from)
+    return with_self_hits(built, made.self_hits)
 
 
 def _from_folder(folder: Path, split: str) -> Dataset:
@@ -240,7 +268,8 @@ def _from_folder(folder: Path, split: str) -> Dataset:
             unit_key=config.unit_key,
         )
     judges = {who: one.kind for who, one in config.judges.items()}
-    return replace(dataset, judges=judges, drawn_from=config.drawn_from)
+    dataset = replace(dataset, judges=judges, drawn_from=config.drawn_from)
+    return with_self_hits(dataset, config.self_hits)
 
 
 def _name(config: DatasetConfig, folder: Path) -> str:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from retrieval_bench.core import secrets
 from retrieval_bench.core.config import read_yaml, validate
+from retrieval_bench.core.selves import KEEP, SelfHits
 
 CONFIG_NAME = "dataset.yaml"
 
@@ -112,6 +113,8 @@ class DatasetConfig(_Strict):
         judges: by name, where it is known who made the judgements.
         drawn_from: queries from which the judged ones were chosen, by how much systems differ on
             them.
+        self_hits: "drop" leaves a hit whose id is that of the query out before the first k are
+            scored, as BEIR does; "keep" counts it.
     """
 
     format: str
@@ -127,6 +130,7 @@ class DatasetConfig(_Strict):
     unit_key: str | None = None
     judges: dict[str, Judge] = {}
     drawn_from: int | None = Field(default=None, ge=1)
+    self_hits: SelfHits = KEEP
 
     @field_validator("language", mode="before")
     @classmethod

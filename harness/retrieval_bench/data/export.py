@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from retrieval_bench.core.errors import ConfigError, near_names
+from retrieval_bench.core.selves import KEEP
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data.catalog import load_dataset
 from retrieval_bench.data.config import CONFIG_NAME
@@ -121,6 +122,8 @@ def export_dataset(
 
 def _description(data: Dataset, to: str, made: Outgoing) -> dict[str, Any]:
     facts = {"format": to, "name": data.name, "language": data.language, "unit_key": data.unit_key}
+    if data.self_hits != KEEP:
+        facts["self_hits"] = data.self_hits
     return {key: value for key, value in facts.items() if value is not None} | {**made.described}
 
 

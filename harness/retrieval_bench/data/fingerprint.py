@@ -9,10 +9,10 @@ kind are *added* modulo 2**256. A sum needs no order and no memory: sorting the 
 What is in it is what can change a result: ids, titles and texts of documents, and their relevance
 unit where judgements are on units; ids, texts, turns and the flag "answerable" of those queries
 that are run; the judgements of the split; the filters of these queries, and the metadata fields
-that filters of any query of the source name. Not in it: names, language, queries of other splits,
-and all other metadata, so that a corrected tag or answer does not make old results incomparable. A
-retriever that filters by metadata of its own accord must therefore treat a change of that metadata
-as a new dataset.
+that filters of any query of the source name; whether hits on the query itself are dropped. Not in
+it: names, language, queries of other splits, and all other metadata, so that a corrected tag or
+answer does not make old results incomparable. A retriever that filters by metadata of its own
+accord must therefore treat a change of that metadata as a new dataset.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 
 from retrieval_bench.core.filters import MISSING, value_at
+from retrieval_bench.core.selves import DROP
 from retrieval_bench.core.types import Dataset, Document, Documents, Qrels, Query
 
 _VERSION = b"1"
@@ -86,7 +87,15 @@ def dataset_fingerprint(dataset: Dataset) -> str:
     unit_of = dataset.unit_of if dataset.unit_key is not None else None
     filtered = dataset.filter_fields
     added = None if documents is None else _added(documents, unit_of, filtered)
-    return combined(added, dataset.queries, dataset.qrels)
+    found = combined(added, dataset.queries, dataset.qrels)
+    return without_self_hits(found) if dataset.self_hits == DROP else found
+
+
+def without_self_hits(fingerprint: str) -> str:
+    """The fingerprint of the same data with hits on the query itself dropped; of that one, the
+    first again."""
+    rule = int.from_bytes(blake2b(b"self_hits: drop", digest_size=16, person=b"dataset").digest())
+    return f"{int(fingerprint, 16) ^ rule:032x}"
 
 
 def texts_fingerprint(dataset: Dataset) -> str:

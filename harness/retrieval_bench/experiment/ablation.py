@@ -21,8 +21,8 @@ from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.remembered import Memory, NotKeptError, Remembered
 from retrieval_bench.core.retriever import Capabilities, Part, Retriever
 from retrieval_bench.core.types import Query, Ranking, Usage
-from retrieval_bench.core.units import UnitRetriever
 from retrieval_bench.core.usage import Price, total
+from retrieval_bench.core.wrapped import Wrapped
 from retrieval_bench.measure.calls import Measurement, System
 from retrieval_bench.measure.deadline import deadline
 from retrieval_bench.measure.protocol import Plan
@@ -182,7 +182,7 @@ _TOO_DEAR = "it was not asked to the end without it: --max-cost"
 
 
 def _is_made_of_parts(whole: Retriever) -> bool:
-    while isinstance(whole, UnitRetriever):
+    while isinstance(whole, Wrapped):
         whole = whole.inner
     return not isinstance(whole, Remembered)
 

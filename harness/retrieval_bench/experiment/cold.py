@@ -236,6 +236,7 @@ def cold_start(
     *,
     split: str = "test",
     language: str | None = None,
+    self_hits: str | None = None,
     k: int = 10,
     overrides: Sequence[str] = (),
     processes: int = 5,
@@ -254,7 +255,7 @@ def cold_start(
         retriever: a config's name, a YAML file, ``module:Class`` or an inline mapping; an object
             cannot be started elsewhere.
         dataset: a name or a folder.
-        language: of the dataset, as in :func:`.load_dataset`.
+        language, self_hits: of the dataset, as in :func:`.load_dataset`.
         timeout_s: seconds that one process may take in all.
         progress: told (processes finished, processes in all).
 
@@ -271,6 +272,7 @@ def cold_start(
         "dataset": child.dataset_to_send(dataset, "write the dataset to a folder"),
         "split": split,
         "language": language,
+        "self_hits": self_hits,
         "k": int(k),
         "threads": threads,
         "timeout_s": timeout_s,

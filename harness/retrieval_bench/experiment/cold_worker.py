@@ -93,6 +93,7 @@ def measure(spec: Mapping[str, Any], steps: Steps) -> None:
     with steps.timed("import"):
         config = _imported(spec)
     from retrieval_bench.core import secrets
+    from retrieval_bench.core.self_hits import as_judged
 
     secrets.redact_tracebacks()
     memory = {"after import": _peak()}
@@ -111,7 +112,7 @@ def measure(spec: Mapping[str, Any], steps: Steps) -> None:
         steps.tell(
             {"about": {"retriever": config.name, "dataset": facts, "n_queries": len(queries)}}
         )
-        searched = _over_units(retriever, data)
+        searched = as_judged(retriever, data)  # as in a measured run
         searched.use_k(spec["k"])
         done: dict[str, Any] = {"peak_rss_bytes": memory}
         done["index"] = _index(retriever, data, spec, steps)
@@ -160,7 +161,9 @@ def _data(spec: Mapping[str, Any], retriever: Retriever) -> tuple[Dataset, Seque
     from retrieval_bench.core.errors import DataError
     from retrieval_bench.data import load_dataset
 
-    data = load_dataset(spec["dataset"], spec["split"], language=spec["language"])
+    data = load_dataset(
+        spec["dataset"], spec["split"], language=spec["language"], self_hits=spec["self_hits"]
+    )
     queries = data.asked
     if not queries:
         raise DataError(
@@ -209,15 +212,6 @@ def _overrides(retriever: Retriever, method: str) -> bool:
     from retrieval_bench.core.retriever import Retriever as Base
 
     return getattr(type(retriever), method) is not getattr(Base, method)
-
-
-def _over_units(retriever: Retriever, data: Dataset) -> Retriever:
-    """As in a measured run, where judgements are on something else than the documents."""
-    if not data.unit_of:
-        return retriever
-    from retrieval_bench.core.units import UnitRetriever
-
-    return UnitRetriever(retriever, data.unit_of)
 
 
 def _searches(

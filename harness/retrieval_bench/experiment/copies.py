@@ -77,7 +77,7 @@ class Copies:
     Attributes:
         checked: evaluated queries that are long enough to look for.
         relevant: those of them that stand, as a whole, in a document that is relevant to them.
-        elsewhere: those that stand in one that is not.
+        elsewhere: those that stand in one that is not, and is not the query itself.
         long: evaluated queries that are longer than a few words in a row (8 words, 13 characters
             of a script without blanks).
         shared: those of them that share so many in a row with a document relevant to them.
@@ -187,6 +187,7 @@ class _Copied:
     def __init__(self, dataset: Dataset) -> None:
         queries = dataset.evaluated
         self._ids = [query.id for query in queries]
+        self._selves = dataset.selves
         self._qrels = dataset.qrels
         texts = [tokens(query.text) for query in queries]
         vocabulary = dict.fromkeys(chain.from_iterable(texts))
@@ -255,6 +256,8 @@ class _Copied:
             query = self._rows[row]
             if np.array_equal(numbers[position : position + len(query)], query):
                 doc_id, unit = self._documents[self._at(begins, position)]
+                if self._is_self(row, unit):
+                    continue
                 kept = self._relevant if self._is_relevant(row, unit) else self._elsewhere
                 kept.setdefault(row, Place(self._ids[row], doc_id))
         for table in self._phrases:
@@ -264,6 +267,12 @@ class _Copied:
                     if self._is_relevant(row, unit):
                         self._shared.add(row)
         self._batch, self._begins, self._documents = [], [], []
+
+    def _is_self(self, row: int, unit: str) -> bool:
+        """Whether a document is the query itself, of which more is told elsewhere."""
+        query_id, selves = self._ids[row], self._selves
+        own = query_id if query_id in selves.same else selves.copies.get(query_id)
+        return unit == own
 
     @staticmethod
     def _at(begins: NDArray[np.int64], position: int) -> int:

@@ -25,7 +25,12 @@ from retrieval_bench.data.build import UNJUDGED
 from retrieval_bench.experiment.candidate import Candidate, Searched
 from retrieval_bench.experiment.copies import look_into
 from retrieval_bench.experiment.experiment import Experiment
-from retrieval_bench.experiment.judgements import Judgements, counts, nothing_relevant
+from retrieval_bench.experiment.judgements import (
+    Judgements,
+    counts,
+    nothing_relevant,
+    queries_in_corpus,
+)
 from retrieval_bench.experiment.pools import Lists, judged_at, pool, too_little_for_a_pool
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.measure.calls import NOT_RUN, OK
@@ -109,6 +114,7 @@ def doctor(
     *,
     split: str = "test",
     language: str | None = None,
+    self_hits: str | None = None,
     k: int = 10,
     overrides: Sequence[str] = (),
     ask: int | None = None,
@@ -129,6 +135,7 @@ def doctor(
         dataset,
         split=split,
         language=language,
+        self_hits=self_hits,
         k=k,
         overrides=overrides,
         protocol=_PROTOCOL,
@@ -144,7 +151,7 @@ def doctor(
     )
     seconds = time.perf_counter() - start
     found = _judgements(experiment, asked, answers, reporter)
-    warnings = (*found.warnings, *nothing_relevant(data))
+    warnings = (*found.warnings, *queries_in_corpus(data), *nothing_relevant(data))
     return Diagnosis(
         (
             _data(data),
@@ -153,7 +160,7 @@ def doctor(
             _machine(),
         ),
         OK in answers.status,
-        _next(experiment, retriever, dataset, language),
+        _next(experiment, retriever, dataset, language, self_hits),
     )
 
 
@@ -203,7 +210,13 @@ def _retriever(answers: Searched, seconds: float, about_data: set[str]) -> Check
     return Check("retriever", (probe,), (*nothing, *about_it))
 
 
-def _next(experiment: Experiment, retriever: Any, dataset: str | Path, language: str | None) -> str:
+def _next(
+    experiment: Experiment,
+    retriever: Any,
+    dataset: str | Path,
+    language: str | None,
+    self_hits: str | None,
+) -> str:
     """What to run; where nothing is judged, what pools two systems if there is a corpus."""
     judged = experiment.dataset.judged
     command = ["retrieval-bench", *(["bench"] if judged else ["label", "pool"]), str(retriever)]
@@ -213,6 +226,8 @@ def _next(experiment: Experiment, retriever: Any, dataset: str | Path, language:
         command += ["--dataset", str(dataset)]
     if judged and language is not None:
         command += ["--language", language]
+    if judged and self_hits is not None:
+        command += ["--self-hits", self_hits]
     return shlex.join(command)
 
 

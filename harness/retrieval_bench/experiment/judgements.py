@@ -15,9 +15,11 @@ import numpy as np
 
 from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import counted
-from retrieval_bench.core.notices import with_text
+from retrieval_bench.core.notices import Code, coded, with_text
+from retrieval_bench.core.selves import KEEP
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data.judged import TO_JUDGE
+from retrieval_bench.data.selves import ASK, selves_in
 from retrieval_bench.experiment.copies import CHARACTERS, NEAR, WORDS, Copies, Twins
 from retrieval_bench.experiment.pools import Held, JudgedAt, Pool
 from retrieval_bench.experiment.warnings import without_relevant
@@ -171,6 +173,28 @@ def nothing_relevant(data: Dataset) -> list[str]:
     return [with_text(text, f"{text} {remedy}") for text in without_relevant(data)]
 
 
+def queries_in_corpus(data: Dataset) -> list[str]:
+    """Warn of queries that are documents, unless hits on these are left out."""
+    found, n = [], len(data.evaluated)
+    by_id, by_text = selves_in(data)
+    if data.self_hits == KEEP and _many(len(by_id), n):
+        found.append(
+            f"{len(by_id):,} of {counted(n, 'query')} are documents of the corpus (of the same id "
+            f"and text, such as {by_id[0]!r}): most systems rank them first, and they count as "
+            "wrong, as trec_eval has it. BEIR leaves out hits with the id of their query, and so "
+            f"count its published figures: {ASK} does the same. The documents stay: they answer "
+            "other queries."
+        )
+    if _many(len(by_text), n):
+        found.append(
+            f"{len(by_text):,} of {counted(n, 'query')} have the very text of a document that is "
+            f"not judged relevant, such as {by_text[0]!r} of {data.selves.copies[by_text[0]]!r}"
+            ": most systems rank it first, and it counts as wrong. If it answers, judge it; if it "
+            f"is the query itself, give the query its id: {ASK} goes by id, as BEIR does."
+        )
+    return list(coded(found, Code.SELF_HITS))
+
+
 def _many(n: int, of: int) -> bool:
     return n >= _SOME and n >= _MANY * of
 
@@ -300,8 +324,7 @@ def _elsewhere(found: Copies | None) -> str:
     return (
         f"{found.elsewhere:,} of {counted(found.checked, 'longer query')} stand word for word in a "
         f"document that is not judged relevant, for example {place.query} in {place.document}: "
-        "most systems rank it first, and it counts as wrong. Judge these documents, or take them "
-        "out of the corpus if they are the queries themselves."
+        "most systems rank it first, and it counts as wrong. Judge these documents."
     )
 
 

@@ -98,6 +98,7 @@ def _measured(spec: Mapping[str, Any], pulse: Pulse) -> list[Run]:
         spec["dataset"],
         split=spec["split"],
         language=spec["language"],
+        self_hits=spec["self_hits"],
         k=spec["k"],
         metrics=spec["metrics"],
         overrides=spec["overrides"],

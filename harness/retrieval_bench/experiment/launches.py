@@ -81,6 +81,7 @@ class LaunchSpec:
     overrides: Sequence[str] = ()
     protocol: Protocol = field(default_factory=Protocol)
     language: str | None = None
+    self_hits: str | None = None
 
     def __post_init__(self) -> None:
         self.message(0)
@@ -110,6 +111,7 @@ class LaunchSpec:
             "dataset": child.dataset_to_send(self.dataset, _FIX),
             "split": self.split,
             "language": self.language,
+            "self_hits": self.self_hits,
             "k": self.k,
             "metrics": metrics,
             "overrides": list(self.overrides),

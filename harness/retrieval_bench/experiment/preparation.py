@@ -18,9 +18,9 @@ from retrieval_bench.core.config import (
 from retrieval_bench.core.errors import ConfigError, DataError, HarnessError
 from retrieval_bench.core.foreign import WorkingFolder
 from retrieval_bench.core.retriever import Retriever, require_k
+from retrieval_bench.core.self_hits import as_judged
 from retrieval_bench.core.types import Dataset, Query
-from retrieval_bench.core.units import UnitRetriever
-from retrieval_bench.data import found_at, in_language, load_dataset
+from retrieval_bench.data import found_at, given_dataset
 from retrieval_bench.experiment.candidate import Candidate, close_all
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.launches import LaunchSpec
@@ -38,6 +38,7 @@ def prepare(
     *,
     split: str = "test",
     language: str | None = None,
+    self_hits: str | None = None,
     k: int = 10,
     metrics: Sequence[str] = (),
     overrides: Sequence[str] = (),
@@ -52,7 +53,7 @@ def prepare(
         retrievers: names of configs, YAML files, ``module:Class``, inline mappings, or objects:
             a :class:`Retriever`, a function (query, k), or a retriever of another library
             (:mod:`.objects`).
-        language: of the dataset, as in :func:`.load_dataset`.
+        language, self_hits: of the dataset, as in :func:`.load_dataset`.
         overrides: ``dotted.path=value`` into the parameters of every retriever.
         protocol: with launches, all is measured in processes of their own.
         every_query: also queries that nothing judges; of a dataset without any judgement these are
@@ -65,7 +66,9 @@ def prepare(
     protocol = protocol or Protocol()
     launches = None
     if protocol.launches:
-        launches = LaunchSpec(retrievers, dataset, split, k, metrics, overrides, protocol, language)
+        launches = LaunchSpec(
+            retrievers, dataset, split, k, metrics, overrides, protocol, language, self_hits
+        )
     prepare_environment(protocol.threads)
     problems = Problems()
     metrics = [metrics] if isinstance(metrics, str) else metrics
@@ -76,11 +79,7 @@ def prepare(
             candidates.append(_candidate(given, overrides))
     data: Dataset | None = None
     with problems.kept():
-        data = (
-            in_language(dataset, language)
-            if isinstance(dataset, Dataset)
-            else load_dataset(dataset, split, language=language)
-        )
+        data = given_dataset(dataset, split, language=language, self_hits=self_hits)
     with problems.kept():
         require_k(k)
     chosen: tuple[Metric, ...] = ()
@@ -113,9 +112,8 @@ def prepare(
     if data is None:
         raise AssertionError("a dataset that did not load is a problem that was raised")
     chosen = chosen or default_metrics(k)
-    if data.unit_of:
-        for candidate in candidates:
-            candidate.retriever = UnitRetriever(candidate.retriever, data.unit_of)
+    for candidate in candidates:
+        candidate.retriever = as_judged(candidate.retriever, data)
     source = None if isinstance(dataset, Dataset) else found_at(dataset)
     return Experiment(
         candidates,

@@ -10,6 +10,7 @@ from typing import Any
 from retrieval_bench.core.document import document
 from retrieval_bench.core.ranking import TIE_RULE
 from retrieval_bench.core.retriever import Capabilities
+from retrieval_bench.core.selves import KEEP
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.experiment.failing import answered_means, attempts_document
 from retrieval_bench.experiment.filtered import Filtered
@@ -68,6 +69,7 @@ def summarize(
             **({"judges": dict(dataset.judges)} if dataset.judges else {}),
             **known_items(dataset),
             **({} if dataset.drawn_from is None else {"drawn_from": dataset.drawn_from}),
+            **({} if dataset.self_hits == KEEP else {"self_hits": dataset.self_hits}),
             "n_not_run": len(dataset.queries) - len({*queries, *dataset.unanswerable}),
         },
         "k": k,
@@ -93,6 +95,7 @@ def summarize(
         **server_document(measurement, server, server_calls),
         **({} if filtered is None else {"filters": document(filtered)}),
         "n_collapsed": sum(r.collapsed for r in measurement.rankings if r is not None),
+        **_self_hits(dataset, measurement),
         "n_failed": sum(s not in (OK, NOT_RUN) for s in status),
         "n_unreached": sum(s == NOT_RUN for s in status),
         **attempts_document(measurement.attempts, levels),
@@ -211,6 +214,13 @@ def hits(measurement: Measurement, k: int) -> dict[str, Any]:
         "fewer_than_k": sum(count < k for count in counts),
         "none": sum(count == 0 for count in counts),
     }
+
+
+def _self_hits(dataset: Dataset, measurement: Measurement) -> dict[str, int]:
+    """``n_self_hits`` of a summary, where hits on the query itself are dropped: how many were."""
+    if dataset.self_hits == KEEP:
+        return {}
+    return {"n_self_hits": sum(one.self_hits for one in measurement.rankings if one is not None)}
 
 
 def _tie_rule(measurement: Measurement) -> str:

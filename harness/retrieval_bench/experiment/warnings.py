@@ -10,9 +10,11 @@ import numpy as np
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import BELOW_CLOCK, LEAST_SHOWN_MS
 from retrieval_bench.core.notices import Code, Notice
-from retrieval_bench.core.types import EMPTY, Dataset
+from retrieval_bench.core.selves import KEEP
+from retrieval_bench.core.types import EMPTY, Dataset, Query, Ranking
 from retrieval_bench.core.usage import FIELDS
 from retrieval_bench.data.id_spaces import apart, known_ids
+from retrieval_bench.data.selves import dropped, self_hit_warnings
 from retrieval_bench.experiment.candidate import Candidate
 from retrieval_bench.measure.calls import NOT_RUN, OK, Measurement, Timings
 from retrieval_bench.measure.steady import WINDOW, WINDOWS
@@ -99,6 +101,30 @@ def failures(status: Sequence[str]) -> list[str]:
         text = f"{counted(len(messages), 'query')} failed: {shown}{more}"
         lines.append(Notice(text, Code.FAILED))
     return lines
+
+
+def self_hits(
+    data: Dataset, queries: Sequence[Query], rankings: Sequence[Ranking | None]
+) -> list[str]:
+    """Warn where most queries find themselves; where such hits are dropped, of what that took.
+
+    Args:
+        queries: those that count.
+        rankings: theirs, None where there is none.
+    """
+    lists = {
+        query.id: ranking
+        for query, ranking in zip(queries, rankings, strict=True)
+        if ranking is not None
+    }
+    if data.self_hits == KEEP:
+        docs = {query_id: ranking.doc_ids for query_id, ranking in lists.items()}
+        return self_hit_warnings(data.selves, docs, docs)
+    own = [query_id for query_id, ranking in lists.items() if ranking.self_hits]
+    relevant = [query_id for query_id in own if data.qrels[query_id].get(query_id, 0) > 0]
+    if own and not relevant:
+        return []
+    return [Notice(dropped(len(own), relevant), Code.SELF_HITS)]
 
 
 def deep(k: int, data: Dataset) -> list[str]:

@@ -8,12 +8,14 @@ from pathlib import Path
 
 from retrieval_bench.core.errors import ConfigError, HarnessError, counted, distinct_names
 from retrieval_bench.core.progress import Reporter
+from retrieval_bench.core.selves import DROP
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data import found_at, load_dataset
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.labels.pool import Lists
 from retrieval_bench.measure.calls import NOT_RUN, OK
 from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
+from retrieval_bench.runs.dataset import self_hits_of
 from retrieval_bench.runs.find import find_runs, is_run
 from retrieval_bench.runs.foreign import read_rankings
 from retrieval_bench.runs.records import read_run
@@ -46,6 +48,7 @@ def gather(
     dataset: str | Path | None = None,
     *,
     split: str | None = None,
+    self_hits: str | None = None,
     depth: int = 10,
     overrides: Sequence[str] = (),
     reporter: Reporter | None = None,
@@ -57,6 +60,8 @@ def gather(
             runs that other programs wrote, or retrievers, which are asked now.
         dataset: where it is; None = where the first saved run found it.
         split: of the dataset; None = that of the first saved run, or test.
+        self_hits: whether hits with the id of their query are pooled ("keep") or not ("drop");
+            None = as in the first saved run, or as the dataset has it.
         depth: documents to ask retrievers for.
         overrides: parameters of the retrievers.
 
@@ -76,7 +81,9 @@ def gather(
             fix="give those of one split at a time",
         )
     source = _source(runs, dataset)
-    data = load_dataset(source, split or _split(runs))
+    if self_hits is None and runs:
+        self_hits = self_hits_of(runs[0])
+    data = load_dataset(source, split or _split(runs), self_hits=self_hits)
     for run in runs:
         names.append(run.name)
         lists.append(_lists(run))
@@ -110,6 +117,8 @@ def gather(
             lists.append(answers)
             failures.append(failed)
             warnings += told
+    if data.self_hits == DROP:
+        lists = [{q: [doc for doc in docs if doc != q] for q, docs in of.items()} for of in lists]
     told_apart = distinct_names(names)
     common, left_out = _asked_of_all(dict(zip(told_apart, lists, strict=True)), data)
     of_systems = {name: of for name, of in zip(told_apart, failures, strict=True) if of}

@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from retrieval_bench.core.errors import ConfigError, DataError, HarnessError
+from retrieval_bench.core.selves import KEEP
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data import load_dataset
+from retrieval_bench.data.fingerprint import without_self_hits
+from retrieval_bench.data.selves import with_self_hits
 from retrieval_bench.runs.run import Run
 
 
@@ -33,6 +36,7 @@ def dataset_of(runs: Sequence[Run], given: str | Path | Dataset | None = None) -
             fix="give those of one dataset at a time",
         )
     found = given if isinstance(given, Dataset) else _loaded(first, given, split)
+    found = with_self_hits(found, self_hits_of(first))
     if found.fingerprint != wanted or found.split != split:
         raise DataError(
             f"dataset {found.name!r} ({found.split}) is not the one of the runs",
@@ -60,13 +64,17 @@ def datasets_of(
     loaded: list[Dataset] = []
     for one in named:
         found_here = [one] if isinstance(one, Dataset) else _in_splits(one, splits)
-        if not any(dataset.fingerprint in known for dataset in found_here):
+        if not any(
+            known & {dataset.fingerprint, without_self_hits(dataset.fingerprint)}
+            for dataset in found_here
+        ):
             dataset_of(groups[0], found_here[0])  # says what is wrong with it
         loaded += found_here
     found: list[Dataset | str] = []
     for runs in groups:
         wanted = {run.summary["dataset"]["fingerprint"] for run in runs}
-        fitting = [dataset for dataset in loaded if dataset.fingerprint in wanted]
+        same = [with_self_hits(dataset, self_hits_of(runs[0])) for dataset in loaded]
+        fitting = [dataset for dataset in same if dataset.fingerprint in wanted]
         try:
             found.append(dataset_of(runs, fitting[0] if fitting else None))
         except HarnessError as problem:
@@ -74,6 +82,11 @@ def datasets_of(
                 raise
             found.append(f"{problem.given}.")
     return found
+
+
+def self_hits_of(run: Run) -> str:
+    """Whether hits with the id of their query count in ``run``: "keep" or "drop"."""
+    return str(run.summary["dataset"].get("self_hits", KEEP))
 
 
 def _in_splits(place: str | Path, splits: Sequence[str]) -> list[Dataset]:

@@ -188,6 +188,39 @@ def _best(hits: Iterable[tuple[str, float]], unit_of: Mapping[str, str]) -> dict
     return best
 
 
+def without_selves(run: RunFile) -> tuple[RunFile, list[str]]:
+    """``run`` without hits that have the id of their query, and the queries that had one."""
+    own = [query for query, ranking in run.rankings.items() if query in ranking.doc_ids]
+    rankings = {
+        query: _others(one, query) if query in own else one for query, one in run.rankings.items()
+    }
+    repeated = {
+        query: kept
+        for query, docs in run.repeated.items()
+        if (kept := tuple(doc for doc in docs if doc != query))
+    }
+    return replace(run, rankings=rankings, repeated=repeated), own
+
+
+def _others(ranking: Ranking, query: str) -> Ranking:
+    kept = [at for at, doc in enumerate(ranking.doc_ids) if doc != query]
+    scores = None if ranking.scores is None else np.asarray(ranking.scores)[kept]
+    return Ranking([ranking.doc_ids[at] for at in kept], scores)
+
+
+def without_selves_in(run: RunGiven) -> tuple[RunGiven, list[str]]:
+    """The same of dictionaries with ids as text."""
+    own = [query for query, of in run.items() if query in of]
+    left: dict[str, Any] = dict(run)
+    for query in own:
+        of = run[query]
+        if isinstance(of, Mapping):
+            left[query] = {doc: score for doc, score in of.items() if doc != query}
+        else:
+            left[query] = [doc for doc in of if doc != query]
+    return left, own
+
+
 def ids_apart(
     lists: Mapping[str, Sequence[str]], run: JudgedRun, known: Callable[[], Collection[str]]
 ) -> Apart | None:

@@ -10,22 +10,32 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.notices import Code, Notice, says
+from retrieval_bench.core.selves import DROP, KEEP, Selves
 from retrieval_bench.core.types import EMPTY, Dataset, Documents, Qrels, Ranking
-from retrieval_bench.data import id_spaces, load_dataset
+from retrieval_bench.data import given_dataset, id_spaces, load_dataset
 from retrieval_bench.data.judged import judged_by, require_judged
 from retrieval_bench.data.qrels import read_qrels
+from retrieval_bench.data.selves import check_rule, left_out, self_hit_warnings
 from retrieval_bench.metrics import JudgedRun, Judgements, judge_lists, parse_metric
 from retrieval_bench.metrics.abstention import outcomes
 from retrieval_bench.metrics.conventions import DEFAULT, TIES, Convention, convention
 from retrieval_bench.metrics.thresholds import AbstentionReport, abstention_report
 from retrieval_bench.runs.foreign import RUN_FOLDER, RunFile
-from retrieval_bench.scoring.joining import RunGiven, ids_apart, in_units, qrels_of, run_of
+from retrieval_bench.scoring.joining import (
+    RunGiven,
+    ids_apart,
+    in_units,
+    qrels_of,
+    run_of,
+    without_selves,
+    without_selves_in,
+)
 from retrieval_bench.scoring.scoring import Answers, Scored, score, values_of
 
 ABSTENTION = "AP@3"
@@ -45,6 +55,8 @@ class Truth:
             of judgements is empty.
         documents: the corpus, where there is one.
         unit_of: document id -> the unit that judgements are on; empty where they are on documents.
+        self_hits: whether hits with the id of their query count, or are left out.
+        selves: which queries are documents.
     """
 
     name: str
@@ -53,17 +65,31 @@ class Truth:
     unanswerable: Collection[str] = ()
     documents: Documents | None = None
     unit_of: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    self_hits: str = KEEP
+    selves: Selves = field(default_factory=Selves)
 
     @classmethod
-    def of(cls, source: str | Path | Qrels | Dataset, split: str = "test") -> Truth:
+    def of(
+        cls,
+        source: str | Path | Qrels | Dataset,
+        split: str = "test",
+        *,
+        self_hits: str | None = None,
+    ) -> Truth:
         """Judgements from a file (TREC, BEIR, JSON) or a dictionary; from a dataset or its folder
-        also its queries, with ``split`` the judgements of a folder."""
-        if isinstance(source, str | Path):
-            if not Path(source).expanduser().is_dir():
-                return cls(str(source), Judgements(read_qrels(source)))
-            source = load_dataset(source, split)
-        if not isinstance(source, Dataset):
-            return cls("judgements", Judgements(qrels_of(source)))
+        also its queries, with ``split`` the judgements of a folder.
+
+        Args:
+            self_hits: as of :func:`.load_dataset`.
+        """
+        if isinstance(source, Dataset) or is_folder(source):
+            source = given_dataset(source, split, self_hits=self_hits)
+        else:
+            check_rule(self_hits)
+            rule = self_hits or KEEP
+            if isinstance(source, str | Path):
+                return cls(str(source), Judgements(read_qrels(source)), self_hits=rule)
+            return cls("judgements", Judgements(qrels_of(source)), self_hits=rule)
         judges = judged_by(source.judges)
         return cls(
             f"{source.name} ({', '.join([source.split, *[judges] * bool(judges)])})",
@@ -72,20 +98,28 @@ class Truth:
             tuple(query.id for query in source.unanswerable),
             source.documents,
             source.unit_of,
+            source.self_hits,
+            source.selves,
         )
 
     @classmethod
-    def needed(cls, source: str | Path | Qrels | Dataset, split: str = "test") -> Truth:
+    def needed(
+        cls,
+        source: str | Path | Qrels | Dataset,
+        split: str = "test",
+        *,
+        self_hits: str | None = None,
+    ) -> Truth:
         """As :meth:`of`; what is there to be judged by must judge something.
 
         Raises:
             DataError: a dataset where nothing is judged.
         """
-        if isinstance(source, str | Path) and Path(source).expanduser().is_dir():
+        if isinstance(source, str | Path) and is_folder(source):
             source = load_dataset(source, split)
         if isinstance(source, Dataset):
             require_judged(source, "a score")
-        return cls.of(source, split)
+        return cls.of(source, split, self_hits=self_hits)
 
     @property
     def ids(self) -> Collection[str]:
@@ -102,6 +136,11 @@ class Truth:
         """All queries that no document answers."""
         empty = (q for q, grades in self.judgements.qrels.items() if not grades)
         return frozenset(empty) | frozenset(self.unanswerable)
+
+
+def is_folder(source: object) -> TypeGuard[str | Path]:
+    """Whether judgements are named by a folder, which is a dataset."""
+    return isinstance(source, str | Path) and Path(source).expanduser().is_dir()
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +201,7 @@ def score_file(
         DataError: repeated documents or queries without relevant ones, where it forbids them.
     """
     rules = convention(DEFAULT) if rules is None else rules
-    run = in_units(run, truth.unit_of)
+    run, own = left_of(in_units(run, truth.unit_of), truth)
     ordered = run.ordered(rules.ties)
     tie_rule = None
     if run.format == RUN_FOLDER:
@@ -174,7 +213,8 @@ def score_file(
     depth = max(map(len, lists.values()), default=1)
     scored = _scored(answers, truth, metrics, rules, depth)
     apart = id_warnings(lists, truth, scored.run)
-    scored = replace(scored, warnings=(*apart, *run.warnings, *scored.warnings))
+    told = own + found_selves(truth, lists)
+    scored = replace(scored, warnings=(*apart, *told, *run.warnings, *scored.warnings))
     listed = run.ordered(convention(_COMPETITION).ties)
     abstention = _abstention(listed, truth, rules, dev_ids, complete=run.format == RUN_FOLDER)
     return ScoreCard(str(run.path), truth.name, scored, truth.matches(lists), abstention)
@@ -196,7 +236,10 @@ def score_mapping(
             that has both forms.
     """
     rules = convention(DEFAULT) if rules is None else rules
-    given = run_of(run, truth.unit_of)
+    given, told = run_of(run, truth.unit_of), list[str]()
+    if truth.self_hits == DROP:
+        given, own = without_selves_in(given)
+        told = left_out(own, truth.judgements.qrels)
     answers = _answers(given)
     depth = max(map(len, given.values()), default=1)
     scored = _scored(answers, truth, metrics, rules, depth)
@@ -206,9 +249,26 @@ def score_mapping(
     }
     lists = {query_id: ranking.doc_ids for query_id, ranking in ordered.items()}
     apart = id_warnings(lists, truth, scored.run)
-    scored = replace(scored, warnings=(*apart, *scored.warnings))
+    told += found_selves(truth, lists)
+    scored = replace(scored, warnings=(*apart, *told, *scored.warnings))
     abstention = _abstention(ordered, truth, rules, dev_ids)
     return ScoreCard("run", truth.name, scored, truth.matches(given), abstention)
+
+
+def left_of(run: RunFile, truth: Truth) -> tuple[RunFile, list[str]]:
+    """``run`` as ``truth`` counts hits on the query itself, and what it says of that."""
+    if truth.self_hits != DROP:
+        return run, []
+    run, own = without_selves(run)
+    return run, left_out(own, truth.judgements.qrels)
+
+
+def found_selves(truth: Truth, lists: Mapping[str, Sequence[str]]) -> list[str]:
+    """Warn where most queries are documents that they find, and such hits count."""
+    if truth.self_hits == DROP:
+        return []
+    counting = (q for q in truth.judgements.qrels if q not in truth.no_answer)
+    return self_hit_warnings(truth.selves, lists, counting)
 
 
 def id_warnings(

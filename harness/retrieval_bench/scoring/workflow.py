@@ -24,7 +24,9 @@ from retrieval_bench.scoring.joining import in_units
 from retrieval_bench.scoring.scorecard import (
     ScoreCard,
     Truth,
+    found_selves,
     id_warnings,
+    left_of,
     score_file,
     score_mapping,
 )
@@ -105,11 +107,14 @@ def audit_runs(
     rankings = [read_rankings(path) for path in runs]
     known = truth()
     rankings = [in_units(one.within(known.documents), known.unit_of) for one in rankings]
+    left = [left_of(one, known) for one in rankings]
+    rankings = [one for one, _ in left]
     found = audit(rankings, known.judgements, chosen, k, unanswerable=known.unanswerable)
     apart = [
         f"{name}: {warning}"
-        for name, run in zip(found.systems, rankings, strict=True)
-        for warning in id_warnings({q: of.doc_ids for q, of in run.rankings.items()}, known)
+        for name, (run, told) in zip(found.systems, left, strict=True)
+        for lists in [{query: of.doc_ids for query, of in run.rankings.items()}]
+        for warning in (*id_warnings(lists, known), *told, *found_selves(known, lists))
     ]
     return replace(found, warnings=(*apart, *found.warnings))
 

@@ -21,8 +21,8 @@ from retrieval_bench.core.progress import Phase, Reporter, Step
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.remembered import Memory, Remembered
 from retrieval_bench.core.retriever import Retriever
+from retrieval_bench.core.self_hits import as_judged
 from retrieval_bench.core.types import Dataset, Qrels, Query, Ranking
-from retrieval_bench.core.units import UnitRetriever
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.measure.threads import search_threads
 from retrieval_bench.metrics import Judgements, Metric, judge
@@ -207,8 +207,7 @@ def _rankings(
 ) -> list[Ranking]:
     """The first ``k`` of every query, as a run has them."""
     retriever, name = tunable.build(setting), f"{tunable.config.name} with {setting}"
-    if corpus.data.unit_of:
-        retriever = UnitRetriever(retriever, corpus.data.unit_of)
+    retriever = as_judged(retriever, corpus.data)
     with _closing(retriever, name), ExitStack() as stack:
         with _told(name):
             retriever.use_k(k)
@@ -236,8 +235,7 @@ def ready(tunable: Tunable, setting: Setting, data: Dataset, k: int) -> Iterator
     name = f"{tunable.config.name} with {setting}"
     with folder_kept():
         retriever = tunable.config_of(setting).build()
-    if data.unit_of:
-        retriever = UnitRetriever(retriever, data.unit_of)
+    retriever = as_judged(retriever, data)
     with _closing(retriever, name):
         with _told(name):
             retriever.use_k(k)

@@ -15,7 +15,7 @@ from retrieval_bench.core.errors import ConfigError, DataError, counted
 from retrieval_bench.core.progress import Reporter, Silent
 from retrieval_bench.core.retriever import require_k
 from retrieval_bench.core.types import Dataset, Query
-from retrieval_bench.data import in_language, load_dataset
+from retrieval_bench.data import given_dataset, load_dataset, with_settings
 from retrieval_bench.data.judged import require_judged
 from retrieval_bench.experiment.preparation import Problems
 from retrieval_bench.measure.protocol import Protocol
@@ -40,6 +40,7 @@ def tune(
     *,
     split: str = "test",
     language: str | None = None,
+    self_hits: str | None = None,
     dev: str | Dataset | None = None,
     folds: int = FOLDS,
     repeats: int = REPEATS,
@@ -60,7 +61,7 @@ def tune(
         retriever: name of a config, YAML file, ``module:Class`` or inline mapping.
         dataset: name, folder, or a :class:`Dataset`; its judged queries are reported on.
         split: of a dataset that is given by name or folder.
-        language: of the dataset, as in :func:`.load_dataset`.
+        language, self_hits: of the dataset, as in :func:`.load_dataset`.
         dev: split of the same dataset, or a dataset with the same documents, on whose queries
             settings are chosen; None = cross-validation over the queries of ``split``.
         folds, repeats: of the cross-validation.
@@ -85,6 +86,7 @@ def tune(
         options,
         split=split,
         language=language,
+        self_hits=self_hits,
         dev=dev,
         grid=grid,
         overrides=overrides,
@@ -158,6 +160,7 @@ def tuned(
     *,
     split: str,
     language: str | None,
+    self_hits: str | None,
     dev: str | Dataset | None,
     grid: GridGiven,
     overrides: Sequence[str],
@@ -176,7 +179,9 @@ def tuned(
         metric = options.chosen_metric()
     queries: _Queries | None = None
     with problems.kept():
-        queries = _Queries.of(dataset, split, dev, options.folds, language=language)
+        queries = _Queries.of(
+            dataset, split, dev, options.folds, language=language, self_hits=self_hits
+        )
     tunable: Tunable | None = None
     with problems.kept():
         config = _config(retriever, overrides)
@@ -256,15 +261,12 @@ class _Queries:
         folds: int,
         *,
         language: str | None,
+        self_hits: str | None,
     ) -> _Queries:
         """Raises:
         HarnessError: no such data, too few queries, or other documents.
         """
-        data = (
-            in_language(dataset, language)
-            if isinstance(dataset, Dataset)
-            else load_dataset(dataset, split, language=language)
-        )
+        data = given_dataset(dataset, split, language=language, self_hits=self_hits)
         require_judged(data, "tuning")
         held_out = _by_id(data.evaluated)
         if held_out and len(data.without_relevant) == len(held_out):
@@ -284,6 +286,7 @@ class _Queries:
                 )
             return cls(data, held_out, None, held_out, tuple(data.warnings))
         other = dev if isinstance(dev, Dataset) else _dev_data(dataset, dev)
+        other = with_settings(other, language=language, self_hits=self_hits)
         if other.n_documents != data.n_documents:
             raise DataError(
                 f"{other.n_documents:,} documents with split {other.split!r}, "

@@ -13,7 +13,7 @@ import pytest
 
 from retrieval_bench.core.errors import ConfigError, DataError, HarnessError, PluginError
 from retrieval_bench.core.types import Dataset, Document, Documents, Query
-from retrieval_bench.data import build_dataset, dataset_names, in_language, load_dataset
+from retrieval_bench.data import build_dataset, dataset_names, given_dataset, load_dataset
 from retrieval_bench.data.build import UNJUDGED, assemble
 from retrieval_bench.data.faults import Faults, Place
 from retrieval_bench.data.judged import require_judged
@@ -47,10 +47,11 @@ def test_a_language_that_is_given_stands_above_that_of_the_card(here: Path) -> N
     folder = beir(here / "mine", "format: beir\nlanguage: fr\n")
     card, given = load_dataset(folder), load_dataset(folder, language="de")
     assert (card.language, given.language) == ("fr", "de")
-    assert (given.fingerprint, in_language(card, "de").language) == (card.fingerprint, "de")
-    assert in_language(card, None) is card
+    again = given_dataset(card, "test", language="de")
+    assert (given.fingerprint, again.language) == (card.fingerprint, "de")
+    assert given_dataset(card, "test") is card
     with pytest.raises(ConfigError, match="language 'deutsch'"):
-        in_language(card, "deutsch")
+        given_dataset(card, "test", language="deutsch")
     with pytest.raises(ConfigError, match="language 'DE'"):  # before anything is looked for
         load_dataset("nowhere", language="DE")
 

@@ -16,6 +16,7 @@ from retrieval_bench.core.installation import how_to_add
 from retrieval_bench.data import load_dataset
 from retrieval_bench.data.formats import irds
 from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.reports.tables.fetch import fetch_tables
 from tests.builders import some
 from tests.builders.own_irds import DUA, NOWHERE, own_irds
 
@@ -205,3 +206,10 @@ class TestFetch:
     def test_another_dataset_is_refused(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["fetch", "--dataset", "science-mini"]) == 2
         assert "accepted: ir_datasets:NAME" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("name", "told"), [("beir/arguana", 1), ("beir/scifact/test", 0)])
+def test_fetch_says_whose_queries_are_documents(name: str, told: int) -> None:
+    facts = irds.Facts(name, "test", 3, 2, 2, (), (), 0, "", "page", "folder")
+    (table,) = fetch_tables(facts, None, fetched=False)
+    assert sum("--self-hits drop" in note for note in table.notes) == told

@@ -25,6 +25,9 @@ from retrieval_bench.data.build import build_dataset
 
 PREFIX = "ir_datasets:"
 
+QUERIES_IN_CORPUS = ("beir/arguana", "beir/quora")
+"""Collections whose queries are documents of their id; BEIR scores them without such hits."""
+
 _SPLITS = ("train", "dev", "test", "val", "validation", "eval")
 _CATALOG = "https://ir-datasets.com"
 _LANGUAGE = re.compile("[a-z]{2,3}")

@@ -62,7 +62,7 @@ from retrieval_bench.reports.tables.likeness import (
     nothing_judged,
     systems_table,
 )
-from retrieval_bench.reports.tables.run import beside_leg, needless
+from retrieval_bench.reports.tables.run import beside_leg, needless, without_selves
 from retrieval_bench.reports.tables.run_facts import (
     below_clock,
     corpus,
@@ -110,7 +110,7 @@ def run_brief(run: Run, leg: Delta | None = None, ledger: Ledger | None = None) 
     rows += [["latency", text] for text in [_latency(latency)] if text]
     rows += [["cost", text] for text in [usage_text(summary)] if text]
     rows += [["ready in", text] for text in [_ready(summary)] if text]
-    notes: list[str] = list(needless(summary))
+    notes: list[str] = [*without_selves(summary), *needless(summary)]
     folder = [] if run.folder is None else [next_step(f"saved: {relative_folder(run)}")]
     explain = [next_step("next:  retrieval-bench explain @last")] if leg and folder else []
     if folder and not leg and ledger is not None:
@@ -255,6 +255,8 @@ def _group_brief(comparison: Comparison, group: DatasetComparison, answer: Recom
     if len(warnings) > WARNINGS_SHOWN:
         lead.append(warning(_more_warnings(len(warnings) - WARNINGS_SHOWN)))
     notes: list[str] = list(map(result, answer.reasons[1:3]))
+    pairs = list(zip(group.names, group.runs, strict=True))
+    notes += said(lambda run: without_selves(run.summary), pairs)
     notes += [*_files(group), *other_settings(group.names, group.runs)]
     if n > len(rows):
         left_out = f"{counted(n - len(rows), 'more system')}: -v shows all."

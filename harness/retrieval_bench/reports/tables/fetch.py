@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from retrieval_bench.data.formats.irds import PREFIX, Facts, size_text
+from retrieval_bench.data.formats.irds import PREFIX, QUERIES_IN_CORPUS, Facts, size_text
 from retrieval_bench.reports.render.cells import Cell, Content
 from retrieval_bench.reports.render.table import Table, result
 
@@ -25,7 +25,14 @@ def fetch_tables(facts: Facts, fingerprint: str | None, *, fetched: bool) -> lis
         *([("fingerprint", fingerprint)] if fingerprint is not None else []),
     ]
     name = f"{PREFIX}{facts.name}"
-    notes = [result(f"It was fetched: use it with --dataset {name}.")] if fetched else []
+    notes: list[str] = []
+    if fetched:
+        notes.append(result(f"It was fetched: use it with --dataset {name}."))
+    if facts.name.startswith(QUERIES_IN_CORPUS):
+        notes.append(
+            "Its queries are documents of the corpus. BEIR leaves out hits with the id of their "
+            "query: for figures that compare with published ones measure with --self-hits drop."
+        )
     return [Table(name, ("", ""), rows, notes=notes, words=(0, 1))]
 
 

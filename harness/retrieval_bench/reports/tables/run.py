@@ -13,6 +13,7 @@ from retrieval_bench.core.figures import (
     signed,
 )
 from retrieval_bench.core.types import Verdict
+from retrieval_bench.data.selves import dropped
 from retrieval_bench.measure.tutorial import TutorialLatency
 from retrieval_bench.reports.render.cells import (
     MEGABYTES,
@@ -120,6 +121,13 @@ def _spread(latency: Mapping[str, Any]) -> str:
     return f"sd {sd}, max {longest}"
 
 
+def without_selves(summary: Mapping[str, Any]) -> list[str]:
+    """How many hits on the query itself were dropped, where they are."""
+    if not summary.get("n_self_hits"):
+        return []
+    return [f"{dropped(summary['n_self_hits'])} Such queries are asked for one hit more."]
+
+
 def needless(summary: Mapping[str, Any]) -> list[str]:
     """Whether unanswerable queries returned results."""
     n, with_hits = unanswerable(summary)
@@ -135,7 +143,7 @@ def needless(summary: Mapping[str, Any]) -> list[str]:
 
 def _notes(run: Run) -> list[str]:
     summary = run.summary
-    notes = [*measured_on(run), *needless(summary)]
+    notes = [*measured_on(run), *without_selves(summary), *needless(summary)]
     if summary.get("n_failed"):
         failed = counted(summary["n_failed"], "query")
         notes.append(warning(f"Search FAILED on {failed}: each evaluated one counts 0."))

@@ -1,0 +1,93 @@
+"""A retriever around another one, of which it changes the rankings alone."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from retrieval_bench.core.retriever import Answers, Capabilities, Part, Retriever
+from retrieval_bench.core.types import Document, Query
+
+
+class Wrapped(Retriever):
+    """Passes everything on but :meth:`search`.
+
+    Args:
+        inner: the retriever; closed together with this one.
+    """
+
+    def __init__(self, inner: Retriever) -> None:
+        self.inner = inner
+
+    @abstractmethod
+    def around(self, inner: Retriever) -> Retriever:
+        """The same around another retriever."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Those of the inner retriever."""
+        return self.inner.capabilities
+
+    def index(self, documents: Iterable[Document]) -> None:
+        """Index the documents with the inner retriever."""
+        self.inner.progress = self.progress
+        self.inner.index(documents)
+
+    def prepare(self) -> None:
+        """Passed on."""
+        self.inner.prepare()
+
+    def use_language(self, language: str | None) -> None:
+        """Passed on."""
+        self.inner.use_language(language)
+
+    def use_filters(self, fields: Sequence[str]) -> None:
+        """Passed on."""
+        self.inner.use_filters(fields)
+
+    def use_k(self, k: int) -> None:
+        """Passed on."""
+        self.inner.use_k(k)
+
+    def server_pid(self) -> int | None:
+        """That of the inner retriever."""
+        return self.inner.server_pid()
+
+    def describe(self) -> Mapping[str, Any]:
+        """Those of the inner retriever."""
+        return self.inner.describe()
+
+    def health_facts(self, queries: Sequence[Query]) -> Sequence[str]:
+        """Those of the inner retriever."""
+        return self.inner.health_facts(queries)
+
+    def health(self, queries: Sequence[Query]) -> Sequence[str]:
+        """Those of the inner retriever."""
+        return self.inner.health(queries)
+
+    def parts(self, k: int) -> Sequence[Part]:
+        """Those of the inner retriever."""
+        return [replace(part, without=self.around(part.without)) for part in self.inner.parts(k)]
+
+    def over(self, memory: Answers, path: str = "") -> Retriever:
+        """The inner retriever over ``memory``."""
+        return self.around(self.inner.over(memory, path))
+
+    def disk_bytes(self) -> int | None:
+        """Those of the inner retriever."""
+        return self.inner.disk_bytes()
+
+    def save(self, folder: Path) -> None:
+        """Passed on."""
+        self.inner.save(folder)
+
+    def load(self, folder: Path) -> None:
+        """Passed on."""
+        self.inner.load(folder)
+
+    def close(self) -> None:
+        """Passed on."""
+        self.inner.close()
