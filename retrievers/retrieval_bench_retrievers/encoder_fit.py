@@ -33,7 +33,7 @@ _CRUMBS_OF_SYLLABLES = 1.2
 _COARSE_PER_LETTER = 0.3
 _COARSE_PER_WORD = 1.4
 CUT_OFF = 0.1
-"""From this share of documents that are cut off on, a warning says so."""
+"""From this share of documents, or of queries, that are cut off on, a warning says so."""
 
 _NAMED = 5
 
@@ -167,14 +167,19 @@ def warnings(
         languages: that the model's card names; empty when it names none.
         language: of the dataset, None when not declared.
     """
-    cut = []
-    if max_length is not None and documents.cut_texts > CUT_OFF * documents.texts:
-        share = f"{100 * documents.cut_texts / documents.texts:.0f} %"
-        text = (
-            f"{name} reads {max_length} tokens: {share} of the documents are cut off, so "
-            "dense rankings may be underrated. Split them, or use an encoder that reads more."
+    cut = [
+        Notice(
+            f"{name} reads {max_length} tokens: {100 * fit.cut_texts / fit.texts:.0f} % of the "
+            f"{texts} are cut off, so dense rankings may be underrated. {remedy} them, or use an "
+            "encoder that reads more.",
+            code,
         )
-        cut = [Notice(text, Code.CUT_OFF)]
+        for fit, texts, remedy, code in (
+            (documents, "documents", "Split", Code.CUT_OFF),
+            (queries, "queries", "Shorten", Code.QUERIES_CUT_OFF),
+        )
+        if max_length is not None and fit.cut_texts > CUT_OFF * fit.texts
+    ]
     return [*cut, *_unfit(name, documents, queries, languages, language)]
 
 

@@ -23,6 +23,7 @@ class Code(StrEnum):
     REMEMBERED = "answers-remembered"
     NOT_DETERMINISTIC = "not-deterministic"
     CUT_OFF = "documents-cut-off"
+    QUERIES_CUT_OFF = "queries-cut-off"
     UNFIT = "unfit-for-language"
     NO_KNOWN_TERM = "no-known-term"
     FOREIGN_IDS = "foreign-ids"

@@ -399,6 +399,15 @@ def test_health_counts_the_prompts_in() -> None:
     assert "and 50.0 % of the queries" in said[0]
 
 
+def test_health_warns_of_queries_that_are_one_text_once_they_are_cut_off() -> None:
+    long = [Query(str(at), "the river and the stone " * 8 + word) for at, word in enumerate("ab")]
+    retriever = indexed(corpus(5))
+    first, second = (asked(retriever, query.text) for query in long)
+    assert first.doc_ids == second.doc_ids
+    (warning,) = retriever.health(long)
+    assert "reads 24 tokens: 100 % of the queries are cut off" in warning
+
+
 def test_health_announces_an_encoder_that_does_not_know_the_script() -> None:
     documents = [Document(str(i), "고래는 바다에 사는 커다란 동물이다 " * 3) for i in range(5)]
     said = indexed(documents).health([Query("q", "고래는 어디에 사는가")])

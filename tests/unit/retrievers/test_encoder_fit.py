@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
+from retrieval_bench.core.notices import Code
 from retrieval_bench_retrievers.encoder_fit import TokenFit, facts, measure, sample, warnings
 
 ENGLISH = "Plants turn water and light into sugar, and the air that we breathe comes of it. " * 5
@@ -178,6 +179,31 @@ def test_of_many_languages_on_a_card_a_few_are_named() -> None:
     codes = ["ar", "de", "en", "es", "it", "ja", "ko", "zh"]
     (warning,) = warnings("M", FINE, FINE, languages=codes, language="fr")
     assert "its model card names ar, de, en, es, it and 3 more, the dataset says fr" in warning
+
+
+LONG = TokenFit(texts=10, tokens=6850, cut_texts=10, cut_tokens=4290)
+SHORT = TokenFit(texts=10, tokens=60)
+
+
+def test_queries_that_are_cut_off_are_a_warning_as_documents_are() -> None:
+    (of_queries,) = warnings("M", SHORT, LONG, max_length=256)
+    assert of_queries == (
+        "M reads 256 tokens: 100 % of the queries are cut off, so dense rankings may be "
+        "underrated. Shorten them, or use an encoder that reads more."
+    )
+    (of_documents,) = warnings("M", LONG, SHORT, max_length=256)
+    assert of_documents.startswith("M reads 256 tokens: 100 % of the documents are cut off, ")
+    both = warnings("M", LONG, LONG, max_length=256)
+    assert both == [of_documents, of_queries]
+    codes = [warning.code for warning in both]
+    assert codes == [Code.CUT_OFF, Code.QUERIES_CUT_OFF]
+
+
+@pytest.mark.parametrize(("cut", "warned"), [(0, False), (1, False), (2, True)])
+def test_more_than_a_tenth_of_the_queries_must_be_cut_off(cut: int, warned: bool) -> None:
+    fit = TokenFit(texts=10, tokens=100, cut_texts=cut, cut_tokens=cut)
+    assert bool(warnings("M", SHORT, fit, max_length=256)) is warned
+    assert warnings("M", SHORT, fit, max_length=None) == []
 
 
 def test_the_facts_are_one_line_with_shares_of_texts_and_tokens() -> None:
