@@ -61,7 +61,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         for report in terminalreporter.stats.get("skipped", ())
         if isinstance(report.longrepr, tuple)
     ]
-    if cache := terminalreporter.config.cache:
+    if cache := getattr(terminalreporter.config, "cache", None):
         cache.set(optional.SKIPPED, sorted(name for name, _ in skipped))
     reasons = [reason for _, reason in skipped]
     for line in optional.summary(reasons):

@@ -34,10 +34,11 @@ _WHO = {"GIT_CONFIG_GLOBAL": os.devnull} | {
 }
 
 NOISE = re.compile(
-    r"times (had not settled|still changed)|settled is not known|whether times had settled",
+    r"times (had not settled|still changed)|settled is not known|whether times had settled"
+    r"|other processes used",
     re.IGNORECASE,
 )
-"""Warnings on times that come and go; those on the machine are switched off."""
+"""Warnings on times and on company that come and go; those on the machine are switched off."""
 
 _TIMED = re.compile(
     r"\bp\d\d\b|\bms\b|\bs\b|MB\b|faster|slower|calls|latency|seconds|launches|revision|slowest-fifth"

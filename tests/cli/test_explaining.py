@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from retrieval_bench.runs.arrays import RANKINGS
+from retrieval_bench.runs.checksums import SUMS
 from tests.cli.project import Command, make_project
 
 HYBRID = """\
@@ -197,6 +198,7 @@ def test_a_dataset_that_moved_is_found_where_the_option_says(project: Path, run:
     moved = json.loads(manifest.read_text(encoding="utf-8"))
     moved["dataset"]["source"] = "gone"
     manifest.write_text(json.dumps(moved), encoding="utf-8")
+    (project / "mixed" / SUMS).unlink()
     assert run("diff", "mixed") == 2
     assert "--dataset" in run.err
     assert run("diff", "mixed", "--dataset", "data") == 0
@@ -207,6 +209,7 @@ def test_a_run_saved_before_lists_were_kept_says_so(project: Path, run: Command)
     with np.load(path) as arrays:
         kept = {name: arrays[name] for name in arrays.files if "leg_list" not in name}
     np.savez_compressed(path, **kept)
+    (project / "mixed" / SUMS).unlink()
     assert run("diff", "mixed") == 2
     assert "saved before the lists of legs were kept" in run.err
     assert run("diff", "own", "mixed") == 0

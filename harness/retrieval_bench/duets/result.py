@@ -18,6 +18,7 @@ from retrieval_bench.core.errors import RecordError
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.duets.launch import Measured
 from retrieval_bench.runs.arrays import TIMINGS
+from retrieval_bench.runs.checksums import check_sums
 from retrieval_bench.runs.records import (
     DUET,
     cannot_write,
@@ -209,6 +210,7 @@ def read_duet(folder: Path) -> dict[str, Any]:
             accepted=f"schema_version {SCHEMA_VERSION}",
             fix="read it with the version of retrieval-bench that wrote it",
         )
+    check_sums(folder)
     return document
 
 

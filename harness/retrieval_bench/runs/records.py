@@ -40,6 +40,7 @@ from retrieval_bench.runs.arrays import (
     load_timings,
     write_arrays,
 )
+from retrieval_bench.runs.checksums import SUMS, check_sums, write_sums
 from retrieval_bench.runs.evaluation import Evaluation, averaged
 from retrieval_bench.runs.run import Run
 
@@ -55,7 +56,7 @@ TEXT = "summary.txt"
 COLD = "cold.json"
 DUET = "duet.json"
 _PENDING = ".summary.json"
-_FILES = (SUMMARY, MANIFEST, TREC_RUN, RANKINGS, PER_QUERY, TIMINGS, DUET, _PENDING)
+_FILES = (SUMMARY, MANIFEST, TREC_RUN, RANKINGS, PER_QUERY, TIMINGS, DUET, _PENDING, SUMS)
 
 DEFAULT_ROOT = Path("results") / "runs"
 
@@ -179,6 +180,7 @@ def read_run(folder: Path) -> Run:
             accepted=f"versions up to {SCHEMA_VERSION}",
             fix="read it with the version of retrieval-bench that wrote it, or a newer one",
         )
+    check_sums(folder)
     try:
         if "warnings" in summary:
             summary["warnings"] = from_document(summary["warnings"])
@@ -295,6 +297,7 @@ def new_folder(target: Path, record_id: str) -> Iterator[Path]:
     if target.is_dir():
         try:
             yield target
+            write_sums(target)
         except BaseException:
             for name in _FILES:
                 with suppress(OSError):
@@ -306,6 +309,7 @@ def new_folder(target: Path, record_id: str) -> Iterator[Path]:
     temporary.mkdir()
     try:
         yield temporary
+        write_sums(temporary)
         temporary.replace(target)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)

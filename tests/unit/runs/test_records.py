@@ -107,6 +107,7 @@ def test_rankings_saved_before_the_lists_of_legs_were_kept_still_load(tmp_path: 
     with np.load(folder / RANKINGS) as arrays:
         kept = {name: arrays[name] for name in arrays.files if "leg_list" not in name}
     np.savez_compressed(folder / RANKINGS, **kept)
+    (folder / "SHA256SUMS").unlink()  # of a version before
     read = read_run(folder).rankings
     assert (read.leg_lists, read.leg_list_scores) == ({}, {})
     assert set(read.leg_ranks) == {"a", "b", "none"}
@@ -115,6 +116,7 @@ def test_rankings_saved_before_the_lists_of_legs_were_kept_still_load(tmp_path: 
 def test_all_documented_files_are_there_and_nothing_else() -> None:
     folder = some(write_run(make_run(), Path("out")).folder)
     assert sorted(p.name for p in folder.iterdir()) == [
+        "SHA256SUMS",
         "manifest.json",
         "per_query.csv",
         "rankings.npz",
@@ -266,7 +268,7 @@ class TestDestinations:
         (tmp_path / "volume").mkdir()
         write_run(make_run(), tmp_path / "volume")
         assert read_run(tmp_path / "volume").name == "sample"
-        assert len(_files(tmp_path / "volume")) == 6
+        assert len(_files(tmp_path / "volume")) == 7
 
     @pytest.mark.parametrize("failing", ["per_query.csv", "manifest.json", ".summary.json"])
     def test_a_failure_in_an_existing_folder_leaves_it_empty(
@@ -388,7 +390,8 @@ class TestOddTexts:
         ]
         assert written.summary["warnings"] == warnings
         assert sorted(_files(written.folder)) == [
-            "manifest.json", "per_query.csv", "rankings.npz", "summary.json", "timings.npz",
+            "SHA256SUMS", "manifest.json", "per_query.csv", "rankings.npz", "summary.json",
+            "timings.npz",
         ]  # fmt: skip
         assert read_run(written.folder or Path()).summary["warnings"] == warnings
 
