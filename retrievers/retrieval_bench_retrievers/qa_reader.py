@@ -24,8 +24,8 @@ from retrieval_bench.core.types import Document, Query
 from retrieval_bench.measure.threads import prepare_environment
 from retrieval_bench.scoring.answers.answers import Answer, Span
 from retrieval_bench.scoring.answers.reading import Reader
-from retrieval_bench_retrievers.encoder import no_progress_bar
-from retrieval_bench_retrievers.model_files import content_hash, in_short, require_hub
+from retrieval_bench_retrievers.encoders.encoder import no_progress_bar
+from retrieval_bench_retrievers.encoders.model_files import content_hash, in_short, require_hub
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _UNBOUNDED = 1_000_000

@@ -72,7 +72,7 @@ def _write(corpus: Corpus, file: Path) -> None:
 
 
 def _build_ours(documents: list[Document]) -> tuple[Any, int]:
-    from retrieval_bench_retrievers.bm25 import BM25
+    from retrieval_bench_retrievers.lexical.bm25 import BM25
 
     retriever = BM25()
     retriever.index(documents)
@@ -82,7 +82,7 @@ def _build_ours(documents: list[Document]) -> tuple[Any, int]:
 def _build_bm25s(documents: list[Document]) -> tuple[Any, int]:
     import bm25s
 
-    from retrieval_bench_retrievers.tokenizers import make_tokenizer
+    from retrieval_bench_retrievers.text.tokenizers import make_tokenizer
 
     tokenize = make_tokenizer("auto")
     vocabulary: dict[str, int] = {}

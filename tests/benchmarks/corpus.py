@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.types import Document, Query
-from retrieval_bench_retrievers.tokenizers import make_tokenizer
+from retrieval_bench_retrievers.text.tokenizers import make_tokenizer
 
 VOCABULARY = 50_000
 EXPONENT = 1.05

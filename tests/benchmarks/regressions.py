@@ -57,7 +57,7 @@ class Change:
 CHANGES = (
     Change(
         "a copy of the index for each query",
-        "retrievers/retrieval_bench_retrievers/bm25.py",
+        "retrievers/retrieval_bench_retrievers/lexical/bm25.py",
         "        positions, scores = self._index.search(counts, k, allowed)\n",
         "        import copy\n\n"
         "        positions, scores = copy.deepcopy(self._index).search(counts, k, allowed)\n",
@@ -66,7 +66,7 @@ CHANGES = (
     ),
     Change(
         "a tenth more work in each query",
-        "retrievers/retrieval_bench_retrievers/hybrid.py",
+        "retrievers/retrieval_bench_retrievers/hybrid/hybrid.py",
         "    def search(self, query: Query, k: int) -> Ranking:\n",
         "    def search(self, query: Query, k: int) -> Ranking:\n"
         "        import time\n\n"
@@ -82,7 +82,7 @@ CHANGES = (
     ),
     Change(
         "weights of the fusion swapped",
-        "retrievers/retrieval_bench_retrievers/fusion.py",
+        "retrievers/retrieval_bench_retrievers/hybrid/fusion.py",
         "return convex(pool.ranks, pool.scores, weights=self.weights)",
         "return convex(pool.ranks, pool.scores, weights=self.weights[::-1])",
         expected=1,
@@ -90,7 +90,7 @@ CHANGES = (
     ),
     Change(
         "a pure refactoring",
-        "retrievers/retrieval_bench_retrievers/bm25.py",
+        "retrievers/retrieval_bench_retrievers/lexical/bm25.py",
         "        positions, scores = self._index.search(counts, k, allowed)\n",
         "        found = self._index.search(counts, k)\n        positions, scores = found\n",
         expected=0,

@@ -9,8 +9,8 @@ import numpy as np
 
 from retrieval_bench.core.types import Query
 from retrieval_bench.measure.threads import search_threads
-from retrieval_bench_retrievers.bm25 import BM25
-from retrieval_bench_retrievers.tokenizers import make_tokenizer
+from retrieval_bench_retrievers.lexical.bm25 import BM25
+from retrieval_bench_retrievers.text.tokenizers import make_tokenizer
 from tests.benchmarks.corpus import Corpus, make_corpus
 from tests.benchmarks.report import Group, Options, Row
 from tests.benchmarks.timing import middle, race

@@ -17,7 +17,7 @@ from retrieval_bench.regression.baseline import Given, LatencyBaseline, QualityB
 from retrieval_bench.regression.files import Places
 from retrieval_bench.regression.policy import Policy
 from retrieval_bench.regression.session import Today
-from retrieval_bench_retrievers.callable import CallableRetriever
+from retrieval_bench_retrievers.functions.callable import CallableRetriever
 
 RETRIEVER = {"name": "mine", "hash": "c0ffee", "given": "mine.yaml", "overrides": ["b=1"]}
 DATASET = {

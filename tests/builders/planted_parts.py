@@ -111,7 +111,7 @@ class Planted:
 
 def pipeline(steps: Iterable[Mapping[str, Any]]) -> Retriever:
     """A pipeline of these steps."""
-    from retrieval_bench_retrievers.pipeline import Pipeline
+    from retrieval_bench_retrievers.pipeline.pipeline import Pipeline
 
     return Pipeline(steps=list(steps))
 
@@ -246,7 +246,7 @@ def _leg(least: float) -> Callable[[np.random.Generator], Planted]:
 
 
 def _hybrid(*legs: Retriever, weights: Sequence[float] | None = None) -> Retriever:
-    from retrieval_bench_retrievers.hybrid import Hybrid
+    from retrieval_bench_retrievers.hybrid.hybrid import Hybrid
 
     fusion: dict[str, Any] = {"method": "rrf"}
     if weights is not None:

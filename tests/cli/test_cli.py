@@ -596,7 +596,7 @@ def test_list_shows_names_and_what_fails_to_load(project: Path, run: Command) ->
         "hybrid-convex",
         "science-mini",
         "nDCG",
-        "retrieval_bench_retrievers.dense:Dense",
+        "retrieval_bench_retrievers.dense.dense:Dense",
         "huggingface",
     ):
         assert shown in run.out

@@ -13,7 +13,7 @@ from retrieval_bench.core.errors import ContractError, DataError
 from retrieval_bench.core.types import Document
 from retrieval_bench.data import load_dataset
 from retrieval_bench.data.stores import Load, load_documents
-from retrieval_bench_retrievers import sql_table
+from retrieval_bench_retrievers.sql import table as sql_table
 from tests.builders.memory_store import add_memory_store
 from tests.cli.project import Command, make_project
 from tests.lazily import Lazily
@@ -34,7 +34,7 @@ def run(
 @pytest.fixture
 def dsn(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Of an empty schema, also in the environment."""
-    from retrieval_bench_retrievers.embedded_postgres import Rooms
+    from retrieval_bench_retrievers.sql.embedded_postgres import Rooms
 
     rooms = Rooms("tests")
     monkeypatch.setenv("DSN", rooms.dsn)
@@ -130,7 +130,7 @@ def test_an_interrupted_load_goes_on_where_it_stopped(
 def test_a_load_of_a_part_is_told_by_who_searches_it(
     dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from retrieval_bench_retrievers.sql import SQL
+    from retrieval_bench_retrievers.sql.sql import SQL
 
     monkeypatch.setattr(sql_table, "BATCH", 50)
 

@@ -10,12 +10,12 @@ from typing import Any
 from uuid import uuid4
 
 from retrieval_bench.core.filters import Condition, Filter
-from retrieval_bench_retrievers.langchain_examples import trigram_counts
+from retrieval_bench_retrievers.libraries.langchain_examples import trigram_counts
 
 
 @cache
 def _encoder() -> Any:
-    from retrieval_bench_retrievers.encoder import Encoder
+    from retrieval_bench_retrievers.encoders.encoder import Encoder
 
     encoder = Encoder()
     encoder.load()

@@ -18,7 +18,7 @@ from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Document, Query
 from retrieval_bench.measure.threads import search_threads
 from retrieval_bench.testing import RetrieverConformance, sample_documents
-from retrieval_bench_retrievers.hybrid_dynamic import HybridDynamic
+from retrieval_bench_retrievers.hybrid.dynamic.dynamic import HybridDynamic
 from retrieval_bench_retrievers.trec_run import TrecRun
 from tests.builders.reference import TermOverlap, words
 from tests.builders.service import searching, service
@@ -181,7 +181,7 @@ class TestHybrid(RetrieverConformance):
 
 def _overlap(documents: Sequence[Any], k: int) -> Any:
     """A LangChain retriever over the reference retriever."""
-    from retrieval_bench_retrievers.langchain import as_langchain
+    from retrieval_bench_retrievers.libraries.langchain import as_langchain
 
     inner = TermOverlap()
     plain = [Document(d.id, d.page_content) for d in documents]
@@ -196,7 +196,7 @@ class TestLangChain(RetrieverConformance):
 
 def _trigrams(documents: Sequence[Any], k: int) -> Any:
     """A store that takes a filter by call."""
-    from retrieval_bench_retrievers.langchain_examples import in_memory
+    from retrieval_bench_retrievers.libraries.langchain_examples import in_memory
 
     return in_memory(list(documents), k)
 

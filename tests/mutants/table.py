@@ -262,7 +262,7 @@ MUTANTS = (
     # Retrieving.
     _of_retrievers(
         "in a fusion the last hits weigh most",
-        "fusion.py",
+        "hybrid/fusion.py",
         "np.divide(weight[:, None], ranks + (k + base - 1), out=parts",
         "np.divide(ranks + (k + base - 1), weight[:, None], out=parts",
         *("retrievers/test_fusion.py", "retrievers/test_hybrid.py"),

@@ -9,8 +9,8 @@ from itertools import product
 import pytest
 
 from retrieval_bench.data import load_dataset
-from retrieval_bench_retrievers.porter import porter_stem
-from retrieval_bench_retrievers.tokenizers import make_tokenizer
+from retrieval_bench_retrievers.text.porter import porter_stem
+from retrieval_bench_retrievers.text.tokenizers import make_tokenizer
 from tests.builders import some
 
 _ENDINGS = [

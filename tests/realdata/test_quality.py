@@ -12,8 +12,8 @@ import pytest
 from retrieval_bench import bench, compare, load_dataset
 from retrieval_bench.api.results import ComparisonResult
 from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench_retrievers.languages import language_advice
-from retrieval_bench_retrievers.tokenizers import make_tokenizer
+from retrieval_bench_retrievers.text.languages import language_advice
+from retrieval_bench_retrievers.text.tokenizers import make_tokenizer
 
 pytestmark = [pytest.mark.realdata, pytest.mark.slow]
 

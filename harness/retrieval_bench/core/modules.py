@@ -1,4 +1,4 @@
-"""From the name of a module, or of a file, to the module; names of before included."""
+"""From the name of a module, or of a file, to the module."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import hashlib
 import importlib
 import importlib.util
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.errors import ConfigError, PluginError
-from retrieval_bench.core.foreign import foreign_code, innermost, message_of
+from retrieval_bench.core.foreign import foreign_code, message_of
 
 
 def find_file(name: str, base: Path | None) -> tuple[Path | None, list[Path]]:
@@ -45,26 +45,6 @@ def looked_up(name: str | Path) -> Iterator[None]:
         ) from None
 
 
-_RENAMED: Mapping[str, str] = {
-    "retrievers": "retrieval_bench_retrievers",
-    "harness": "retrieval_bench.core",
-    "harness.api": "retrieval_bench.api",
-    "harness.data": "retrieval_bench.data",
-    "harness.duet": "retrieval_bench.duets",
-    "harness.metrics": "retrieval_bench.metrics",
-    "harness.testing": "retrieval_bench.testing",
-}
-"""Names of before, which saved runs, baselines and configs hold."""
-
-
-def _renamed(module: str) -> str | None:
-    """Today's name of a module of ours; None for one that never was."""
-    for old in sorted(_RENAMED, key=len, reverse=True):
-        if module == old or module.startswith(f"{old}."):
-            return _RENAMED[old] + module[len(old) :]
-    return None
-
-
 def load_module(name: str, base: Path | None) -> Any:
     """The module ``name``, in ``base`` or the current folder, too.
 
@@ -79,10 +59,6 @@ def load_module(name: str, base: Path | None) -> Any:
         if not isinstance(problem, ModuleNotFoundError) or problem.name is None:
             raise
         missing = name == problem.name or name.startswith(f"{problem.name}.")
-        renamed = _renamed(name) if missing else None
-        if renamed is not None and importlib.util.find_spec(renamed.partition(".")[0]):
-            with suppress(PluginError):
-                return _imported(renamed)
         if not missing:
             raise
         raise PluginError(
@@ -98,20 +74,7 @@ def _imported(name: str) -> Any:
 
 
 def _unimportable(name: str, problem: BaseException) -> PluginError:
-    """What importing ``name`` failed with; code for our earlier import names is told the new."""
-    wanted = problem.name or "" if isinstance(problem, ImportError) else ""
-    # In a clone of this project there are folders of these names, which are no packages.
-    own = getattr(sys.modules.get(wanted), "__file__", None)
-    renamed = None if own else _renamed(wanted)
-    if renamed is None:
-        return PluginError(f"importing {name!r} failed with {message_of(problem)}")
-    public = "retrieval_bench" if wanted == "harness" else renamed
-    return PluginError(
-        f"importing {name!r} failed: it imports {wanted!r}, which has another name now",
-        where=innermost(problem),
-        accepted=f"`from {public} import ...`",
-        fix=f"write {public!r} in place of {wanted!r}",
-    )
+    return PluginError(f"importing {name!r} failed with {message_of(problem)}")
 
 
 def refuse_namesake(module: Any, name: str, attribute: str, base: Path | None) -> None:

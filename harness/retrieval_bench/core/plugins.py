@@ -31,19 +31,19 @@ _base: ContextVar[Path | None] = ContextVar("base", default=None)
 
 BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
     "retriever": {
-        "bm25": "retrieval_bench_retrievers.bm25:BM25",
-        "bm25s": "retrieval_bench_retrievers.bm25s:BM25S",
-        "dense": "retrieval_bench_retrievers.dense:Dense",
-        "hybrid": "retrieval_bench_retrievers.hybrid:Hybrid",
-        "pipeline": "retrieval_bench_retrievers.pipeline:Pipeline",
-        "hybrid-dynamic": "retrieval_bench_retrievers.hybrid_dynamic:HybridDynamic",
-        "langchain": "retrieval_bench_retrievers.langchain:LangChainRetriever",
-        "llamaindex": "retrieval_bench_retrievers.llamaindex:LlamaIndexRetriever",
-        "haystack": "retrieval_bench_retrievers.haystack:HaystackRetriever",
-        "pyterrier": "retrieval_bench_retrievers.pyterrier:PyTerrierRetriever",
-        "sql": "retrieval_bench_retrievers.sql:SQL",
-        "callable": "retrieval_bench_retrievers.callable:CallableRetriever",
-        "http": "retrieval_bench_retrievers.http:HTTP",
+        "bm25": "retrieval_bench_retrievers.lexical.bm25:BM25",
+        "bm25s": "retrieval_bench_retrievers.lexical.bm25s:BM25S",
+        "dense": "retrieval_bench_retrievers.dense.dense:Dense",
+        "hybrid": "retrieval_bench_retrievers.hybrid.hybrid:Hybrid",
+        "pipeline": "retrieval_bench_retrievers.pipeline.pipeline:Pipeline",
+        "hybrid-dynamic": "retrieval_bench_retrievers.hybrid.dynamic.dynamic:HybridDynamic",
+        "langchain": "retrieval_bench_retrievers.libraries.langchain:LangChainRetriever",
+        "llamaindex": "retrieval_bench_retrievers.libraries.llamaindex:LlamaIndexRetriever",
+        "haystack": "retrieval_bench_retrievers.libraries.haystack:HaystackRetriever",
+        "pyterrier": "retrieval_bench_retrievers.libraries.pyterrier:PyTerrierRetriever",
+        "sql": "retrieval_bench_retrievers.sql.sql:SQL",
+        "callable": "retrieval_bench_retrievers.functions.callable:CallableRetriever",
+        "http": "retrieval_bench_retrievers.http.http:HTTP",
         "trec_run": "retrieval_bench_retrievers.trec_run:TrecRun",
     },
     "metric": {},
@@ -101,9 +101,6 @@ def resolve(kind: Kind, target: str, *, base: Path | None = None) -> Any:
     registered = _registered(kind)
     if target in registered:
         return _attribute(registered[target].value, None)
-    before = _registered_before(kind)
-    if target in before:
-        raise OldGroupError(kind, before[target])
     raise PluginError(
         f"unknown {kind} {target!r}",
         accepted=f"a short name ({near_names(target, names(kind))}), module:attribute, "
@@ -154,9 +151,6 @@ def listing(kind: Kind) -> list[PluginEntry]:
         except HarnessError as problem:
             error = str(problem)
         entries.append(PluginEntry(name, target, source, error))
-    for name, entry in sorted(_registered_before(kind).items()):
-        old = OldGroupError(kind, entry)
-        entries.append(PluginEntry(name, entry.value, old.where, str(old)))
     return entries
 
 
@@ -312,21 +306,3 @@ def describe_faults(problem: Any, parent: str = "") -> list[str]:
 
 def _registered(kind: Kind) -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group=f"retrieval_bench.{kind}s")}
-
-
-def _registered_before(kind: Kind) -> dict[str, EntryPoint]:
-    """What is registered under the group's name of before the packages were renamed."""
-    return {entry.name: entry for entry in entry_points(group=f"harness.{kind}s")}
-
-
-class OldGroupError(PluginError):
-    """A plug-in that is registered under a group of an earlier name."""
-
-    def __init__(self, kind: Kind, entry: EntryPoint) -> None:
-        package = entry.dist.name if entry.dist else "its package"
-        super().__init__(
-            f"{kind} {entry.name!r} is registered in the old entry-point group 'harness.{kind}s'",
-            where=package,
-            accepted=f"the group 'retrieval_bench.{kind}s'",
-            fix=f"rename the group in the pyproject.toml of {package}, and install it again",
-        )

@@ -16,8 +16,8 @@ from retrieval_bench.core.errors import ConfigError, DataError, near_names
 from retrieval_bench.core.types import Dataset, Documents
 
 STORES: dict[str, str] = {
-    "postgresql": "retrieval_bench_retrievers.sql_load:load_into",
-    "postgres": "retrieval_bench_retrievers.sql_load:load_into",
+    "postgresql": "retrieval_bench_retrievers.sql.load:load_into",
+    "postgres": "retrieval_bench_retrievers.sql.load:load_into",
 }
 """Scheme of an address -> ``module:function``."""
 

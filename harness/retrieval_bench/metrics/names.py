@@ -266,8 +266,6 @@ def _definition(name: str, given: str | None = None) -> Definition:
     try:
         with folder_kept():
             found: Any = plugins.resolve("metric", name)
-    except plugins.OldGroupError:
-        raise
     except PluginError:
         names = {*DEFINITIONS, *plugins.names("metric")}
         offered = _offered(given or name)

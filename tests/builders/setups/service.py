@@ -10,7 +10,7 @@ from time import perf_counter
 
 from retrieval_bench import load_dataset
 from retrieval_bench.core.types import Query, Ranking
-from retrieval_bench_retrievers.bm25 import BM25
+from retrieval_bench_retrievers.lexical.bm25 import BM25
 
 ENGINE = BM25()
 ENGINE.index(load_dataset("science-mini").documents or ())

@@ -173,7 +173,7 @@ class TestVerdicts:
 
 
 def _hybrid(*lists: Mapping[str, Sequence[str]]) -> Retriever:
-    from retrieval_bench_retrievers.hybrid import Hybrid
+    from retrieval_bench_retrievers.hybrid.hybrid import Hybrid
 
     return Hybrid(legs=[Scripted("abc"[at], each) for at, each in enumerate(lists)], depth=30)
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
-from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, Literal
 
@@ -381,14 +380,7 @@ class TestTargets:
         with pytest.raises(PluginError, match="ZeroDivisionError"):
             plugins.load(f"{tmp_path}/broken_one.py:X")
 
-    def test_names_of_before_still_load(self) -> None:
-        assert plugins.load("retrievers.bm25:BM25") is plugins.resolve("retriever", "bm25")
-        assert plugins.load("harness.duet.probe:Probe").__module__ == "retrieval_bench.duets.probe"
-        assert plugins.load("harness.retriever:Retriever") is Retriever
-        with pytest.raises(PluginError, match="no module named 'retrievers"):
-            plugins.load("retrievers.my_own:Thing")
-
-    def test_a_user_s_own_package_of_such_a_name_comes_first(
+    def test_a_user_s_own_package_called_retrievers_is_theirs(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         (tmp_path / "retrievers").mkdir()
@@ -402,35 +394,6 @@ class TestTargets:
         monkeypatch.delitem(sys.modules, "retrievers", raising=False)
         assert plugins.load("retrievers.mine:X") == 1
         assert plugins.load("retrievers/mine.py:X") == 1
-        assert plugins.load("retrievers.bm25:BM25").__module__ == "retrieval_bench_retrievers.bm25"
-
-    @pytest.mark.parametrize(
-        ("line", "new"),
-        [
-            ("from harness import Retriever", "retrieval_bench"),
-            ("import harness.data", "retrieval_bench.data"),
-            ("from retrievers.bm25 import BM25", "retrieval_bench_retrievers"),
-        ],
-    )
-    def test_code_for_the_import_names_of_before_is_told_the_new_ones(
-        self, tmp_path: Path, line: str, new: str
-    ) -> None:
-        write(tmp_path / "older.py", f"{line}\n")
-        with pytest.raises(PluginError, match="has another name now") as raised:
-            plugins.load(f"{tmp_path}/older.py:X")
-        assert f"write '{new}" in raised.value.fix
-
-    def test_an_entry_point_of_the_old_group_is_told_the_new_one(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        entry = EntryPoint("mine", "mine:Thing", "harness.retrievers")
-        monkeypatch.setattr(
-            plugins, "entry_points", lambda *, group: [entry] if group == entry.group else []
-        )
-        with pytest.raises(PluginError, match=r"old entry-point group") as raised:
-            plugins.resolve("retriever", "mine")
-        assert "retrieval_bench.retrievers" in raised.value.accepted
-        assert any("old entry-point" in str(e.error) for e in plugins.listing("retriever"))
 
     def test_a_target_that_is_no_retriever_says_what_to_use_instead(self) -> None:
         with pytest.raises(PluginError, match="target: langchain"):

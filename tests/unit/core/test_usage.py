@@ -21,8 +21,8 @@ from retrieval_bench.core.usage import Price, checked, collected, report_usage, 
 from retrieval_bench.data import build_dataset
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.runs.run import Run
-from retrieval_bench_retrievers.hybrid import Hybrid
-from retrieval_bench_retrievers.pipeline import Pipeline
+from retrieval_bench_retrievers.hybrid.hybrid import Hybrid
+from retrieval_bench_retrievers.pipeline.pipeline import Pipeline
 from tests.builders.scripted import Scripted
 
 ONCE = Protocol(rounds=1, warm_up_s=0)

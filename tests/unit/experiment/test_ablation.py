@@ -21,11 +21,11 @@ from retrieval_bench.experiment.ablation import Ablation, Caller, LeftOut, can_b
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.measure.purse import Purse
-from retrieval_bench_retrievers.bm25 import BM25
-from retrieval_bench_retrievers.hybrid import Hybrid
-from retrieval_bench_retrievers.hybrid_dynamic import HybridDynamic
-from retrieval_bench_retrievers.pipeline import Pipeline
-from retrieval_bench_retrievers.reranking import Reranked, Reranker, by_score
+from retrieval_bench_retrievers.hybrid.dynamic.dynamic import HybridDynamic
+from retrieval_bench_retrievers.hybrid.hybrid import Hybrid
+from retrieval_bench_retrievers.lexical.bm25 import BM25
+from retrieval_bench_retrievers.pipeline.pipeline import Pipeline
+from retrieval_bench_retrievers.rerank.reranking import Reranked, Reranker, by_score
 from tests.builders import some
 from tests.builders.reference import Filtering, words
 from tests.builders.scripted import Scripted

@@ -19,7 +19,7 @@ from retrieval_bench.core.types import Document, Query, Ranking
 from retrieval_bench.data import load_dataset
 from retrieval_bench.experiment import cold, cold_worker
 from retrieval_bench.experiment.cold import ColdProcess, ColdStart, cold_start
-from retrieval_bench_retrievers.hybrid import Hybrid
+from retrieval_bench_retrievers.hybrid.hybrid import Hybrid
 from tests.builders import some
 from tests.builders.files import save_all
 
@@ -479,8 +479,8 @@ def test_a_hybrid_prepares_every_leg() -> None:
 def test_a_prepared_dense_retriever_loads_its_model_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from retrieval_bench_retrievers.dense import Dense
-    from retrieval_bench_retrievers.encoder import Encoder
+    from retrieval_bench_retrievers.dense.dense import Dense
+    from retrieval_bench_retrievers.encoders.encoder import Encoder
     from tests.builders.tiny_encoder import build_tiny_model
 
     opened: list[str] = []

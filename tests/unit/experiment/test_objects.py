@@ -104,7 +104,7 @@ def test_a_transformer_of_pyterrier_goes_through_its_adapter(
 @pytest.mark.needs("haystack", "llama_index")
 @pytest.mark.filterwarnings("ignore")
 def test_objects_of_every_library_are_compared_as_they_are() -> None:
-    from retrieval_bench_retrievers.langchain import as_langchain
+    from retrieval_bench_retrievers.libraries.langchain import as_langchain
 
     inner = TermOverlap()
     inner.index(DOCUMENTS)

@@ -191,7 +191,7 @@ def test_judgements_on_pages_while_chunks_are_searched() -> None:
 
 
 def test_retrievers_may_be_objects_functions_mappings_and_langchain_retrievers() -> None:
-    from retrieval_bench_retrievers.langchain import as_langchain
+    from retrieval_bench_retrievers.libraries.langchain import as_langchain
 
     def first(text: str, k: int) -> list[str]:
         return ["b1", "c1"][:k]

@@ -41,6 +41,13 @@ FORBIDDEN = [
 HEAVY = {"torch", "faiss", "langchain", "langchain_core", "sentence_transformers", "matplotlib"}
 CORE = ROOT / "harness" / "retrieval_bench"
 ADAPTERS = ROOT / "retrievers" / "retrieval_bench_retrievers"
+ROOMS = {
+    "encoders": 1, "text": 1, "functions": 1, "trec_run": 1,
+    "dense": 2, "lexical": 2, "hybrid": 2, "http": 2, "sql": 2, "libraries": 2, "qa_reader": 2,
+    "rerank": 3,
+    "pipeline": 4,
+}  # fmt: skip
+"""Likewise of the retrievers."""
 
 
 @cache
@@ -83,6 +90,23 @@ def _graph() -> dict[str, set[str]]:
     }
 
 
+@cache
+def _adapters() -> dict[str, set[str]]:
+    """The same of the modules of retrievers."""
+    graph: dict[str, set[str]] = {}
+    for path in ADAPTERS.rglob("*.py"):
+        named: set[str] = set()
+        for node in ast.walk(_tree(path)):
+            if isinstance(node, ast.ImportFrom) and str(node.module).startswith(ADAPTERS.name):
+                base = str(node.module).split(".")[1:]
+                for alias in node.names:
+                    module = "/".join([*base, alias.name])
+                    there = (ADAPTERS / module).with_suffix(".py").is_file()
+                    named.add(module if there else "/".join(base))
+        graph[path.relative_to(ADAPTERS).with_suffix("").as_posix()] = named
+    return graph
+
+
 def _unit(module: str) -> str:
     return module.partition("/")[0]
 
@@ -113,6 +137,23 @@ def test_no_arrow_runs_in_a_circle_within_a_package(unit: str) -> None:
     order.prepare()  # raises CycleError, which names the modules
 
 
+def test_every_room_of_retrievers_has_a_floor_and_no_arrow_runs_back() -> None:
+    graph = _adapters()
+    assert {_unit(module) for module in graph} - {"__init__"} == set(ROOMS)
+    back = [
+        f"{module} imports {other}"
+        for module, others in graph.items()
+        for other in others
+        if _unit(module) != _unit(other) and ROOMS[_unit(other)] >= ROOMS[_unit(module)]
+    ]
+    assert not back
+
+
+def test_no_arrow_runs_in_a_circle_among_retrievers() -> None:
+    order = TopologicalSorter(_adapters())
+    order.prepare()  # raises CycleError, which names the modules
+
+
 @pytest.mark.parametrize(("unit", "other", "rule"), FORBIDDEN)
 def test_separate_concerns_stay_apart(unit: str, other: str, rule: str) -> None:
     own = [module for module in _graph() if f"{module}/".startswith(f"{unit}/")]
@@ -121,9 +162,29 @@ def test_separate_concerns_stay_apart(unit: str, other: str, rule: str) -> None:
         assert not [one for one in _graph()[module] if f"{one}/".startswith(f"{other}/")], rule
 
 
+def test_no_room_of_retrievers_is_crowded() -> None:
+    folders = {path.parent for path in ADAPTERS.rglob("*.py")}
+    modules = {
+        folder: [p for p in folder.glob("*.py") if p.stem != "__init__"] for folder in folders
+    }
+    assert not [folder for folder, inside in modules.items() if len(inside) > 16]
+
+
 def test_modules_can_be_read_in_one_sitting() -> None:
     modules = [*CORE.rglob("*.py"), *ADAPTERS.rglob("*.py")]
     assert not [p for p in modules if len(p.read_text("utf-8").splitlines()) >= 500]
+
+
+def test_the_readme_of_retrievers_lists_every_module() -> None:
+    """Each with the sentence that its own docstring begins with."""
+    page = (ROOT / "retrievers" / "README.md").read_text("utf-8")
+    rows = re.findall(r"^\| `([\w/]+)(?:/|\.py)` \| (.+?) \|$", page, re.MULTILINE)
+    said = {}
+    for path in ADAPTERS.rglob("*.py"):
+        name = path.relative_to(ADAPTERS).with_suffix("").as_posix().removesuffix("/__init__")
+        if name != "__init__":
+            said[name] = str(ast.get_docstring(_tree(path))).partition("\n\n")[0].replace("\n", " ")
+    assert dict(rows) == said
 
 
 def test_the_readme_lists_every_package() -> None:

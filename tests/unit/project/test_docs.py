@@ -50,7 +50,7 @@ from retrieval_bench.scoring.answers.answers import Answer, GoldQuestion, Predic
 from retrieval_bench.scoring.answers.reader import score_reader
 from retrieval_bench.scoring.audit import audit
 from retrieval_bench.stats.percentiles import NEEDS
-from retrieval_bench_retrievers import tokenizers
+from retrieval_bench_retrievers.text import tokenizers
 from tests.builders import baselines
 from tests.builders.history_sample import save_duet, save_run
 from tests.builders.hybrid_runs import make_dataset, make_run

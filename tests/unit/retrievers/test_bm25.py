@@ -12,9 +12,9 @@ import rank_bm25
 from retrieval_bench.core.config import load_retriever_config
 from retrieval_bench.core.errors import ConfigError, ContractError, DataError
 from retrieval_bench.core.types import Document, Query
-from retrieval_bench_retrievers.bm25 import BM25
-from retrieval_bench_retrievers.bm25s import BM25S
-from retrieval_bench_retrievers.lexical import LexicalRetriever
+from retrieval_bench_retrievers.lexical.bm25 import BM25
+from retrieval_bench_retrievers.lexical.bm25s import BM25S
+from retrieval_bench_retrievers.lexical.corpus import LexicalRetriever
 
 LIBRARY = {"okapi": rank_bm25.BM25Okapi, "l": rank_bm25.BM25L, "plus": rank_bm25.BM25Plus}
 BOTH = pytest.mark.parametrize("make", [BM25, BM25S])

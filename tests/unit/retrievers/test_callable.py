@@ -16,7 +16,7 @@ from retrieval_bench.core.filters import parse_filter
 from retrieval_bench.core.plugins import construct
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.types import Message, Query, Ranking
-from retrieval_bench_retrievers.callable import CallableRetriever
+from retrieval_bench_retrievers.functions.callable import CallableRetriever
 
 QUERY = Query("7", "물은 왜 얼까?", messages=(Message("user", "물은 왜 얼까?"),))
 

@@ -12,9 +12,10 @@ import pytest
 
 from retrieval_bench.core.errors import ConfigError, ModelError
 from retrieval_bench.core.types import Document, Query
-from retrieval_bench_retrievers.cross_encoder import CrossEncoderReranker
-from retrieval_bench_retrievers.pipeline import Pipeline
-from retrieval_bench_retrievers.reranking import Reranked, reranker_of
+from retrieval_bench_retrievers.pipeline.pipeline import Pipeline
+from retrieval_bench_retrievers.rerank.cross_encoder import CrossEncoderReranker
+from retrieval_bench_retrievers.rerank.named import reranker_of
+from retrieval_bench_retrievers.rerank.reranking import Reranked
 from tests.builders import some
 from tests.builders.tiny_cross_encoder import build_tiny_cross_encoder
 from tests.builders.tiny_encoder import one_thread

@@ -24,10 +24,12 @@ from retrieval_bench.core.installation import how_to_add
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Document, Query, Ranking
 from retrieval_bench.testing import RetrieverConformance
-from retrieval_bench_retrievers import document_vectors, encoder_fit, faiss_index
-from retrieval_bench_retrievers.dense import Dense
-from retrieval_bench_retrievers.encoder import Encoder, Vectors
-from retrieval_bench_retrievers.faiss_index import IndexSettings, Nearest
+from retrieval_bench_retrievers.dense import faiss_index
+from retrieval_bench_retrievers.dense.dense import Dense
+from retrieval_bench_retrievers.dense.faiss_index import IndexSettings, Nearest
+from retrieval_bench_retrievers.encoders import fit as encoder_fit
+from retrieval_bench_retrievers.encoders import vectors as document_vectors
+from retrieval_bench_retrievers.encoders.encoder import Encoder, Vectors
 from tests.builders import some
 from tests.builders.processes import python
 from tests.builders.tiny_encoder import WORDS, build_tiny_model, one_thread
@@ -504,7 +506,7 @@ def test_the_configs_build(name: str, exact: bool) -> None:
 def test_building_a_retriever_loads_nothing_heavy() -> None:
     code = (
         "import sys\n"
-        "from retrieval_bench_retrievers.dense import Dense\n"
+        "from retrieval_bench_retrievers.dense.dense import Dense\n"
         f"Dense(model={str(MODELS['tiny'])!r})\n"
         "print({'torch', 'faiss', 'sentence_transformers', 'transformers'} & set(sys.modules))"
     )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from retrieval_bench_retrievers.embedding_cache import EmbeddingCache, default_root, text_key
+from retrieval_bench_retrievers.encoders.cache import EmbeddingCache, default_root, text_key
 
 DIMENSION = 4
 TEXTS = ["photosynthesis", "광합성", "光合作用", "التمثيل الضوئي", "🌱", ""]

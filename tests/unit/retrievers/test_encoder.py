@@ -20,9 +20,9 @@ from retrieval_bench.core.errors import (
     MissingDependencyError,
     ModelError,
 )
-from retrieval_bench_retrievers import model_files
-from retrieval_bench_retrievers.encoder import Encoder, readable
-from retrieval_bench_retrievers.model_files import (
+from retrieval_bench_retrievers.encoders import model_files
+from retrieval_bench_retrievers.encoders.encoder import Encoder, readable
+from retrieval_bench_retrievers.encoders.model_files import (
     DEFAULT_MODEL,
     DEFAULT_WEIGHTS_SHA256,
     content_hash,

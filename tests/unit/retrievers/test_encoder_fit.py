@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from retrieval_bench.core.notices import Code
-from retrieval_bench_retrievers.encoder_fit import TokenFit, facts, measure, sample, warnings
+from retrieval_bench_retrievers.encoders.fit import TokenFit, facts, measure, sample, warnings
 
 ENGLISH = "Plants turn water and light into sugar, and the air that we breathe comes of it. " * 5
 KOREAN = "식물은 물과 빛으로 당을 만들고 우리가 숨쉬는 공기는 거기에서 나온다. " * 8

@@ -11,7 +11,7 @@ import pytest
 
 from retrieval_bench.core.errors import ContractError
 from retrieval_bench.core.types import Ranking
-from retrieval_bench_retrievers.fusion import Pool, convex, min_max, rrf
+from retrieval_bench_retrievers.hybrid.fusion import Pool, convex, min_max, rrf
 
 NAN = float("nan")
 

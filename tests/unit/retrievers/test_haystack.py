@@ -11,7 +11,7 @@ from retrieval_bench.core.errors import ConfigError, ContractError
 from retrieval_bench.core.filters import Filter, parse_filter
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.types import Document, Query
-from retrieval_bench_retrievers.haystack import HaystackRetriever
+from retrieval_bench_retrievers.libraries.haystack import HaystackRetriever
 from tests.lazily import Lazily
 
 _MODULES = (

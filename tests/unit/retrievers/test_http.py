@@ -26,7 +26,7 @@ from retrieval_bench.core.types import Document, Query, Usage
 from retrieval_bench.core.usage import collected
 from retrieval_bench.measure.deadline import QueryTimeoutError, deadline
 from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench_retrievers.http import HTTP
+from retrieval_bench_retrievers.http.http import HTTP
 from tests.builders.service import (
     Reply,
     Request,
@@ -156,7 +156,7 @@ def test_the_embedding_is_made_within_the_call(
 ) -> None:
     import numpy as np
 
-    from retrieval_bench_retrievers import encoder
+    from retrieval_bench_retrievers.encoders import encoder
 
     class Two:
         def __init__(self, model: str = "two") -> None:
@@ -518,7 +518,7 @@ def test_a_redirect_that_would_lose_the_query_is_refused(
 
 
 def test_a_downgrade_is_refused_and_an_upgrade_is_not() -> None:
-    from retrieval_bench_retrievers.http_client import Line
+    from retrieval_bench_retrievers.http.client import Line
 
     line = Line(reuse=True, timeout_s=None, verify=False)
 
@@ -550,7 +550,7 @@ def test_connections_are_counted(
 
 
 def test_certificates_are_checked_unless_told_otherwise(tmp_path: Path) -> None:
-    from retrieval_bench_retrievers.http_client import certificates
+    from retrieval_bench_retrievers.http.client import certificates
 
     assert certificates(None, True, Path).verify_mode is ssl.CERT_REQUIRED
     assert certificates(None, False, Path).verify_mode is ssl.CERT_NONE
@@ -774,14 +774,14 @@ class TestProxiesOfTheEnvironment:
         ],
     )
     def test_this_machine_has_many_names(self, host: str, loopback: bool) -> None:
-        from retrieval_bench_retrievers.http_client import is_loopback
+        from retrieval_bench_retrievers.http.client import is_loopback
 
         assert is_loopback(host) == loopback
 
     def test_no_proxy_takes_a_host_out(
         self, served: Service, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from retrieval_bench_retrievers.http_client import proxy_of
+        from retrieval_bench_retrievers.http.client import proxy_of
 
         monkeypatch.setenv("HTTP_PROXY", "127.0.0.1:9")
         url = httpx.URL("http://engine.example:9200/s")

@@ -19,7 +19,7 @@ from retrieval_bench.core.installation import packaged_configs
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Query
-from retrieval_bench_retrievers import encoder
+from retrieval_bench_retrievers.encoders import encoder
 from tests.builders.service import Reply, Request, Service, replies, service
 
 NAMES = sorted(path.stem for path in (packaged_configs() / "retrievers").glob("http-*.yaml"))

@@ -22,8 +22,8 @@ from retrieval_bench.data import load_dataset
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.testing import RetrieverConformance
 from retrieval_bench.testing.samples import sample_documents
-from retrieval_bench_retrievers.encoder import Encoder
-from retrieval_bench_retrievers.http import HTTP
+from retrieval_bench_retrievers.encoders.encoder import Encoder
+from retrieval_bench_retrievers.http.http import HTTP
 from tests.builders import some
 from tests.builders.service import free_port
 

@@ -12,7 +12,7 @@ from retrieval_bench.api.results import ComparisonResult
 from retrieval_bench.core.types import Dataset, Document, Query, Verdict
 from retrieval_bench.data import build_dataset
 from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench_retrievers.http import HTTP
+from retrieval_bench_retrievers.http.http import HTTP
 from tests.builders.service import Reply, Request, hits, service
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]

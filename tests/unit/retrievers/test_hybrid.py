@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 
 import retrieval_bench.measure.threads
-import retrieval_bench_retrievers.hybrid
+import retrieval_bench_retrievers.hybrid.hybrid
 from retrieval_bench.core.config import load_retriever_config, read_yaml
 from retrieval_bench.core.errors import ConfigError, ContractError, PluginError
 from retrieval_bench.core.installation import packaged_configs
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.retriever import Capabilities, RankingLike, Retriever
 from retrieval_bench.core.types import Document, Query, Ranking
-from retrieval_bench_retrievers.fusion import Convex
-from retrieval_bench_retrievers.hybrid import Hybrid
-from retrieval_bench_retrievers.legs import LegSpec
+from retrieval_bench_retrievers.hybrid.fusion import Convex
+from retrieval_bench_retrievers.hybrid.hybrid import Hybrid
+from retrieval_bench_retrievers.hybrid.legs import LegSpec
 from tests.builders import some
 from tests.builders.scripted import Scripted
 
@@ -228,7 +228,9 @@ def test_stages_of_one_leg_keep_their_name_and_shared_ones_name_the_leg(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ticks = count(0, 10)
-    monkeypatch.setattr(retrieval_bench_retrievers.hybrid, "perf_counter_ns", lambda: next(ticks))
+    monkeypatch.setattr(
+        retrieval_bench_retrievers.hybrid.hybrid, "perf_counter_ns", lambda: next(ticks)
+    )
     legs = [
         inline("bm25", stages={"tokenize": 3, "sparse": 5}),
         inline("dense", stages={"tokenize": 1, "encode": 7, "fuse": 2}),
@@ -672,7 +674,7 @@ def test_a_time_out_in_the_caller_leaves_no_leg_asked_twice_at_once(
         slow.release.set()
         wait(futures)
 
-    monkeypatch.setattr(retrieval_bench_retrievers.hybrid, "wait", release_and_wait)
+    monkeypatch.setattr(retrieval_bench_retrievers.hybrid.hybrid, "wait", release_and_wait)
     assert set(hybrid.search(QUERY, 2).doc_ids) == {"a", "b"}
     hybrid.close()
     assert waited_for == [1]

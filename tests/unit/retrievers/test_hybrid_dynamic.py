@@ -15,8 +15,8 @@ from retrieval_bench.core.retriever import Capabilities
 from retrieval_bench.core.types import Document, Query
 from retrieval_bench.data import build_dataset
 from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench_retrievers.hybrid import Hybrid
-from retrieval_bench_retrievers.hybrid_dynamic import HybridDynamic
+from retrieval_bench_retrievers.hybrid.dynamic.dynamic import HybridDynamic
+from retrieval_bench_retrievers.hybrid.hybrid import Hybrid
 from tests.builders import some
 from tests.builders.scripted import Scripted
 from tests.builders.tiny_wordnet import write_wordnet
@@ -258,9 +258,11 @@ def test_parameters_that_cannot_be_used_are_refused(params: dict[str, Any], told
 
 def test_without_wordnet_no_leg_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built: list[str] = []
-    monkeypatch.setattr("retrieval_bench_retrievers.legs.load_retriever_config", built.append)
     monkeypatch.setattr(
-        "retrieval_bench_retrievers.wordnet._usual_places", lambda: iter([tmp_path])
+        "retrieval_bench_retrievers.hybrid.legs.load_retriever_config", built.append
+    )
+    monkeypatch.setattr(
+        "retrieval_bench_retrievers.hybrid.dynamic.wordnet._usual_places", lambda: iter([tmp_path])
     )
     with pytest.raises(MissingDependencyError, match="apt install wordnet-base"):
         HybridDynamic(legs=["bm25", "bm25s"])

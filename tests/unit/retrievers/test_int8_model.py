@@ -15,10 +15,10 @@ from retrieval_bench.core.errors import ConfigError, MissingDependencyError, Mod
 from retrieval_bench.core.installation import how_to_add
 from retrieval_bench.core.types import Document, Query
 from retrieval_bench.measure.threads import search_threads
-from retrieval_bench_retrievers import int8_model, model_files
-from retrieval_bench_retrievers.dense import Dense
-from retrieval_bench_retrievers.encoder import Encoder
-from retrieval_bench_retrievers.model_files import INT8_FILES_SHA256, INT8_MODEL
+from retrieval_bench_retrievers.dense.dense import Dense
+from retrieval_bench_retrievers.encoders import int8_model, model_files
+from retrieval_bench_retrievers.encoders.encoder import Encoder
+from retrieval_bench_retrievers.encoders.model_files import INT8_FILES_SHA256, INT8_MODEL
 from tests.builders import some
 from tests.builders.files import save
 from tests.builders.processes import python, several_cores

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from retrieval_bench_retrievers.inverted_index import InvertedIndex, Postings
+from retrieval_bench_retrievers.lexical.inverted_index import InvertedIndex, Postings
 
 
 def _postings(matrix: NDArray[Any], has: NDArray[np.bool_]) -> Postings:

@@ -25,7 +25,7 @@ from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.retriever import Capabilities, RankingLike, Retriever
 from retrieval_bench.core.types import Document, Query, Ranking
 from retrieval_bench.measure.deadline import QueryTimeoutError, deadline
-from retrieval_bench_retrievers.langchain import LangChainRetriever, as_langchain
+from retrieval_bench_retrievers.libraries.langchain import LangChainRetriever, as_langchain
 from tests.builders.processes import python
 
 VOCABULARY = ["fox", "dog", "owl", "바다", "산"]
@@ -145,7 +145,7 @@ class TestFactories:
         self, tmp_path: Path
     ) -> None:
         (tmp_path / "mine.py").write_text(
-            "from retrieval_bench_retrievers.langchain_examples import in_memory\n"
+            "from retrieval_bench_retrievers.libraries.langchain_examples import in_memory\n"
             "def build(documents, k, topic=None):\n"
             "    return in_memory([d for d in documents if d.metadata.get('topic') == topic], k)\n",
             encoding="utf-8",
@@ -318,7 +318,7 @@ class TestWrongFactories:
 
     def test_a_factory_that_does_not_exist_is_an_error_before_anything_is_built(self) -> None:
         with pytest.raises(PluginError, match="no 'in_memry'"):
-            LangChainRetriever("retrieval_bench_retrievers.langchain_examples:in_memry")
+            LangChainRetriever("retrieval_bench_retrievers.libraries.langchain_examples:in_memry")
 
 
 class TestIds:
@@ -767,7 +767,7 @@ class TestInterruption:
     def test_a_task_that_will_not_be_cancelled_does_not_hold_up_the_caller(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("retrieval_bench_retrievers.event_loop._GRACE_SECONDS", 0.02)
+        monkeypatch.setattr("retrieval_bench_retrievers.functions.event_loop._GRACE_SECONDS", 0.02)
         refusals: list[str] = []
 
         async def wait() -> None:

@@ -17,8 +17,8 @@ from retrieval_bench.core.types import Dataset, Document, Query, Usage
 from retrieval_bench.data import build_dataset
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.runs.run import Run
-from retrieval_bench_retrievers.hybrid import Hybrid
-from retrieval_bench_retrievers.langchain import LangChainRetriever
+from retrieval_bench_retrievers.hybrid.hybrid import Hybrid
+from retrieval_bench_retrievers.libraries.langchain import LangChainRetriever
 from tests.builders.scripted import Scripted
 
 ONCE = Protocol(rounds=1, warm_up_s=0)

@@ -8,8 +8,8 @@ import pytest
 from retrieval_bench import load_dataset
 from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.types import Document, Query
-from retrieval_bench_retrievers.bm25 import BM25
-from retrieval_bench_retrievers.languages import language_advice, likely_language
+from retrieval_bench_retrievers.lexical.bm25 import BM25
+from retrieval_bench_retrievers.text.languages import language_advice, likely_language
 
 QUESTIONS = {
     "fr": [
@@ -166,6 +166,6 @@ def test_a_retriever_warns_unless_the_dataset_names_a_language() -> None:
 
 
 def test_the_detector_is_loaded_when_it_is_asked_only() -> None:
-    code = "import sys, retrieval_bench_retrievers.bm25; print('py3langid' in sys.modules)"
+    code = "import sys, retrieval_bench_retrievers.lexical.bm25; print('py3langid' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

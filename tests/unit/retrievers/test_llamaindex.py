@@ -12,7 +12,7 @@ from retrieval_bench.core.filters import Filter, parse_filter
 from retrieval_bench.core.plugins import construct
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.types import Document, Query, Ranking
-from retrieval_bench_retrievers.llamaindex import LlamaIndexRetriever
+from retrieval_bench_retrievers.libraries.llamaindex import LlamaIndexRetriever
 from tests.lazily import Lazily
 
 core: Any = Lazily("llama_index.core", needs=("llama_index.core.retrievers",))
@@ -239,7 +239,9 @@ def test_without_the_library_it_says_how_to_install_it(monkeypatch: pytest.Monke
     import sys
 
     monkeypatch.setitem(sys.modules, "llama_index", None)
-    monkeypatch.delitem(sys.modules, "retrieval_bench_retrievers.llamaindex_bridge", raising=False)
+    monkeypatch.delitem(
+        sys.modules, "retrieval_bench_retrievers.libraries.llamaindex_bridge", raising=False
+    )
     for name in [name for name in sys.modules if name.startswith("llama_index.")]:
         monkeypatch.delitem(sys.modules, name)
     retriever = construct("llamaindex", {"factory": f"{__name__}:in_memory"})

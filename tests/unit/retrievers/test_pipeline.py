@@ -22,9 +22,9 @@ from retrieval_bench.core.types import Dataset, Document, Query, Ranking
 from retrieval_bench.data import build_dataset
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.testing import sample_documents, sample_queries
-from retrieval_bench_retrievers.hybrid import Hybrid
-from retrieval_bench_retrievers.pipeline import Pipeline
-from retrieval_bench_retrievers.reranking import Reranked, Reranker
+from retrieval_bench_retrievers.hybrid.hybrid import Hybrid
+from retrieval_bench_retrievers.pipeline.pipeline import Pipeline
+from retrieval_bench_retrievers.rerank.reranking import Reranked, Reranker
 from tests.builders import some
 from tests.builders.reference import Filtering as FilteringRetriever
 from tests.builders.scripted import Scripted

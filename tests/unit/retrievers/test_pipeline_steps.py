@@ -17,7 +17,7 @@ from retrieval_bench.core.types import Dataset, Document, Query
 from retrieval_bench.data import build_dataset
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.runs.run import Run
-from retrieval_bench_retrievers.pipeline import Pipeline
+from retrieval_bench_retrievers.pipeline.pipeline import Pipeline
 from tests.builders.scripted import Scripted
 from tests.lazily import Lazily
 

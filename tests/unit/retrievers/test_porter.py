@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from retrieval_bench_retrievers.porter import porter_stem
+from retrieval_bench_retrievers.text.porter import porter_stem
 
 
 @pytest.mark.parametrize(

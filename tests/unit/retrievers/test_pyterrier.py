@@ -15,7 +15,7 @@ from retrieval_bench.core.plugins import construct
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.retriever import Capabilities, RankingLike, Retriever
 from retrieval_bench.core.types import Document, Query, Ranking
-from retrieval_bench_retrievers.pyterrier import PyTerrierRetriever, as_pyterrier
+from retrieval_bench_retrievers.libraries.pyterrier import PyTerrierRetriever, as_pyterrier
 from tests.builders.processes import python
 from tests.lazily import Lazily
 
@@ -170,7 +170,7 @@ class TestRetriever:
 
     def test_importing_the_adapter_loads_neither_pandas_nor_pyterrier(self) -> None:
         told = python(
-            "import sys, retrieval_bench_retrievers.pyterrier\n"
+            "import sys, retrieval_bench_retrievers.libraries.pyterrier\n"
             "print({'pandas', 'pyterrier'} & set(sys.modules))"
         )
         assert told == "set()"
@@ -180,7 +180,9 @@ def test_without_pyterrier_the_way_back_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyterrier", None)
-    monkeypatch.delitem(sys.modules, "retrieval_bench_retrievers.pyterrier_bridge", raising=False)
+    monkeypatch.delitem(
+        sys.modules, "retrieval_bench_retrievers.libraries.pyterrier_bridge", raising=False
+    )
     with pytest.raises(MissingDependencyError, match="pip install python-terrier"):
         as_pyterrier(Overlap())
 

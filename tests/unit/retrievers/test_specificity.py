@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from retrieval_bench.core.types import Document
-from retrieval_bench_retrievers.specificity import Weigher, Weighting
+from retrieval_bench_retrievers.hybrid.dynamic.specificity import Weigher, Weighting
 
 TEXTS = ("alpha beta gamma", "alpha beta", "alpha beta", "alpha delta")
 

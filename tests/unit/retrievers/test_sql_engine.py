@@ -24,9 +24,9 @@ from retrieval_bench.core.types import Document, Query
 from retrieval_bench.measure.servers import server_use
 from retrieval_bench.testing import RetrieverConformance
 from retrieval_bench.testing.samples import sample_documents
-from retrieval_bench_retrievers.dense import Dense
-from retrieval_bench_retrievers.encoder import Encoder
-from retrieval_bench_retrievers.sql import SQL
+from retrieval_bench_retrievers.dense.dense import Dense
+from retrieval_bench_retrievers.encoders.encoder import Encoder
+from retrieval_bench_retrievers.sql.sql import SQL
 from tests.builders.tiny_encoder import WORDS, build_tiny_model, one_thread
 from tests.lazily import Lazily
 
@@ -62,7 +62,7 @@ FILTERED = (
 @pytest.fixture(scope="module", autouse=True)
 def _server_stays(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """One server for all tests here."""
-    from retrieval_bench_retrievers.embedded_postgres import Rooms
+    from retrieval_bench_retrievers.sql.embedded_postgres import Rooms
 
     MODELS["tiny"] = build_tiny_model(tmp_path_factory.mktemp("models") / "tiny")
     rooms = Rooms("tests")
@@ -296,7 +296,7 @@ def test_a_server_that_is_gone_may_come_back(tmp_path: Path) -> None:
 def test_a_process_that_is_killed_leaves_no_server(tmp_path: Path) -> None:
     code = (
         "import time, warnings; warnings.simplefilter('ignore')\n"
-        "from retrieval_bench_retrievers.embedded_postgres import Rooms, _Running\n"
+        "from retrieval_bench_retrievers.sql.embedded_postgres import Rooms, _Running\n"
         "rooms = Rooms('tests')\n"
         "print(_Running.server.pgdata, _Running.server.get_pid(), flush=True)\n"
         "time.sleep(60)"

@@ -9,7 +9,7 @@ import pytest
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.filters import parse_filter
 from retrieval_bench.core.secrets import Filled
-from retrieval_bench_retrievers.templates import (
+from retrieval_bench_retrievers.http.templates import (
     GONE,
     Template,
     UrlTemplate,

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from retrieval_bench.core.errors import ConfigError, MissingDependencyError
 from retrieval_bench.core.installation import how_to_add
-from retrieval_bench_retrievers import terms
-from retrieval_bench_retrievers.terms import stop_words
-from retrieval_bench_retrievers.tokenizers import SNOWBALL, make_tokenizer
+from retrieval_bench_retrievers.text import terms
+from retrieval_bench_retrievers.text.terms import stop_words
+from retrieval_bench_retrievers.text.tokenizers import SNOWBALL, make_tokenizer
 from tests.builders.processes import python
 
 
@@ -101,7 +101,7 @@ def test_turkish_has_two_letters_i() -> None:
 
 def test_english_lists_come_without_importing_the_library_that_ships_them() -> None:
     code = (
-        "import sys; from retrieval_bench_retrievers.tokenizers import make_tokenizer; "
+        "import sys; from retrieval_bench_retrievers.text.tokenizers import make_tokenizer; "
         "make_tokenizer('auto')('the dogs'); "
         "sys.exit(any(name in sys.modules for name in ('bm25s', 'numba', 'scipy', 'kiwipiepy')))"
     )

@@ -9,8 +9,8 @@ from zipfile import ZipFile
 import pytest
 
 from retrieval_bench.core.errors import ConfigError, DataError, MissingDependencyError
-from retrieval_bench_retrievers import wordnet
-from retrieval_bench_retrievers.wordnet import WordNet, find_wordnet
+from retrieval_bench_retrievers.hybrid.dynamic import wordnet
+from retrieval_bench_retrievers.hybrid.dynamic.wordnet import WordNet, find_wordnet
 from tests.builders.tiny_wordnet import write_wordnet
 
 

@@ -16,15 +16,15 @@ from langchain_core.documents import Document as LangChainDocument
 from langchain_core.runnables import RunnableLambda
 from numpy.typing import NDArray
 
-import retrieval_bench_retrievers.callable
-import retrieval_bench_retrievers.factories
+import retrieval_bench_retrievers.functions.callable
+import retrieval_bench_retrievers.libraries.factories
 from retrieval_bench.core import units
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Query, Ranking
 from retrieval_bench.reports.tables.stage import stage_sentences, stage_tables
 from retrieval_bench.runs.stages import Legs, Stage, StageReport, stage_report
-from retrieval_bench_retrievers.callable import CallableRetriever
-from retrieval_bench_retrievers.langchain import LangChainRetriever
+from retrieval_bench_retrievers.functions.callable import CallableRetriever
+from retrieval_bench_retrievers.libraries.langchain import LangChainRetriever
 from tests.builders import some
 from tests.builders.tables import texts
 
@@ -361,8 +361,8 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
     adapters: Sequence[ModuleType] = (
-        retrieval_bench_retrievers.callable,
-        retrieval_bench_retrievers.factories,
+        retrieval_bench_retrievers.functions.callable,
+        retrieval_bench_retrievers.libraries.factories,
     )
     for adapter in adapters:
         monkeypatch.setattr(adapter, "perf_counter_ns", made)
@@ -429,7 +429,7 @@ def test_time_inside_of_langchain_is_apart_from_the_adapter_s(
         clock.now += 30
         return units.collapse(*given)
 
-    monkeypatch.setattr(retrieval_bench_retrievers.factories, "collapse", slow)
+    monkeypatch.setattr(retrieval_bench_retrievers.libraries.factories, "collapse", slow)
     retriever = LangChainRetriever(RunnableLambda(search, asearch), use_async=use_async)
     assert stages_of(retriever) == {"langchain": 700, "wrapper": 30}
     retriever.close()

@@ -1,0 +1,1 @@
+"""Exact search by vectors: every document, or an index of FAISS."""

@@ -1,0 +1,360 @@
+"""Dense retrieval: a sentence-transformers encoder and a FAISS index, exact unless HNSW is chosen.
+
+Equal texts are encoded once and share one row of the index, so their scores are equal to the last
+bit; ties come out by document id, and none is lost at the cut. The order of the corpus has no
+influence: documents are sorted by id, and texts are encoded in an order of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
+from time import perf_counter_ns
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench.core.errors import ConfigError, ContractError, counted, near_names
+from retrieval_bench.core.installation import require
+from retrieval_bench.core.metadata import MetadataTable
+from retrieval_bench.core.retriever import Capabilities, Retriever, require_index, require_k
+from retrieval_bench.core.types import Document, Query, Ranking
+from retrieval_bench_retrievers.dense.faiss_index import Index, IndexSettings
+from retrieval_bench_retrievers.encoders import fit as encoder_fit
+from retrieval_bench_retrievers.encoders.encoder import Encoder, Vectors, readable
+from retrieval_bench_retrievers.encoders.model_files import DEFAULT_MODEL, WHERE
+from retrieval_bench_retrievers.encoders.vectors import DocumentVectors
+
+_SIMILARITIES = ("cosine", "dot")
+_PAST_THE_CUT = 16
+_RECALL_SAMPLE = 100
+
+_Fits = tuple[encoder_fit.TokenFit, encoder_fit.TokenFit]
+
+
+class Dense(Retriever):
+    """Documents by the similarity of their vector to the query's. A blank query finds nothing.
+
+    Args:
+        model, backend: see :class:`retrieval_bench_retrievers.encoders.encoder.Encoder`.
+        index: ``flat``, ``hnsw``, or ``{type: hnsw, m, ef_construction, ef_search}``.
+        similarity: ``cosine``, or ``dot`` for models that were trained with the inner product.
+        prompts: ``{query: ..., document: ...}``, put before each text; the model's own by default.
+        device: ``auto``, or as torch names it (``cpu``, ``cuda:1``, ``mps``).
+        batch_size: documents in one pass through the model.
+        max_seq_length: tokens read of a text; the model's own by default.
+        cache: keep the vectors of documents on disk, for the next run.
+
+    Raises:
+        ConfigError, MissingDependencyError, ModelError: as :class:`.Encoder`.
+    """
+
+    progress: Callable[[int, int], None] | None = None
+    """Called while documents are encoded, with (distinct texts done, distinct texts in all)."""
+
+    def __init__(
+        self,
+        *,
+        model: str = DEFAULT_MODEL,
+        backend: str = "torch",
+        index: str | dict[str, Any] = "flat",
+        similarity: str = "cosine",
+        prompts: dict[str, str] | None = None,
+        device: str = "auto",
+        batch_size: int = 32,
+        max_seq_length: int | None = None,
+        cache: bool = True,
+    ) -> None:
+        self._settings = IndexSettings.parse(index)
+        if similarity not in _SIMILARITIES:
+            raise ConfigError(
+                f"similarity = {similarity!r}",
+                where=WHERE,
+                accepted=near_names(str(similarity), _SIMILARITIES),
+            )
+        if not isinstance(cache, bool):
+            raise ConfigError(f"cache = {cache!r}", where=WHERE, accepted="true or false")
+        self._similarity = similarity
+        self._encoder = Encoder(
+            model,
+            backend=backend,
+            prompts=prompts,
+            device=device,
+            batch_size=batch_size,
+            max_seq_length=max_seq_length,
+        )
+        require("faiss-cpu", self._encoder.engine.extra, WHERE)
+        self._language: str | None = None
+        self._index: Index | None = None
+        self._ids: list[str] = []
+        self._groups: _Groups | None = None
+        self._sample: list[str] = []
+        self._fitted: tuple[tuple[Query, ...], _Fits] | None = None
+        self._stored = DocumentVectors(self._encoder, cache)
+        self._facts: dict[str, Any] = {}
+        self._fields: tuple[str, ...] = ()
+        self._metadata = MetadataTable(())
+        self._k = 10
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Exact with a flat index. A vector depends a little on what it was encoded together with,
+        hence the tolerance."""
+        return Capabilities(exact=self._settings.kind == "flat", score_tolerance=1e-5, filters=True)
+
+    def use_k(self, k: int) -> None:
+        """Remembered, for the recall of a graph under filters."""
+        self._k = k
+
+    def use_filters(self, fields: Sequence[str]) -> None:
+        """Keep these fields of the documents."""
+        self._fields = tuple(fields)
+        self._index = None
+
+    def use_language(self, language: str | None) -> None:
+        """Remembered, to be compared with the languages that the model's card names."""
+        self._language = language
+
+    def prepare(self) -> None:
+        """Load the model.
+
+        Raises:
+            ModelError: it cannot be loaded.
+        """
+        self._encoder.load()
+
+    def index(self, documents: Iterable[Document]) -> None:
+        """Encode the documents, or take their vectors from the cache, and build the index.
+
+        What was encoded before an interruption is kept in the cache.
+
+        Raises:
+            ContractError: two documents of one id.
+            ModelError: the model cannot be loaded.
+        """
+        self._index = None
+        self._fitted = None
+        self._encoder.load()
+        metadata, unsorted = MetadataTable(self._fields), []
+        for document in documents:
+            metadata.add(document.metadata)
+            unsorted.append((document.id, readable(document.contents)))
+        order = sorted(range(len(unsorted)), key=unsorted.__getitem__)
+        pairs = [unsorted[at] for at in order]
+        self._metadata = metadata.reordered(order)
+        self._ids = [doc_id for doc_id, _ in pairs]
+        _require_distinct(self._ids)
+        row_of: dict[str, int] = {}
+        rows = np.array([row_of.setdefault(text, len(row_of)) for _, text in pairs], dtype=np.intp)
+        texts = list(row_of)
+        self._groups = _Groups(rows) if len(texts) < len(pairs) else None
+        self._sample = encoder_fit.sample([text for _, text in pairs])
+        vectors = self._stored.of(texts, self.progress)
+        if self._similarity == "cosine":
+            _normalise(vectors)
+        self._facts = {
+            "encoded": self._stored.encoded,
+            "from_cache": self._stored.from_cache,
+            "documents": len(pairs),
+            "distinct_texts": len(texts),
+        }
+        self._index = self._settings.build(vectors)
+
+    def search(self, query: Query, k: int) -> Ranking:
+        """The ``k`` documents nearest to ``query.text``; stages ``encode``, ``dense``, and
+        ``filter`` of a query that has one."""
+        require_k(k)
+        require_index(self._index is not None, self)
+        begin = perf_counter_ns()
+        allowed = None if query.filter is None else self._metadata.mask(query.filter)
+        filtered = perf_counter_ns()
+        none_fits = allowed is not None and not allowed.any()
+        if not self._ids or not query.text.strip() or none_fits:
+            return Ranking([], [])
+        vector = self._vector(query)
+        encoded = perf_counter_ns()
+        ids, scores = self._ranked(vector, k, allowed)
+        stages = {"encode": encoded - filtered, "dense": perf_counter_ns() - encoded}
+        if allowed is not None:
+            stages["filter"] = filtered - begin
+        return Ranking(ids, scores, stages)
+
+    def describe(self) -> Mapping[str, Any]:
+        """Model, index, cache: how many vectors were encoded for this index and how many were on
+        disk (``encoded``, ``from_cache``)."""
+        return {
+            **self._encoder.describe(),
+            "similarity": self._similarity,
+            "index": self._settings.describe(self._facts.get("distinct_texts", 0)),
+            "cache": self._stored.state,
+            **self._facts,
+        }
+
+    def health_facts(self, queries: Sequence[Query]) -> Sequence[str]:
+        """What the encoder cuts off and does not know, of a sample of the texts, and whether the
+        time of indexing is that of reading a cache."""
+        fits = self._fits(queries)
+        if fits is None:
+            return ()
+        facts = [encoder_fit.facts(self._encoder.name, self._encoder.max_seq_length, *fits)]
+        cached, texts = self._facts["from_cache"], self._facts["distinct_texts"]
+        if cached:
+            facts.append(
+                f"{cached:,} of {texts:,} vectors came from the cache: index seconds are not those "
+                "of a first run"
+            )
+        return facts + self._recall_under_filters(queries)
+
+    def health(self, queries: Sequence[Query]) -> Sequence[str]:
+        """Warnings: an encoder that does not fit the language, trouble with the cache."""
+        if self._index is None:
+            return ()
+        trouble = self._stored.trouble()
+        if self._encoder.backend != "torch":
+            trouble.append(
+                f"the threads of the backend {self._encoder.backend} are its own: timed searches "
+                "may use more of them than the protocol says"
+            )
+        fits = self._fits(queries)
+        if fits is None:
+            return [f"encoder {self._encoder.name}: its tokenizer cannot be examined", *trouble]
+        return [
+            *encoder_fit.warnings(
+                self._encoder.name,
+                *fits,
+                max_length=self._encoder.max_seq_length,
+                languages=self._encoder.languages(),
+                language=self._language,
+            ),
+            *trouble,
+        ]
+
+    def _recall_under_filters(self, queries: Sequence[Query]) -> list[str]:
+        """Of a graph: how much of the exact filtered list it finds, on a sample of the queries."""
+        filtered = [query for query in queries if query.filter and query.text.strip()]
+        if not filtered or not hasattr(self._index, "exactly_nearest"):
+            return []
+        sample = filtered[:: -(-len(filtered) // _RECALL_SAMPLE)]
+        found = wanted = 0
+        for query in sample:
+            allowed = self._metadata.mask(query.filter) if query.filter else None
+            if allowed is not None and allowed.any():
+                vector = self._vector(query)
+                exact, _ = self._ranked(vector, self._k, allowed, exactly=True)
+                wanted += len(exact)
+                found += len({*exact} & {*self._ranked(vector, self._k, allowed)[0]})
+        share = f"{found / wanted:.3f}" if wanted else "-"
+        asked = f"{len(sample)} of {counted(len(filtered), 'query')} with a filter"
+        return [f"under filters the graph finds {share} of the exact top {self._k} ({asked})"]
+
+    def _fits(self, queries: Sequence[Query]) -> _Fits | None:
+        """What the tokenizer makes of documents and of queries; None when there is no index, or no
+        tokenizer that can be examined. Counted once for facts and warnings."""
+        if self._fitted is not None and self._fitted[0] == tuple(queries):
+            return self._fitted[1]
+        tools = self._encoder.tokenizer() if self._index is not None else None
+        if tools is None:
+            return None
+        limit, prompts = self._encoder.max_seq_length, self._encoder.prompts
+        asked = encoder_fit.sample([readable(query.text) for query in queries])
+        documents, questions = (
+            encoder_fit.measure(*tools, [prompts[role] + text for text in texts], limit)
+            for role, texts in (("document", self._sample), ("query", asked))
+        )
+        self._fitted = (tuple(queries), (documents, questions))
+        return documents, questions
+
+    def disk_bytes(self) -> int | None:
+        """Bytes of the cache files that hold this index's vectors; None without a cache."""
+        return self._stored.bytes_used
+
+    def close(self) -> None:
+        """Let go of the model and the vectors."""
+        self._index = None
+        self._fitted = None
+        self._encoder.close()
+
+    def _vector(self, query: Query) -> Vectors:
+        vector = self._encoder.encode_query(query.text)
+        if self._similarity == "cosine":
+            _normalise(vector)
+        return vector
+
+    def _ranked(
+        self, vector: Vectors, k: int, allowed: NDArray[np.bool_] | None, *, exactly: bool = False
+    ) -> tuple[list[str], NDArray[np.float64]]:
+        """Ids and scores of the best ``k`` of the ``allowed`` documents (None = all)."""
+        scores, rows = self._nearest(vector, k, allowed, exactly=exactly)
+        if self._groups is not None:
+            scores, rows = self._groups.spread(scores, rows)
+            if allowed is not None:
+                scores, rows = scores[allowed[rows]], rows[allowed[rows]]
+        order = np.lexsort((rows, -scores))[:k]
+        ids = [self._ids[position] for position in rows[order].tolist()]
+        return ids, scores[order].astype(np.float64)
+
+    def _nearest(
+        self, vector: Vectors, k: int, allowed: NDArray[np.bool_] | None, *, exactly: bool
+    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """At least the ``k`` best rows with all that tie with the last of them, best first."""
+        n = len(self._groups) if self._groups is not None else len(self._ids)
+        among = None
+        if allowed is not None and not allowed.all():
+            among = np.flatnonzero(allowed)
+            if self._groups is not None:
+                among = self._groups.rows_of(among)
+            n = len(among)
+        index: Any = self._index
+        nearest = index.exactly_nearest if exactly else index.nearest
+        want = min(k + _PAST_THE_CUT, n)
+        while True:
+            scores, rows = nearest(vector, want, among)
+            if want == n or len(rows) < want or scores[-1] < scores[k - 1]:
+                return scores, rows
+            want = min(2 * want, n)
+
+
+class _Groups:
+    """Which documents share a row of the index, because their texts are equal.
+
+    Args:
+        rows: the row of each document, documents in the order of their ids.
+    """
+
+    def __init__(self, rows: NDArray[np.intp]) -> None:
+        self._rows = rows
+        self._members = np.argsort(rows, kind="stable")
+        self._starts = np.concatenate(([0], np.cumsum(np.bincount(rows))))
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    def rows_of(self, documents: NDArray[np.intp]) -> NDArray[np.intp]:
+        """The rows of these documents, ascending, each once."""
+        return np.unique(self._rows[documents])
+
+    def spread(
+        self, scores: NDArray[np.float32], rows: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Scores and positions of the documents that the rows stand for."""
+        counts = self._starts[rows + 1] - self._starts[rows]
+        members = [self._members[self._starts[r] : self._starts[r + 1]] for r in rows.tolist()]
+        return np.repeat(scores, counts), np.concatenate(members)
+
+
+def _normalise(vectors: Vectors) -> None:
+    """Scale every row to length 1, in place; a row of zeros stays."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    lengths[lengths == 0] = 1
+    vectors /= lengths[:, np.newaxis]
+
+
+def _require_distinct(sorted_ids: Sequence[str]) -> None:
+    for one, other in pairwise(sorted_ids):
+        if one == other:
+            raise ContractError(
+                f"document id {one!r} given twice",
+                accepted="distinct ids",
+                fix="correct the corpus; chunks of one document need an id each",
+            )

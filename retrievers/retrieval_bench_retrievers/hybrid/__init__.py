@@ -1,0 +1,1 @@
+"""Several legs, fused into one ranking."""

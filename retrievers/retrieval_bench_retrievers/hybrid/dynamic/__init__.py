@@ -1,0 +1,1 @@
+"""Fusion whose weights each query decides by how specific its words are."""

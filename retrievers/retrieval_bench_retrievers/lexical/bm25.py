@@ -1,0 +1,228 @@
+"""BM25 with the model of rank-bm25 and the speed of an inverted index.
+
+The library counts the corpus and computes its term weights; its scores are taken apart into one
+contribution for each posting, once, instead of being computed from dictionaries at every query.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench_retrievers.lexical.corpus import (
+    LexicalRetriever,
+    TokenizedCorpus,
+    checked_number,
+    term_weight_space,
+)
+from retrieval_bench_retrievers.lexical.inverted_index import InvertedIndex, Postings
+from retrieval_bench_retrievers.text.tokenizers import TokenizerSpec
+
+Variant = Literal["okapi", "l", "plus"]
+
+_INFINITY = float("inf")
+# Weights are computed in double precision, this many at a time: temporary arrays stay small.
+_CHUNK = 1 << 20
+
+
+class BM25(LexicalRetriever):
+    """BM25 in the formulas of rank-bm25: Okapi, L or Plus.
+
+    Scores are those of the library's ``get_scores`` to 1e-5 relative; documents that share no term
+    with the query are not returned, though Plus gives them a score.
+
+    Args:
+        variant: formula of the library: ``okapi`` (BM25Okapi), ``l`` (BM25L), ``plus`` (BM25Plus).
+        k1: how soon more occurrences of a term stop counting, at least 0.
+        b: how much long documents are held back, 0 to 1.
+        delta: lower bound of a term's part, for ``l`` and ``plus``; the library's own when None.
+        epsilon: weight of terms in more than half of the documents as a share of the average
+            weight, for ``okapi``; the library's own when None.
+        tokenizer: see :func:`retrieval_bench_retrievers.text.tokenizers.make_tokenizer`.
+    """
+
+    def __init__(
+        self,
+        *,
+        variant: Variant = "okapi",
+        k1: float = 0.9,
+        b: float = 0.4,
+        delta: float | None = None,
+        epsilon: float | None = None,
+        tokenizer: TokenizerSpec = "auto",
+    ) -> None:
+        super().__init__(tokenizer)
+        if variant not in get_args(Variant):
+            raise ConfigError(f"variant {variant!r}", accepted=", ".join(get_args(Variant)))
+        self._variant = variant
+        self._params = {
+            "k1": checked_number("k1", k1, 0, _INFINITY),
+            "b": checked_number("b", b, 0, 1),
+        }
+        taken = "epsilon" if variant == "okapi" else "delta"
+        for name, value in (("delta", delta), ("epsilon", epsilon)):
+            if value is None:
+                continue
+            if name != taken:
+                raise ConfigError(f"variant {variant!r} has no {name}", accepted=f"k1, b, {taken}")
+            self._params[name] = checked_number(name, value, 0, _INFINITY)
+        self._index: InvertedIndex | None = None
+        self._background: NDArray[np.float64] = np.empty(0)
+
+    def describe(self) -> Mapping[str, Any]:
+        """See :meth:`retrieval_bench.core.retriever.Retriever.describe`."""
+        from importlib.metadata import version
+
+        own = {"library": f"rank-bm25 {version('rank-bm25')}", "variant": self._variant}
+        return {**own, **self._params, **super().describe()}
+
+    def search_space(self) -> Mapping[str, Sequence[float]]:
+        """See :meth:`retrieval_bench.core.retriever.Retriever.search_space`."""
+        return term_weight_space(self._params["k1"], self._params["b"])
+
+    def _build(self, corpus: TokenizedCorpus) -> None:
+        self._index = None
+        self._background = np.zeros(len(corpus.vocabulary))
+        if not corpus.vocabulary:
+            return  # the library divides by the number of documents and of terms
+        model = _model(self._variant, corpus, self._params)
+        found = _by_term(model.counts, len(corpus.vocabulary))
+        idf = np.empty(len(corpus.vocabulary))
+        idf[np.fromiter(model.idf, np.intp)] = np.fromiter(model.idf.values(), np.float64)
+        weights = _contributions(self._variant, model, idf, found)
+        if self._variant == "plus":
+            # Every query term adds this to every document, also to those without it.
+            self._background = idf * model.delta
+        self._index = InvertedIndex(
+            Postings(len(corpus.ids), found.starts, found.positions, weights)
+        )
+
+    def _rank(
+        self, counts: Mapping[int, int], k: int, allowed: NDArray[np.bool_] | None
+    ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        if self._index is None:
+            return np.empty(0, dtype=np.intp), np.empty(0)
+        positions, scores = self._index.search(counts, k, allowed)
+        if self._variant == "plus":
+            scores += sum(self._background[term] * count for term, count in counts.items())
+        return positions, scores
+
+    def _index_bytes(self) -> int:
+        return self._background.nbytes + (self._index.nbytes if self._index else 0)
+
+
+class _Counts:
+    """Takes the place of the library's list of one dictionary per document, and keeps arrays."""
+
+    def __init__(self) -> None:
+        self.terms = array("i")
+        self.frequencies = array("i")
+        self.sizes = array("i")
+
+    def append(self, frequencies: dict[int, int]) -> None:
+        """What the library calls for each document."""
+        self.terms.extend(frequencies)
+        self.frequencies.extend(frequencies.values())
+        self.sizes.append(len(frequencies))
+
+
+class _KeepsArrays:
+    """Mixed into a model of the library, so that the list it starts with is a :class:`_Counts`.
+
+    The dictionaries would take several times the memory of the index, and only the library's own
+    search needs them.
+    """
+
+    counts: _Counts
+
+    @property
+    def doc_freqs(self) -> _Counts:
+        return self.counts
+
+    @doc_freqs.setter
+    def doc_freqs(self, _: object) -> None:
+        self.counts = _Counts()
+
+
+def _model(variant: Variant, corpus: TokenizedCorpus, params: Mapping[str, float]) -> Any:
+    """The library's own model of ``corpus``; its counts are in ``counts``."""
+    import rank_bm25
+
+    library = {
+        "okapi": rank_bm25.BM25Okapi,
+        "l": rank_bm25.BM25L,
+        "plus": rank_bm25.BM25Plus,
+    }[variant]
+    return type(library.__name__, (_KeepsArrays, library), {})(iter(corpus), **params)
+
+
+class _Frequencies(NamedTuple):
+    """Occurrences by term: postings of term t are those from starts[t] to starts[t + 1]."""
+
+    starts: NDArray[np.int64]
+    positions: NDArray[np.int32]
+    frequencies: NDArray[np.int32]
+
+
+def _by_term(counts: _Counts, n_terms: int) -> _Frequencies:
+    """The counts in order of terms instead of documents."""
+    from scipy.sparse import csr_array
+
+    sizes = np.frombuffer(counts.sizes, dtype=np.int32)
+    terms = np.frombuffer(counts.terms, dtype=np.int32)
+    frequencies = np.frombuffer(counts.frequencies, dtype=np.int32)
+    bounds = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
+    turned = csr_array((frequencies, terms, bounds), shape=(len(sizes), n_terms)).tocsc()
+    return _Frequencies(
+        turned.indptr.astype(np.int64), turned.indices.astype(np.int32, copy=False), turned.data
+    )
+
+
+def _contributions(
+    variant: Variant, model: Any, idf: NDArray[np.float64], found: _Frequencies
+) -> NDArray[Any]:
+    """What each posting adds to the score of its document.
+
+    In single precision, unless a term counts negatively: sums of mixed signs may cancel, and then
+    an error of 6e-8 in a part can be any error in the sum.
+    """
+    lengths = np.asarray(model.doc_len) / model.avgdl
+    terms = np.repeat(np.arange(idf.shape[0], dtype=np.int32), np.diff(found.starts))
+    dtype = np.float64 if (idf < 0).any() else np.float32
+    weights = np.empty(terms.shape[0], dtype=dtype)
+    formula = _l_weights if variant == "l" else _okapi_weights
+    for start in range(0, weights.shape[0], _CHUNK):
+        part = slice(start, start + _CHUNK)
+        weights[part] = formula(
+            model, idf[terms[part]], found.frequencies[part], lengths[found.positions[part]]
+        )
+    return weights
+
+
+def _okapi_weights(
+    model: Any,
+    idf: NDArray[np.float64],
+    frequency: NDArray[np.int32],
+    length: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """The formula of BM25Okapi; that of BM25Plus without the part that every document gets."""
+    saturation = model.k1 * (1 - model.b + model.b * length)
+    weights: NDArray[np.float64] = idf * frequency * (model.k1 + 1) / (frequency + saturation)
+    return weights
+
+
+def _l_weights(
+    model: Any,
+    idf: NDArray[np.float64],
+    frequency: NDArray[np.int32],
+    length: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """The formula of BM25L as the library has it: the raw frequency is one more factor."""
+    normed = frequency / (1 - model.b + model.b * length) + model.delta
+    weights: NDArray[np.float64] = idf * frequency * (model.k1 + 1) * normed / (model.k1 + normed)
+    return weights

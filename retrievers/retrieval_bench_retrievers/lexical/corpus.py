@@ -1,0 +1,267 @@
+"""What all retrievers share that match words: tokenizing a corpus and a query, and its health."""
+
+from __future__ import annotations
+
+import sys
+import time
+from abc import abstractmethod
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench.core.errors import ConfigError, DataError, counted
+from retrieval_bench.core.metadata import MetadataTable
+from retrieval_bench.core.notices import Code, Notice, coded
+from retrieval_bench.core.retriever import Capabilities, Retriever, require_index, require_k
+from retrieval_bench.core.scripts import (
+    BLANKLESS,
+    ScriptSample,
+    main_scripts,
+    no_common_script,
+    script_profile,
+)
+from retrieval_bench.core.types import Document, Query, Ranking
+from retrieval_bench_retrievers.text.languages import language_advice
+from retrieval_bench_retrievers.text.tokenizers import TokenizerSpec, make_tokenizer
+
+_CUTS_AT_BLANKS = ("whitespace", "word", "english", "bm25s")
+_KEEPS_WORDS = (*_CUTS_AT_BLANKS, "lucene")  # which cuts Han, as StandardTokenizer does
+_LARGE_SHARE = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizedCorpus:
+    """A corpus as numbers, documents in ascending order of their ids.
+
+    Attributes:
+        ids: document ids.
+        vocabulary: term -> its number, from 0.
+        tokens: term numbers of all documents, one document after the other as they came in.
+        bounds: for each id, where its tokens start and end in ``tokens``.
+    """
+
+    ids: list[str]
+    vocabulary: dict[str, int]
+    tokens: array[int]
+    bounds: list[tuple[int, int]]
+
+    def __iter__(self) -> Iterator[array[int]]:
+        """The term numbers of each document."""
+        return (self.tokens[start:end] for start, end in self.bounds)
+
+
+class LexicalRetriever(Retriever):
+    """Base of BM25 in its implementations; a subclass builds an index and ranks positions."""
+
+    def __init__(self, tokenizer: TokenizerSpec) -> None:
+        self._spec = tokenizer
+        self._tokenize = make_tokenizer(tokenizer)
+        self._language: str | None = None
+        self._ids: list[str] | None = None
+        self._vocabulary: dict[str, int] = {}
+        self._n_tokens = 0
+        self._scripts: dict[str, float] = {}
+        self._fields: tuple[str, ...] = ()
+        self._metadata = MetadataTable(())
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Exact, and filters before it ranks."""
+        return Capabilities(filters=True)
+
+    def use_filters(self, fields: Sequence[str]) -> None:
+        """Keep these fields of the documents."""
+        self._fields = tuple(fields)
+        self._ids = None
+
+    def use_language(self, language: str | None) -> None:
+        """Take the dataset's language for stems and stop words, where the parameters name none."""
+        self._tokenize = make_tokenizer(self._spec, language)
+        self._language = language
+        self._ids = None
+
+    def index(self, documents: Iterable[Document]) -> None:
+        """See :meth:`retrieval_bench.core.retriever.Retriever.index`; texts are title, blank, text.
+
+        Raises:
+            DataError: an id given twice.
+        """
+        sample = ScriptSample()
+        corpus = self._read(documents, sample)
+        self._build(corpus)
+        self._ids = corpus.ids
+        self._vocabulary = corpus.vocabulary
+        self._n_tokens = len(corpus.tokens)
+        self._scripts = sample.profile()
+
+    def search(self, query: Query, k: int) -> Ranking:
+        """See :meth:`.Retriever.search`; only documents that share a term with
+        the query are returned, whatever the sign of their score."""
+        require_k(k)
+        require_index(self._ids is not None, self)
+        began = time.perf_counter_ns()
+        counts = self._known_terms(query.text)
+        tokenized = time.perf_counter_ns()
+        ids: list[str] = []
+        scores = np.empty(0)
+        allowed = None if query.filter is None else self._metadata.mask(query.filter)
+        filtered = time.perf_counter_ns()
+        if counts and self._ids and (allowed is None or allowed.any()):
+            positions, scores = self._rank(counts, k, allowed)
+            ids = [self._ids[position] for position in positions.tolist()]
+        stages = {"tokenize": tokenized - began, "sparse": time.perf_counter_ns() - filtered}
+        if allowed is not None:
+            stages["filter"] = filtered - tokenized
+        return Ranking(ids, scores, stages)
+
+    def describe(self) -> Mapping[str, Any]:
+        """See :meth:`.Retriever.describe`; sizes once a corpus is indexed."""
+        facts: dict[str, Any] = {"tokenizer": self._tokenize.describe()}
+        if self._ids is not None:
+            facts["vocabulary"] = len(self._vocabulary)
+            facts["average_document_length"] = self._n_tokens / max(1, len(self._ids))
+            facts["index_bytes"] = self._index_bytes() + _bytes_of(self._vocabulary, self._ids)
+        return facts
+
+    def health(self, queries: Sequence[Query]) -> Sequence[str]:
+        """See :meth:`retrieval_bench.core.retriever.Retriever.health`."""
+        require_index(self._ids is not None, self)
+        warnings = self._tokenizer_warnings()
+        if self._language is None:
+            advice = language_advice(self._spec, [query.text for query in queries])
+            warnings += filter(None, [advice])
+        asked = script_profile(query.text for query in queries)
+        if no_common_script(self._scripts, asked):
+            warnings.append(
+                f"the queries are written in {main_scripts(asked)}, the corpus in "
+                f"{main_scripts(self._scripts)}: words of different scripts never match"
+            )
+        answerable = [query for query in queries if query.answerable]
+        unknown = sum(not self._known_terms(query.text) for query in answerable)
+        if unknown:
+            text = (
+                f"{unknown} of {counted(len(answerable), 'answerable query')} "
+                f"({unknown / len(answerable):.1%}) with no term of the corpus: nothing is found"
+            )
+            warnings.append(Notice(text, Code.NO_KNOWN_TERM))
+        return coded(warnings, Code.UNFIT)
+
+    @abstractmethod
+    def _build(self, corpus: TokenizedCorpus) -> None:
+        """Replace the index; a corpus without any term must work."""
+
+    @abstractmethod
+    def _rank(
+        self, counts: Mapping[int, int], k: int, allowed: NDArray[np.bool_] | None
+    ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """Positions and scores of the best ``k`` documents that have a term of ``counts``, by
+        score, ties by position.
+
+        Args:
+            allowed: which documents may be answers, some of them; None = all.
+        """
+
+    @abstractmethod
+    def _index_bytes(self) -> int:
+        """Bytes of the index without vocabulary and ids."""
+
+    def _read(self, documents: Iterable[Document], sample: ScriptSample) -> TokenizedCorpus:
+        vocabulary = _Numbering()
+        tokens = array("i")
+        found: list[tuple[str, int, int]] = []
+        metadata = MetadataTable(self._fields)
+        for document in documents:
+            metadata.add(document.metadata)
+            text = document.contents
+            sample.add(text)
+            start = len(tokens)
+            tokens.extend(map(vocabulary.__getitem__, self._tokenize(text)))
+            found.append((document.id, start, len(tokens)))
+        order = sorted(range(len(found)), key=found.__getitem__)
+        found = [found[at] for at in order]
+        self._metadata = metadata.reordered(order)
+        ids = [doc_id for doc_id, _, _ in found]
+        if len(set(ids)) != len(ids):
+            repeated = next(a for a, b in pairwise(ids) if a == b)
+            raise DataError(
+                f"document id {repeated!r} given twice", fix="give each document an id of its own"
+            )
+        bounds = [(start, end) for _, start, end in found]
+        return TokenizedCorpus(ids, dict(vocabulary), tokens, bounds)
+
+    def _known_terms(self, text: str) -> dict[int, int]:
+        """Number of each term of the corpus that ``text`` asks for -> how often it does."""
+        known, terms = self._vocabulary, self._tokenize(text)
+        if self._tokenize.are_parts(terms):
+            return {n: 1 for part in set(terms) for term, n in known.items() if part in term}
+        return Counter(known[term] for term in terms if term in known)
+
+    def _tokenizer_warnings(self) -> list[str]:
+        facts = self._tokenize.describe()
+        name = facts["name"]
+        blankless = sum(self._scripts.get(script, 0.0) for script in BLANKLESS)
+        hangul = self._scripts.get("Hangul", 0.0)
+        corpus = f"the corpus is written in {main_scripts(self._scripts)}"
+        warning = ""
+        if name in _CUTS_AT_BLANKS and blankless >= _LARGE_SHARE:
+            warning = (
+                f"tokenizer {name!r} cuts at blanks and punctuation, but {corpus}, without blanks "
+                "between words: use tokenizer 'auto'"
+            )
+        elif name in _KEEPS_WORDS and hangul >= _LARGE_SHARE:
+            warning = (
+                f"tokenizer {name!r} keeps whole words, but {corpus}, whose words carry their "
+                "particles and seldom match: use tokenizer 'auto' or 'kiwi'"
+            )
+        elif name == "kiwi" and self._scripts and hangul < _LARGE_SHARE:
+            warning = f"tokenizer 'kiwi' is made for Korean, but {corpus}: use tokenizer 'auto'"
+        elif name == "auto" and facts["stemmer"] is None:
+            warning = (
+                f"no Snowball stemmer for language {facts['language']!r}: its words are indexed as "
+                "they are, stop words included"
+            )
+        return [warning] if warning else []
+
+
+def term_weight_space(k1: float, b: float) -> dict[str, list[float]]:
+    """Values of k1 and b worth trying, those given first."""
+    return {
+        "k1": [k1, *(value for value in (0.4, 0.6, 0.9, 1.2, 1.5, 2.0, 3.0) if value != k1)],
+        "b": [b, *(value for value in (0.0, 0.2, 0.4, 0.6, 0.75, 0.9, 1.0) if value != b)],
+    }
+
+
+def checked_number(name: str, value: float, low: float, high: float) -> float:
+    """``value`` as a float.
+
+    Raises:
+        ConfigError: not a number, or outside ``low`` to ``high``.
+    """
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = float("nan")
+    if not low <= number <= high or number == float("inf"):
+        upper = "" if high == float("inf") else f" to {high:g}"
+        raise ConfigError(f"{name} = {value!r}", accepted=f"a number from {low:g}{upper}")
+    return number
+
+
+class _Numbering(dict[str, int]):
+    """Gives each new term the next number."""
+
+    def __missing__(self, term: str) -> int:
+        number = self[term] = len(self)
+        return number
+
+
+def _bytes_of(vocabulary: dict[str, int], ids: list[str]) -> int:
+    terms = sum(map(sys.getsizeof, vocabulary))
+    numbers = 32 * len(vocabulary)  # sys.getsizeof of an int
+    return sys.getsizeof(vocabulary) + terms + numbers + sys.getsizeof(ids)

@@ -1,0 +1,1 @@
+"""Retrievers of LangChain, LlamaIndex, Haystack and PyTerrier, and what they share."""

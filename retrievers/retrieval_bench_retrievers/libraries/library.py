@@ -1,0 +1,285 @@
+"""What a retrieval library does in its own way, and the adapter over it needs to know.
+
+The bridges implement both classes for one library each, and are the modules that import it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Container, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from retrieval_bench.core.errors import ContractError, MissingDependencyError
+from retrieval_bench.core.types import EMPTY, Document, Ranking
+from retrieval_bench_retrievers.libraries.kept_chain import Inside
+
+
+class Engine(ABC):
+    """What a factory made, ready to be asked.
+
+    Attributes:
+        made: the library's object.
+        takes_k: each call says how many hits it wants, so that one engine serves every number.
+    """
+
+    takes_k: bool = False
+
+    def __init__(self, made: Any) -> None:
+        self.made = made
+
+    @abstractmethod
+    def ask(self, asked: Any, k: int, filters: Any) -> Any:
+        """The library's answer; what it raises is passed through.
+
+        Args:
+            asked: the query's text.
+            k: hits wanted, for an engine that takes k.
+            filters: as the library wants them, None = no filter.
+        """
+
+    @abstractmethod
+    def ask_async(self, asked: Any, k: int, filters: Any) -> Coroutine[Any, Any, Any]:
+        """The same, awaited."""
+
+    def only_async(self, problem: Exception) -> bool:
+        """Whether ``problem``, raised by :meth:`ask`, says that only :meth:`ask_async` works."""
+        return isinstance(problem, NotImplementedError)
+
+    def inside(self, reader: AnswerReader) -> Inside | None:
+        """What the last call was made of, for a chain that tells its steps."""
+        return None
+
+    def deeper(self, k: int) -> Engine | None:
+        """An engine over the same index for ``k`` hits; None where only the factory makes one."""
+        return self if self.takes_k else None
+
+
+class AnswerReader(ABC):
+    """Turns what a library returns into a ranking, by the ids of the documents, never their texts.
+
+    Args:
+        name: of the factory, for messages.
+        id_key: the metadata key that holds the document id; None = the library's own field.
+        known_ids: ids that may come back; None where the corpus is not known.
+
+    Attributes:
+        hit_type: the library's type of a hit.
+        accepted: what an answer should be.
+        own_place: where the id stands without ``id_key``.
+        no_id_advice: what to do about a missing id.
+        unknown_id_advice: what to do about an id that is not in the corpus.
+    """
+
+    hit_type: type
+    accepted: str
+    own_place: str
+    no_id_advice: str
+    unknown_id_advice: str
+
+    def __init__(self, name: str, id_key: str | None, known_ids: Container[str] | None) -> None:
+        self.name = name
+        self.id_key = id_key
+        self._known_ids = known_ids
+
+    def read(self, found: Any, stages: Mapping[str, int] = EMPTY) -> Ranking:
+        """All of ``found`` in its order, with ``stages``; an id may stand in it more than once.
+
+        Raises:
+            ContractError: no list of hits, one without an id or with an id that is not in the
+                corpus, or scores that are not as promised.
+        """
+        hits = self.hits(found)
+        if not isinstance(hits, list | tuple):
+            raise self._no_hits(hits)
+        ids: list[str] = []
+        known = self._known_ids
+        for hit in hits:
+            if not isinstance(hit, self.hit_type):
+                raise self._no_hits(hit, "a list with ")
+            doc_id = self.id_of(hit)
+            if type(doc_id) is not str or not doc_id:
+                doc_id = self._as_text(doc_id, hit)
+            if known is not None and doc_id not in known:
+                raise self._unknown(doc_id, hit)
+            ids.append(doc_id)
+        return Ranking(ids, self.scores(hits), stages)
+
+    def hits(self, found: Any) -> Any:
+        """The list of hits in an answer; anything else is told as what came."""
+        return found
+
+    @abstractmethod
+    def id_of(self, hit: Any) -> Any:
+        """The document id of one hit, of any type."""
+
+    @abstractmethod
+    def scores(self, hits: Sequence[Any]) -> list[float] | None:
+        """Scores of all ``hits``, never rising; None where there are none."""
+
+    @abstractmethod
+    def metadata(self, hit: Any) -> Mapping[str, Any]:
+        """The metadata of one hit."""
+
+    def keys(self, hit: Any) -> str:
+        """The metadata keys of ``hit``, for messages."""
+        return ", ".join(map(str, self.metadata(hit))) or "none"
+
+    def facts(self) -> list[str]:
+        """What was seen while reading, one line each."""
+        return []
+
+    def _place(self) -> str:
+        return self.own_place if self.id_key is None else f"metadata key {self.id_key!r}"
+
+    def _as_text(self, doc_id: Any, hit: Any) -> str:
+        if isinstance(doc_id, int) and not isinstance(doc_id, bool):
+            return str(doc_id)
+        raise ContractError(
+            f"{self.name} returned a document without an id ({doc_id!r})",
+            where=self._place(),
+            accepted=f"text or a whole number; metadata keys there: {self.keys(hit)}",
+            fix=self.no_id_advice,
+        )
+
+    def _unknown(self, doc_id: str, hit: Any) -> ContractError:
+        return ContractError(
+            f"{self.name} returned the id {doc_id!r}, which is not in the corpus"
+            + (": an engine without ids makes new ones on every build" * is_made_up(doc_id)),
+            where=self._place(),
+            accepted="ids of the documents that the factory got; metadata keys there: "
+            + self.keys(hit),
+            fix=self.unknown_id_advice,
+        )
+
+    def _no_hits(self, found: Any, prefix: str = "") -> ContractError:
+        if inspect.iscoroutine(found):
+            found.close()
+        return ContractError(
+            f"{self.name} answered a query with {prefix}{described(found)}",
+            accepted=self.accepted,
+            fix=self.answer_advice(found),
+        )
+
+    def answer_advice(self, found: Any) -> str:
+        """What to do about an answer that is no list of hits."""
+        return "return the documents themselves"
+
+
+class OwnScores(AnswerReader):
+    """A reader for libraries whose hits may have a score each.
+
+    A list has scores where every hit has one and they never rise; of any other list the order is
+    all there is, which is what these libraries promise.
+    """
+
+    def __init__(
+        self, name: str, id_key: str | None, known_ids: Container[str] | None, *, scores: bool
+    ) -> None:
+        super().__init__(name, id_key, known_ids)
+        self._wanted = scores
+        self._lists = self._rising = 0
+
+    @abstractmethod
+    def score_of(self, hit: Any) -> float | None:
+        """The score of one hit."""
+
+    def scores(self, hits: Sequence[Any]) -> list[float] | None:
+        """As the class says; None where they are not wanted."""
+        if not self._wanted:
+            return None
+        self._lists += 1
+        scores: list[float] = []
+        for hit in hits:
+            score = self.score_of(hit)
+            if score is None:
+                return None
+            score = float(score)
+            if scores and score > scores[-1]:
+                self._rising += 1
+                return None
+            scores.append(score)
+        return scores
+
+    def facts(self) -> list[str]:
+        """Says how many lists had rising scores."""
+        if not self._rising:
+            return []
+        told = f"{self._rising:,} of {self._lists:,} lists of {self.name} have scores that rise"
+        return [f"{told}: their order counts, not their scores"]
+
+
+class Library(ABC):
+    """One library: its documents, and which of its objects can be asked."""
+
+    @abstractmethod
+    def document(self, document: Document) -> Any:
+        """``document`` as the library has it, a new object on each call."""
+
+    @abstractmethod
+    def is_engine(self, made: Any) -> bool:
+        """Whether ``made`` is an object that can be asked."""
+
+    @abstractmethod
+    def advice(self, made: Any) -> str:
+        """What to do about ``made``, which cannot be asked."""
+
+    @abstractmethod
+    def engine(self, made: Any, name: str, *, filtered: bool) -> Engine:
+        """``made``, ready to be asked.
+
+        Args:
+            made: what :meth:`is_engine` accepts.
+            name: of the factory, for messages.
+            filtered: it will get filters.
+
+        Raises:
+            ContractError: it cannot take the filters, or does not say where its input goes.
+        """
+
+    @abstractmethod
+    def reader(self, known_ids: Container[str] | None) -> AnswerReader:
+        """A reader of its answers."""
+
+
+@contextmanager
+def needed(what: str, module: str, package: str, where: str) -> Iterator[None]:
+    """Import a library inside; without it, raise what says how to install it.
+
+    Raises:
+        MissingDependencyError: there is no ``module``.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as problem:
+        if (problem.name or "").split(".")[0] != module:
+            raise
+        raise MissingDependencyError(
+            f"{what} is not installed", where=where, fix=f"pip install {package}"
+        ) from None
+
+
+def cannot_filter(name: str, what: str, accepted: str, fix: str) -> ContractError:
+    """The error for an engine that would ignore a filter."""
+    return ContractError(
+        f"{name} gave {what}, which takes no filter", where="filter", accepted=accepted, fix=fix
+    )
+
+
+def described(value: Any) -> str:
+    """The type of ``value`` for a message, with the keys of a mapping."""
+    if isinstance(value, Mapping):
+        return f"{type(value).__name__} (keys {', '.join(map(str, value)) or 'none'})"
+    return "None" if value is None else type(value).__name__
+
+
+def is_made_up(doc_id: str) -> bool:
+    """Whether an id looks like one that an engine made itself."""
+    from uuid import UUID
+
+    try:
+        UUID(doc_id)
+    except ValueError:
+        return False
+    return True

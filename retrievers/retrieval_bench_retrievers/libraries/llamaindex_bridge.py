@@ -1,0 +1,192 @@
+"""The LlamaIndex side of the adapter; imports llama-index-core, so it is imported where needed."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Container, Coroutine, Mapping
+from typing import Any
+
+from llama_index.core.base.base_query_engine import BaseQueryEngine
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.indices.base import BaseIndex
+from llama_index.core.indices.vector_store.retrievers import VectorIndexRetriever
+from llama_index.core.schema import NodeWithScore, TextNode
+from llama_index.core.vector_stores.types import VectorStoreQueryMode
+
+from retrieval_bench.core.errors import ContractError
+from retrieval_bench.core.types import Document
+from retrieval_bench_retrievers.libraries.library import (
+    AnswerReader,
+    Engine,
+    Library,
+    OwnScores,
+    described,
+)
+
+
+def to_node(document: Document) -> TextNode:
+    """A node of ``document``; its metadata are for the reader and for filters, and are not
+    embedded, so that every engine of a comparison reads the same text."""
+    added = {"doc_id": document.id, **({"title": document.title} if document.title else {})}
+    metadata = {**added, **document.metadata}
+    return TextNode(
+        id_=document.id,
+        text=document.contents,
+        metadata=metadata,
+        excluded_embed_metadata_keys=list(metadata),
+        excluded_llm_metadata_keys=list(metadata),
+    )
+
+
+class LlamaIndex(Library):
+    """See :class:`retrieval_bench_retrievers.libraries.llamaindex.LlamaIndexRetriever`.
+
+    Args:
+        name: of the factory, for messages.
+        id_key: the metadata key that holds the document id; None = the node's own.
+        scores: whether scores are wanted.
+        filtered: factories return a function of the filters.
+    """
+
+    def __init__(self, name: str, id_key: str | None, scores: bool, filtered: bool) -> None:
+        self._name = name
+        self._id_key = id_key
+        self._scores = scores
+        self._filtered = filtered
+
+    def document(self, document: Document) -> Any:
+        """See :func:`to_node`."""
+        return to_node(document)
+
+    def is_engine(self, made: Any) -> bool:
+        """A retriever; with a filter, a function that makes one."""
+        if self._filtered:
+            return callable(made) and not isinstance(made, BaseRetriever)
+        return isinstance(made, BaseRetriever)
+
+    def advice(self, made: Any) -> str:
+        """Names how an object of the library becomes a retriever."""
+        if self._filtered:
+            return "return lambda filters: index.as_retriever(similarity_top_k=k, filters=filters)"
+        if isinstance(made, BaseIndex):
+            return "hand over index.as_retriever(similarity_top_k=k)"
+        if isinstance(made, BaseQueryEngine) or hasattr(made, "chat"):
+            return (
+                "hand over the retriever that it asks: index.as_retriever(similarity_top_k=k) in "
+                "place of index.as_query_engine() or as_chat_engine()"
+            )
+        return "end the factory with `return`" if made is None else "return the retriever itself"
+
+    def engine(self, made: Any, name: str, *, filtered: bool) -> Engine:
+        """A retriever as it is, or one for each filter."""
+        if not filtered:
+            return LlamaIndexEngine(made)
+        unfiltered = made(None)
+        if not isinstance(unfiltered, BaseRetriever):
+            raise ContractError(
+                f"the function that {name} returned gave {described(unfiltered)} for no filter",
+                accepted="a LlamaIndex retriever (BaseRetriever)",
+                fix=self.advice(unfiltered),
+            )
+        return FilteredEngine(made, unfiltered)
+
+    def reader(self, known_ids: Container[str] | None) -> AnswerReader:
+        """Reads lists of NodeWithScore."""
+        return LlamaIndexReader(self._name, self._id_key, known_ids, scores=self._scores)
+
+
+class LlamaIndexEngine(Engine):
+    """A retriever."""
+
+    def ask(self, asked: Any, k: int, filters: Any) -> Any:
+        """``retrieve``."""
+        return self.made.retrieve(asked)
+
+    def ask_async(self, asked: Any, k: int, filters: Any) -> Coroutine[Any, Any, Any]:
+        """``aretrieve``."""
+        answer: Coroutine[Any, Any, Any] = self.made.aretrieve(asked)
+        return answer
+
+    def deeper(self, k: int) -> Engine | None:
+        """As :func:`_deeper` says."""
+        made = _deeper(self.made, k)
+        return None if made is None else LlamaIndexEngine(made)
+
+
+class FilteredEngine(Engine):
+    """A function from filters to a retriever over one index."""
+
+    def __init__(self, make: Callable[[Any], Any], unfiltered: Any, k: int | None = None) -> None:
+        super().__init__(unfiltered)
+        self._make = make
+        self._k = k
+
+    def ask(self, asked: Any, k: int, filters: Any) -> Any:
+        """Makes the retriever where there is a filter, and asks it."""
+        return self._with(filters).retrieve(asked)
+
+    def ask_async(self, asked: Any, k: int, filters: Any) -> Coroutine[Any, Any, Any]:
+        """The same by ``aretrieve``."""
+        answer: Coroutine[Any, Any, Any] = self._with(filters).aretrieve(asked)
+        return answer
+
+    def deeper(self, k: int) -> Engine | None:
+        """As :func:`_deeper` says of the retriever without a filter."""
+        made = _deeper(self.made, k)
+        return None if made is None else FilteredEngine(self._make, made, k)
+
+    def _with(self, filters: Any) -> Any:
+        if filters is None:
+            return self.made
+        made = self._make(filters)
+        return made if self._k is None else _deeper(made, self._k) or made
+
+
+class LlamaIndexReader(OwnScores):
+    """Reads lists of NodeWithScore."""
+
+    hit_type = NodeWithScore
+    accepted = "a list of NodeWithScore"
+    own_place = "ref_doc_id or node_id of the node"
+    no_id_advice = "give the nodes ids, or name the metadata key that holds the id: id_key"
+    unknown_id_advice = (
+        "keep the ids of the nodes that the factory gets (VectorStoreIndex(nodes)); a splitter "
+        "sets ref_doc_id, and whatever drops that keeps the metadata: use `id_key: doc_id`"
+    )
+
+    def id_of(self, hit: Any) -> Any:
+        """The document that the node is a part of, else the node itself."""
+        node = hit.node
+        if self.id_key is not None:
+            return node.metadata.get(self.id_key)
+        return node.ref_doc_id or node.node_id
+
+    def metadata(self, hit: Any) -> Mapping[str, Any]:
+        """That of the node."""
+        found: Mapping[str, Any] = hit.node.metadata
+        return found
+
+    def score_of(self, hit: Any) -> float | None:
+        """The node's score."""
+        score: float | None = hit.score
+        return score
+
+    def answer_advice(self, found: Any) -> str:
+        """What answers in words is no retriever."""
+        return "return the list of nodes with their scores"
+
+
+def _deeper(retriever: Any, k: int) -> Any:
+    """``retriever`` over the same index but for ``k`` hits; None where that cannot be known.
+
+    Only a plain vector search whose one number is similarity_top_k is sure to be what the factory
+    would build.
+    """
+    if type(retriever) is not VectorIndexRetriever:
+        return None
+    plain = retriever._vector_store_query_mode == VectorStoreQueryMode.DEFAULT
+    if not plain or retriever._sparse_top_k is not None or retriever._hybrid_top_k is not None:
+        return None
+    other = copy.copy(retriever)
+    other.similarity_top_k = k
+    return other

@@ -1,0 +1,1 @@
+"""Steps one after the other: finding, rewriting, reranking and reading."""

@@ -1,0 +1,43 @@
+"""From the name of a reranker, or an object, to a reranker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from retrieval_bench_retrievers.functions.components import component
+from retrieval_bench_retrievers.rerank.reranking import FunctionReranker, Reranker
+
+METHODS = ("compress_documents", "postprocess_nodes")
+"""What a document compressor of LangChain and a postprocessor of LlamaIndex have."""
+
+
+def reranker_of(given: Any, params: Mapping[str, Any]) -> Reranker:
+    """The reranker that ``given`` names: the name or folder of a cross-encoder of
+    sentence-transformers; ``module:name`` or ``file.py:name`` of a function (text, documents) ->
+    scores, of an object of LangChain or LlamaIndex, or of what makes one; or such an object.
+
+    Raises:
+        HarnessError: there is none.
+    """
+    if isinstance(given, str) and (":" not in given or _is_drive(given)):
+        from retrieval_bench_retrievers.rerank.cross_encoder import CrossEncoderReranker
+
+        return CrossEncoderReranker(given, **params)
+    if isinstance(given, Reranker):
+        return given
+    found, name, left = component(given, ("text", "documents"), params, METHODS)
+    if hasattr(found, "compress_documents"):
+        from retrieval_bench_retrievers.rerank.langchain_rerank import Compressor
+
+        return Compressor(found, name)
+    if hasattr(found, "postprocess_nodes"):
+        from retrieval_bench_retrievers.rerank.llamaindex_rerank import Postprocessor
+
+        return Postprocessor(found, name)
+    return FunctionReranker(found, name, left)
+
+
+def _is_drive(name: str) -> bool:
+    """Whether the colon is that of a drive of Windows."""
+    return name[1:3] in (":\\", ":/")

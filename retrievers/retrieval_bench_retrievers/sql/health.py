@@ -1,0 +1,107 @@
+"""What the ``sql`` retriever tells of itself after searching: the server's own times, and how the
+encoder fits the texts."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from retrieval_bench.core.types import Query
+from retrieval_bench_retrievers.encoders import fit as encoder_fit
+from retrieval_bench_retrievers.encoders.encoder import Encoder, readable
+from retrieval_bench_retrievers.sql.failures import text_of
+
+EXPLAIN = "EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) "
+"""Without the time of every node of the plan, which would itself take time."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderFit:
+    """An encoder beside a sample of the documents and the queries."""
+
+    encoder: Encoder
+    documents: encoder_fit.TokenFit
+    queries: encoder_fit.TokenFit
+
+    def facts(self) -> list[str]:
+        """What it cuts off, and how much it does not know."""
+        name, limit = self.encoder.name, self.encoder.max_seq_length
+        return [encoder_fit.facts(name, limit, self.documents, self.queries)]
+
+    def warnings(self, language: str | None) -> Sequence[str]:
+        """Why rankings by its vectors may be bad; ``language`` is that of the dataset."""
+        return encoder_fit.warnings(
+            self.encoder.name,
+            self.documents,
+            self.queries,
+            max_length=self.encoder.max_seq_length,
+            languages=self.encoder.languages(),
+            language=language,
+        )
+
+
+def fit_of(encoder: Encoder, texts: Sequence[str], queries: Sequence[Query]) -> EncoderFit | None:
+    """``encoder`` beside ``texts`` of documents and ``queries``; None where its tokenizer cannot be
+    examined."""
+    tools = encoder.tokenizer()
+    if tools is None:
+        return None
+    asked = encoder_fit.sample([readable(query.text) for query in queries])
+    documents, questions = (
+        encoder_fit.measure(
+            *tools, [encoder.prompts[role] + text for text in some], encoder.max_seq_length
+        )
+        for role, some in (("document", encoder_fit.sample(texts)), ("query", asked))
+    )
+    return EncoderFit(encoder, documents, questions)
+
+
+def sampled(table: str) -> str:
+    """A statement for about as many texts of ``table`` as are examined, the same ones every time;
+    it takes the number of ``documents``."""
+    share = f"least(100, 100.0 * {encoder_fit.SAMPLE} / greatest(1, %(documents)s::bigint))"
+    return (
+        "SELECT CASE WHEN title = '' THEN text ELSE title || ' ' || text END "
+        f"FROM {table} TABLESAMPLE BERNOULLI ({share}) REPEATABLE (1) ORDER BY id"
+    )
+
+
+def explained(
+    plan_of: Callable[[Query, int], Mapping[str, Any]], asked: Iterable[tuple[Query, int]]
+) -> dict[str, Any]:
+    """Medians of the server's milliseconds over ``asked``, queries with their number of hits; the
+    reason where it does not tell them."""
+    execution, planning = [], []
+    try:
+        for query, k in asked:
+            plan = plan_of(query, k)
+            execution.append(float(plan["Execution Time"]))
+            planning.append(float(plan["Planning Time"]))
+    except Exception as problem:  # a fact that is missing must not cost the measurement
+        return {"error": text_of(problem)}
+    return {
+        "execution": statistics.median(execution),
+        "planning": statistics.median(planning),
+        "queries": len(execution),
+    }
+
+
+def explained_fact(found: Mapping[str, Any] | None) -> list[str]:
+    """The same as a sentence; none where nothing was explained."""
+    if not found:
+        return []
+    if "error" in found:
+        return [f"the server did not tell its own times: {found['error']}"]
+    work, plan = (f"{found[part]:.2f} ms" for part in ("execution", "planning"))
+    sample = f"medians of {found['queries']} queries, by EXPLAIN ANALYZE"
+    return [f"the server itself says: {work} of execution, {plan} of planning ({sample})"]
+
+
+def unfinished(table: str, loaded: Mapping[str, Any] | None) -> list[str]:
+    """A warning where a load was interrupted."""
+    if not loaded or loaded["finished"]:
+        return []
+    part = f"table {table} holds a part of its documents"
+    return [f"{part}: the load was interrupted; the same `data load` goes on with it"]

@@ -1,0 +1,333 @@
+"""Documents in a table of PostgreSQL: made, filled by COPY in batches, indexed.
+
+The table holds ``id``, ``title``, ``text``, ``metadata`` (jsonb), ``tsv`` (words for full-text
+search) and, with an encoder, ``embedding``. A second table says what was loaded, so that a load
+that was interrupted goes on, and another content is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from retrieval_bench.core.errors import ConfigError, ContractError, near_names
+from retrieval_bench.core.types import Document
+from retrieval_bench_retrievers.encoders.encoder import Encoder, readable, whole_number
+from retrieval_bench_retrievers.encoders.vectors import DocumentVectors
+from retrieval_bench_retrievers.sql.connection import learn_vectors
+from retrieval_bench_retrievers.sql.documents import (
+    content_of,
+    document_id,
+    plain_metadata,
+    texts_of,
+)
+from retrieval_bench_retrievers.sql.failures import may_pass, refused, text_of
+from retrieval_bench_retrievers.sql.statement import WHERE
+
+if TYPE_CHECKING:
+    import psycopg
+
+LOADS = "retrieval_bench_loads"
+"""The table that says what was loaded, one row for each table."""
+
+BATCH = 2048
+"""Documents that are encoded and sent together: what an interrupted load does again."""
+
+_NAME = re.compile(r"[A-Za-z_]\w{0,50}(\.[A-Za-z_]\w{0,50})?", re.ASCII)
+_KINDS = ("exact", "hnsw")
+
+
+@dataclass(frozen=True, slots=True)
+class TableSettings:
+    """What the table has besides the texts.
+
+    Attributes:
+        name: of the table, perhaps with its schema.
+        index: "exact" (none on the vectors) or "hnsw".
+        m, ef_construction: of HNSW.
+        cache: keep vectors on disk.
+    """
+
+    name: str
+    index: str = "exact"
+    m: int = 16
+    ef_construction: int = 64
+    cache: bool = True
+
+    @classmethod
+    def parse(cls, table: Any, load: Any) -> TableSettings:
+        """The parameters ``table`` and ``load``.
+
+        Raises:
+            ConfigError: a name that is none, an unknown key or value.
+        """
+        if not isinstance(table, str) or not _NAME.fullmatch(table):
+            raise ConfigError(
+                f"table = {table!r}",
+                where=WHERE,
+                accepted="letters, digits and _, perhaps with a schema: public.documents",
+            )
+        known = ("index", "m", "ef_construction", "cache")
+        if not isinstance(load, Mapping):
+            raise ConfigError(f"load = {load!r}", where=WHERE, accepted=", ".join(known))
+        for key in load:
+            if key not in known:
+                accepted = near_names(str(key), known)
+                raise ConfigError(f"load: unknown key {key!r}", where=WHERE, accepted=accepted)
+        index, cache = load.get("index", "exact"), load.get("cache", True)
+        if index not in _KINDS:
+            accepted = near_names(str(index), _KINDS)
+            raise ConfigError(f"load.index = {index!r}", where=WHERE, accepted=accepted)
+        if not isinstance(cache, bool):
+            raise ConfigError(f"load.cache = {cache!r}", where=WHERE, accepted="true or false")
+        m = whole_number(load.get("m", 16), "load.m", 2)
+        return cls(
+            table, index, m, whole_number(load.get("ef_construction", 64), "ef_construction"), cache
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """What a load did: documents sent, documents that were there before, the content's hash."""
+
+    sent: int
+    there: int
+    content: str
+
+
+class Table:
+    """One table and its row among the loads, behind a connection that may write.
+
+    Args:
+        connection: that commits each statement by itself.
+        language: name of a text search configuration.
+        encoder: loaded; None for a table without vectors.
+    """
+
+    def __init__(
+        self,
+        connection: psycopg.Connection[Any],
+        settings: TableSettings,
+        language: str,
+        encoder: Encoder | None,
+    ) -> None:
+        self._connection = connection
+        self._settings = settings
+        self._language = language
+        self._encoder = encoder
+        self._vectors = DocumentVectors(encoder, settings.cache) if encoder else None
+        if encoder is not None:
+            learn_vectors(connection)
+
+    def fill(
+        self,
+        documents: Iterable[Document],
+        total: int | None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Filled:
+        """Make the table unless it is there, send what it lacks, then build its indexes.
+
+        Args:
+            documents: walked twice.
+            total: their number, None where that is not known.
+            progress: told (documents done, documents in all) after each batch.
+
+        Raises:
+            ConfigError: the table holds another content, or was made by something else.
+            ContractError: two documents of one id, or one that PostgreSQL cannot hold.
+        """
+        import psycopg
+
+        content, counted = content_of(documents)
+        total = counted if total is None else total
+        try:
+            finished = self._begun(content, total)
+            sent = there = 0
+            for batch in () if finished else _batches(documents):
+                new = self._missing(batch)
+                there += len(batch) - len(new)
+                before = sent + there
+                told = None if progress is None else _shifted(progress, before, total)
+                self._send(new, told)
+                sent += len(new)
+                if progress is not None:
+                    progress(sent + there, total)
+            self._index()
+        except psycopg.errors.UniqueViolation as problem:
+            raise ContractError(
+                f"two documents have one id: {problem.diag.message_detail}",
+                accepted="distinct ids",
+                fix="correct the corpus; chunks of one document need an id each",
+            ) from None
+        except psycopg.Error as problem:
+            if may_pass(problem):
+                raise ConfigError(
+                    f"the server went away while table {self._settings.name} was filled: "
+                    f"{text_of(problem)}",
+                    where=f"table {self._settings.name}",
+                    fix="see what the server says; the same command then goes on where this ended",
+                ) from problem
+            raise refused(problem, f"load into table {self._settings.name}") from problem
+        return Filled(sent, counted if finished else there, content)
+
+    def facts(self) -> dict[str, Any]:
+        """How many vectors were made for the last batch, and what became of the cache."""
+        return {} if self._vectors is None else {"cache": self._vectors.state}
+
+    def _begun(self, content: str, total: int) -> bool:
+        """Whether the load was finished before; what it needs is there afterwards."""
+        name = self._settings.name
+        known = load_of(self._connection, name)
+        exists = _one(self._connection, "SELECT to_regclass(%s)::text", name) is not None
+        if known is not None and exists:
+            self._require_same(known, content)
+            return bool(known["finished"])
+        if exists:
+            raise ConfigError(
+                f"there is a table {name} that this command did not make",
+                where=f"table {name}",
+                accepted="a new table, or one whose load was begun by this command",
+                fix="choose another --table, or remove that one yourself",
+            )
+        column = f", embedding vector({self._encoder.dimension})" if self._encoder else ""
+        words = f"to_tsvector('{self._language}', title || ' ' || text)"
+        # One transaction: a table without its row would be refused the next time.
+        with self._connection.transaction():
+            self._run(
+                f"CREATE TABLE IF NOT EXISTS {LOADS} (name text PRIMARY KEY, content text NOT NULL,"
+                " documents bigint NOT NULL, language text NOT NULL, encoder jsonb, index text,"
+                " finished timestamptz)"
+            )
+            # The collation C: ties by id come by code point, whatever the database sorts by.
+            self._run(
+                f'CREATE TABLE {name} (id text COLLATE "C" PRIMARY KEY, title text NOT NULL,'
+                " text text NOT NULL, metadata jsonb NOT NULL,"
+                f" tsv tsvector GENERATED ALWAYS AS ({words}) STORED{column})"
+            )
+            self._connection.execute(f"DELETE FROM {LOADS} WHERE name = %s".encode(), (name,))
+            self._connection.execute(
+                f"INSERT INTO {LOADS} VALUES (%s, %s, %s, %s, %s::jsonb, NULL, NULL)".encode(),
+                (name, content, total, self._language, json.dumps(identity_of(self._encoder))),
+            )
+        return False
+
+    def _require_same(self, known: Mapping[str, Any], content: str) -> None:
+        name = self._settings.name
+        found = {
+            "content": (known["content"], content),
+            "language": (known["language"], self._language),
+            "encoder": (known["encoder"], identity_of(self._encoder)),
+        }
+        for what, (there, asked) in found.items():
+            if there != asked:
+                raise ConfigError(
+                    f"table {name} was filled with another {what}: {there}, not {asked}",
+                    where=f"table {name}, as {LOADS} says",
+                    accepted="the same documents, language and encoder as before",
+                    fix=f"choose another --table; or remove it: DROP TABLE {name}; "
+                    f"DELETE FROM {LOADS} WHERE name = '{name}'",
+                )
+
+    def _missing(self, batch: Sequence[Document]) -> list[Document]:
+        """Those of ``batch`` whose id the table does not have."""
+        ids = [document_id(document) for document in batch]
+        rows = self._connection.execute(
+            f"SELECT id FROM {self._settings.name} WHERE id = ANY(%s)".encode(), (ids,)
+        )
+        there = {row[0] for row in rows}
+        return [document for document in batch if document.id not in there]
+
+    def _send(
+        self, documents: Sequence[Document], progress: Callable[[int, int], None] | None
+    ) -> None:
+        """All of them, or none where it is interrupted."""
+        if not documents:
+            return
+        vectors: Any = None
+        row_of: dict[str, int] = {}
+        if self._vectors is not None:
+            for document in documents:
+                row_of.setdefault(readable(document.contents), len(row_of))
+            vectors = self._vectors.of(list(row_of), progress)
+        columns, types = "id, title, text, metadata", ["text", "text", "text", "jsonb"]
+        if vectors is not None:
+            columns, types = f"{columns}, embedding", [*types, "vector"]
+        copying = f"COPY {self._settings.name} ({columns}) FROM STDIN (FORMAT BINARY)"
+        with self._connection.cursor() as cursor, cursor.copy(copying.encode()) as copy:
+            copy.set_types(types)
+            for document in documents:
+                *texts, _ = texts_of(document)
+                row: list[Any] = [
+                    *texts,
+                    plain_metadata(document.metadata),
+                ]  # the driver writes the JSON
+                if vectors is not None:
+                    row.append(vectors[row_of[readable(document.contents)]])
+                copy.write_row(row)
+
+    def _index(self) -> None:
+        """Indexes after the rows, which is faster; those that are there stay."""
+        name, settings = self._settings.name, self._settings
+        short = name.rpartition(".")[2]
+        self._run(f"CREATE INDEX IF NOT EXISTS {short}_tsv ON {name} USING gin (tsv)")
+        if settings.index == "hnsw" and self._encoder is not None:
+            self._run(
+                f"CREATE INDEX IF NOT EXISTS {short}_hnsw ON {name} USING hnsw "
+                f"(embedding vector_cosine_ops) WITH (m = {settings.m}, "
+                f"ef_construction = {settings.ef_construction})"
+            )
+        self._run(f"VACUUM ANALYZE {name}")
+        self._connection.execute(
+            f"UPDATE {LOADS} SET finished = now(), index = %s WHERE name = %s".encode(),
+            (settings.index, name),
+        )
+
+    def _run(self, statement: str) -> None:
+        self._connection.execute(statement.encode())
+
+
+def load_of(connection: psycopg.Connection[Any], table: str) -> dict[str, Any] | None:
+    """What was loaded into ``table``: content, documents, language, encoder, index, finished; None
+    where nothing is known."""
+    if _one(connection, "SELECT to_regclass(%s)::text", LOADS) is None:
+        return None
+    columns = "content, documents, language, encoder, index, finished IS NOT NULL"
+    rows = connection.execute(f"SELECT {columns} FROM {LOADS} WHERE name = %s".encode(), (table,))
+    row = rows.fetchone()
+    names = ("content", "documents", "language", "encoder", "index", "finished")
+    return None if row is None else dict(zip(names, row, strict=True))
+
+
+def identity_of(encoder: Encoder | None) -> dict[str, Any] | None:
+    """What must be equal of the encoders of documents and of queries."""
+    if encoder is None:
+        return None
+    return {
+        "model": encoder.name,
+        "sha256": encoder.content_hash,
+        "dimension": encoder.dimension,
+        "prompt": encoder.prompts.get("document", ""),
+        "max_seq_length": encoder.max_seq_length,
+    }
+
+
+def _shifted(
+    progress: Callable[[int, int], None], before: int, total: int
+) -> Callable[[int, int], None]:
+    """Tells of a batch as a part of the whole."""
+    return lambda done, _: progress(before + done, total)
+
+
+def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
+    walk = iter(documents)
+    while batch := list(islice(walk, BATCH)):
+        yield batch
+
+
+def _one(connection: psycopg.Connection[Any], statement: str, value: str) -> Any:
+    row = connection.execute(statement.encode(), (value,)).fetchone()
+    return None if row is None else row[0]

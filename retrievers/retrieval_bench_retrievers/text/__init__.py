@@ -1,0 +1,1 @@
+"""From text to terms, in any script."""
