@@ -21,6 +21,8 @@ class Code(StrEnum):
     THREADS = "threads"
     CLOCK = "clock"
     REMEMBERED = "answers-remembered"
+    PROMPTS = "prompts-missing"
+    PARTIAL = "partial-answers"
     NOT_DETERMINISTIC = "not-deterministic"
     CUT_OFF = "documents-cut-off"
     QUERIES_CUT_OFF = "queries-cut-off"
@@ -37,6 +39,8 @@ class Code(StrEnum):
     DATA = "data"
     RETRIEVER = "retriever"
     OTHER = "other"
+    NOTE = "note"
+    """No warning: worth knowing beside the answer, and shown as a note."""
 
 
 SMALL = frozenset({Code.DEEP, Code.DATA, Code.NO_KNOWN_TERM})
@@ -87,9 +91,25 @@ def says(texts: Iterable[str], *codes: Code) -> bool:
     return any(isinstance(text, Notice) and text.code in codes for text in texts)
 
 
+LOUD = frozenset({Code.PROMPTS, Code.PARTIAL})
+"""They say that a figure is not that of what was meant to be measured, and are shown first."""
+
+
+def is_note(text: str) -> bool:
+    """Whether it is worth knowing and no reason to worry."""
+    return isinstance(text, Notice) and text.code is Code.NOTE
+
+
 def loudest_first(texts: Iterable[str]) -> list[str]:
-    """In their order, but what changes little at the end."""
-    return sorted(texts, key=lambda text: isinstance(text, Notice) and text.code in SMALL)
+    """In their order, but what changes the most at the head, what changes little behind the others,
+    and notes at the end."""
+
+    def place(text: str) -> int:
+        code = text.code if isinstance(text, Notice) else Code.OTHER
+        quiet = 2 * (code in SMALL) + 3 * (code is Code.NOTE)
+        return -1 if code in LOUD else quiet
+
+    return sorted(texts, key=place)
 
 
 def with_text(notice: str, text: str) -> str:

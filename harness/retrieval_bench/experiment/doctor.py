@@ -18,7 +18,7 @@ from typing import Any
 
 from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import ConfigError, HarnessError, counted
-from retrieval_bench.core.notices import Code, Notice, coded
+from retrieval_bench.core.notices import Code, Notice, coded, is_note
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Dataset, Query, Ranking
 from retrieval_bench.data.build import UNJUDGED
@@ -97,8 +97,8 @@ class Diagnosis:
 
     @property
     def n_warnings(self) -> int:
-        """Of all checks."""
-        return sum(len(check.warnings) for check in self.checks)
+        """Of all checks; notes are none."""
+        return sum(not is_note(text) for check in self.checks for text in check.warnings)
 
     def as_dict(self) -> dict[str, Any]:
         """The document of ``doctor --format json``."""

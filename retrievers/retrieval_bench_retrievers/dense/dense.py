@@ -23,14 +23,13 @@ from retrieval_bench.core.types import Document, Query, Ranking
 from retrieval_bench_retrievers.dense.faiss_index import Index, IndexSettings
 from retrieval_bench_retrievers.encoders import fit as encoder_fit
 from retrieval_bench_retrievers.encoders.encoder import Encoder, Vectors, readable
+from retrieval_bench_retrievers.encoders.health import EncoderFit, fit_of
 from retrieval_bench_retrievers.encoders.model_files import DEFAULT_MODEL, WHERE
 from retrieval_bench_retrievers.encoders.vectors import DocumentVectors
 
 _SIMILARITIES = ("cosine", "dot")
 _PAST_THE_CUT = 16
 _RECALL_SAMPLE = 100
-
-_Fits = tuple[encoder_fit.TokenFit, encoder_fit.TokenFit]
 
 
 class Dense(Retriever):
@@ -90,7 +89,7 @@ class Dense(Retriever):
         self._ids: list[str] = []
         self._groups: _Groups | None = None
         self._sample: list[str] = []
-        self._fitted: tuple[tuple[Query, ...], _Fits] | None = None
+        self._fitted: tuple[tuple[Query, ...], EncoderFit] | None = None
         self._stored = DocumentVectors(self._encoder, cache)
         self._facts: dict[str, Any] = {}
         self._fields: tuple[str, ...] = ()
@@ -197,7 +196,7 @@ class Dense(Retriever):
         fits = self._fits(queries)
         if fits is None:
             return ()
-        facts = [encoder_fit.facts(self._encoder.name, self._encoder.max_seq_length, *fits)]
+        facts = fits.facts()
         cached, texts = self._facts["from_cache"], self._facts["distinct_texts"]
         if cached:
             facts.append(
@@ -207,7 +206,8 @@ class Dense(Retriever):
         return facts + self._recall_under_filters(queries)
 
     def health(self, queries: Sequence[Query]) -> Sequence[str]:
-        """Warnings: an encoder that does not fit the language, trouble with the cache."""
+        """Warnings: an encoder that does not fit the language or gets no prompts, trouble with the
+        cache."""
         if self._index is None:
             return ()
         trouble = self._stored.trouble()
@@ -217,18 +217,7 @@ class Dense(Retriever):
                 "may use more of them than the protocol says"
             )
         fits = self._fits(queries)
-        if fits is None:
-            return [f"encoder {self._encoder.name}: its tokenizer cannot be examined", *trouble]
-        return [
-            *encoder_fit.warnings(
-                self._encoder.name,
-                *fits,
-                max_length=self._encoder.max_seq_length,
-                languages=self._encoder.languages(),
-                language=self._language,
-            ),
-            *trouble,
-        ]
+        return [*(fits.warnings(self._language) if fits is not None else ()), *trouble]
 
     def _recall_under_filters(self, queries: Sequence[Query]) -> list[str]:
         """Of a graph: how much of the exact filtered list it finds, on a sample of the queries."""
@@ -248,22 +237,15 @@ class Dense(Retriever):
         asked = f"{len(sample)} of {counted(len(filtered), 'query')} with a filter"
         return [f"under filters the graph finds {share} of the exact top {self._k} ({asked})"]
 
-    def _fits(self, queries: Sequence[Query]) -> _Fits | None:
-        """What the tokenizer makes of documents and of queries; None when there is no index, or no
-        tokenizer that can be examined. Counted once for facts and warnings."""
-        if self._fitted is not None and self._fitted[0] == tuple(queries):
-            return self._fitted[1]
-        tools = self._encoder.tokenizer() if self._index is not None else None
-        if tools is None:
+    def _fits(self, queries: Sequence[Query]) -> EncoderFit | None:
+        """The encoder beside documents and queries; None when there is no index. Looked at once for
+        facts and warnings."""
+        if self._index is None:
             return None
-        limit, prompts = self._encoder.max_seq_length, self._encoder.prompts
-        asked = encoder_fit.sample([readable(query.text) for query in queries])
-        documents, questions = (
-            encoder_fit.measure(*tools, [prompts[role] + text for text in texts], limit)
-            for role, texts in (("document", self._sample), ("query", asked))
-        )
-        self._fitted = (tuple(queries), (documents, questions))
-        return documents, questions
+        if self._fitted is None or self._fitted[0] != tuple(queries):
+            fit = fit_of(self._encoder, self._sample, queries)
+            self._fitted = (tuple(queries), fit)
+        return self._fitted[1]
 
     def disk_bytes(self) -> int | None:
         """Bytes of the cache files that hold this index's vectors; None without a cache."""

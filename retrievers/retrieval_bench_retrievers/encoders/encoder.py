@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ConfigError, ModelError, near_names
 from retrieval_bench.core.installation import require
+from retrieval_bench.core.notices import Notice
 from retrieval_bench.measure.threads import prepare_environment
+from retrieval_bench_retrievers.encoders import prompts as encoder_prompts
 from retrieval_bench_retrievers.encoders.int8_model import Int8Model
 from retrieval_bench_retrievers.encoders.model_files import (
     ACCEPTED,
@@ -100,6 +102,7 @@ class Encoder:
         self._folder = locate(self.name)
         self._model: Any = None
         self.prompts: Mapping[str, str] = self._given_prompts
+        self._own_prompts: Mapping[str, str | None] = {}
         self.max_seq_length: int | None = max_seq_length
         self.dimension = 0
         self.content_hash: str | None = None
@@ -168,6 +171,14 @@ class Encoder:
         # YAML reads a bare `no`, Norwegian, as False.
         return ["no" if name is False else str(name).lower().partition("-")[0] for name in names]
 
+    def missing_prompts(self) -> list[Notice]:
+        """What to know where the model asks for prompts and gets none, with the line to add. Call
+        :meth:`load` first."""
+        notice = encoder_prompts.missing(
+            self.name, self._folder, self.prompts, self._given_prompts, self._own_prompts
+        )
+        return [] if notice is None else [notice]
+
     def tokenizer(self) -> tuple[Any, int | None] | None:
         """A copy of the model's tokenizer that cuts nothing off, and the id of its unknown token;
         None for a model whose tokenizer does not tell where its pieces come from."""
@@ -234,6 +245,7 @@ class Encoder:
         """Set up the model that was loaded, and learn from it what it is."""
         if self._given_length is not None:
             self._model.max_seq_length = self._given_length
+        self._own_prompts = dict(getattr(self._model, "prompts", None) or {})
         self.prompts = {
             "query": self._prompt("query", ("query",)),
             "document": self._prompt("document", _DOCUMENT_PROMPTS),
@@ -251,7 +263,7 @@ class Encoder:
     def _prompt(self, role: str, names: Sequence[str]) -> str:
         if role in self._given_prompts:
             return self._given_prompts[role]
-        own: Mapping[str, str | None] = getattr(self._model, "prompts", None) or {}
+        own = self._own_prompts
         filled = [prompt for name in names if (prompt := own.get(name))]
         if filled or any(name in own for name in names):
             return filled[0] if filled else ""

@@ -215,9 +215,13 @@ class HTTP(Retriever):
         return facts | ({} if self._encoder is None else {"encoder": self._encoder.describe()})
 
     def health(self, queries: Sequence[Query]) -> Sequence[str]:
-        """Says when every search so far got fewer hits than asked for, when a proxy stood between,
-        and when the service redirects."""
-        warnings = []
+        """Says what does not fit the encoder, when every search so far got fewer hits than asked
+        for, when a proxy stood between, and when the service redirects."""
+        from retrieval_bench_retrievers.encoders.health import fit_of
+
+        warnings: list[str] = []
+        if self._encoder is not None:
+            warnings += fit_of(self._encoder, (), queries).warnings(None)
         if self._searches and not self._most:
             warnings.append("every search found nothing: is the index filled, and is it this one?")
         elif self._searches and self._short == self._searches:

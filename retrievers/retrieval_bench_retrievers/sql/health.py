@@ -1,61 +1,18 @@
-"""What the ``sql`` retriever tells of itself after searching: the server's own times, and how the
-encoder fits the texts."""
+"""What the ``sql`` retriever tells of itself after searching: the server's own times, and
+which texts of its table an encoder is held against."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from retrieval_bench.core.types import Query
 from retrieval_bench_retrievers.encoders import fit as encoder_fit
-from retrieval_bench_retrievers.encoders.encoder import Encoder, readable
 from retrieval_bench_retrievers.sql.failures import text_of
 
 EXPLAIN = "EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) "
 """Without the time of every node of the plan, which would itself take time."""
-
-
-@dataclass(frozen=True, slots=True)
-class EncoderFit:
-    """An encoder beside a sample of the documents and the queries."""
-
-    encoder: Encoder
-    documents: encoder_fit.TokenFit
-    queries: encoder_fit.TokenFit
-
-    def facts(self) -> list[str]:
-        """What it cuts off, and how much it does not know."""
-        name, limit = self.encoder.name, self.encoder.max_seq_length
-        return [encoder_fit.facts(name, limit, self.documents, self.queries)]
-
-    def warnings(self, language: str | None) -> Sequence[str]:
-        """Why rankings by its vectors may be bad; ``language`` is that of the dataset."""
-        return encoder_fit.warnings(
-            self.encoder.name,
-            self.documents,
-            self.queries,
-            max_length=self.encoder.max_seq_length,
-            languages=self.encoder.languages(),
-            language=language,
-        )
-
-
-def fit_of(encoder: Encoder, texts: Sequence[str], queries: Sequence[Query]) -> EncoderFit | None:
-    """``encoder`` beside ``texts`` of documents and ``queries``; None where its tokenizer cannot be
-    examined."""
-    tools = encoder.tokenizer()
-    if tools is None:
-        return None
-    asked = encoder_fit.sample([readable(query.text) for query in queries])
-    documents, questions = (
-        encoder_fit.measure(
-            *tools, [encoder.prompts[role] + text for text in some], encoder.max_seq_length
-        )
-        for role, some in (("document", encoder_fit.sample(texts)), ("query", asked))
-    )
-    return EncoderFit(encoder, documents, questions)
 
 
 def sampled(table: str) -> str:

@@ -11,13 +11,12 @@ from retrieval_bench.core.installation import require
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_index, require_k
 from retrieval_bench.core.types import Document, Query, Ranking
 from retrieval_bench_retrievers.encoders.encoder import whole_number
+from retrieval_bench_retrievers.encoders.health import EncoderFit, fit_of
 from retrieval_bench_retrievers.sql.failures import failed, refused
 from retrieval_bench_retrievers.sql.health import (
     EXPLAIN,
-    EncoderFit,
     explained,
     explained_fact,
-    fit_of,
     sampled,
     unfinished,
 )

@@ -24,6 +24,13 @@ def test_a_warning_is_a_text_with_a_code() -> None:
     assert (again, again.code) == (BUSY, Code.BUSY)
 
 
+def test_the_loudest_are_first_and_notes_are_last() -> None:
+    codes = [Code.NOTE, Code.DEEP, Code.BUSY, Code.PROMPTS, Code.OTHER]
+    texts = [Notice(code.value, code) for code in codes]
+    ordered = loudest_first(texts)
+    assert ordered == ["prompts-missing", "busy-machine", "other", "deeper-than-corpus", "note"]
+
+
 def test_in_json_it_is_an_object_and_reads_back() -> None:
     document = to_document({"runs": [{"warnings": [BUSY, "plain"], "health": ["fine"]}]})
     entries = [

@@ -410,6 +410,20 @@ def test_health_warns_of_queries_that_are_one_text_once_they_are_cut_off() -> No
     assert "reads 24 tokens: 100 % of the queries are cut off" in warning
 
 
+def test_health_tells_prompts_that_the_models_folder_asks_for(tmp_path: Path) -> None:
+    prompts = {"query": "query: ", "document": "passage: "}
+    folder = str(build_tiny_model(tmp_path / "multilingual-e5-tiny"))
+    own = str(build_tiny_model(tmp_path / "e5-tiny", prompts=prompts))
+
+    def said(**params: Any) -> list[str]:
+        health = indexed(corpus(5), **params).health([Query("q", "river")])
+        return [text for text in health if "gets no prompt" in text]
+
+    (warning,) = said(model=folder)
+    assert 'Add to its parameters: prompts: {query: "query: ", document: "passage: "}' in warning
+    assert said(model=folder, prompts=prompts) == said(model=own) == []
+
+
 def test_health_announces_an_encoder_that_does_not_know_the_script() -> None:
     documents = [Document(str(i), "고래는 바다에 사는 커다란 동물이다 " * 3) for i in range(5)]
     said = indexed(documents).health([Query("q", "고래는 어디에 사는가")])
@@ -454,7 +468,7 @@ def test_health_of_a_tokenizer_that_cannot_be_examined_says_so(
     monkeypatch.setattr(Encoder, "tokenizer", lambda _: None)
     (line,) = indexed(corpus(5)).health([Query("q", "river")])
     assert line.endswith("its tokenizer cannot be examined")
-    assert indexed(corpus(5)).health_facts([]) == ()
+    assert not any("reads" in fact for fact in indexed(corpus(5)).health_facts([]))
 
 
 @pytest.mark.parametrize(

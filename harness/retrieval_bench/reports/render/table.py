@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from retrieval_bench.core.notices import is_note
 from retrieval_bench.reports.render.cells import Content
 
 
@@ -84,8 +85,8 @@ def result(text: str) -> Note:
 
 
 def warning(text: str) -> Note:
-    """``text`` as a warning."""
-    return Note(text, NoteKind.WARNING)
+    """``text`` as a warning, unless its code says that it is a note."""
+    return Note(text, NoteKind.METHOD if is_note(text) else NoteKind.WARNING)
 
 
 def next_step(text: str) -> Note:

@@ -4,7 +4,7 @@ figures that it rests on, and what to do next. The rest is behind ``-v``."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
@@ -96,10 +96,8 @@ def run_brief(run: Run, leg: Delta | None = None, ledger: Ledger | None = None) 
         lead.append(result(f"Over {evaluated(summary['dataset'])}."))
     lead += [beside_leg(run, leg)] if leg is not None else []
     lead += parts_that_should_go(ledger, leg)
-    warnings = [*map(warning, _warnings(run))]
-    lead += warnings[:WARNINGS_SHOWN]
-    if len(warnings) > WARNINGS_SHOWN:
-        lead.append(warning(_more_warnings(len(warnings) - WARNINGS_SHOWN)))
+    warnings, worth_knowing = _shown(map(warning, _warnings(run)))
+    lead += warnings
     means = list(zip(run.evaluation.metrics, run.evaluation.means, strict=True))
     rows: list[list[Content]] = [
         [metric_label(metric), Cell(mean.mean, SHORT_QUALITY, mean.ci95)]
@@ -110,7 +108,7 @@ def run_brief(run: Run, leg: Delta | None = None, ledger: Ledger | None = None) 
     rows += [["latency", text] for text in [_latency(latency)] if text]
     rows += [["cost", text] for text in [usage_text(summary)] if text]
     rows += [["ready in", text] for text in [_ready(summary)] if text]
-    notes: list[str] = [*without_selves(summary), *needless(summary)]
+    notes: list[str] = [*without_selves(summary), *needless(summary), *worth_knowing]
     folder = [] if run.folder is None else [next_step(f"saved: {relative_folder(run)}")]
     explain = [next_step("next:  retrieval-bench explain @last")] if leg and folder else []
     if folder and not leg and ledger is not None:
@@ -126,6 +124,17 @@ def run_brief(run: Run, leg: Delta | None = None, ledger: Ledger | None = None) 
         words=(0, 1),
         lead=lead,
     )
+
+
+def _shown(notices: Iterable[str]) -> tuple[list[str], list[str]]:
+    """The first warnings with how many more there are, and the notes."""
+    kinds: tuple[list[str], list[str]] = ([], [])
+    for text in notices:
+        kinds[kind_of(text) is not NoteKind.WARNING].append(text)
+    warnings, notes = kinds
+    left_out = len(warnings) - WARNINGS_SHOWN
+    more = [warning(_more_warnings(left_out))] if left_out > 0 else []
+    return [*warnings[:WARNINGS_SHOWN], *more], notes
 
 
 def _more_warnings(n: int) -> str:
@@ -227,12 +236,11 @@ def _unjudged_brief(
     group: DatasetComparison, answer: Recommendation, found: Likeness
 ) -> list[Table]:
     """What can be said where nothing is judged."""
-    warnings = warnings_of(group)
-    lead = [result(" ".join([answer.sentence, *answer.reasons])), *warnings[:WARNINGS_SHOWN]]
-    if len(warnings) > WARNINGS_SHOWN:
-        lead.append(warning(_more_warnings(len(warnings) - WARNINGS_SHOWN)))
+    warnings, worth_knowing = _shown(warnings_of(group))
+    lead = [result(" ".join([answer.sentence, *answer.reasons])), *warnings]
     systems = systems_table(group, _title_of(group), SYSTEMS_SHOWN)
-    notes: list[str] = [*_files(group), *other_settings(group.names, group.runs)]
+    notes: list[str] = [*worth_knowing, *_files(group)]
+    notes += other_settings(group.names, group.runs)
     if len(group.names) > SYSTEMS_SHOWN:
         left_out = f"{counted(len(group.names) - SYSTEMS_SHOWN, 'more system')}: -v shows all."
         notes.append(Note(left_out, NoteKind.MORE))
@@ -250,11 +258,9 @@ def _group_brief(comparison: Comparison, group: DatasetComparison, answer: Recom
     columns, rows = beside_leader(group, metric, leader)
     lead: list[str] = [result(" ".join([answer.sentence, *answer.reasons[:1]]))]
     lead += [result(group.asked.sentence)] if group.asked is not None else []
-    warnings = warnings_of(group)
-    lead += warnings[:WARNINGS_SHOWN]
-    if len(warnings) > WARNINGS_SHOWN:
-        lead.append(warning(_more_warnings(len(warnings) - WARNINGS_SHOWN)))
-    notes: list[str] = list(map(result, answer.reasons[1:3]))
+    warnings, worth_knowing = _shown(warnings_of(group))
+    lead += warnings
+    notes: list[str] = [*map(result, answer.reasons[1:3]), *worth_knowing]
     pairs = list(zip(group.names, group.runs, strict=True))
     notes += said(lambda run: without_selves(run.summary), pairs)
     notes += [*_files(group), *other_settings(group.names, group.runs)]
