@@ -103,8 +103,8 @@ MUTANTS = (
     _of_harness(
         "queries that failed are left out of the means",
         "experiment/experiment.py",
-        "if self._counts(query) and measurement.status[at] != NOT_RUN",
-        'if self._counts(query) and measurement.status[at] == "ok"',
+        "self._counts(query) and one != NOT_RUN",
+        'self._counts(query) and one == "ok"',
         *("project/test_api.py", "experiment", "cli/test_cli.py"),
     ),
     # Statistics.

@@ -84,6 +84,7 @@ def recommended(group: DatasetComparison, margin: float) -> Recommendation:
             (*failures, "Find out why they failed, and measure again."),
         )
     reasons = [
+        *view.decided_by_ties(taken),
         *view.doubts(taken),
         *view.cost(taken, best),
         *view.rivals(taken),
@@ -272,6 +273,30 @@ class _View:
             failed = counted(summary["n_failed"], "query")
             lines.append(f"{taken} FAILED on {failed}: each evaluated one counts 0.")
         return lines
+
+    def decided_by_ties(self, taken: str) -> list[str]:
+        """Systems that another order of equal scores would put on the other side of ``taken``, or
+        ``taken`` itself, a sentence each; empty where no such order would turn the answer."""
+        value, metric = self.group.mean(taken, self.metric), label_of(self.metric)
+        others = [name for name in self.group.names if name != taken]
+        lines = []
+        for name in others:
+            best = self._in_other_orders(name, "best")
+            if best is not None and self.group.mean(name, self.metric) < value <= best + ROUNDING:
+                ties = f"equal scores decide this: in another order of them {name}'s {metric}"
+                lines.append(f"But {ties} would be up to {best:.3f}.")
+        worst = self._in_other_orders(taken, "worst")
+        rival = max((self.group.mean(name, self.metric) for name in others), default=np.nan)
+        if worst is not None and worst - ROUNDING <= rival < value:
+            ties = f"equal scores decide this: in another order of them {taken}'s {metric}"
+            lines.append(f"But {ties} would be as low as {worst:.3f}.")
+        return lines
+
+    def _in_other_orders(self, name: str, end: str) -> float | None:
+        """The best or worst mean of a system over the orders of its equal scores, where known."""
+        summary = self.group.runs[self.group.names.index(name)].summary
+        ties: Mapping[str, Any] = summary.get("ties", {})
+        return ties.get(end) if ties.get("metric") == str(self.metric) else None
 
     def cost(self, taken: str, best: str) -> list[str]:
         """What the choice costs in time beside the fastest other one."""

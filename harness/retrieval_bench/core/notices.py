@@ -31,6 +31,7 @@ class Code(StrEnum):
     FOREIGN_IDS = "foreign-ids"
     UNKNOWN_IDS = "unknown-ids"
     SELF_HITS = "self-hits"
+    TIES = "ties"
     LEAKED = "leaked"
     NO_USAGE = "no-usage"
     NOTHING_RELEVANT = "nothing-relevant"

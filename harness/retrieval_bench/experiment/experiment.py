@@ -33,11 +33,13 @@ from retrieval_bench.experiment.ablation import (
     purse_after,
 )
 from retrieval_bench.experiment.candidate import Candidate, Searched, ask, close_all
+from retrieval_bench.experiment.counted import evaluated
 from retrieval_bench.experiment.failing import recovered
 from retrieval_bench.experiment.filtered import filtered, leaks
 from retrieval_bench.experiment.interrupts import interrupts_deferred
 from retrieval_bench.experiment.launches import LaunchSpec, run_launches
 from retrieval_bench.experiment.summary import resummarize, summarize
+from retrieval_bench.experiment.tied import effect_of_ties, tie_warnings
 from retrieval_bench.experiment.until import Asking, Until
 from retrieval_bench.experiment.warnings import (
     deep,
@@ -59,7 +61,6 @@ from retrieval_bench.measure.purse import Purse
 from retrieval_bench.measure.threads import search_threads
 from retrieval_bench.measure.tutorial import TutorialLatency, tutorial_latency
 from retrieval_bench.metrics import Metric
-from retrieval_bench.runs.evaluation import JUDGED_AT, evaluate
 from retrieval_bench.runs.records import DEFAULT_ROOT, write_run
 from retrieval_bench.runs.run import Run, pack_rankings
 from retrieval_bench.stats.resampling import RESAMPLES, SEED
@@ -107,6 +108,11 @@ class Experiment:
 
     def _counts(self, query: Query) -> bool:
         return query.answerable and query.id in self.dataset.qrels
+
+    def _counted(self, status: Sequence[str]) -> list[int]:
+        # A failed query counts as 0; one that an interrupted run did not reach does not count.
+        asked = enumerate(zip(self.queries, status, strict=False))
+        return [at for at, (query, one) in asked if self._counts(query) and one != NOT_RUN]
 
     def ending(self, until: Until) -> Experiment:
         """The same, asking each query that counts once, as far as ``until`` says."""
@@ -247,8 +253,13 @@ class Experiment:
             if found.interrupted:
                 raise KeyboardInterrupt
             told: list[str] = []
+            packed = pack_rankings([query.id for query in asked], found.rankings, self.k)
+            rows = self._counted(found.status)
+            evaluation = evaluated(packed, rows, self.dataset, self.metrics, self.k)
+            ties = effect_of_ties(evaluation, packed, self.dataset)
             warnings = [
                 *self.dataset.warnings,
+                *tie_warnings(ties, packed, self.dataset, candidate.capabilities),
                 *deep(self.k, self.dataset),
                 *complaints,
                 *ask(candidate, "health", told, (), self.queries),
@@ -398,21 +409,9 @@ class Experiment:
         }
         ids = [query.id for query in self.queries]
         rankings = pack_rankings(ids, measurement.rankings, self.k, without)
-        # A failed query counts as 0; one that an interrupted run did not reach does not count.
-        rows = [
-            at
-            for at, query in enumerate(self.queries)
-            if self._counts(query) and measurement.status[at] != NOT_RUN
-        ]
-        evaluation = evaluate(
-            rankings.ranking[rows],
-            rankings.doc_ids,
-            [self.queries[at].id for at in rows],
-            self.dataset.qrels,
-            self.metrics,
-            judged_at=min(self.k, JUDGED_AT),
-            intervals=asking is None,
-        )
+        rows, fixed = self._counted(measurement.status), asking is None
+        evaluation = evaluated(rankings, rows, self.dataset, self.metrics, self.k, intervals=fixed)
+        ties = effect_of_ties(evaluation, rankings, self.dataset)
         of_filters = filtered(
             self.dataset, self.queries, measurement.rankings, candidate.capabilities
         )
@@ -423,6 +422,7 @@ class Experiment:
             *coded([one for one in self.dataset.warnings if one != UNJUDGED], Code.DATA),
             *origins(self.dataset),
             *without_relevant(self.dataset),
+            *tie_warnings(ties, rankings, self.dataset, candidate.capabilities),
             *deep(self.k, self.dataset),
             *self_hits(
                 self.dataset,
@@ -457,6 +457,7 @@ class Experiment:
             health=health,
             levels=self.protocol.levels,
             parallel=facts.get("parallel"),
+            ties=ties,
             until_decided=None if asking is None else asking.as_dict(),
             filtered=of_filters,
             server=candidate.server,

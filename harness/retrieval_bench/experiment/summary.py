@@ -17,6 +17,7 @@ from retrieval_bench.experiment.filtered import Filtered
 from retrieval_bench.measure.calls import NOT_RUN, OK, Measurement, Timings
 from retrieval_bench.metrics import METRICS_VERSION, conventions
 from retrieval_bench.metrics.abstention import abstention
+from retrieval_bench.metrics.tied import TieEffect
 from retrieval_bench.runs.evaluation import Evaluation
 from retrieval_bench.runs.latency import LEVELS, latency_report
 from retrieval_bench.runs.records import SCHEMA_VERSION
@@ -43,6 +44,7 @@ def summarize(
     health: Sequence[str],
     levels: Sequence[float] = LEVELS,
     parallel: bool | None = None,
+    ties: TieEffect | None = None,
     until_decided: Mapping[str, Any] | None = None,
     filtered: Filtered | None = None,
     server: int | None = None,
@@ -78,6 +80,7 @@ def summarize(
         "metrics_version": METRICS_VERSION,
         "metrics": evaluation.as_dict(),
         "judged": dict(evaluation.judged),
+        **({} if ties is None else {"ties": document(ties)}),
         **({} if dataset.judged else {"hits": hits(measurement, k)}),
         "unanswerable": unanswerable(queries, measurement),
         "latency_ms": latency(

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import DataError
 from retrieval_bench.core.types import Qrels
+from retrieval_bench.metrics.ties import TiedHits
 
 NOT_JUDGED = -1
 """In place of the number of a query or a document that no judgement names."""
@@ -258,6 +259,7 @@ class JudgedRun:
         ideal: the perfect rankings.
         n_judged: int64 (queries,), judgements of grade 0 or more.
         pooled: the hits that the judgements name, also with a grade below 0.
+        ties: hits of equal scores; None where there are none, or scores are not known.
     """
 
     judged: Hits
@@ -265,6 +267,7 @@ class JudgedRun:
     ideal: Ideal
     n_judged: NDArray[np.int64]
     pooled: Hits
+    ties: TiedHits | None = None
     _relevant: dict[int, Hits] = field(default_factory=dict, repr=False)
     _n_relevant: dict[int, NDArray[np.int64]] = field(default_factory=dict, repr=False)
 

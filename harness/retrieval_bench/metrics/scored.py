@@ -11,6 +11,7 @@ import math
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import chain, repeat
 from typing import Any, NamedTuple, TypeVar
 
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import DataError
 from retrieval_bench.metrics.judged import NOT_POOLED, Hits, JudgedRun, Judgements, joined
+from retrieval_bench.metrics.ties import ties_of
 
 _SHOWN = 40
 
@@ -61,7 +63,8 @@ def judge_scores(
     order = np.argsort(before, kind="stable")
     rank = before - starts[row] + 1
     hits = Hits(row[order], rank[order], own.grade[order], np.zeros(len(order), dtype=np.bool_))
-    return joined(hits, lengths, judgements.rows(query_ids), judgements)
+    of_hits = joined(hits, lengths, judgements.rows(query_ids), judgements)
+    return replace(of_hits, ties=ties_of(ordered, lengths))
 
 
 class _Own(NamedTuple):

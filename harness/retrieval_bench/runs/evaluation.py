@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 from retrieval_bench.core.document import document
 from retrieval_bench.core.types import EMPTY, Qrels
 from retrieval_bench.metrics import Judgements, Metric, judge
+from retrieval_bench.metrics.judged import NONE
+from retrieval_bench.metrics.tied import TieEffect, tie_effect
+from retrieval_bench.metrics.ties import ties_of
 from retrieval_bench.stats.intervals import mean_intervals, methods
 
 JUDGED_AT = 10
@@ -52,6 +55,7 @@ class Evaluation:
         means: one for each metric.
         judged: ``Judged@k`` -> its mean: how much of what the metrics see is known. It stands
             beside the metrics and is none of them: more is not better.
+        ties: what equal scores decide; None where that is little, or not known.
     """
 
     query_ids: tuple[str, ...]
@@ -59,6 +63,7 @@ class Evaluation:
     per_query: NDArray[np.float64]
     means: tuple[Mean, ...]
     judged: Mapping[str, float] = field(default_factory=lambda: EMPTY)
+    ties: TieEffect | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Means with intervals, by metric name."""
@@ -95,6 +100,7 @@ def evaluate(
     qrels: Qrels,
     metrics: Sequence[Metric],
     *,
+    scores: NDArray[np.float64] | None = None,
     judged_at: int = JUDGED_AT,
     intervals: bool = True,
 ) -> Evaluation:
@@ -103,15 +109,18 @@ def evaluate(
     Args:
         ranking: (queries, depth) positions in ``doc_ids``, -1 behind the last hit.
         query_ids: the evaluated queries, one for each row.
+        scores: (queries, depth), of these hits; equal ones are ties. None looks for none.
         judged_at: cut-off of ``Judged``.
         intervals: see :func:`averaged`.
     """
     run = judge(ranking, doc_ids, query_ids, Judgements(qrels))
+    if scores is not None:
+        run = replace(run, ties=ties_of(scores[ranking != NONE], run.lengths))
     per_query = np.column_stack([metric.compute(run) for metric in metrics])
     judged = Metric("Judged", judged_at)
     known = {str(judged): float(judged.compute(run).mean())} if len(query_ids) else {}
     means = averaged(query_ids, metrics, per_query, intervals=intervals)
-    return replace(means, judged=known)
+    return replace(means, judged=known, ties=tie_effect(run, metrics))
 
 
 def averaged(

@@ -26,6 +26,7 @@ from retrieval_bench.metrics import JudgedRun, Judgements, judge_lists, parse_me
 from retrieval_bench.metrics.abstention import outcomes
 from retrieval_bench.metrics.conventions import DEFAULT, TIES, Convention, convention
 from retrieval_bench.metrics.thresholds import AbstentionReport, abstention_report
+from retrieval_bench.metrics.tied import FROM_ELSEWHERE, FROM_RETRIEVER
 from retrieval_bench.runs.foreign import RUN_FOLDER, RunFile
 from retrieval_bench.scoring.joining import (
     RunGiven,
@@ -209,11 +210,17 @@ def score_file(
     elif all(ranking.scores is None for ranking in ordered.values()):
         tie_rule = "order of the list"
     lists = {query_id: ranking.doc_ids for query_id, ranking in ordered.items()}
-    answers = Answers(lists=lists, tie_rule=tie_rule)
+    ordered_by = None
+    if rules.ties == "trec" or run.format == RUN_FOLDER:
+        unscored = {q: np.full(len(of), np.nan) for q, of in ordered.items() if of.scores is None}
+        scored_by = {q: of.scores for q, of in ordered.items() if of.scores is not None}
+        ordered_by = {**unscored, **scored_by} if scored_by else None
+    answers = Answers(lists=lists, tie_rule=tie_rule, ordered_by=ordered_by)
     depth = max(map(len, lists.values()), default=1)
     scored = _scored(answers, truth, metrics, rules, depth)
     apart = id_warnings(lists, truth, scored.run)
     told = own + found_selves(truth, lists)
+    told += _tie_warnings(scored, FROM_RETRIEVER if run.format == RUN_FOLDER else FROM_ELSEWHERE)
     scored = replace(scored, warnings=(*apart, *told, *run.warnings, *scored.warnings))
     listed = run.ordered(convention(_COMPETITION).ties)
     abstention = _abstention(listed, truth, rules, dev_ids, complete=run.format == RUN_FOLDER)
@@ -250,6 +257,7 @@ def score_mapping(
     lists = {query_id: ranking.doc_ids for query_id, ranking in ordered.items()}
     apart = id_warnings(lists, truth, scored.run)
     told += found_selves(truth, lists)
+    told += _tie_warnings(scored, FROM_ELSEWHERE)
     scored = replace(scored, warnings=(*apart, *told, *scored.warnings))
     abstention = _abstention(ordered, truth, rules, dev_ids)
     return ScoreCard("run", truth.name, scored, truth.matches(given), abstention)
@@ -288,6 +296,11 @@ def id_warnings(
     run = run or judge_lists(lists, list(truth.judgements.qrels), truth.judgements)
     other = ids_apart(lists, run, lambda: truth.ids)
     return [] if other is None else [other.notice(corpus=truth.documents is not None)]
+
+
+def _tie_warnings(scored: Scored, instead: str) -> list[str]:
+    effect = scored.evaluation.ties
+    return [] if effect is None else [effect.notice(instead)]
 
 
 def _answers(run: RunGiven) -> Answers:

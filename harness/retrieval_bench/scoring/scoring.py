@@ -25,6 +25,8 @@ from retrieval_bench.metrics import (
 )
 from retrieval_bench.metrics.conventions import CONVENTIONS, Convention, Ties
 from retrieval_bench.metrics.scored import finite_scores
+from retrieval_bench.metrics.tied import tie_effect
+from retrieval_bench.metrics.ties import TiedHits, ties_of
 from retrieval_bench.runs.evaluation import Evaluation, averaged
 
 _NAMED = 3
@@ -80,6 +82,7 @@ class Scored:
             "metrics_version": METRICS_VERSION,
             "interval": evaluation.interval,
             "metrics": evaluation.as_dict(),
+            **({} if evaluation.ties is None else {"ties": document(evaluation.ties)}),
             **document(self, "counts warnings"),
         }
         if per_query:
@@ -100,11 +103,14 @@ class Answers:
         lists: query id -> document ids, best first, already in the order that counts.
         scores: query id -> document id -> score, in no order; ordered as trec_eval does.
         tie_rule: how the lists were ordered, in words, where it is not as the convention has it.
+        ordered_by: query id -> scores that the hits of its list were ordered by, where equal ones
+            are ties; None where there are none, or none that counts.
     """
 
     lists: Mapping[str, Sequence[str]] | None = None
     scores: Mapping[str, Mapping[str, float]] | None = None
     tie_rule: str | None = None
+    ordered_by: Mapping[str, Sequence[float] | NDArray[np.float64]] | None = None
 
     @property
     def query_ids(self) -> Collection[str]:
@@ -133,8 +139,24 @@ class Answers:
         answers = self.under(convention.ties)
         if convention.duplicates != "first" or answers.lists is None:
             return answers
-        lists = {query_id: list(dict.fromkeys(ids)) for query_id, ids in answers.lists.items()}
-        return replace(answers, lists=lists)
+        first = {query_id: _first_places(ids) for query_id, ids in answers.lists.items()}
+        lists = {query_id: list(places) for query_id, places in first.items()}
+        by = answers.ordered_by
+        if by is not None:
+            by = {q: np.asarray(of)[list(first[q].values())] for q, of in by.items()}
+        return replace(answers, lists=lists, ordered_by=by)
+
+    def ties(self, query_ids: Sequence[str], lengths: NDArray[np.int64]) -> TiedHits | None:
+        """The ties of its lists of these queries, of ``lengths`` hits; equal are scores that the
+        rule which ordered them cannot tell apart."""
+        if self.ordered_by is None:
+            return None
+        parts = [self.ordered_by[q] for q in query_ids if q in self.ordered_by]
+        scores = np.concatenate([np.zeros(0), *parts])
+        if self.tie_rule is None:
+            with np.errstate(over="ignore"):
+                scores = scores.astype(np.float32)
+        return ties_of(scores, lengths)
 
 
 def score(
@@ -167,6 +189,7 @@ def score(
     warnings = _warnings(convention, counts, queries, run)
     tie_rule = answers.tie_rule or convention.tie_rule
     evaluation = averaged(queries.counting, metrics, values)
+    evaluation = replace(evaluation, ties=tie_effect(run, metrics))
     return Scored(convention, evaluation, run, tie_rule, counts, warnings)
 
 
@@ -188,6 +211,7 @@ def values_of(
         run = judge_scores(answers.scores, query_ids, judgements)
     else:
         run = judge_lists(answers.lists or {}, query_ids, judgements)
+        run = replace(run, ties=answers.ties(query_ids, run.lengths))
     values = np.column_stack([metric.compute(run) for metric in metrics])
     return run, _without_relevant(values, run, convention, query_ids)
 
@@ -258,6 +282,14 @@ def _check_repetitions(answers: Answers, convention: Convention, query_ids: Sequ
         fix=f"remove the repetitions, or choose a convention that counts them again: {patient}",
         faults=faults,
     )
+
+
+def _first_places(doc_ids: Sequence[str]) -> dict[str, int]:
+    """Where each document of a list stands first, in the order of the list."""
+    places: dict[str, int] = {}
+    for place, doc_id in enumerate(doc_ids):
+        places.setdefault(doc_id, place)
+    return places
 
 
 def _first_repeated(doc_ids: Sequence[str]) -> str:

@@ -230,7 +230,10 @@ def test_lists_and_scores_in_the_same_order_score_the_same() -> None:
     judgements = Judgements(data.qrels)
     lists = score(Answers(lists=data.lists), judgements, TREC, metrics)
     scores = score(Answers(scores=data.scores), judgements, TREC, metrics)
-    assert to_json(lists.as_dict(per_query=True)) == to_json(scores.as_dict(per_query=True))
+    documents = [one.as_dict(per_query=True) for one in (lists, scores)]
+    assert "ties" not in documents[0], "a list has no scores that could be equal"
+    documents[1].pop("ties", None)
+    assert to_json(documents[0]) == to_json(documents[1])
 
 
 def test_scoring_leaves_its_input_alone() -> None:

@@ -12,8 +12,8 @@ from retrieval_bench.reports.tables.labels import metric_label
 from retrieval_bench.runs.evaluation import Mean
 from retrieval_bench.scoring.scorecard import ScoreCard
 
-_IDS = (Code.FOREIGN_IDS, Code.UNKNOWN_IDS)
-"""Warnings that stand beside the answer: with them it is none."""
+_BESIDE = (Code.FOREIGN_IDS, Code.UNKNOWN_IDS, Code.TIES)
+"""Warnings that stand beside the answer: with them it is none, or another one."""
 
 WORST_SHOWN = 10
 """Queries in the table of ``--per-query``; the JSON document has all."""
@@ -41,7 +41,7 @@ def _means(card: ScoreCard) -> Table:
         (counts.unjudged_queries, "without judgements"),
         (counts.unknown_queries, "unknown but in the run"),
     ]
-    beside = [text for text in scored.warnings if says([text], *_IDS)]
+    beside = [text for text in scored.warnings if says([text], *_BESIDE)]
     below = [text for text in scored.warnings if text not in beside]
     queries = [f"{counts.evaluated:,} evaluated", *(f"{n:,} {what}" for n, what in others if n)]
     return Table(

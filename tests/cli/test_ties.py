@@ -1,0 +1,149 @@
+"""Equal scores that decide are told by every command that gives a figure."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.project import Command
+
+FRUIT = [
+    "apple",
+    "banana",
+    "cherry",
+    "dates",
+    "elder",
+    "figs",
+    "grape",
+    "honey",
+    "iris",
+    "juniper",
+    "kale",
+    "lemon",
+]
+SEARCHES = """
+NAMES = "apple banana cherry dates elder figs grape honey".split()
+def best(text, k):
+    right = str(100 + NAMES.index(text))
+    others = [str(i) for i in range(100, 112) if str(i) != right]
+    return [(d, 1.0) for d in [right, *others][:k]]
+def plain(text, k):
+    return [d for d, _ in best(text, k)]
+def falling(text, k):
+    return [(d, 1 - rank / 1e9) for rank, (d, _) in enumerate(best(text, k))]
+def boolean(text, k):
+    return [(d, float(rank < 4)) for rank, (d, _) in enumerate(best(text, k))]
+def rounded(text, k):
+    return [(d, round(1 - rank / 250, 2)) for rank, (d, _) in enumerate(best(text, k))]
+"""
+CONSTANT = "All hits of a query have the same score"
+SHARED = "share their score with another hit"
+ONCE = ("--rounds", "1", "--warm-up", "0", "--no-pictures")
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(capsys)
+
+
+@pytest.fixture
+def fruit(here: Path) -> Path:
+    """Twelve fruits, of which one has two documents of equal text, and the first eight as queries;
+    searches that put the right one first."""
+    (here / "fruit" / "qrels").mkdir(parents=True)
+    docs = {str(100 + i): f"{name} farming guide chapter {i}" for i, name in enumerate(FRUIT)}
+    docs["900"] = docs["100"]
+    _lines(here / "fruit" / "corpus.jsonl", docs)
+    _lines(here / "fruit" / "queries.jsonl", {str(i): name for i, name in enumerate(FRUIT[:8])})
+    judged = "".join(f"{i}\t{100 + i}\t1\n" for i in range(8))
+    qrels = f"query-id\tcorpus-id\tscore\n{judged}0\t900\t2\n"
+    (here / "fruit" / "qrels" / "test.tsv").write_text(qrels, encoding="utf-8")
+    (here / "tie.py").write_text(SEARCHES, encoding="utf-8")
+    for name in ("best", "plain", "falling", "boolean", "rounded"):
+        text = f'target: callable\nparams: {{function: "tie.py:{name}"}}\n'
+        (here / f"{name}.yaml").write_text(text, encoding="utf-8")
+    return here
+
+
+def _lines(path: Path, texts: dict[str, str]) -> None:
+    rows = (json.dumps({"_id": one, "title": "", "text": text}) for one, text in texts.items())
+    path.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
+
+
+def shown(run: Command, *arguments: str) -> str:
+    run(*arguments)
+    return run.unwrapped
+
+
+@pytest.mark.usefixtures("fruit")
+class TestConstantScores:
+    def test_bench_says_what_they_decide_and_what_to_return(self, run: Command) -> None:
+        out = shown(run, "bench", "best.yaml", "--dataset", "fruit", "--k", "8", *ONCE)
+        assert "best on fruit: nDCG@8 0.417" in out
+        assert (
+            f"! {CONSTANT}, so their order is that of their ids: in other orders nDCG@8 would be "
+            "anything from 0.291 to 0.923. Return ids alone, best first, or scores that tell the "
+            "hits apart."
+        ) in out
+
+    def test_the_document_has_the_figures(self, run: Command) -> None:
+        command = ("bench", "best.yaml", "--dataset", "fruit", "--k", "8", *ONCE)
+        document = json.loads(shown(run, *command, "--format", "json"))
+        ties = document["ties"]
+        assert (ties["metric"], ties["share"], ties["constant"]) == ("nDCG@8", 1.0, True)
+        assert [ties["worst"], ties["best"]] == pytest.approx([0.291, 0.923], abs=5e-4)
+        assert [one["code"] for one in document["warnings"]].count("ties") == 1
+
+    def test_compare_does_not_recommend_without_saying_so(self, run: Command) -> None:
+        command = ("compare", "best.yaml", "plain.yaml", "--dataset", "fruit", "--k", "8", *ONCE)
+        out = shown(run, *command)
+        assert "Use plain: its nDCG@8 of 0.923 is significantly better than best's 0.417" in out
+        assert (
+            "But equal scores decide this: in another order of them best's nDCG@8 would be up to "
+            "0.923."
+        ) in out
+        assert f"best: {CONSTANT}" in out
+        assert f"plain: {CONSTANT}" not in out
+
+    def test_probe_and_doctor_say_so(self, run: Command) -> None:
+        asked = ("best.yaml", "--dataset", "fruit", "--k", "8")
+        assert CONSTANT in shown(run, "bench", *asked, "--probe", "2")
+        assert CONSTANT in shown(run, "doctor", *asked)
+
+    def test_they_are_named_where_nothing_is_judged(self, run: Command, fruit: Path) -> None:
+        (fruit / "fruit" / "qrels" / "test.tsv").unlink()
+        (fruit / "fruit" / "qrels").rmdir()
+        out = shown(run, "bench", "best.yaml", "--dataset", "fruit", "--k", "8", *ONCE)
+        assert f"! {CONSTANT}, so their order is that of their ids. Return" in out
+
+
+@pytest.mark.usefixtures("fruit")
+@pytest.mark.parametrize(
+    ("name", "told"), [("plain", ""), ("falling", ""), ("boolean", SHARED), ("rounded", SHARED)]
+)
+def test_scores_are_told_where_they_tie(name: str, told: str, run: Command) -> None:
+    out = shown(run, "bench", f"{name}.yaml", "--dataset", "fruit", "--k", "8", *ONCE)
+    assert (SHARED in out) == bool(told)
+    assert CONSTANT not in out
+    assert ("0.923" in out.splitlines()[0].partition("[")[0]) == (name in ("plain", "falling"))
+
+
+@pytest.mark.usefixtures("fruit")
+def test_equal_texts_are_told_as_the_cause(run: Command) -> None:
+    out = shown(run, "bench", "bm25", "--dataset", "fruit", *ONCE)
+    assert "in other orders nDCG@10 would be anything from 0.982 to 1.000. Most of them" in out
+    assert "are documents of equal text, which no search can tell apart" in out
+
+
+def test_score_run_says_so(run: Command, here: Path) -> None:
+    (here / "q.txt").write_text("q1 0 a 1\n", encoding="utf-8")
+    lines = "".join(f"q1 Q0 {doc} {rank} 1.0 t\n" for rank, doc in enumerate("abc", start=1))
+    (here / "t.run").write_text(lines, encoding="utf-8")
+    out = shown(run, "score", "run", "t.run", "--qrels", "q.txt", "--metrics", "nDCG@10", "RR")
+    assert "nDCG@10 is 0.5000 over 1 query. ! All hits" in out
+    assert "anything from 0.500 to 1.000" in out
+    assert "the ranks in a run file are not read" in out
+    by_list = shown(run, "score", "run", "t.run", "--qrels", "q.txt", "--convention", "blog")
+    assert CONSTANT not in by_list, "there the order of the file decides, not that of ids"
