@@ -93,10 +93,10 @@ class SplitFiles(FileNames):
 
 
 class Judge(_Strict):
-    """Who made judgements, and how many."""
+    """Who made judgements, and how many; None where that is not known."""
 
     kind: Literal["person", "model", "dataset"]
-    judgements: int
+    judgements: int | None = None
 
 
 class DatasetConfig(_Strict):

@@ -121,9 +121,15 @@ def export_dataset(
 
 
 def _description(data: Dataset, to: str, made: Outgoing) -> dict[str, Any]:
-    facts = {"format": to, "name": data.name, "language": data.language, "unit_key": data.unit_key}
-    if data.self_hits != KEEP:
-        facts["self_hits"] = data.self_hits
+    facts = {
+        "format": to,
+        "name": data.name,
+        "language": data.language,
+        "unit_key": data.unit_key,
+        "self_hits": None if data.self_hits == KEEP else data.self_hits,
+        "judges": {who: {"kind": kind} for who, kind in data.judges.items()} or None,
+        "drawn_from": data.drawn_from,
+    }
     return {key: value for key, value in facts.items() if value is not None} | {**made.described}
 
 

@@ -33,6 +33,7 @@ from retrieval_bench.experiment.judgements import (
 )
 from retrieval_bench.experiment.pools import Lists, judged_at, pool, too_little_for_a_pool
 from retrieval_bench.experiment.preparation import prepare
+from retrieval_bench.experiment.warnings import drawn
 from retrieval_bench.measure.calls import NOT_RUN, OK
 from retrieval_bench.measure.disturbances import disturbances
 from retrieval_bench.measure.environment import machine
@@ -156,7 +157,7 @@ def doctor(
         (
             _data(data),
             Check("judgements", found.facts, warnings, found),
-            _retriever(answers, seconds, {*data.warnings}),
+            _retriever(answers, seconds, {*data.warnings, *drawn(data)}),
             _machine(),
         ),
         OK in answers.status,
@@ -308,7 +309,7 @@ def _data(data: Dataset) -> Check:
         f"With {counted(n, 'query')} only large differences can be shown: judge more if you can."
     ]
     faults = (text for text in data.warnings if text != UNJUDGED)  # the judgements say it
-    return Check("data", facts, (*faults, *(few if 0 < n < _FEW else ())))
+    return Check("data", facts, (*faults, *drawn(data), *(few if 0 < n < _FEW else ())))
 
 
 def _machine() -> Check:

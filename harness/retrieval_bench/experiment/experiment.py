@@ -43,6 +43,7 @@ from retrieval_bench.experiment.tied import effect_of_ties, tie_warnings
 from retrieval_bench.experiment.until import Asking, Until
 from retrieval_bench.experiment.warnings import (
     deep,
+    drawn,
     failures,
     foreign_ids,
     origins,
@@ -260,6 +261,7 @@ class Experiment:
             warnings = [
                 *self.dataset.warnings,
                 *tie_warnings(ties, packed, self.dataset, candidate.capabilities),
+                *drawn(self.dataset),
                 *deep(self.k, self.dataset),
                 *complaints,
                 *ask(candidate, "health", told, (), self.queries),

@@ -140,19 +140,22 @@ COPIED = 0.6
 """Share of the words of known-item questions from which on they favour a search for words."""
 
 
+def drawn(data: Dataset) -> list[str]:
+    """Warn of queries that were chosen for their differences."""
+    if data.drawn_from is None:
+        return []
+    text = (
+        f"{len(data.evaluated):,} of {counted(data.drawn_from, 'query')} are judged, chosen by how "
+        "much systems differ on them: means over them do not hold for all queries. "
+        "`retrieval-bench label status` says what does."
+    )
+    return [Notice(text, Code.JUDGES)]
+
+
 def origins(data: Dataset) -> list[str]:
     """Warn of queries chosen for their differences, of judgements of several kinds, and of
     questions worded after their answers."""
-    found: list[str] = []
-    if data.drawn_from is not None:
-        found.append(
-            Notice(
-                f"{len(data.evaluated):,} of {counted(data.drawn_from, 'query')} are judged, "
-                "chosen by how much systems differ on them: means over them do not hold for all "
-                "queries. `retrieval-bench label status` says what does.",
-                Code.JUDGES,
-            )
-        )
+    found = drawn(data)
     kinds = list(dict.fromkeys(data.judges.values()))
     if len(kinds) > 1:
         found.append(

@@ -107,7 +107,11 @@ def gather(
         if _kind(name) == "file":
             found = read_rankings(Path(name))
             names.append(found.label or Path(name).stem)
-            lists.append({q: list(one.doc_ids) for q, one in found.ordered("trec").items()})
+            unit_of = data.unit_of
+            ordered = found.within(data.documents).ordered("trec")
+            lists.append(
+                {q: [unit_of.get(doc, doc) for doc in of.doc_ids] for q, of in ordered.items()}
+            )
             failures.append(())
             warnings += found.warnings
     for name in systems:

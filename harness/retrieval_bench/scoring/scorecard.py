@@ -16,12 +16,15 @@ import numpy as np
 
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.notices import Code, Notice, says
-from retrieval_bench.core.selves import DROP, KEEP, Selves
+from retrieval_bench.core.retriever import Capabilities
+from retrieval_bench.core.selves import DROP, KEEP
 from retrieval_bench.core.types import EMPTY, Dataset, Documents, Qrels, Ranking
 from retrieval_bench.data import given_dataset, id_spaces, load_dataset
 from retrieval_bench.data.judged import judged_by, require_judged
 from retrieval_bench.data.qrels import read_qrels
 from retrieval_bench.data.selves import check_rule, left_out, self_hit_warnings
+from retrieval_bench.experiment.filtered import filtered, leaks
+from retrieval_bench.experiment.warnings import origins
 from retrieval_bench.metrics import JudgedRun, Judgements, judge_lists, parse_metric
 from retrieval_bench.metrics.abstention import outcomes
 from retrieval_bench.metrics.conventions import DEFAULT, TIES, Convention, convention
@@ -57,7 +60,7 @@ class Truth:
         documents: the corpus, where there is one.
         unit_of: document id -> the unit that judgements are on; empty where they are on documents.
         self_hits: whether hits with the id of their query count, or are left out.
-        selves: which queries are documents.
+        dataset: all that is known besides; None where only judgements are.
     """
 
     name: str
@@ -67,7 +70,7 @@ class Truth:
     documents: Documents | None = None
     unit_of: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     self_hits: str = KEEP
-    selves: Selves = field(default_factory=Selves)
+    dataset: Dataset | None = None
 
     @classmethod
     def of(
@@ -100,7 +103,7 @@ class Truth:
             source.documents,
             source.unit_of,
             source.self_hits,
-            source.selves,
+            source,
         )
 
     @classmethod
@@ -126,6 +129,11 @@ class Truth:
     def ids(self) -> Collection[str]:
         """Ids of all that a run could return: units, documents, or what is judged of them."""
         return id_spaces.known_ids(self.documents, self.unit_of, self.judgements.qrels)
+
+    @property
+    def origins(self) -> list[str]:
+        """What is to be known of where the judgements come from."""
+        return [] if self.dataset is None else origins(self.dataset)
 
     def matches(self, query_ids: Collection[str]) -> int:
         """How many of ``query_ids`` are judged, or known to have no answer."""
@@ -219,7 +227,7 @@ def score_file(
     depth = max(map(len, lists.values()), default=1)
     scored = _scored(answers, truth, metrics, rules, depth)
     apart = id_warnings(lists, truth, scored.run)
-    told = own + found_selves(truth, lists)
+    told = [*truth.origins, *own, *data_warnings(truth, lists)]
     told += _tie_warnings(scored, FROM_RETRIEVER if run.format == RUN_FOLDER else FROM_ELSEWHERE)
     scored = replace(scored, warnings=(*apart, *told, *run.warnings, *scored.warnings))
     listed = run.ordered(convention(_COMPETITION).ties)
@@ -256,7 +264,7 @@ def score_mapping(
     }
     lists = {query_id: ranking.doc_ids for query_id, ranking in ordered.items()}
     apart = id_warnings(lists, truth, scored.run)
-    told += found_selves(truth, lists)
+    told += [*truth.origins, *data_warnings(truth, lists)]
     told += _tie_warnings(scored, FROM_ELSEWHERE)
     scored = replace(scored, warnings=(*apart, *told, *scored.warnings))
     abstention = _abstention(ordered, truth, rules, dev_ids)
@@ -271,12 +279,24 @@ def left_of(run: RunFile, truth: Truth) -> tuple[RunFile, list[str]]:
     return run, left_out(own, truth.judgements.qrels)
 
 
-def found_selves(truth: Truth, lists: Mapping[str, Sequence[str]]) -> list[str]:
-    """Warn where most queries are documents that they find, and such hits count."""
-    if truth.self_hits == DROP:
+def data_warnings(truth: Truth, lists: Mapping[str, Sequence[str]]) -> list[str]:
+    """What a measured run with these lists would warn of: queries that find themselves, and hits
+    outside of filters.
+
+    Args:
+        lists: query id -> document ids, best first.
+    """
+    data = truth.dataset
+    if data is None:
         return []
-    counting = (q for q in truth.judgements.qrels if q not in truth.no_answer)
-    return self_hit_warnings(truth.selves, lists, counting)
+    told: list[str] = []
+    if truth.self_hits != DROP:
+        counting = (q for q in truth.judgements.qrels if q not in truth.no_answer)
+        told += self_hit_warnings(data.selves, lists, counting)
+    if data.filtering is not None:
+        rankings = [Ranking(lists[q.id]) if q.id in lists else None for q in data.queries]
+        told += leaks(filtered(data, data.queries, rankings, Capabilities(filters=True)))
+    return told
 
 
 def id_warnings(

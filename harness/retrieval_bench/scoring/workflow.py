@@ -24,7 +24,7 @@ from retrieval_bench.scoring.joining import in_units
 from retrieval_bench.scoring.scorecard import (
     ScoreCard,
     Truth,
-    found_selves,
+    data_warnings,
     id_warnings,
     left_of,
     score_file,
@@ -114,9 +114,9 @@ def audit_runs(
         f"{name}: {warning}"
         for name, (run, told) in zip(found.systems, left, strict=True)
         for lists in [{query: of.doc_ids for query, of in run.rankings.items()}]
-        for warning in (*id_warnings(lists, known), *told, *found_selves(known, lists))
+        for warning in (*id_warnings(lists, known), *told, *data_warnings(known, lists))
     ]
-    return replace(found, warnings=(*apart, *found.warnings))
+    return replace(found, warnings=(*known.origins, *apart, *found.warnings))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.data import given_dataset, load_dataset, with_settings
 from retrieval_bench.data.judged import require_judged
 from retrieval_bench.experiment.preparation import Problems
+from retrieval_bench.experiment.warnings import drawn
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.measure.threads import prepare_environment
 from retrieval_bench.metrics import Metric, default_metrics, parse_metric
@@ -284,7 +285,7 @@ class _Queries:
                     accepted=f"at least one for each of {folds} folds",
                     fix="choose another --split, or fewer --folds",
                 )
-            return cls(data, held_out, None, held_out, tuple(data.warnings))
+            return cls(data, held_out, None, held_out, (*data.warnings, *drawn(data)))
         other = dev if isinstance(dev, Dataset) else _dev_data(dataset, dev)
         other = with_settings(other, language=language, self_hits=self_hits)
         if other.n_documents != data.n_documents:
@@ -305,7 +306,7 @@ class _Queries:
                 fix="choose other splits, or leave --dev-split out for cross-validation",
             )
         left_out = len(other.evaluated) - len(tuning)
-        warnings = list(dict.fromkeys([*data.warnings, *other.warnings]))
+        warnings = list(dict.fromkeys([*data.warnings, *other.warnings, *drawn(data)]))
         if left_out:
             warnings.append(
                 f"{counted(left_out, 'query')} of split {other.split!r} left out: the same id or "

@@ -12,6 +12,7 @@ from retrieval_bench.comparison.verdicts import Delta
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import LEAST_SHOWN_MS, about, short_ms, signed, three_digits
 from retrieval_bench.core.installation import packaged_configs
+from retrieval_bench.data.judged import CHOSEN
 from retrieval_bench.reports.render.cells import (
     PERCENT,
     SHORT_DIFFERENCE,
@@ -167,6 +168,8 @@ def _notes(ledger: Ledger, *, again: bool) -> list[str]:
         for row in ledger.rows
         if row.why and row.worth not in (Worth.DEAD, Worth.UNKNOWN)
     ]
+    if ledger.run.summary["dataset"].get("drawn_from") is not None:
+        notes.append(warning(f"{CHOSEN[0].upper()}{CHOSEN[1:]}: what is said holds for these."))
     needed = [row for row in ledger.rows if row.queries_needed]
     varying = [f"{r.name} {about(r.queries_needed or 0)}" for r in needed if r.helped or r.hurt]
     if varying:
