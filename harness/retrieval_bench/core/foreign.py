@@ -7,16 +7,25 @@ Rust extension. None of these may decide an exit code or print a traceback. Ctrl
 from __future__ import annotations
 
 import os
+import re
 import signal
+import sysconfig
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from traceback import walk_tb
 
 from retrieval_bench.core import secrets
 from retrieval_bench.core.errors import HarnessError
 
 _LONGEST_MESSAGE = 2_000
 """Characters of a message that are kept: a library may put a whole response into one."""
+
+_LIBRARY = re.compile(
+    r"[/\\](site|dist)-packages[/\\]|^<|^" + re.escape(sysconfig.get_path("stdlib")) + r"\b"
+    r"|^" + re.escape(str(Path(__file__).parents[1])) + r"\b|[/\\]retrieval_bench_retrievers[/\\]"
+)
+"""Files that are no code of the user: installed ones, Python's own, and this project's."""
 
 FORKED = 70
 """Exit code of a process that foreign code forked and let run on; nobody waits for it."""
@@ -35,11 +44,12 @@ def message_of(problem: BaseException) -> str:
 
 
 def innermost(problem: BaseException) -> str:
-    """``file:line`` where ``problem`` was raised."""
-    trace = problem.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return "" if trace is None else f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
+    """``file:line`` of the user's code that ``problem`` came from: the last call in a file that is
+    neither a library nor ours. Where there is none, the line that raised it."""
+    lines = [(frame.f_code.co_filename, line) for frame, line in walk_tb(problem.__traceback__)]
+    own = [(file, line) for file, line in lines if not _LIBRARY.search(file)]
+    place = (own or lines)[-1:]
+    return "".join(f"{file}:{line}" for file, line in place)
 
 
 class TerminatedError(SystemExit):

@@ -57,7 +57,7 @@ class SearchCounts:
             return [f"every search found nothing: does {self._name} hold an index?"]
         if self._searches and self._short == self._searches:
             most = f"at most {self._most_hits} of {self._most_asked}"
-            remedy = f"{self._name} must hand k on, {self._hand_on}"
+            remedy = f"fewer on purpose, or {self._name} may not hand k on, {self._hand_on}"
             return [f"every search got fewer hits than asked for ({most}): {remedy}"]
         return []
 

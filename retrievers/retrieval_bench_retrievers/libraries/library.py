@@ -9,7 +9,9 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Container, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from numbers import Integral
 from typing import Any
+from uuid import UUID
 
 from retrieval_bench.core.errors import ContractError, MissingDependencyError
 from retrieval_bench.core.types import EMPTY, Document, Ranking
@@ -134,12 +136,14 @@ class AnswerReader(ABC):
         return self.own_place if self.id_key is None else f"metadata key {self.id_key!r}"
 
     def _as_text(self, doc_id: Any, hit: Any) -> str:
-        if isinstance(doc_id, int) and not isinstance(doc_id, bool):
+        if type(doc_id) is not bool and isinstance(doc_id, Integral | UUID):
             return str(doc_id)
+        none = doc_id is None or doc_id == ""
+        kind = "without an id" if none else f"whose id is a {type(doc_id).__name__}"
         raise ContractError(
-            f"{self.name} returned a document without an id ({doc_id!r})",
+            f"{self.name} returned a document {kind} ({doc_id!r})",
             where=self._place(),
-            accepted=f"text or a whole number; metadata keys there: {self.keys(hit)}",
+            accepted=f"text, a whole number or a UUID; metadata keys there: {self.keys(hit)}",
             fix=self.no_id_advice,
         )
 

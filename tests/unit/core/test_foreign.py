@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from pathlib import Path
 
@@ -114,3 +115,9 @@ def test_how_a_process_ended() -> None:
     assert how_ended(0) == "exit code 0"
     assert how_ended(-11) == "killed by SIGSEGV"
     assert "lack of memory" in how_ended(-9)
+
+
+def test_the_place_is_the_user_s_line_and_not_the_library_s() -> None:
+    with pytest.raises(json.JSONDecodeError) as raised:
+        json.loads("no json")
+    assert innermost(raised.value).startswith(f"{__file__}:")

@@ -259,7 +259,7 @@ class TestHealth:
         retriever.search(QUERY, 3)
         (warning,) = retriever.health([])
         assert "(at most 2 of 3)" in warning
-        assert warning.endswith("must hand k on, its second argument")
+        assert warning.endswith("may not hand k on, its second argument")
         retriever.search(QUERY, 2)
         assert retriever.health([]) == []
 

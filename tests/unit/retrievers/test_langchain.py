@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
@@ -323,9 +324,17 @@ class TestWrongFactories:
 
 class TestIds:
     def test_the_id_may_stand_in_the_metadata(self) -> None:
-        found = [LangChainDocument("t", id="1", metadata={"source": s}) for s in ("a", 7)]
+        found = [
+            LangChainDocument("t", id="1", metadata={"source": s}) for s in ("a", 7, UUID(int=9))
+        ]
         retriever = LangChainRetriever(listing(*found), external=True, id_key="source")
-        assert ask(retriever, "any", 2) == ["a", "7"]
+        assert ask(retriever, "any", 3) == ["a", "7", str(UUID(int=9))]
+
+    def test_an_id_of_another_type_is_told_with_its_type(self) -> None:
+        found = LangChainDocument("t", id="1", metadata={"source": 1.5})
+        retriever = LangChainRetriever(listing(found), external=True, id_key="source")
+        with pytest.raises(ContractError, match=r"whose id is a float \(1\.5\)"):
+            ask(retriever, "any", 1)
 
     @pytest.mark.parametrize("doc_id", [None, ""])
     def test_a_document_without_an_id_is_an_error_that_names_the_keys(self, doc_id: Any) -> None:
@@ -837,7 +846,8 @@ class TestTheWayBack:
 def test_naming_an_adapter_does_not_import_its_library() -> None:
     code = (
         "import sys\n"
-        "from retrieval_bench_retrievers import callable, haystack, langchain, llamaindex\n"
+        "from retrieval_bench_retrievers.functions import callable\n"
+        "from retrieval_bench_retrievers.libraries import haystack, langchain, llamaindex\n"
         "theirs = ('langchain', 'llama_index', 'haystack')\n"
         "sys.exit(any(name.startswith(theirs) for name in sys.modules))"
     )
