@@ -76,9 +76,7 @@ class TrecRun(Retriever):
         warnings = []
         missing = sum(query.id not in self._rankings for query in queries)
         if missing:
-            warnings.append(
-                f"{missing} of {len(queries)} queries are not in {self.path.name}: they got no hits"
-            )
+            warnings.append(f"{missing} of {len(queries)} queries are not in {self.path.name}")
         reordered = sum(query.id in self._reordered for query in queries)
         if reordered:
             warnings.append(

@@ -27,6 +27,7 @@ class Code(StrEnum):
     CUT_OFF = "documents-cut-off"
     QUERIES_CUT_OFF = "queries-cut-off"
     UNFIT = "unfit-for-language"
+    NOTHING_FOUND = "nothing-found"
     NO_KNOWN_TERM = "no-known-term"
     FOREIGN_IDS = "foreign-ids"
     UNKNOWN_IDS = "unknown-ids"
@@ -92,7 +93,7 @@ def says(texts: Iterable[str], *codes: Code) -> bool:
     return any(isinstance(text, Notice) and text.code in codes for text in texts)
 
 
-LOUD = frozenset({Code.PROMPTS, Code.PARTIAL})
+LOUD = frozenset({Code.PROMPTS, Code.PARTIAL, Code.NOTHING_FOUND})
 """They say that a figure is not that of what was meant to be measured, and are shown first."""
 
 

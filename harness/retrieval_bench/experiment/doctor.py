@@ -18,7 +18,7 @@ from typing import Any
 
 from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import ConfigError, HarnessError, counted
-from retrieval_bench.core.notices import Code, Notice, coded, is_note
+from retrieval_bench.core.notices import Code, coded, is_note
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Dataset, Query, Ranking
 from retrieval_bench.data.build import UNJUDGED
@@ -204,11 +204,8 @@ def _retriever(answers: Searched, seconds: float, about_data: set[str]) -> Check
     took = f"{seconds:.1f}" if seconds >= 0.1 else "under 0.1"
     probe = f"{answers.name} was ready in {took} s and answered {n_answered:,} of "
     probe += f"{counted(n_asked, 'query')} with {counted(hits, 'hit')}."
-    nothing = []
-    if n_answered and not hits:
-        nothing = [Notice("It found nothing for any of them: look at its index and its analyzer.")]
     about_it = (text for text in answers.warnings if text not in about_data)
-    return Check("retriever", (probe,), (*nothing, *about_it))
+    return Check("retriever", (probe,), tuple(about_it))
 
 
 def _next(

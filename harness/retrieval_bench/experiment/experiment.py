@@ -24,7 +24,6 @@ from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.scripts import ScriptSample, main_scripts, script_profile
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.core.usage import total
-from retrieval_bench.data.build import UNJUDGED
 from retrieval_bench.experiment.ablation import (
     Ablation,
     Caller,
@@ -46,12 +45,12 @@ from retrieval_bench.experiment.warnings import (
     drawn,
     failures,
     foreign_ids,
-    origins,
+    nothing_found,
+    of_data,
     remembered,
     self_hits,
     silent,
     unsteady,
-    without_relevant,
 )
 from retrieval_bench.measure import runner
 from retrieval_bench.measure.calls import NOT_RUN, OK, Measurement, System
@@ -254,17 +253,19 @@ class Experiment:
             if found.interrupted:
                 raise KeyboardInterrupt
             told: list[str] = []
+            health = ask(candidate, "health", told, (), self.queries)
             packed = pack_rankings([query.id for query in asked], found.rankings, self.k)
             rows = self._counted(found.status)
             evaluation = evaluated(packed, rows, self.dataset, self.metrics, self.k)
             ties = effect_of_ties(evaluation, packed, self.dataset)
             warnings = [
                 *self.dataset.warnings,
+                *nothing_found(self.dataset, asked, found.rankings, candidate.capabilities, health),
                 *tie_warnings(ties, packed, self.dataset, candidate.capabilities),
                 *drawn(self.dataset),
                 *deep(self.k, self.dataset),
                 *complaints,
-                *ask(candidate, "health", told, (), self.queries),
+                *health,
                 *failures(found.status),
                 *told,
             ]
@@ -414,18 +415,16 @@ class Experiment:
         rows, fixed = self._counted(measurement.status), asking is None
         evaluation = evaluated(rankings, rows, self.dataset, self.metrics, self.k, intervals=fixed)
         ties = effect_of_ties(evaluation, rankings, self.dataset)
-        of_filters = filtered(
-            self.dataset, self.queries, measurement.rankings, candidate.capabilities
-        )
+        can = candidate.capabilities
+        of_filters = filtered(self.dataset, self.queries, measurement.rankings, can)
         told: list[str] = []  # what the retriever itself could not say
         facts = ask(candidate, "describe", told, {})
-        health = [scripts, *ask(candidate, "health_facts", told, (), self.queries)]
+        facts_told = [scripts, *ask(candidate, "health_facts", told, (), self.queries)]
+        health = ask(candidate, "health", told, (), self.queries)
         warnings = [
-            *coded([one for one in self.dataset.warnings if one != UNJUDGED], Code.DATA),
-            *origins(self.dataset),
-            *without_relevant(self.dataset),
-            *tie_warnings(ties, rankings, self.dataset, candidate.capabilities),
-            *deep(self.k, self.dataset),
+            *of_data(self.dataset, self.k),
+            *nothing_found(self.dataset, self.queries, measurement.rankings, can, health),
+            *tie_warnings(ties, rankings, self.dataset, can),
             *self_hits(
                 self.dataset,
                 [self.queries[at] for at in rows],
@@ -435,14 +434,14 @@ class Experiment:
             *complaints,
             *coded(measurement.warnings, Code.CLOCK),
             *unsteady(candidate, measurement),
-            *coded(ask(candidate, "health", told, (), self.queries), Code.RETRIEVER),
+            *coded(health, Code.RETRIEVER),
             *failures(measurement.status),
             *recovered(measurement.attempts),
             *silent(measurement.timings),
             *coded(ablation.warnings, Code.OTHER),
             *coded(told, Code.RETRIEVER),
         ]
-        if candidate.capabilities.external:
+        if can.external:
             warnings += foreign_ids(rankings.doc_ids, self.dataset)
         if asking is not None:
             warnings = [warning for warning in warnings if not about_times(warning)]
@@ -455,8 +454,8 @@ class Experiment:
             measurement=measurement,
             index=candidate.index or {"seconds": None, "peak_rss_bytes": None, "disk_bytes": None},
             warnings=warnings,
-            capabilities=candidate.capabilities,
-            health=health,
+            capabilities=can,
+            health=facts_told,
             levels=self.protocol.levels,
             parallel=facts.get("parallel"),
             ties=ties,

@@ -9,10 +9,12 @@ import numpy as np
 
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import BELOW_CLOCK, LEAST_SHOWN_MS
-from retrieval_bench.core.notices import Code, Notice
+from retrieval_bench.core.notices import Code, Notice, coded, says
+from retrieval_bench.core.retriever import Capabilities
 from retrieval_bench.core.selves import KEEP
 from retrieval_bench.core.types import EMPTY, Dataset, Query, Ranking
 from retrieval_bench.core.usage import FIELDS
+from retrieval_bench.data.build import UNJUDGED
 from retrieval_bench.data.id_spaces import apart, known_ids
 from retrieval_bench.data.selves import dropped, self_hit_warnings
 from retrieval_bench.experiment.candidate import Candidate
@@ -127,6 +129,52 @@ def self_hits(
     return [Notice(dropped(len(own), relevant), Code.SELF_HITS)]
 
 
+NOTHING = 0.1
+"""From this share of the queries that could be answered on, empty lists are told."""
+
+
+def nothing_found(
+    data: Dataset,
+    queries: Sequence[Query],
+    rankings: Sequence[Ranking | None],
+    can: Capabilities,
+    health: Sequence[str],
+) -> list[str]:
+    """Warn where a considerable share of the queries that have an answer got an empty list.
+
+    Args:
+        queries: all that were asked.
+        rankings: theirs, None where there is none.
+        health: what the retriever says of itself: one whose every search found nothing says so.
+    """
+    lists = [
+        ranking
+        for query, ranking in zip(queries, rankings, strict=True)
+        if ranking is not None and _has_answer(query, data)
+    ]
+    empty = sum(not ranking for ranking in lists)
+    if not empty or empty < NOTHING * len(lists):
+        return []
+    if empty == len(lists) and says(health, Code.NOTHING_FOUND):
+        return []
+    of = f"Nothing was found for {empty:,} of {counted(len(lists), 'query')}"
+    counts = f" with a relevant document: {'it counts' if empty == 1 else 'they count'} 0"
+    remedy = "" if can.replays else " Look at the index, the analyzer and thresholds."
+    return [Notice(f"{of}{counts if data.judged else ''}.{remedy}", Code.NOTHING_FOUND)]
+
+
+def _has_answer(query: Query, data: Dataset) -> bool:
+    """Whether a document answers the query and its filter allows that; where nothing is judged,
+    whether nothing speaks against it."""
+    if not data.judged:
+        return query.filter is None
+    grades = data.qrels.get(query.id, {}) if query.answerable else {}
+    relevant = [doc_id for doc_id, grade in grades.items() if grade > 0]
+    if query.filter is None or data.filtering is None:
+        return bool(relevant)
+    return any(data.filtering.fits(query.filter, relevant))
+
+
 def deep(k: int, data: Dataset) -> list[str]:
     """Warn where more hits are asked for than there are documents."""
     if not 0 < data.n_documents < k:
@@ -185,6 +233,12 @@ def without_relevant(data: Dataset) -> list[str]:
     have, they = ("has", "it scores") if n == 1 else ("have", "they score")
     text = f"{counted(n, 'evaluated query')} {have} no relevant document: {they} 0 in any case."
     return [Notice(text, Code.NOTHING_RELEVANT)]
+
+
+def of_data(data: Dataset, k: int) -> list[str]:
+    """What the data alone say to a run that asks for ``k`` hits."""
+    faults = coded([one for one in data.warnings if one != UNJUDGED], Code.DATA)
+    return [*faults, *origins(data), *without_relevant(data), *deep(k, data)]
 
 
 def foreign_ids(doc_ids: Sequence[str], data: Dataset) -> list[str]:

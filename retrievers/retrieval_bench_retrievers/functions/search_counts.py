@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.types import Query
 
 
@@ -54,7 +55,8 @@ class SearchCounts:
     def warnings(self) -> list[str]:
         """Says when every search found nothing, or got fewer hits than asked for."""
         if self._searches and not self._most_hits:
-            return [f"every search found nothing: does {self._name} hold an index?"]
+            text = f"every search found nothing: does {self._name} hold an index?"
+            return [Notice(text, Code.NOTHING_FOUND)]
         if self._searches and self._short == self._searches:
             most = f"at most {self._most_hits} of {self._most_asked}"
             remedy = f"fewer on purpose, or {self._name} may not hand k on, {self._hand_on}"

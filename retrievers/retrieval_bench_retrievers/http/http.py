@@ -14,6 +14,7 @@ from retrieval_bench.core import plugins, secrets
 from retrieval_bench.core.errors import ConfigError, ContractError, counted, near_names
 from retrieval_bench.core.failures import CallError
 from retrieval_bench.core.installation import require
+from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_k
 from retrieval_bench.core.types import Query, Ranking
 from retrieval_bench.core.usage import report, usage_of
@@ -223,7 +224,8 @@ class HTTP(Retriever):
         if self._encoder is not None:
             warnings += fit_of(self._encoder, (), queries).warnings(None)
         if self._searches and not self._most:
-            warnings.append("every search found nothing: is the index filled, and is it this one?")
+            text = "every search found nothing: is the index filled, and is it this one?"
+            warnings.append(Notice(text, Code.NOTHING_FOUND))
         elif self._searches and self._short == self._searches:
             warnings.append(
                 f"every search got fewer hits than asked for (at most {self._most} of "

@@ -146,8 +146,8 @@ class LexicalRetriever(Retriever):
         unknown = sum(not self._known_terms(query.text) for query in answerable)
         if unknown:
             text = (
-                f"{unknown} of {counted(len(answerable), 'answerable query')} "
-                f"({unknown / len(answerable):.1%}) with no term of the corpus: nothing is found"
+                f"no term of {unknown} of {counted(len(answerable), 'answerable query')} "
+                f"({unknown / len(answerable):.1%}) is in the corpus"
             )
             warnings.append(Notice(text, Code.NO_KNOWN_TERM))
         return coded(warnings, Code.UNFIT)

@@ -340,7 +340,7 @@ ENGLISH = ["a search engine is fast", "the capital of the country"]
             "fox",
             "the queries are written in Latin 100 %, the corpus in Hangul 100 %",
         ),
-        ("auto", ENGLISH, "fox", "1 of 1 answerable query (100.0%) with no term of the corpus"),
+        ("auto", ENGLISH, "fox", "no term of 1 of 1 answerable query (100.0%) is in the corpus"),
     ],
 )
 def test_health_says_in_words_what_does_not_fit(
