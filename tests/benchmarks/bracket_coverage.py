@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.comparison.brackets import WEIGHTY
+from retrieval_bench.comparison.pairs.brackets import WEIGHTY
 from retrieval_bench.stats.paired import paired_tests
 from tests.benchmarks.quality_coverage import PAIRED, Shape
 

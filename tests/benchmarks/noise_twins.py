@@ -16,13 +16,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from retrieval_bench.comparison.comparison import compare_runs
-from retrieval_bench.comparison.verdicts import Delta
+from retrieval_bench.comparison.pairs.verdicts import Delta
 from retrieval_bench.core.types import Qrels, Ranking, Verdict
 from retrieval_bench.data import load_dataset
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.experiment.until import Target
+from retrieval_bench.labels.decide.population import of_population
 from retrieval_bench.labels.label import Pair, Pool
-from retrieval_bench.labels.population import of_population
 from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
 from retrieval_bench.metrics import parse_metrics
 from retrieval_bench.runs.evaluation import evaluate

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from retrieval_bench.comparison.ledger import ledger
+from retrieval_bench.comparison.explain.ledger import ledger
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.measure.protocol import Protocol
 from tests.builders.planted_parts import DEAD, HARMFUL, HELPING, MIXED, collection, planted

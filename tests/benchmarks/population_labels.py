@@ -19,10 +19,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.comparison.verdicts import PairJudge, Rules
+from retrieval_bench.comparison.pairs.verdicts import PairJudge, Rules
 from retrieval_bench.core.types import Verdict
-from retrieval_bench.labels.deciding import level
-from retrieval_bench.labels.population import BETTING
+from retrieval_bench.labels.decide.deciding import level
+from retrieval_bench.labels.decide.population import BETTING
 from retrieval_bench.stats.intervals import SHARE
 from retrieval_bench.stats.power import MARGIN
 from retrieval_bench.stats.resampling import RESAMPLES

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from retrieval_bench.labels.judging import Judging
+from retrieval_bench.labels.judge.judging import Judging
+from retrieval_bench.labels.judge.offline import offline_page, read_offline
 from retrieval_bench.labels.label import Label, Pair, Pool
-from retrieval_bench.labels.offline import offline_page, read_offline
 from retrieval_bench.labels.store import Store
 from tests.builders.labels import HOSTILE, changed_text, make_pool, make_store, said, served
 from tests.builders.processes import within
@@ -269,8 +269,8 @@ def test_hostile_texts_are_shown_as_texts(judges: Open, tmp_path: Path, width: i
 CODE = """
 import sys
 from pathlib import Path
-from retrieval_bench.labels.judging import Judging
-from retrieval_bench.labels.server import open_server
+from retrieval_bench.labels.judge.judging import Judging
+from retrieval_bench.labels.judge.server import open_server
 from retrieval_bench.labels.store import Store
 with open_server(Judging(Store(Path(sys.argv[1])))) as server:
     print(server.url, flush=True)

@@ -503,7 +503,7 @@ def test_an_unexpected_error_is_no_regression(
     def broken(*_: Any) -> None:
         raise RuntimeError("with hunter2-hunter2 inside")
 
-    monkeypatch.setattr("retrieval_bench.reports.tables.catalog.entries", broken)
+    monkeypatch.setattr("retrieval_bench.reports.tables.share.catalog.entries", broken)
     assert run("list") == 70
     assert "this is a bug of retrieval-bench" in run.err
     assert "RuntimeError: with ${MY_KEY} inside" in run.err
@@ -539,7 +539,7 @@ def test_a_pipe_that_breaks_elsewhere_is_no_success(
     def broken(options: Any) -> int:
         raise BrokenPipeError("of a service")
 
-    monkeypatch.setattr("retrieval_bench.cli.listing._list", broken)
+    monkeypatch.setattr("retrieval_bench.cli.share.list._list", broken)
     assert run("list") == 70
     assert "BrokenPipeError: of a service" in run.err
 

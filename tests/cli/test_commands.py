@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from retrieval_bench.cli.commands import EXAMPLES, GROUPS, SHOWN, UNLISTED, parsed
-from retrieval_bench.cli.dueting import name_sides
+from retrieval_bench.cli.guard.duet import name_sides
 from tests.builders import some
 from tests.cli.project import Command
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from retrieval_bench.cli.dueting import exit_code
+from retrieval_bench.cli.guard.duet import exit_code
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.duets import controller
 from retrieval_bench.duets.result import DuetResult

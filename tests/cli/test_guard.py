@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from retrieval_bench.cli.guard import guarded
+from retrieval_bench.cli.process import guarded
 from tests.cli.project import make_project
 
 BAD = """

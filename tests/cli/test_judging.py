@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from retrieval_bench.cli import judging
+from retrieval_bench.cli.judge import start as judging
 from retrieval_bench.labels.store import Store
 from tests.builders.labels import make_pool, make_store, said
 from tests.cli.project import Command

@@ -8,7 +8,7 @@ import pytest
 from retrieval_bench.metrics.abstention import outcomes
 from retrieval_bench.metrics.thresholds import AbstentionReport, abstention_report
 from retrieval_bench.reports.render import terminal
-from retrieval_bench.reports.tables.abstention import abstention_tables
+from retrieval_bench.reports.tables.judge.abstention import abstention_tables
 from tests.builders.golden import golden
 from tests.builders.tables import rows_in
 

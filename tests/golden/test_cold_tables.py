@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from retrieval_bench.experiment.cold import ColdProcess, ColdStart
+from retrieval_bench.experiment.fresh.cold import ColdProcess, ColdStart
 from retrieval_bench.reports.render import terminal
-from retrieval_bench.reports.tables.cold import cold_tables
+from retrieval_bench.reports.tables.measure.cold import cold_tables
 from tests.builders.golden import golden
 
 DATASET = {"name": "science-mini", "split": "test", "fingerprint": "abc", "n_documents": 220}

@@ -14,7 +14,7 @@ from retrieval_bench.regression.policy import Policy
 from retrieval_bench.regression.quality import QualityResult, judge_quality
 from retrieval_bench.regression.session import WANTED
 from retrieval_bench.reports.render import markdown, terminal
-from retrieval_bench.reports.tables.regress import baseline_tables, regress_tables
+from retrieval_bench.reports.tables.guard.regress import baseline_tables, regress_tables
 from tests.builders.baselines import COMMIT, DATASET, MACHINE, duet_result, latency, quality
 from tests.builders.golden import golden
 

@@ -13,9 +13,9 @@ from retrieval_bench.metrics import Judgements
 from retrieval_bench.metrics.conventions import CONVENTIONS, convention
 from retrieval_bench.reports.render import html, markdown, terminal
 from retrieval_bench.reports.render.table import Table
-from retrieval_bench.reports.tables.audit import audit_tables
-from retrieval_bench.reports.tables.reader import reader_tables
-from retrieval_bench.reports.tables.score import score_tables
+from retrieval_bench.reports.tables.judge.audit import audit_tables
+from retrieval_bench.reports.tables.judge.reader import reader_tables
+from retrieval_bench.reports.tables.judge.score import score_tables
 from retrieval_bench.runs.foreign import RunFile
 from retrieval_bench.scoring.answers.answers import Answer, GoldQuestion, Predictions, Span
 from retrieval_bench.scoring.answers.reader import ReaderResult, score_reader

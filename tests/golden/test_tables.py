@@ -11,9 +11,9 @@ from retrieval_bench.core.errors import DataError, HarnessError
 from retrieval_bench.experiment.preparation import Problems
 from retrieval_bench.reports.render import html, markdown, terminal
 from retrieval_bench.reports.render.table import NoteKind, Table, kind_of
-from retrieval_bench.reports.tables import run as tables
 from retrieval_bench.reports.tables.brief import comparison_brief
-from retrieval_bench.reports.tables.comparison import (
+from retrieval_bench.reports.tables.measure import run as tables
+from retrieval_bench.reports.tables.understand.comparison import (
     PAIRS_SHOWN,
     comparison_tables,
     differences_table,

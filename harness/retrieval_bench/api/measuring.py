@@ -23,8 +23,8 @@ from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.regression import workflow as regression
 from retrieval_bench.regression.gate import Regression
 from retrieval_bench.reports.progress import in_notebook
-from retrieval_bench.reports.tables.duet import duet_tables
-from retrieval_bench.reports.tables.regress import baseline_tables, regress_tables
+from retrieval_bench.reports.tables.guard.duet import duet_tables
+from retrieval_bench.reports.tables.guard.regress import baseline_tables, regress_tables
 from retrieval_bench.runs.find import is_run
 from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.paired import EQUIVALENCE

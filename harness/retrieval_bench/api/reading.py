@@ -9,8 +9,8 @@ from typing import Any
 
 from retrieval_bench.api.results import BenchResult, Result, ScoreResult, run_of
 from retrieval_bench.comparison.comparison import compare_runs
-from retrieval_bench.comparison.diff import Order
-from retrieval_bench.comparison.differences import QUERIES, Differences, differences
+from retrieval_bench.comparison.explain.diff import Order
+from retrieval_bench.comparison.explain.differences import QUERIES, Differences, differences
 from retrieval_bench.core.types import EMPTY, Dataset, Qrels
 from retrieval_bench.metrics import parse_metric
 from retrieval_bench.metrics.conventions import Duplicates, Missing
@@ -19,13 +19,13 @@ from retrieval_bench.regression.history.workflow import LAST, History
 from retrieval_bench.regression.history.workflow import history as read_history
 from retrieval_bench.reports.page.file import check_place, write_page
 from retrieval_bench.reports.page.report import Report, write_report
+from retrieval_bench.reports.pictures.of_history import history_picture
 from retrieval_bench.reports.render.table import Table
-from retrieval_bench.reports.tables.audit import audit_tables
-from retrieval_bench.reports.tables.diff import diff_tables
-from retrieval_bench.reports.tables.diff_document import diff_document
-from retrieval_bench.reports.tables.history import history_tables
-from retrieval_bench.reports.tables.history_picture import history_picture
-from retrieval_bench.reports.tables.reader import reader_tables
+from retrieval_bench.reports.tables.guard.history import history_tables
+from retrieval_bench.reports.tables.judge.audit import audit_tables
+from retrieval_bench.reports.tables.judge.reader import reader_tables
+from retrieval_bench.reports.tables.understand.diff import diff_tables
+from retrieval_bench.reports.tables.understand.diff_document import diff_document
 from retrieval_bench.runs.dataset import dataset_of
 from retrieval_bench.runs.run import Run, only_metrics
 from retrieval_bench.scoring import workflow as scoring

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from retrieval_bench.comparison.analysis import comparison_document
 from retrieval_bench.comparison.comparison import Comparison
+from retrieval_bench.comparison.pairs.verdicts import Delta
 from retrieval_bench.comparison.recommendation import Recommendation
-from retrieval_bench.comparison.verdicts import Delta
 from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.reports import frames
@@ -25,11 +25,11 @@ from retrieval_bench.reports.pictures.of_runs import (
 )
 from retrieval_bench.reports.render import html, terminal
 from retrieval_bench.reports.render.table import Note, NoteKind, Table, kind_of
-from retrieval_bench.reports.tables import run as run_tables
 from retrieval_bench.reports.tables.brief import comparison_brief, run_brief
-from retrieval_bench.reports.tables.comparison import comparison_tables
-from retrieval_bench.reports.tables.score import score_tables
-from retrieval_bench.reports.tables.tuning import tuning_tables
+from retrieval_bench.reports.tables.judge.score import score_tables
+from retrieval_bench.reports.tables.measure import run as run_tables
+from retrieval_bench.reports.tables.understand.comparison import comparison_tables
+from retrieval_bench.reports.tables.understand.tuning import tuning_tables
 from retrieval_bench.runs.evaluation import Evaluation
 from retrieval_bench.runs.find import find_run
 from retrieval_bench.runs.records import read_run

@@ -40,7 +40,7 @@ def command(arguments: Sequence[str] | None = None) -> int:
 
         argcomplete.autocomplete(parser())
     options = parsed(arguments)
-    from retrieval_bench.cli.guard import guarded
+    from retrieval_bench.cli.process import guarded
 
     return guarded(partial(run, options))
 

@@ -7,32 +7,32 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from retrieval_bench.cli.answering import add_qa, add_submit
-from retrieval_bench.cli.benching import add_bench
-from retrieval_bench.cli.comparing import add_compare
-from retrieval_bench.cli.doctoring import add_doctor
-from retrieval_bench.cli.dueting import add_duet
-from retrieval_bench.cli.explaining import add_diff
-from retrieval_bench.cli.exporting import add_export
-from retrieval_bench.cli.fetching import add_fetch
-from retrieval_bench.cli.history import add_history
-from retrieval_bench.cli.judging import add_start
-from retrieval_bench.cli.labelling import (
+from retrieval_bench.cli.guard.duet import add_duet
+from retrieval_bench.cli.guard.history import add_history
+from retrieval_bench.cli.guard.regress import add_baseline, add_regress
+from retrieval_bench.cli.guard.selftest import add_selftest
+from retrieval_bench.cli.judge.label import (
     add_import,
     add_label_export,
     add_pool,
     add_questions,
     add_status,
 )
-from retrieval_bench.cli.listing import add_list
-from retrieval_bench.cli.loading import add_load
-from retrieval_bench.cli.outcomes import add_outcomes
-from retrieval_bench.cli.regressing import add_baseline, add_regress
-from retrieval_bench.cli.reporting import add_report
-from retrieval_bench.cli.reproducing import add_reproduce
-from retrieval_bench.cli.scoring import add_audit, add_evaluate, add_reader
-from retrieval_bench.cli.selftesting import add_selftest
-from retrieval_bench.cli.tuning import add_tune
+from retrieval_bench.cli.judge.outcomes import add_outcomes
+from retrieval_bench.cli.judge.qa import add_qa, add_submit
+from retrieval_bench.cli.judge.reproduce import add_reproduce
+from retrieval_bench.cli.judge.score import add_audit, add_evaluate, add_reader
+from retrieval_bench.cli.judge.start import add_start
+from retrieval_bench.cli.measure.bench import add_bench
+from retrieval_bench.cli.measure.compare import add_compare
+from retrieval_bench.cli.share.export import add_export
+from retrieval_bench.cli.share.fetch import add_fetch
+from retrieval_bench.cli.share.list import add_list
+from retrieval_bench.cli.share.load import add_load
+from retrieval_bench.cli.share.report import add_report
+from retrieval_bench.cli.understand.doctor import add_doctor
+from retrieval_bench.cli.understand.explain import add_diff
+from retrieval_bench.cli.understand.tune import add_tune
 
 Add = Callable[..., None]
 

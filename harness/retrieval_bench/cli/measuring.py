@@ -52,12 +52,12 @@ def _complete(
 ) -> None:
     """What people read of saved runs: all tables as text, and pictures. Whatever prevents them, the
     figures are there."""
-    from retrieval_bench.comparison.ledger import ledger_of
-    from retrieval_bench.comparison.legs import best_leg
+    from retrieval_bench.comparison.explain.ledger import ledger_of
+    from retrieval_bench.comparison.explain.legs import best_leg
     from retrieval_bench.core.errors import HarnessError, MissingDependencyError
     from retrieval_bench.reports.pictures.of_runs import run_pictures, side_by_side
     from retrieval_bench.reports.render import terminal
-    from retrieval_bench.reports.tables.run import run_tables
+    from retrieval_bench.reports.tables.measure.run import run_tables
     from retrieval_bench.runs.records import PICTURES, TEXT, add_files
 
     saved = [run for run in runs if run.folder is not None]
@@ -87,8 +87,8 @@ def _complete(
 
 def dry_run(experiments: Sequence[Experiment], options: argparse.Namespace) -> int:
     """Say what a run would do, once each retriever has answered one query."""
-    from retrieval_bench.experiment.probing import planned
-    from retrieval_bench.reports.tables.run import plan_table
+    from retrieval_bench.experiment.doctor.probing import planned
+    from retrieval_bench.reports.tables.measure.run import plan_table
 
     with working(options) as bars:
         plans = planned(experiments, calls=not options.no_calls, reporter=bars)

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.comparison.comparability import not_comparable
 from retrieval_bench.comparison.comparison import Comparison
-from retrieval_bench.comparison.diff import Explanation, explain
+from retrieval_bench.comparison.explain.diff import Explanation, explain
+from retrieval_bench.comparison.explain.ledger import Ledger, ledger_of
+from retrieval_bench.comparison.explain.slices import Slicing, all_slicings
+from retrieval_bench.comparison.explain.steps import Reached, reached, time_level
+from retrieval_bench.comparison.explain.winners import Ceiling, Partition
 from retrieval_bench.comparison.group import DatasetComparison
-from retrieval_bench.comparison.ledger import Ledger, ledger_of
+from retrieval_bench.comparison.pairs.comparability import not_comparable
 from retrieval_bench.comparison.recommendation import Recommendation
-from retrieval_bench.comparison.slices import Slicing, all_slicings
-from retrieval_bench.comparison.steps import Reached, reached, time_level
 from retrieval_bench.comparison.unjudged import with_texts_of
-from retrieval_bench.comparison.winners import Ceiling, Partition
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run

@@ -14,19 +14,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.comparison.anytime import anytime_deltas, watch_for, what_was_asked
-from retrieval_bench.comparison.comparability import (
+from retrieval_bench.comparison.group import DatasetComparison
+from retrieval_bench.comparison.likeness import likeness
+from retrieval_bench.comparison.pairs.anytime import anytime_deltas, watch_for, what_was_asked
+from retrieval_bench.comparison.pairs.comparability import (
     by_dataset,
     common_metrics,
     nothing_judged,
 )
-from retrieval_bench.comparison.group import DatasetComparison
-from retrieval_bench.comparison.holm import QUALITY_ALPHA
-from retrieval_bench.comparison.judged_gap import judged_gap
-from retrieval_bench.comparison.likeness import likeness
+from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA
+from retrieval_bench.comparison.pairs.judged_gap import judged_gap
+from retrieval_bench.comparison.pairs.speed import corrected, latency_deltas
+from retrieval_bench.comparison.pairs.verdicts import Delta, PairJudge, Rules
 from retrieval_bench.comparison.recommendation import Recommendation, recommended
-from retrieval_bench.comparison.speed import corrected, latency_deltas
-from retrieval_bench.comparison.verdicts import Delta, PairJudge, Rules
 from retrieval_bench.core.errors import ConfigError, distinct_names, near_names
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from retrieval_bench.comparison.anytime import Asked
 from retrieval_bench.comparison.likeness import Likeness
-from retrieval_bench.comparison.speed import LatencyDelta
-from retrieval_bench.comparison.verdicts import Delta
+from retrieval_bench.comparison.pairs.anytime import Asked
+from retrieval_bench.comparison.pairs.speed import LatencyDelta
+from retrieval_bench.comparison.pairs.verdicts import Delta
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run

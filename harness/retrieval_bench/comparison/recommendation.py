@@ -14,7 +14,7 @@ import numpy as np
 
 from retrieval_bench.comparison.group import DatasetComparison, SpeedUp
 from retrieval_bench.comparison.likeness import Likeness, PairLikeness
-from retrieval_bench.comparison.verdicts import Delta
+from retrieval_bench.comparison.pairs.verdicts import Delta
 from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import (

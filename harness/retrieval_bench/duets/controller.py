@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from retrieval_bench.comparison.call_pairs import Pairs
+from retrieval_bench.comparison.pairs.call_pairs import Pairs
 from retrieval_bench.core.errors import ConfigError, counted
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.types import Verdict
@@ -40,7 +40,7 @@ from retrieval_bench.duets.launch import (
 from retrieval_bench.duets.result import DuetResult, GateResult
 from retrieval_bench.duets.revisions import revisions
 from retrieval_bench.duets.sides import Side
-from retrieval_bench.experiment.launch_merge import hash_seed
+from retrieval_bench.experiment.fresh.launch_merge import hash_seed
 from retrieval_bench.measure.environment import environment
 from retrieval_bench.measure.kernel import cpus_of_one_node
 from retrieval_bench.measure.noise import NoiseRecorder

@@ -28,7 +28,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.comparison.call_pairs import Pairs, tail_thetas, theta
+from retrieval_bench.comparison.pairs.call_pairs import Pairs, tail_thetas, theta
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.duets.result import GateResult
 from retrieval_bench.stats.percentiles import medians

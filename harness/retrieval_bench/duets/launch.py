@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.comparison.call_pairs import Pairs, trimmed_mean
+from retrieval_bench.comparison.pairs.call_pairs import Pairs, trimmed_mean
 from retrieval_bench.core import secrets
 from retrieval_bench.core.foreign import how_ended
 from retrieval_bench.duets import worker

@@ -23,7 +23,7 @@ from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.data import found_at, given_dataset
 from retrieval_bench.experiment.candidate import Candidate, close_all
 from retrieval_bench.experiment.experiment import Experiment
-from retrieval_bench.experiment.launches import LaunchSpec
+from retrieval_bench.experiment.fresh.launches import LaunchSpec
 from retrieval_bench.experiment.objects import adapted
 from retrieval_bench.measure.protocol import Protocol, plan
 from retrieval_bench.measure.servers import Server

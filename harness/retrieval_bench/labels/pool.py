@@ -17,7 +17,7 @@ from retrieval_bench.core.errors import ConfigError, DataError, counted
 from retrieval_bench.core.types import Dataset, Document
 from retrieval_bench.data.fingerprint import texts_fingerprint
 from retrieval_bench.experiment.until import Target
-from retrieval_bench.labels.draws import all_bounds, drawn_order, weights
+from retrieval_bench.labels.decide.draws import all_bounds, drawn_order, weights
 from retrieval_bench.labels.grades import Settled, settled
 from retrieval_bench.labels.label import GUIDELINES, Kind, Label, Pair, Pool, PooledQuery, digest
 from retrieval_bench.labels.store import Store

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.comparison.anytime import Asked, scale_to_bet_on
-from retrieval_bench.comparison.holm import QUALITY_ALPHA
+from retrieval_bench.comparison.pairs.anytime import Asked, scale_to_bet_on
+from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
 from retrieval_bench.regression.baseline import FAILED, QualityBaseline

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from retrieval_bench.comparison.call_pairs import Pairs
+from retrieval_bench.comparison.pairs.call_pairs import Pairs
 from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import HarnessError, counted
 from retrieval_bench.core.figures import change_text

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.comparison.anytime import Asked
-from retrieval_bench.comparison.brackets import Brackets
-from retrieval_bench.comparison.holm import QUALITY_ALPHA, brackets, corrected
+from retrieval_bench.comparison.pairs.anytime import Asked
+from retrieval_bench.comparison.pairs.brackets import Brackets
+from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA, brackets, corrected
 from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import end_text

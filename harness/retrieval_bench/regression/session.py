@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from retrieval_bench.comparison.anytime import Asked
-from retrieval_bench.comparison.comparability import nothing_is_relevant
+from retrieval_bench.comparison.pairs.anytime import Asked
+from retrieval_bench.comparison.pairs.comparability import nothing_is_relevant
 from retrieval_bench.core.errors import ConfigError, RecordError
 from retrieval_bench.core.figures import about
 from retrieval_bench.core.git import why_no_commit

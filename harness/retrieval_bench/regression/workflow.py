@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.comparison.comparability import nothing_is_relevant
+from retrieval_bench.comparison.pairs.comparability import nothing_is_relevant
 from retrieval_bench.core.errors import (
     ConfigError,
     HarnessError,

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from retrieval_bench.comparison.explain.ledger import Ledger
+from retrieval_bench.comparison.explain.slices import Slicing
 from retrieval_bench.comparison.group import DatasetComparison
-from retrieval_bench.comparison.ledger import Ledger
 from retrieval_bench.comparison.likeness import Likeness
-from retrieval_bench.comparison.slices import Slicing
-from retrieval_bench.comparison.verdicts import Delta
+from retrieval_bench.comparison.pairs.verdicts import Delta
 from retrieval_bench.core.errors import (
     ConfigError,
     HarnessError,

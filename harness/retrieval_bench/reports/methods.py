@@ -11,15 +11,15 @@ from typing import Any
 
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.group import DatasetComparison
-from retrieval_bench.comparison.holm import QUALITY_ALPHA
+from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.core.version import VERSION
 from retrieval_bench.metrics.conventions import CONVENTIONS
 from retrieval_bench.reports.render import latex
-from retrieval_bench.reports.tables.comparison import patterns, quality_table
-from retrieval_bench.reports.tables.labels import metric_label
+from retrieval_bench.reports.render.words import metric_label
 from retrieval_bench.reports.tables.run_facts import corpus, latency_of
+from retrieval_bench.reports.tables.understand.comparison import patterns, quality_table
 from retrieval_bench.runs.run import Run
 from retrieval_bench.stats import intervals
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.comparison.comparability import by_dataset
+from retrieval_bench.comparison.pairs.comparability import by_dataset
 from retrieval_bench.core.config import inline_config
 from retrieval_bench.core.errors import ConfigError, distinct_names, near_names
 from retrieval_bench.core.progress import Reporter

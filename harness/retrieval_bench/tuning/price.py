@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from retrieval_bench.comparison.call_pairs import log_ratios, theta
+from retrieval_bench.comparison.pairs.call_pairs import log_ratios, theta
 from retrieval_bench.core.progress import Phase, Reporter, Step
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.measure import runner

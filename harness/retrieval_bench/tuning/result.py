@@ -17,8 +17,8 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from retrieval_bench.comparison.holm import QUALITY_ALPHA
-from retrieval_bench.comparison.verdicts import Delta, PairJudge, Rules
+from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA
+from retrieval_bench.comparison.pairs.verdicts import Delta, PairJudge, Rules
 from retrieval_bench.core import secrets
 from retrieval_bench.core.config import RetrieverConfig
 from retrieval_bench.core.document import document

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import ArrayLike
 
 from retrieval_bench.comparison.comparison import compare_runs
-from retrieval_bench.comparison.verdicts import Delta
+from retrieval_bench.comparison.pairs.verdicts import Delta
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import parse_metrics
 from retrieval_bench.runs.run import Run, pack_rankings

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from retrieval_bench.comparison.call_pairs import (
+from retrieval_bench.comparison.pairs.call_pairs import (
     STALL,
     Pairs,
     harrell_davis,

@@ -7,7 +7,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from retrieval_bench.comparison.winners import Ceiling, Positions, ceilings, perfect_fusion
+from retrieval_bench.comparison.explain.winners import Ceiling, Positions, ceilings, perfect_fusion
 from retrieval_bench.core.types import Qrels
 from retrieval_bench.metrics import Judgements, judge_lists, parse_metric, parse_metrics
 from retrieval_bench.runs.evaluation import Mean

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from retrieval_bench.comparison.comparability import other_settings
+from retrieval_bench.comparison.pairs.comparability import other_settings
 from tests.builders.runs import run
 
 

@@ -11,7 +11,7 @@ import scipy.stats
 from numpy.typing import NDArray
 
 from retrieval_bench.comparison.comparison import compare_runs, resamples_for
-from retrieval_bench.comparison.holm import QUALITY_ALPHA
+from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.runs.run import Run

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from retrieval_bench.comparison.diff import (
+from retrieval_bench.comparison.explain.diff import (
     KEPT,
     LEFT_BELOW,
     LOST,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from retrieval_bench.comparison.comparison import compare_runs
-from retrieval_bench.comparison.judged_gap import JUDGED_GAP
+from retrieval_bench.comparison.pairs.judged_gap import JUDGED_GAP
 from retrieval_bench.core.types import Ranking
 from retrieval_bench.runs.run import Run, pack_rankings
 from tests.builders.runs import numbered, run

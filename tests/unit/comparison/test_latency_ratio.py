@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from retrieval_bench.comparison.speed import (
+from retrieval_bench.comparison.pairs.speed import (
     ALLOWANCE,
     LIMIT,
     LatencyDelta,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from retrieval_bench.comparison.legs import best_leg
+from retrieval_bench.comparison.explain.legs import best_leg
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.reports.render import terminal
 from retrieval_bench.reports.tables.brief import run_brief
-from retrieval_bench.reports.tables.run import run_tables
+from retrieval_bench.reports.tables.measure.run import run_tables
 from retrieval_bench.runs.run import Run
 from tests.builders import some
 from tests.builders.hybrid_runs import make_dataset, make_run

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from retrieval_bench.comparison.winners import Partition, best_leg, by_fusion, outcome
+from retrieval_bench.comparison.explain.winners import Partition, best_leg, by_fusion, outcome
 from retrieval_bench.metrics import parse_metric
 
 METRIC = parse_metric("nDCG@10")

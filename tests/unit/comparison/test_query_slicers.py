@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from retrieval_bench.comparison.groupings import DIMENSIONS, Grouping, check_names, grouped
+from retrieval_bench.comparison.explain.groupings import DIMENSIONS, Grouping, check_names, grouped
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Dataset, Qrels, Query
 

@@ -13,8 +13,8 @@ import pytest
 from numpy.typing import NDArray
 
 from retrieval_bench.comparison.comparison import compare_runs
+from retrieval_bench.comparison.explain.slices import FEWEST, Slicing, all_slicings, slicings
 from retrieval_bench.comparison.group import DatasetComparison
-from retrieval_bench.comparison.slices import FEWEST, Slicing, all_slicings, slicings
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.metrics import parse_metrics

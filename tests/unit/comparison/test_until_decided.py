@@ -12,7 +12,7 @@ import pytest
 from retrieval_bench import bench, compare, report
 from retrieval_bench.api.results import ComparisonResult
 from retrieval_bench.comparison.comparison import Comparison, compare_runs
-from retrieval_bench.comparison.verdicts import Delta
+from retrieval_bench.comparison.pairs.verdicts import Delta
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Dataset, Document, Query, Verdict
 from retrieval_bench.data import build_dataset
@@ -22,7 +22,7 @@ from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
 from retrieval_bench.reports.methods import methods
 from retrieval_bench.reports.render import terminal
 from retrieval_bench.reports.tables.brief import comparison_brief
-from retrieval_bench.reports.tables.comparison import comparison_tables
+from retrieval_bench.reports.tables.understand.comparison import comparison_tables
 from retrieval_bench.runs.records import read_runs
 from retrieval_bench.runs.run import Run
 from tests.builders import some

@@ -11,8 +11,8 @@ import pytest
 
 from retrieval_bench import bench, compare, export_dataset
 from retrieval_bench.comparison.comparison import compare_runs
-from retrieval_bench.comparison.groupings import dimensions, grouped
-from retrieval_bench.comparison.slices import slicings
+from retrieval_bench.comparison.explain.groupings import dimensions, grouped
+from retrieval_bench.comparison.explain.slices import slicings
 from retrieval_bench.core.errors import ConfigError, DataError
 from retrieval_bench.core.filters import parse_filter
 from retrieval_bench.core.notices import Code, Notice

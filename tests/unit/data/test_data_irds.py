@@ -16,7 +16,7 @@ from retrieval_bench.core.installation import how_to_add
 from retrieval_bench.data import load_dataset
 from retrieval_bench.data.formats import irds
 from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench.reports.tables.fetch import fetch_tables
+from retrieval_bench.reports.tables.share.fetch import fetch_tables
 from tests.builders import some
 from tests.builders.own_irds import DUA, NOWHERE, own_irds
 

@@ -21,7 +21,7 @@ from retrieval_bench.duets.result import DuetResult, read_duet, write_duet
 from retrieval_bench.duets.selftest import Kind, Played, extra_work
 from retrieval_bench.duets.sides import Place, Side
 from retrieval_bench.reports.render import markdown
-from retrieval_bench.reports.tables.duet import duet_tables
+from retrieval_bench.reports.tables.guard.duet import duet_tables
 from retrieval_bench.runs.records import to_json
 from tests.builders.fake_sides import FakeSides, Slower
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from retrieval_bench.comparison.call_pairs import Pairs
+from retrieval_bench.comparison.pairs.call_pairs import Pairs
 from retrieval_bench.duets.decision import GATES, SLOWEST, slow_queries, thetas
 
 QUERIES = 200

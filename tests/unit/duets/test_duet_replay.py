@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from retrieval_bench.comparison.call_pairs import Pairs
+from retrieval_bench.comparison.pairs.call_pairs import Pairs
 from retrieval_bench.duets.account import slower_on_average
 from retrieval_bench.duets.decision import GATES, Trial, overall, thetas
 from retrieval_bench.duets.launch import Measured

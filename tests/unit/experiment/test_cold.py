@@ -17,8 +17,9 @@ from retrieval_bench.core.errors import ConfigError, ContractError
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Document, Query, Ranking
 from retrieval_bench.data import load_dataset
-from retrieval_bench.experiment import cold, cold_worker
-from retrieval_bench.experiment.cold import ColdProcess, ColdStart, cold_start
+from retrieval_bench.experiment.fresh import cold
+from retrieval_bench.experiment.fresh.cold import ColdProcess, ColdStart, cold_start
+from retrieval_bench.experiment.workers import cold_worker
 from retrieval_bench_retrievers.hybrid.hybrid import Hybrid
 from tests.builders import some
 from tests.builders.files import save_all

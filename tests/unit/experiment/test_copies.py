@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from retrieval_bench.core.types import Dataset, Document, Query
-from retrieval_bench.experiment import copies as module
-from retrieval_bench.experiment.copies import Copies, Place, Twins, look_into, tokens
+from retrieval_bench.experiment.doctor import copies as module
+from retrieval_bench.experiment.doctor.copies import Copies, Place, Twins, look_into, tokens
 
 ENGLISH = "The old lighthouse keeper counted nine ships before the storm came in."
 

@@ -16,9 +16,9 @@ import pytest
 
 from retrieval_bench.core.errors import ConfigError, ContractError, PluginError
 from retrieval_bench.core.types import Ranking
-from retrieval_bench.experiment import launches
-from retrieval_bench.experiment.launch_merge import Launch, hash_seed, merge
-from retrieval_bench.experiment.launches import LaunchSpec, run_launches
+from retrieval_bench.experiment.fresh import launches
+from retrieval_bench.experiment.fresh.launch_merge import Launch, hash_seed, merge
+from retrieval_bench.experiment.fresh.launches import LaunchSpec, run_launches
 from retrieval_bench.measure.calls import NOT_RUN, OK, Timings
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.metrics import parse_metrics
@@ -225,7 +225,7 @@ def test_ctrl_c_gives_what_was_measured_as_partial(project: Path) -> None:
 
 
 DRIVER = """
-from retrieval_bench.experiment.launches import LaunchSpec, run_launches
+from retrieval_bench.experiment.fresh.launches import LaunchSpec, run_launches
 from retrieval_bench.measure.protocol import Protocol
 spec = LaunchSpec([{"target": "scripted:Waits", "params": {"launch": 1}}], "data",
                   protocol=Protocol(rounds=1000, warm_up_s=0))

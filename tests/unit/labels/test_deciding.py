@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from retrieval_bench.core.types import Verdict
-from retrieval_bench.labels.deciding import decide, level, sentence
+from retrieval_bench.labels.decide.deciding import decide, level, sentence
 from retrieval_bench.labels.label import Pair
 from tests.builders.pools import graded, judged, pool_of, two
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from retrieval_bench.labels.draws import all_bounds, drawn_order, estimate, weights
+from retrieval_bench.labels.decide.draws import all_bounds, drawn_order, estimate, weights
 from retrieval_bench.metrics import parse_metric
 
 

@@ -13,8 +13,8 @@ from retrieval_bench.core.types import Dataset, Document, Query
 from retrieval_bench.data import build_dataset, load_dataset
 from retrieval_bench.data.export import TARGETS
 from retrieval_bench.data.formats.squad import paragraph_id
-from retrieval_bench.labels.exporting import export_labels
-from retrieval_bench.labels.importing import Imported, import_labels, recognised
+from retrieval_bench.labels.exchange.exporting import export_labels
+from retrieval_bench.labels.exchange.importing import Imported, import_labels, recognised
 from retrieval_bench.labels.label import Kind, Label, Pair
 from retrieval_bench.labels.pool import make_pool
 from retrieval_bench.labels.store import Store

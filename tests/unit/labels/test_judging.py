@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.labels.judging import (
+from retrieval_bench.labels.judge.judging import (
     ChangedPoolError,
     Judging,
     checked_name,

@@ -11,7 +11,7 @@ from retrieval_bench.core.errors import ConfigError, DataError
 from retrieval_bench.core.types import Dataset, Document, Query
 from retrieval_bench.data import build_dataset
 from retrieval_bench.experiment.until import Target
-from retrieval_bench.labels.completeness import completeness
+from retrieval_bench.labels.decide.completeness import completeness
 from retrieval_bench.labels.grades import settled
 from retrieval_bench.labels.label import Kind, Label, Pair
 from retrieval_bench.labels.pool import Wanted, make_pool

@@ -10,9 +10,9 @@ import pytest
 
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.experiment.until import Target
+from retrieval_bench.labels.decide.population import Population, of_population, sentence
 from retrieval_bench.labels.grades import Settled
 from retrieval_bench.labels.label import Pair, Pool
-from retrieval_bench.labels.population import Population, of_population, sentence
 from retrieval_bench.stats.power import queries_needed
 from retrieval_bench.stats.randomization import randomization_p
 from tests.builders import some

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from retrieval_bench.core.errors import ConfigError, RecordError
-from retrieval_bench.labels import server as module
-from retrieval_bench.labels.judging import Judging
+from retrieval_bench.labels.judge import server as module
+from retrieval_bench.labels.judge.judging import Judging
+from retrieval_bench.labels.judge.server import BODY, LabelServer, open_server
 from retrieval_bench.labels.label import Label, Pair
-from retrieval_bench.labels.server import BODY, LabelServer, open_server
 from retrieval_bench.labels.store import Store
 from tests.builders.labels import HOSTILE, changed_text, make_pool, make_store, served
 

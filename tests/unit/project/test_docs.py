@@ -23,7 +23,7 @@ import yaml
 
 from retrieval_bench import bench, cli, compare, evaluate
 from retrieval_bench.cli import console
-from retrieval_bench.comparison.diff import FATES, explain
+from retrieval_bench.comparison.explain.diff import FATES, explain
 from retrieval_bench.core import plugins
 from retrieval_bench.core.config import RetrieverConfig, validate
 from retrieval_bench.core.retriever import Capabilities, Retriever
@@ -43,8 +43,8 @@ from retrieval_bench.regression.latency import judge_latency
 from retrieval_bench.regression.policy import Policy, load_policy
 from retrieval_bench.regression.quality import judge_quality
 from retrieval_bench.regression.storing import Change, Stored
-from retrieval_bench.reports.tables.diff_document import diff_document
-from retrieval_bench.reports.tables.github_benchmark import benchmark_entries
+from retrieval_bench.reports.tables.guard.github_benchmark import benchmark_entries
+from retrieval_bench.reports.tables.understand.diff_document import diff_document
 from retrieval_bench.runs.foreign import read_rankings
 from retrieval_bench.scoring.answers.answers import Answer, GoldQuestion, Predictions, Span
 from retrieval_bench.scoring.answers.reader import score_reader

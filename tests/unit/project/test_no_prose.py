@@ -12,8 +12,8 @@ from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.core import progress
 from retrieval_bench.core.errors import HarnessError
 from retrieval_bench.core.progress import Step
-from retrieval_bench.experiment import launches
-from retrieval_bench.experiment.launches import LaunchSpec, run_launches
+from retrieval_bench.experiment.fresh import launches
+from retrieval_bench.experiment.fresh.launches import LaunchSpec, run_launches
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.reports.page import report_page
 from retrieval_bench.reports.render.table import Note

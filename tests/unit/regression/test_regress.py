@@ -38,7 +38,7 @@ from retrieval_bench.regression.quality import QualityGate, QualityResult
 from retrieval_bench.regression.session import PROTOCOL, Held
 from retrieval_bench.regression.storing import check_free, latency_changes, quality_changes, store
 from retrieval_bench.reports.render import terminal
-from retrieval_bench.reports.tables.regress import regress_tables
+from retrieval_bench.reports.tables.guard.regress import regress_tables
 from retrieval_bench.runs.run import Run
 from tests.builders import some
 from tests.builders.baselines import (

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from retrieval_bench.comparison.anytime import Asked
+from retrieval_bench.comparison.pairs.anytime import Asked
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric, parse_metric

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 
 from retrieval_bench.reports.pictures.labels import Box
-from retrieval_bench.reports.pictures.text import width_of
+from retrieval_bench.reports.render.text import width_of
 
 _SVG = "{http://www.w3.org/2000/svg}"
 _HREF = "{http://www.w3.org/1999/xlink}href"

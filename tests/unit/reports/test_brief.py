@@ -9,8 +9,8 @@ from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.reports.render import terminal
 from retrieval_bench.reports.render.cells import Cell
+from retrieval_bench.reports.render.words import verdict_label
 from retrieval_bench.reports.tables.brief import against, comparison_brief
-from retrieval_bench.reports.tables.labels import verdict_label
 from tests.builders import some
 from tests.builders.runs import run
 

@@ -6,11 +6,11 @@ from itertools import combinations
 
 import pytest
 
-from retrieval_bench.comparison.verdicts import Delta
+from retrieval_bench.comparison.pairs.verdicts import Delta
 from retrieval_bench.core.figures import change_text, end_text, signed
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.reports.render.cells import cell_of
-from retrieval_bench.reports.tables.comparison import difference_rows, most_telling
+from retrieval_bench.reports.tables.understand.comparison import difference_rows, most_telling
 
 NAMES = ["worst", "best", "third", "second", "fourth"]
 BEST_FIRST = ["best", "second", "third", "fourth", "worst"]

@@ -20,9 +20,9 @@ from retrieval_bench.reports.pictures.history import (
     _scale,
     history,
 )
+from retrieval_bench.reports.pictures.of_history import history_picture
 from retrieval_bench.reports.pictures.palette import DARK, STYLES
-from retrieval_bench.reports.pictures.text import clean
-from retrieval_bench.reports.tables.history_picture import history_picture
+from retrieval_bench.reports.render.text import clean
 from tests.builders.history_sample import save_duet, save_run
 from tests.unit.reports.test_pictures import LARGEST, SVG, TEXTS, described, parsed, words
 

@@ -5,7 +5,7 @@ import pytest
 from retrieval_bench.metrics import parse_metrics
 from retrieval_bench.reports.render import csv
 from retrieval_bench.reports.render.table import Table
-from retrieval_bench.reports.tables.labels import letter, marks, metric_label
+from retrieval_bench.reports.render.words import letter, marks, metric_label
 
 
 def test_letters_as_long_as_there_are_some_then_numbers() -> None:

@@ -31,7 +31,7 @@ from retrieval_bench.reports.pictures.of_runs import (
     stage_bars,
 )
 from retrieval_bench.reports.pictures.palette import SOFT
-from retrieval_bench.reports.pictures.text import fitted, width_of, wrapped
+from retrieval_bench.reports.render.text import fitted, width_of, wrapped
 from retrieval_bench.stats.percentiles import Percentile
 from tests.builders.runs import sample_run
 from tests.unit.reports.svg_layout import dots, faults, texts

@@ -21,7 +21,7 @@ from retrieval_bench.reports.pictures.canvas import Frame, Scale, scale_for
 from retrieval_bench.reports.pictures.latency import _steps
 from retrieval_bench.reports.pictures.palette import DARK, STYLES
 from retrieval_bench.reports.pictures.queries import _by_median, _offsets, _visible
-from retrieval_bench.reports.pictures.text import cells_of, clean, cut, number, tick
+from retrieval_bench.reports.render.text import cells_of, clean, cut, number, tick
 from retrieval_bench.stats.percentiles import Percentile
 
 ROOT = Path(__file__).parents[3]

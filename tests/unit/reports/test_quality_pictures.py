@@ -18,7 +18,7 @@ from retrieval_bench.reports.pictures.labels import Box, Label, placed
 from retrieval_bench.reports.pictures.palette import DARK, STYLES
 from retrieval_bench.reports.pictures.pareto import front
 from retrieval_bench.reports.pictures.quality import Estimate
-from retrieval_bench.reports.pictures.text import clean
+from retrieval_bench.reports.render.text import clean
 from tests.unit.reports.test_pictures import (
     LARGEST,
     SVG,

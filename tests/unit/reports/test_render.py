@@ -13,15 +13,15 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from retrieval_bench.comparison.comparison import compare_runs
-from retrieval_bench.comparison.slices import slicings
+from retrieval_bench.comparison.explain.slices import slicings
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.reports.render import csv as as_csv
 from retrieval_bench.reports.render import html, latex, markdown, terminal
 from retrieval_bench.reports.render.cells import Cell, Content, cell_of, count, difference, quality
 from retrieval_bench.reports.render.table import Table, warning
-from retrieval_bench.reports.tables.comparison import comparison_tables
-from retrieval_bench.reports.tables.run import run_tables
-from retrieval_bench.reports.tables.slice import slice_tables
+from retrieval_bench.reports.tables.measure.run import run_tables
+from retrieval_bench.reports.tables.understand.comparison import comparison_tables
+from retrieval_bench.reports.tables.understand.slice import slice_tables
 from tests.builders.runs import sample_run
 from tests.golden.test_formats import SAMPLE
 

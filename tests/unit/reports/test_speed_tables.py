@@ -6,11 +6,11 @@ from itertools import combinations
 import pytest
 
 from retrieval_bench.comparison.comparison import compare_runs
-from retrieval_bench.comparison.speed import LatencyDelta
+from retrieval_bench.comparison.pairs.speed import LatencyDelta
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.reports.render.cells import cell_of
 from retrieval_bench.reports.render.table import Table
-from retrieval_bench.reports.tables.speed import PAIRS_SHOWN, ratio_cell, speed_tables
+from retrieval_bench.reports.tables.understand.speed import PAIRS_SHOWN, ratio_cell, speed_tables
 from tests.builders.runs import sample_run
 
 ALONE = LatencyDelta(

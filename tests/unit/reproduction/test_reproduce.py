@@ -17,7 +17,7 @@ from retrieval_bench.core.errors import ConfigError, HarnessError
 from retrieval_bench.data import load_dataset
 from retrieval_bench.metrics.conventions import convention
 from retrieval_bench.reports.render import latex, markdown, terminal
-from retrieval_bench.reports.tables.reproduce import reproduce_tables
+from retrieval_bench.reports.tables.judge.reproduce import reproduce_tables
 from retrieval_bench.reproduction import (
     Published,
     Reproduction,

@@ -21,7 +21,7 @@ import retrieval_bench_retrievers.libraries.factories
 from retrieval_bench.core import units
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Query, Ranking
-from retrieval_bench.reports.tables.stage import stage_sentences, stage_tables
+from retrieval_bench.reports.tables.measure.stage import stage_sentences, stage_tables
 from retrieval_bench.runs.stages import Legs, Stage, StageReport, stage_report
 from retrieval_bench_retrievers.functions.callable import CallableRetriever
 from retrieval_bench_retrievers.libraries.langchain import LangChainRetriever

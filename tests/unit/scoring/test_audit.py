@@ -18,8 +18,8 @@ from retrieval_bench.metrics.conventions import CONVENTIONS, Convention, convent
 from retrieval_bench.reports.render.cells import cell_of
 from retrieval_bench.reports.render.table import NoteKind, kind_of
 from retrieval_bench.reports.render.terminal import PLAIN_WIDTH, plain
-from retrieval_bench.reports.tables import audit as audit_tables_module
-from retrieval_bench.reports.tables.audit import audit_tables
+from retrieval_bench.reports.tables.judge import audit as audit_tables_module
+from retrieval_bench.reports.tables.judge.audit import audit_tables
 from retrieval_bench.runs.foreign import RunFile, read_rankings
 from retrieval_bench.scoring.audit import Audit, Turn, audit
 from retrieval_bench.scoring.scoring import Answers, score

@@ -16,7 +16,7 @@ from scipy import stats
 from retrieval_bench.core.errors import ConfigError, DataError
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.reports.render import terminal
-from retrieval_bench.reports.tables.outcome import outcome_tables
+from retrieval_bench.reports.tables.judge.outcome import outcome_tables
 from retrieval_bench.scoring.answers.outcomes import (
     OutcomeRecords,
     OutcomeReport,

@@ -15,7 +15,7 @@ from retrieval_bench.core.errors import ConfigError, DataError
 from retrieval_bench.reports.render.cells import count, quality
 from retrieval_bench.reports.render.table import NoteKind, kind_of, warning
 from retrieval_bench.reports.render.terminal import plain
-from retrieval_bench.reports.tables.reader import reader_tables
+from retrieval_bench.reports.tables.judge.reader import reader_tables
 from retrieval_bench.scoring.answers.answers import Answer, GoldQuestion, Predictions, Span
 from retrieval_bench.scoring.answers.reader import ReaderResult, score_reader
 from retrieval_bench.scoring.answers.reader_spans import METRICS as SPAN_METRICS

@@ -12,8 +12,8 @@ from retrieval_bench.reports.render.cells import SHORT_MS, SHORT_QUALITY, Cell
 from retrieval_bench.reports.render.html import notes_html
 from retrieval_bench.reports.render.markup import Markup, el, joined, own_direction
 from retrieval_bench.reports.render.table import result, warning
+from retrieval_bench.reports.render.words import metric_label
 from retrieval_bench.reports.tables.brief import warnings_of
-from retrieval_bench.reports.tables.labels import metric_label
 from retrieval_bench.reports.tables.run_facts import below_clock, latency_of
 
 _NAMED = 3

@@ -10,15 +10,15 @@ from collections.abc import Iterator
 from itertools import islice
 
 from retrieval_bench.comparison.analysis import GroupAnalysis
-from retrieval_bench.comparison.slices import Slice, Slicing
+from retrieval_bench.comparison.explain.slices import Slice, Slicing
 from retrieval_bench.metrics import Metric
 from retrieval_bench.reports.render.cells import SHORT_DIFFERENCE, SHORT_QUALITY, Cell, Content
 from retrieval_bench.reports.render.html import whole
 from retrieval_bench.reports.render.markup import Markup, el
 from retrieval_bench.reports.render.table import Table
+from retrieval_bench.reports.render.words import metric_label
 from retrieval_bench.reports.tables.brief import beside_leader
-from retrieval_bench.reports.tables.labels import metric_label
-from retrieval_bench.reports.tables.slice import LABEL_SHOWN
+from retrieval_bench.reports.tables.understand.slice import LABEL_SHOWN
 
 ALL = "all queries"
 

@@ -27,9 +27,9 @@ from retrieval_bench.reports.page.provenance import Source, rules_table, runs_ta
 from retrieval_bench.reports.page.sections import GroupPage, Part
 from retrieval_bench.reports.render.html import notes_html, whole
 from retrieval_bench.reports.render.markup import Markup, el, joined, own_direction
-from retrieval_bench.reports.tables.board import board_tables
-from retrieval_bench.reports.tables.comparison import queries_of
 from retrieval_bench.reports.tables.run_facts import corpus, without_folders
+from retrieval_bench.reports.tables.understand.board import board_tables
+from retrieval_bench.reports.tables.understand.comparison import queries_of
 from retrieval_bench.runs.records import to_json
 from retrieval_bench.runs.run import Run, relative_folder
 

@@ -15,12 +15,12 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from retrieval_bench.comparison.analysis import QueryValues
-from retrieval_bench.comparison.diff import FATES, fate
+from retrieval_bench.comparison.explain.diff import FATES, fate
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import signed
 from retrieval_bench.metrics.judged import NONE
-from retrieval_bench.reports.pictures.text import cut
 from retrieval_bench.reports.render.markup import Markup, el, harmless, joined
+from retrieval_bench.reports.render.text import cut
 from retrieval_bench.runs.dataset import titles_of
 from retrieval_bench.runs.run import Run
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from retrieval_bench.comparison.analysis import GroupAnalysis, QueryValues
+from retrieval_bench.comparison.explain.ledger import Ledger
+from retrieval_bench.comparison.explain.steps import Reached, time_level
 from retrieval_bench.comparison.group import DatasetComparison
-from retrieval_bench.comparison.ledger import Ledger
-from retrieval_bench.comparison.steps import Reached, time_level
 from retrieval_bench.core.types import EMPTY
 from retrieval_bench.reports.pictures import Spot, gains, pareto, quality
 from retrieval_bench.reports.pictures.canvas import NARROW, WIDTH
@@ -21,7 +21,7 @@ from retrieval_bench.reports.pictures.of_runs import (
     stage_bars,
 )
 from retrieval_bench.reports.render.markup import Markup, el
-from retrieval_bench.reports.tables.labels import metric_label
+from retrieval_bench.reports.render.words import metric_label
 from retrieval_bench.reports.tables.run_facts import latency_of
 
 MOST_METRICS = 6

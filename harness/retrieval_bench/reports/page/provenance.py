@@ -12,13 +12,13 @@ from typing import Any, ClassVar
 
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.group import DatasetComparison
-from retrieval_bench.comparison.holm import QUALITY_ALPHA
 from retrieval_bench.comparison.likeness import PERSISTENCE
+from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA
 from retrieval_bench.metrics.conventions import CONVENTIONS
 from retrieval_bench.reports.page.explorer import json_in_html
 from retrieval_bench.reports.render.table import Table
-from retrieval_bench.reports.tables.comparison import patterns
 from retrieval_bench.reports.tables.run_facts import without_folders
+from retrieval_bench.reports.tables.understand.comparison import patterns
 from retrieval_bench.runs.arrays import RANKINGS, TIMINGS
 from retrieval_bench.runs.records import MANIFEST, PER_QUERY, SUMMARY
 from retrieval_bench.runs.run import relative_folder

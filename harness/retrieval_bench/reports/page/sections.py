@@ -14,7 +14,8 @@ from retrieval_bench.reports.page.pictures import Pictures, drawn, figure
 from retrieval_bench.reports.render.html import notes_html, whole
 from retrieval_bench.reports.render.markup import Markup, el, joined, own_direction
 from retrieval_bench.reports.render.table import NoteKind, kind_of
-from retrieval_bench.reports.tables.comparison import (
+from retrieval_bench.reports.render.words import metric_label
+from retrieval_bench.reports.tables.understand.comparison import (
     PAIRS_SHOWN,
     cost_table,
     differences_table,
@@ -22,12 +23,11 @@ from retrieval_bench.reports.tables.comparison import (
     kinds_tables,
     quality_table,
 )
-from retrieval_bench.reports.tables.diff import diff_tables
-from retrieval_bench.reports.tables.labels import metric_label
-from retrieval_bench.reports.tables.ledger import ledger_table
-from retrieval_bench.reports.tables.likeness import likeness_tables
-from retrieval_bench.reports.tables.slice import tables_of
-from retrieval_bench.reports.tables.speed import speed_tables
+from retrieval_bench.reports.tables.understand.diff import diff_tables
+from retrieval_bench.reports.tables.understand.ledger import ledger_table
+from retrieval_bench.reports.tables.understand.likeness import likeness_tables
+from retrieval_bench.reports.tables.understand.slice import tables_of
+from retrieval_bench.reports.tables.understand.speed import speed_tables
 from retrieval_bench.stats.percentiles import NEEDS
 
 PAIRS_OPEN = 15

@@ -21,7 +21,7 @@ from retrieval_bench.core.errors import MissingDependencyError
 from retrieval_bench.core.installation import how_to_add
 from retrieval_bench.reports.pictures.palette import GRID, INK, PAPER, SOFT, Style
 from retrieval_bench.reports.pictures.svg import finish
-from retrieval_bench.reports.pictures.text import clean, fitted, tick, width_of, wrapped
+from retrieval_bench.reports.render.text import clean, fitted, tick, width_of, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -23,7 +23,7 @@ from retrieval_bench.reports.pictures.canvas import (
     width_of_ticks,
 )
 from retrieval_bench.reports.pictures.palette import INK, SOFT, STYLES
-from retrieval_bench.reports.pictures.text import clean, cut, fitted, tick, width_of
+from retrieval_bench.reports.render.text import clean, cut, fitted, tick, width_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

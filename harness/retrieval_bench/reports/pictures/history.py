@@ -19,7 +19,7 @@ from retrieval_bench.reports.pictures.canvas import (
     set_scale,
 )
 from retrieval_bench.reports.pictures.palette import DOT, INK, SOFT, STYLES, Style
-from retrieval_bench.reports.pictures.text import cells_of, cut, in_words, number
+from retrieval_bench.reports.render.text import cells_of, cut, in_words, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from math import cos, hypot, pi, sin
 from typing import NamedTuple
 
-from retrieval_bench.reports.pictures.text import width_of
+from retrieval_bench.reports.render.text import width_of
 
 LINE = 13
 """Px from one line of a label to the next."""

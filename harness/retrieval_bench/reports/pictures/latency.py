@@ -24,7 +24,7 @@ from retrieval_bench.reports.pictures.canvas import (
     set_scale,
 )
 from retrieval_bench.reports.pictures.palette import DOT, FILL, SOFT, STYLES, Style
-from retrieval_bench.reports.pictures.text import fitted, in_words, interval, number, width_of
+from retrieval_bench.reports.render.text import fitted, in_words, interval, number, width_of
 from retrieval_bench.stats.percentiles import Percentile
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from retrieval_bench.reports.pictures.canvas import (
     set_scale,
 )
 from retrieval_bench.reports.pictures.palette import FILL, INK, SOFT, STYLES
-from retrieval_bench.reports.pictures.text import fitted, in_words
+from retrieval_bench.reports.render.text import fitted, in_words
 
 _TOP, _HEAD, _ROW, _FOOT = 46, 26, 22, 34
 _NAME, _WORD = 130, 74

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from retrieval_bench.comparison.ledger import Ledger, Worth
+from retrieval_bench.comparison.explain.ledger import Ledger, Worth
 from retrieval_bench.reports.pictures import (
     Calls,
     PartBar,
@@ -19,7 +19,7 @@ from retrieval_bench.reports.pictures import (
     stages,
 )
 from retrieval_bench.reports.pictures.canvas import WIDTH
-from retrieval_bench.reports.tables.labels import metric_label, worth_label
+from retrieval_bench.reports.render.words import metric_label, worth_label
 from retrieval_bench.runs.run import Run
 from retrieval_bench.runs.stages import StageReport, Times
 from retrieval_bench.stats.percentiles import Percentile

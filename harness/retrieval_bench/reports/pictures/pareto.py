@@ -28,7 +28,7 @@ from retrieval_bench.reports.pictures.canvas import (
 )
 from retrieval_bench.reports.pictures.labels import LINE, Box, Label, placed
 from retrieval_bench.reports.pictures.palette import DOT, FILL, INK, PAPER, SOFT, STYLES, Style
-from retrieval_bench.reports.pictures.text import fitted, in_words, interval, number, width_of
+from retrieval_bench.reports.render.text import fitted, in_words, interval, number, width_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

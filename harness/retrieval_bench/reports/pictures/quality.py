@@ -19,7 +19,7 @@ from retrieval_bench.reports.pictures.canvas import (
     set_scale,
 )
 from retrieval_bench.reports.pictures.palette import DOT, INK, STYLES, Style
-from retrieval_bench.reports.pictures.text import fitted, in_words
+from retrieval_bench.reports.render.text import fitted, in_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

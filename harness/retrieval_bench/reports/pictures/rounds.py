@@ -22,7 +22,7 @@ from retrieval_bench.reports.pictures.canvas import (
 )
 from retrieval_bench.reports.pictures.latency import Calls
 from retrieval_bench.reports.pictures.palette import FILL, INK, SOFT, STYLES
-from retrieval_bench.reports.pictures.text import fitted, in_words, number, width_of
+from retrieval_bench.reports.render.text import fitted, in_words, number, width_of
 from retrieval_bench.stats.percentiles import medians, percentile
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from retrieval_bench.reports.pictures.canvas import (
     set_scale,
 )
 from retrieval_bench.reports.pictures.palette import FILL, INK, PAPER, SOFT
-from retrieval_bench.reports.pictures.text import fitted, in_words, number, width_of
+from retrieval_bench.reports.render.text import fitted, in_words, number, width_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

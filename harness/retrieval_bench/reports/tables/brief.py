@@ -9,14 +9,14 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
-from retrieval_bench.comparison.comparability import other_settings
 from retrieval_bench.comparison.comparison import Comparison
+from retrieval_bench.comparison.explain.ledger import Ledger
 from retrieval_bench.comparison.group import DatasetComparison
-from retrieval_bench.comparison.ledger import Ledger
 from retrieval_bench.comparison.likeness import Likeness
+from retrieval_bench.comparison.pairs.comparability import other_settings
+from retrieval_bench.comparison.pairs.speed import timed_differently, timed_together
+from retrieval_bench.comparison.pairs.verdicts import Delta
 from retrieval_bench.comparison.recommendation import Recommendation
-from retrieval_bench.comparison.speed import timed_differently, timed_together
-from retrieval_bench.comparison.verdicts import Delta
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import BELOW_CLOCK
 from retrieval_bench.core.notices import loudest_first
@@ -38,31 +38,14 @@ from retrieval_bench.reports.render.table import (
     result,
     warning,
 )
-from retrieval_bench.reports.tables.board import board_tables
-from retrieval_bench.reports.tables.comparison import (
-    gap_of,
-    how_timed,
-    queries_of,
-    said,
-)
-from retrieval_bench.reports.tables.labels import (
+from retrieval_bench.reports.render.words import (
     BOUND,
     HOW_BRACKETED,
     metric_label,
     verdict_label,
     word_beside,
 )
-from retrieval_bench.reports.tables.ledger import asking, parts_that_should_go
-from retrieval_bench.reports.tables.likeness import (
-    PAIRS_SHOWN,
-    differing_brief,
-    hits_text,
-    likeness_table,
-    next_to_judge,
-    nothing_judged,
-    systems_table,
-)
-from retrieval_bench.reports.tables.run import beside_leg, needless, without_selves
+from retrieval_bench.reports.tables.measure.run import beside_leg, needless, without_selves
 from retrieval_bench.reports.tables.run_facts import (
     below_clock,
     corpus,
@@ -70,6 +53,23 @@ from retrieval_bench.reports.tables.run_facts import (
     latency_of,
     levels,
     origin_of,
+)
+from retrieval_bench.reports.tables.understand.board import board_tables
+from retrieval_bench.reports.tables.understand.comparison import (
+    gap_of,
+    how_timed,
+    queries_of,
+    said,
+)
+from retrieval_bench.reports.tables.understand.ledger import asking, parts_that_should_go
+from retrieval_bench.reports.tables.understand.likeness import (
+    PAIRS_SHOWN,
+    differing_brief,
+    hits_text,
+    likeness_table,
+    next_to_judge,
+    nothing_judged,
+    systems_table,
 )
 from retrieval_bench.reports.tables.usage import AMOUNT, money_of, usage_text
 from retrieval_bench.runs.run import Run, relative_folder

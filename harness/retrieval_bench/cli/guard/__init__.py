@@ -1,0 +1,1 @@
+"""Commands that notice a change: ``baseline``, ``regress``, ``duet``, ``history``, ``selftest``."""

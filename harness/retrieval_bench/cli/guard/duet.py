@@ -1,0 +1,203 @@
+"""The command ``duet``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from retrieval_bench.cli.console import (
+    INTERRUPTED,
+    NOT_MEASURED,
+    OK,
+    REGRESSION,
+    UNDECIDED,
+    say,
+    show,
+    working,
+    write_junit,
+)
+from retrieval_bench.cli.options import (
+    add_dataset,
+    add_environments,
+    add_format,
+    add_junit,
+    add_limits,
+    add_several,
+    setup_of,
+)
+
+if TYPE_CHECKING:
+    from retrieval_bench.duets.controller import DuetProtocol
+    from retrieval_bench.duets.result import DuetResult
+
+
+def add_duet(commands: Any, name: str, **texts: str) -> None:
+    """Two configs, or two revisions: is one slower?"""
+    duet = commands.add_parser(name, **texts)
+    duet.add_argument(
+        "sides",
+        nargs="*",
+        metavar="RETRIEVER",
+        help="two, a and b, or one for both sides when revisions are compared; also --retriever",
+    )
+    duet.add_argument("--retriever", help=argparse.SUPPRESS)
+    for side in "ab":
+        duet.add_argument(
+            f"--{side}", metavar="NAME_OR_YAML", help=f"retriever of side {side}, if not both"
+        )
+        duet.add_argument(
+            f"--rev-{side}",
+            metavar="REV",
+            help=f"git revision of side {side}; WORKTREE: files as they are (default: WORKTREE)",
+        )
+        add_several(duet, f"--set-{side}", "KEY=VALUE", f"override parameters on side {side}")
+    add_several(duet, "--set", "KEY=VALUE", "override parameters of both sides by dotted path")
+    add_dataset(duet)
+    duet.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="folder of the record (default: a new one in results/duets)",
+    )
+    add_environments(duet)
+    add_several(
+        duet,
+        "--limit",
+        "GATE=SHARE",
+        "largest acceptable slow-down, such as p50=5%% p95=10%%; only these are judged, and "
+        "all of them must be",
+    )
+    timing = duet.add_argument_group("measuring")
+    timing.add_argument(
+        "--seconds", type=float, metavar="S", help="seconds of measuring in a launch (default: 1)"
+    )
+    timing.add_argument(
+        "--most",
+        type=float,
+        metavar="S",
+        help="seconds of measuring in all, at most; indexes are built besides",
+    )
+    timing.add_argument(
+        "--queries",
+        type=int,
+        metavar="N",
+        help="queries to ask at most, chosen by seed (default: 220)",
+    )
+    add_limits(timing)
+    add_junit(duet)
+    add_format(duet)
+    duet.set_defaults(run=_duet)
+
+
+def _duet(options: argparse.Namespace) -> int:
+    from retrieval_bench.core.errors import RecordError
+    from retrieval_bench.duets.workflow import Request, duet
+    from retrieval_bench.reports.tables.guard.duet import duet_tables
+
+    def print_result(result: DuetResult) -> None:
+        show(options, result.whole_document(), lambda: duet_tables(result))
+        suite = f"duet {result.b.get('name')} beside {result.a.get('name')}"
+        write_junit(options, suite, [(gate.gate, gate) for gate in result.gates])
+
+    name_sides(options)
+    sides = ("retriever", "a", "b", "rev_a", "rev_b", "set_a", "set_b")
+    request = Request(
+        **{name: getattr(options, name) for name in sides},
+        overrides=options.set,
+        setup=setup_of(options),
+    )
+    protocol = _protocol(options)
+    try:
+        with working(options) as bars:
+            result = duet(
+                request,
+                options.dataset,
+                split=options.split,
+                k=options.k,
+                protocol=protocol,
+                out=options.out,
+                reporter=bars,
+            )
+    except RecordError as problem:
+        for unsaved in problem.runs:
+            print_result(unsaved)
+        raise
+    print_result(result)
+    return exit_code(result)
+
+
+def name_sides(options: argparse.Namespace) -> None:
+    """``a`` and ``b``, or ``retriever``, from the names that have no option.
+
+    Raises:
+        ConfigError: more than two, or some beside those of options.
+    """
+    from retrieval_bench.core.errors import ConfigError
+
+    named: list[str] = options.sides
+    given = [name for name in ("retriever", "a", "b") if getattr(options, name) is not None]
+    if len(named) > 2 or (named and given):
+        raise ConfigError(
+            f"{' '.join(named)}{''.join(f' with --{name}' for name in given)}",
+            accepted="two retrievers, or one and --rev-a or --rev-b",
+            fix="leave the others out",
+        )
+    if len(named) == 2:
+        options.a, options.b = named
+    elif named:
+        (options.retriever,) = named
+
+
+def exit_code(result: DuetResult) -> int:
+    """Of a duet: 0, 1, 3 or 4 as its verdict says, 130 when it was interrupted undecided."""
+    word = result.word
+    if word == "FAIL":
+        return REGRESSION
+    if result.interrupted:
+        say("retrieval-bench: interrupted before it was decided")
+        return INTERRUPTED
+    return {"PASS": OK, "INCONCLUSIVE": UNDECIDED}.get(word, NOT_MEASURED)
+
+
+def _protocol(options: argparse.Namespace) -> DuetProtocol:
+    from retrieval_bench.duets.controller import DuetProtocol
+
+    given: dict[str, Any] = {
+        "seconds": options.seconds,
+        "most_s": options.most,
+        "queries": options.queries,
+        "timeout_s": options.timeout,
+        "threads": options.threads,
+        "limits": _limits(options.limit),
+    }
+    given["all_judged"] = bool(options.limit)
+    return DuetProtocol(**{name: value for name, value in given.items() if value is not None})
+
+
+def _limits(texts: list[str]) -> dict[str, float] | None:
+    """ "p50=5%" as {"p50": 0.05}; None for no limit at all.
+
+    Raises:
+        ConfigError: anything else, or a gate that is named twice.
+    """
+    from retrieval_bench.core.errors import ConfigError
+    from retrieval_bench.duets.decision import GATES, acceptable
+
+    limits: dict[str, float] = {}
+    for text in texts:
+        name, _, share = text.partition("=")
+        try:
+            if name not in GATES:
+                raise ValueError(f"no gate is called {name!r}")
+            if name in limits:
+                raise ValueError(f"{name} has a limit already")
+            limits[name] = acceptable(name, share)
+        except ValueError as problem:
+            raise ConfigError(
+                f"limit {text!r}: {problem}",
+                where="--limit",
+                accepted=f"GATE=SHARE with a gate of {', '.join(GATES)}, such as p50=5%",
+                fix="correct it",
+            ) from None
+    return limits or None

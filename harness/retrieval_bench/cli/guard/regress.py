@@ -1,0 +1,165 @@
+"""The commands ``baseline`` and ``regress``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from retrieval_bench.cli.console import NOT_MEASURED, OK, say, show, working, write_junit
+from retrieval_bench.cli.options import (
+    add_dataset,
+    add_environments,
+    add_format,
+    add_junit,
+    add_limits,
+    add_retriever,
+    add_several,
+    add_until_decided,
+    setup_of,
+)
+
+if TYPE_CHECKING:
+    from retrieval_bench.regression.workflow import Request
+
+
+def add_baseline(commands: Any, name: str, **texts: str) -> None:
+    """Keep what is measured now, to be compared with later."""
+    baseline = commands.add_parser(name, **texts)
+    _add_subject(baseline)
+    add_several(
+        baseline, "--metrics", "METRIC", "further ones than those of the policy and the usual ones"
+    )
+    baseline.add_argument(
+        "--min-calls",
+        type=int,
+        metavar="N",
+        help="measured calls in all; more when they are short (default: 400)",
+    )
+    add_limits(baseline)
+    baseline.add_argument(
+        "--force", action="store_true", help="replace a baseline, and say what that changes"
+    )
+    add_format(baseline)
+    baseline.set_defaults(run=_baseline)
+
+
+def add_regress(commands: Any, name: str, **texts: str) -> None:
+    """Did it get worse?"""
+    regress = commands.add_parser(name, **texts)
+    _add_subject(regress)
+    regress.add_argument(
+        "--duet",
+        choices=("suspicion", "always", "never"),
+        default="suspicion",
+        help="measure the baseline's revision and today's files side by side: when stored times "
+        "look slower (default), always, never",
+    )
+    regress.add_argument(
+        "--accept",
+        action="store_true",
+        help="replace the baseline by what is measured now, and say what that changes",
+    )
+    add_until_decided(regress, "quality is decided, latency left out", "split")
+    add_environments(regress)
+    add_junit(regress)
+    add_format(regress)
+    regress.set_defaults(run=_regress)
+
+
+def _add_subject(parser: argparse.ArgumentParser) -> None:
+    """What is measured, and where its baselines and limits are."""
+    add_retriever(parser)
+    add_dataset(parser)
+    parser.add_argument(
+        "--policy",
+        type=Path,
+        metavar="FILE",
+        help="limits; the word quality: none on latency (default: configs/policy.yaml)",
+    )
+    parser.add_argument(
+        "--baselines",
+        type=Path,
+        metavar="DIR",
+        help="folder of the baselines (default: results/baselines)",
+    )
+
+
+def _baseline(options: argparse.Namespace) -> int:
+    usual = {
+        "min_calls": options.min_calls,
+        "timeout_s": options.timeout,
+        "threads": options.threads,
+    }
+    given = {name: value for name, value in usual.items() if value is not None}
+    return _made(options, metrics=options.metrics, protocol=given, force=options.force)
+
+
+_USUAL = (None, "suspicion")
+
+
+def _regress(options: argparse.Namespace) -> int:
+    from retrieval_bench.core.errors import ConfigError
+    from retrieval_bench.regression.workflow import regress
+    from retrieval_bench.reports.tables.guard.regress import regress_tables
+
+    if options.accept:
+        judging = {"--duet": options.duet, "--until-decided": options.until_decided}
+        given = [f"{name} {word}" for name, word in judging.items() if word not in _USUAL]
+        if given:
+            raise ConfigError(
+                f"--accept with {given[0]}",
+                accepted="one of them: what is accepted is not judged",
+                fix="leave one out",
+            )
+        return _made(options, as_before=True)
+    with working(options) as bars:
+        result = regress(
+            _request(options),
+            duet=options.duet,
+            setup=setup_of(options),
+            until=options.until_decided,
+            reporter=bars,
+        )
+    for sentence in result.not_kept:
+        say(f"retrieval-bench: {sentence}")
+    show(options, result.as_dict(), lambda: regress_tables(result))
+    write_junit(options, f"regress {result.subject['retriever']}", result.gates)
+    if result.interrupted:
+        say("retrieval-bench: interrupted: latency was not judged")
+    return result.code
+
+
+def _made(options: argparse.Namespace, **given: Any) -> int:
+    """Make a baseline and show what it changes."""
+    from retrieval_bench.regression.storing import NothingToKeepError
+    from retrieval_bench.regression.workflow import make_baseline
+    from retrieval_bench.reports.tables.guard.regress import baseline_tables
+
+    try:
+        with working(options) as bars:
+            result = make_baseline(_request(options), reporter=bars, **given)
+    except NothingToKeepError as problem:
+        say(f"retrieval-bench: {problem.given}")
+        for warning in problem.warnings:
+            say(f"  warning: {warning}")
+        return NOT_MEASURED
+    for sentence in result.not_kept:
+        say(f"retrieval-bench: {sentence}")
+    document = result.as_dict()
+    show(options, document, lambda: baseline_tables(document))
+    return OK
+
+
+def _request(options: argparse.Namespace) -> Request:
+    from retrieval_bench.regression.workflow import Request
+
+    return Request(
+        options.retriever,
+        options.dataset,
+        options.split,
+        options.k,
+        options.set,
+        options.policy,
+        options.baselines,
+    )

@@ -1,0 +1,52 @@
+"""The command ``selftest``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from retrieval_bench.cli.console import INTERRUPTED, NOT_MEASURED, OK, UNDECIDED, say, show, working
+from retrieval_bench.cli.options import add_dataset, add_format, add_named
+
+
+def add_selftest(commands: Any, name: str, **texts: str) -> None:
+    """Try the duet on this machine."""
+    parser = commands.add_parser(name, **texts)
+    parser.add_argument(
+        "--time", type=float, default=120.0, metavar="S", help="seconds in all (default: 120)"
+    )
+    text = "measure this one (default: a matrix product of about 2 ms)"
+    add_named(parser, "retriever", "RETRIEVER", text, needed=False)
+    add_dataset(parser)
+    add_format(parser)
+    parser.set_defaults(run=run_selftest)
+
+
+def run_selftest(options: argparse.Namespace) -> int:
+    """Play the duets and say what they show."""
+    from retrieval_bench.core.errors import ConfigError
+    from retrieval_bench.duets.selftest import selftest
+    from retrieval_bench.reports.tables.guard.selftest import selftest_tables
+
+    if not options.time > 0:
+        raise ConfigError(f"--time {options.time}", accepted="seconds, above 0")
+    with working(options) as bars:
+        result = selftest(
+            options.retriever,
+            options.dataset,
+            seconds=options.time,
+            k=options.k,
+            split=options.split,
+            reporter=bars,
+        )
+    show(options, result.as_dict(), lambda: selftest_tables(result))
+    if result.interrupted:
+        return INTERRUPTED
+    if result.false_alarms or result.missed:
+        say("retrieval-bench: the duet failed its check on this machine: trust none of it there")
+        return UNDECIDED
+    if result.unable:
+        say(f"retrieval-bench: {result.unable}: this machine is too busy to judge")
+        measured = any(result.launched for one in result.played for result in one.results)
+        return UNDECIDED if measured else NOT_MEASURED
+    return OK

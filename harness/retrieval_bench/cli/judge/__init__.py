@@ -1,0 +1,1 @@
+"""Commands that judge: ``label``, ``score``, ``reproduce``."""

@@ -1,0 +1,166 @@
+"""The commands that turn a retriever's hits into answers: ``submit`` and ``qa``."""
+
+from __future__ import annotations
+
+import argparse
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from retrieval_bench.cli.console import INTERRUPTED, NOT_MEASURED, OK, say, show, working
+from retrieval_bench.cli.options import add_dataset, add_format, add_retriever, add_several
+
+if TYPE_CHECKING:
+    from retrieval_bench.experiment.experiment import Experiment
+    from retrieval_bench.scoring.answers.reading import ReadingInterrupted
+
+
+def add_submit(commands: Any, name: str, **texts: str) -> None:
+    """Write a submission to the Korean competition."""
+    submit = commands.add_parser(name, **texts)
+    _add_search(submit, k=3, dataset="science-ko-mini")
+    submit.add_argument(
+        "--messages",
+        default="last",
+        metavar="RULE",
+        help="what is searched of a conversation: last (the default), joined, or module:function",
+    )
+    submit.add_argument(
+        "--threshold",
+        metavar="SCORE",
+        help="a lower top score returns nothing: a number, auto, none "
+        "(default: auto where it can be chosen)",
+    )
+    submit.add_argument(
+        "--dev",
+        type=Path,
+        metavar="FILE",
+        help="ids, one a line, of the queries to choose the threshold on (default: a seeded half)",
+    )
+    submit.add_argument("--out", type=Path, metavar="FILE", help="the new file, JSON lines")
+    add_format(submit)
+    submit.set_defaults(run=_submit)
+
+
+def _add_search(parser: argparse.ArgumentParser, *, k: int, dataset: str | None) -> None:
+    add_retriever(parser)
+    add_dataset(parser, dataset, k=k)
+
+
+def _searched_once(options: argparse.Namespace, *, every_query: bool = False) -> Experiment:
+    """What the options of :func:`_add_search` ask for."""
+    from retrieval_bench.experiment.preparation import prepare
+    from retrieval_bench.measure.protocol import Protocol
+
+    return prepare(
+        [options.retriever],
+        options.dataset,
+        split=options.split,
+        k=options.k,
+        overrides=options.set,
+        protocol=Protocol(rounds=1),
+        save=False,
+        every_query=every_query,
+    )
+
+
+def _submit(options: argparse.Namespace) -> int:
+    from retrieval_bench.reports.tables.judge.submission import submission_tables
+    from retrieval_bench.runs.lines import check_new_file
+    from retrieval_bench.scoring.answers.standalone import load_rule
+    from retrieval_bench.scoring.answers.submission import read_threshold, submit
+    from retrieval_bench.scoring.workflow import read_ids
+
+    threshold = read_threshold(options.threshold)
+    dev_ids = None if options.dev is None else read_ids(options.dev)
+    if options.out is not None:
+        check_new_file(options.out)
+    with working(options) as bars:
+        rule = load_rule(options.messages)
+        experiment = _searched_once(options, every_query=True)
+        result = submit(
+            experiment, messages=rule, threshold=threshold, dev_ids=dev_ids, reporter=bars
+        )
+    if options.out is not None:
+        result.write(options.out)
+    out = None if options.out is None else str(options.out)
+    show(options, {**result.as_dict(), "out": out}, lambda: submission_tables(result, out))
+    if result.counts.failed == result.counts.lines:
+        say("retrieval-bench: every search failed: the submission holds empty lists only")
+        return NOT_MEASURED
+    return OK
+
+
+def add_qa(commands: Any, name: str, **texts: str) -> None:
+    """Score a retriever and a reader, end to end."""
+    qa = commands.add_parser(name, **texts)
+    _add_search(qa, k=5, dataset=None)
+    qa.add_argument(
+        "--reader",
+        metavar="READER",
+        help="module:function or Class, folder or hub name of a question-answering model, or a "
+        "file of predictions (default: none, the retriever alone)",
+    )
+    add_several(qa, "--reader-set", "KEY=VALUE", "parameters of the reader")
+    qa.add_argument(
+        "--answers", type=int, default=5, metavar="N", help="answers per question (default: 5)"
+    )
+    qa.add_argument("--out", type=Path, metavar="FILE", help="new file for the answers, JSON lines")
+    add_format(qa)
+    qa.set_defaults(run=_qa)
+
+
+def _qa(options: argparse.Namespace) -> int:
+    from retrieval_bench.core.config import inline_config
+    from retrieval_bench.core.errors import ConfigError
+    from retrieval_bench.reports.tables.judge.qa import qa_tables
+    from retrieval_bench.runs.lines import check_new_file
+    from retrieval_bench.scoring.answers.question_answering import answer_questions
+    from retrieval_bench.scoring.answers.reading import ReadingInterrupted, reader_from
+
+    if options.reader is None and (options.reader_set or options.out is not None):
+        given = "--reader-set" if options.reader_set else "--out"
+        raise ConfigError(f"{given} without --reader", fix="name a reader, or leave it out")
+    reader = None
+    if options.out is not None:
+        check_new_file(options.out)
+    with working(options) as bars:
+        if options.reader is not None:
+            params = inline_config({"target": options.reader}, options.reader_set).params
+            reader = reader_from(options.reader, params)
+        experiment = _searched_once(options)
+        name = "" if options.reader is None else _reader_name(options.reader)
+        try:
+            result = answer_questions(experiment, reader, options.answers, name=name, reporter=bars)
+        except ReadingInterrupted as stopped:
+            return _kept(stopped, options.out)
+    if options.out is not None:
+        result.write(options.out)
+    out = None if options.out is None else str(options.out)
+    show(options, {**result.as_dict(), "out": out}, lambda: qa_tables(result, out))
+    n = len(experiment.queries)
+    if n in result.failed:
+        say("retrieval-bench: nothing could be judged: every search or every reading failed")
+        return NOT_MEASURED
+    return OK
+
+
+def _kept(stopped: ReadingInterrupted, out: Path | None) -> int:
+    """Save the answers of an interrupted reader where a file was asked for, and say so."""
+    from retrieval_bench.scoring.answers.question_answering import write_answers
+
+    sentence = f"interrupted: {len(stopped.answers):,} of {stopped.n:,} questions were answered"
+    if out is None or not stopped.answers:
+        hint = "" if out else " (with --out FILE the answers would be)"
+        say(f"retrieval-bench: {sentence}; nothing was saved{hint}")
+        return INTERRUPTED
+    names = (f"{out.stem}.partial{'' if at == 1 else f'-{at}'}{out.suffix}" for at in count(1))
+    path = next(path for path in map(out.with_name, names) if not path.exists())
+    write_answers(path, stopped.answers)
+    say(f"retrieval-bench: {sentence}, nothing was scored; the answers: {path}")
+    return INTERRUPTED
+
+
+def _reader_name(target: str) -> str:
+    path = Path(target)
+    return path.name if path.exists() else target

@@ -1,0 +1,64 @@
+"""The command ``reproduce``: published numbers, beside what the data at hand give."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from retrieval_bench.cli.console import NOT_MEASURED, OK, REGRESSION, say, show, working
+from retrieval_bench.cli.options import add_format
+
+if TYPE_CHECKING:
+    from retrieval_bench.reports.render.table import Table
+
+
+def add_reproduce(commands: Any, name: str, **texts: str) -> None:
+    """Published numbers against ours."""
+    reproduce = commands.add_parser(name, **texts)
+    reproduce.add_argument(
+        "--paper",
+        nargs="+",
+        action="extend",
+        metavar="NAME",
+        help="files of configs/published, by name, or paths ending in .yaml (default: all)",
+    )
+    add_format(reproduce)
+    reproduce.set_defaults(run=_reproduce)
+
+
+def _reproduce(options: argparse.Namespace) -> int:
+    from retrieval_bench.reports.tables.judge.reproduce import (
+        files_table,
+        reproduce_tables,
+        summary_table,
+    )
+    from retrieval_bench.reproduction import load_published, published_names, reproduce
+    from retrieval_bench.reproduction.answered import DATA_FOLDER, data_folder
+    from retrieval_bench.reproduction.check import Status, worst_of
+
+    papers = {name: load_published(name) for name in options.paper or published_names()}
+    folder = data_folder()
+    with working(options) as bars:
+        results = {name: reproduce(paper, folder, bars) for name, paper in papers.items()}
+
+    def tables() -> list[Table]:
+        if folder is None:
+            return [files_table(papers)]
+        several = [table for one in results.values() for table in reproduce_tables(one)]
+        return [*several, summary_table(results)] if len(results) > 1 else several
+
+    show(options, {"papers": {name: one.as_dict() for name, one in results.items()}}, tables)
+    worst = worst_of([c for one in results.values() for c in (*one.figures, *one.outcomes)])
+    if worst is Status.FAIL:
+        say("retrieval-bench: a published number was missed")
+        return REGRESSION
+    if worst is Status.NOT_MEASURED:
+        why = (
+            f"the data are not in {folder}"
+            if folder
+            else f"{DATA_FOLDER} names no folder. Set it to the folder that holds the data: "
+            f"{DATA_FOLDER}=path/to/data"
+        )
+        say(f"retrieval-bench: nothing could be measured: {why}")
+        return NOT_MEASURED
+    return OK

@@ -1,0 +1,206 @@
+"""The command ``bench``."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from retrieval_bench.cli.console import (
+    INTERRUPTED,
+    NOT_MEASURED,
+    OK,
+    output_kept_clean,
+    show,
+    working,
+)
+from retrieval_bench.cli.measuring import dry_run, exit_code, measured
+from retrieval_bench.cli.options import add_measuring, add_retriever, protocol_of
+
+if TYPE_CHECKING:
+    from retrieval_bench.experiment.experiment import Experiment
+    from retrieval_bench.experiment.fresh.cold import ColdStart
+    from retrieval_bench.runs.run import Run
+
+
+def add_bench(commands: Any, name: str, **texts: str) -> None:
+    """Measure one retriever on one dataset."""
+    bench = commands.add_parser(name, **texts)
+    add_retriever(bench)
+    bench.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="folder of the run, new or empty (default: a new one in results/runs)",
+    )
+    bench.add_argument(
+        "--protocol",
+        choices=("own", "tutorial"),
+        default="own",
+        help="tutorial: the latency of the usual notebook, to see how far it is off; not saved",
+    )
+    bench.add_argument(
+        "--cold",
+        type=int,
+        nargs="?",
+        const=5,
+        metavar="N",
+        help="then start N fresh processes (5) and time each step until the first answer",
+    )
+    bench.add_argument(
+        "--probe",
+        type=int,
+        metavar="N",
+        help="print the answers to the first N queries with their texts, measure and save nothing",
+    )
+    add_measuring(bench)
+    bench.set_defaults(run=_bench)
+
+
+def _bench(options: argparse.Namespace) -> int:
+    from retrieval_bench.comparison.explain.ledger import ledger_of
+    from retrieval_bench.comparison.explain.legs import best_leg
+    from retrieval_bench.core.errors import ConfigError
+    from retrieval_bench.experiment.preparation import prepare
+    from retrieval_bench.reports import frames
+    from retrieval_bench.reports.tables.brief import run_brief
+    from retrieval_bench.reports.tables.measure import run as tables
+    from retrieval_bench.reports.tables.measure.cold import cold_tables
+
+    if options.cold is not None and options.cold < 1:
+        raise ConfigError(
+            f"--cold {options.cold}",
+            accepted="a number of processes, at least 1",
+            fix="leave the number out for 5",
+        )
+    _check_together(options)
+    with output_kept_clean():
+        experiment = prepare(
+            [options.retriever],
+            options.dataset,
+            split=options.split,
+            language=options.language,
+            self_hits=options.self_hits,
+            k=options.k,
+            metrics=options.metrics,
+            overrides=options.set,
+            protocol=protocol_of(options),
+            out=options.out,
+            save=not options.dry_run and options.probe is None and options.protocol == "own",
+        )
+    if options.probe is not None:
+        return _probe(experiment, options)
+    if options.dry_run:
+        return dry_run([experiment], options)
+    if options.protocol == "tutorial":
+        return _tutorial(experiment, options)
+
+    def print_runs(runs: Sequence[Run], start: ColdStart | None = None) -> None:
+        (run,), cold = runs, [] if start is None else cold_tables(start)
+        leg, parts = best_leg(run, experiment.dataset), ledger_of(run, experiment.dataset)
+        document = {**run.summary, "best_leg": None if leg is None else leg.as_dict()}
+        if parts is not None:
+            document["ledger"] = parts.as_dict()
+        show(
+            options,
+            document if start is None else {**document, "cold": start.as_dict()},
+            lambda: [*tables.run_tables(run, leg, parts), *cold],
+            lambda: [run_brief(run, leg, parts), *cold],
+            (lambda: list(frames.means([(run.name, run)]))) if start is None else None,
+        )
+
+    runs = measured([experiment], options, print_runs)
+    if options.cold is None:
+        print_runs(runs)
+        return exit_code(runs, no_leaks=options.no_leaks)
+    try:
+        start = _cold(options, runs[0])
+    except BaseException:  # also Ctrl-C: what was measured is there
+        print_runs(runs)
+        raise
+    print_runs(runs, start)
+    return INTERRUPTED if start.interrupted else exit_code(runs, no_leaks=options.no_leaks)
+
+
+def _probe(experiment: Experiment, options: argparse.Namespace) -> int:
+    from retrieval_bench.experiment.doctor.probing import probe
+    from retrieval_bench.reports.tables.measure.probe import probe_tables
+
+    with working(options) as bars:
+        found = probe(experiment, options.probe, bars)
+    show(options, found.as_dict(), lambda: probe_tables(found))
+    return OK if found.answered else NOT_MEASURED
+
+
+def _check_together(options: argparse.Namespace) -> None:
+    """Refuse options of which one would silently do nothing.
+
+    Raises:
+        ConfigError: they do not go together.
+    """
+    from retrieval_bench.core.errors import ConfigError
+
+    if options.probe is not None and options.probe < 1:
+        raise ConfigError(
+            f"--probe {options.probe}", accepted="a number of queries, at least 1", fix="such as 3"
+        )
+    if options.cold is not None and options.max_calls is not None:
+        raise ConfigError(
+            "--cold with --max-calls",
+            accepted="one of them: every fresh process makes calls that no limit counts",
+            fix="leave one out",
+        )
+    usual: dict[str, Any] = dict.fromkeys(
+        (
+            *("cold", "out", "rounds", "min_calls", "max_minutes", "max_cost", "warm_up"),
+            "launches",
+        )
+    )
+    usual |= {"percentiles": [], "collector": "off", "profile": "default"}
+    given = [
+        f"--{name.replace('_', '-')}"
+        for name, value in usual.items()
+        if getattr(options, name) != value
+    ]
+    if options.protocol == "tutorial" and given:
+        raise ConfigError(
+            f"{', '.join(given)} with --protocol tutorial",
+            accepted="neither: the notebook has one pass, its own figures, and saves nothing",
+            fix="leave them out, or leave --protocol out",
+        )
+
+
+def _tutorial(experiment: Any, options: argparse.Namespace) -> int:
+    from retrieval_bench.reports.tables.measure.run import tutorial_table
+
+    with working(options) as bars:
+        result = experiment.tutorial(bars)
+    name, data = experiment.candidates[0].name, experiment.dataset.name
+    document = {"retriever": name, "dataset": data, "k": options.k, "latency_ms": result.as_dict()}
+    show(options, document, lambda: [tutorial_table(name, data, options.k, result)])
+    return OK if result.n else NOT_MEASURED
+
+
+def _cold(options: argparse.Namespace, run: Run) -> Any:
+    """The start from nothing, in fresh processes; kept in the folder of the run."""
+    from retrieval_bench.core.progress import Phase, Step
+    from retrieval_bench.experiment.fresh.cold import cold_start
+    from retrieval_bench.runs.records import COLD, add_files, to_json
+
+    with working(options) as bars, bars.phase(Phase(Step.STARTING_COLD)) as task:
+        start = cold_start(
+            options.retriever,
+            options.dataset,
+            split=options.split,
+            language=options.language,
+            self_hits=options.self_hits,
+            k=options.k,
+            overrides=options.set,
+            processes=options.cold,
+            threads=options.threads or 1,
+            progress=task,
+        )
+    if run.folder is not None:
+        add_files(run.folder, {COLD: to_json(start.as_dict()) + "\n"})
+    return start

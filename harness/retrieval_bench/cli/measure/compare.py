@@ -1,0 +1,302 @@
+"""The command ``compare``, and how commands on several systems get their runs."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from retrieval_bench.cli.console import NOT_MEASURED, OK, output_kept_clean, say, show, working
+from retrieval_bench.cli.measuring import dry_run, exit_code, measured
+from retrieval_bench.cli.options import add_measuring, add_several, add_until_decided, protocol_of
+
+if TYPE_CHECKING:
+    from retrieval_bench.comparison.comparison import Comparison
+    from retrieval_bench.experiment.experiment import Experiment
+    from retrieval_bench.runs.run import Run
+
+
+def add_compare(commands: Any, name: str, **texts: str) -> None:
+    """Put runs or retrievers side by side."""
+    compare = commands.add_parser(name, **texts)
+    add_deciding(compare)
+    compare.add_argument(
+        "--equivalence",
+        choices=("bound", "tost"),
+        default="bound",
+        help="bound (default) assumes nothing but the range of the metric; tost: two one-sided t "
+        "tests, which assume normal means and need fewer queries",
+    )
+    add_several(
+        compare, "--tests", "TEST", "further tests beside the randomisation test: t wilcoxon"
+    )
+    compare.add_argument(
+        "--slices",
+        nargs="*",
+        metavar="BY",
+        help="means by groups of queries: tags source length relevant, a metadata key; alone: all "
+        "that there are",
+    )
+    compare.add_argument(
+        "--fuse",
+        nargs="*",
+        metavar="HOW",
+        help="also fuse the saved runs and save that as a run: rrf (default), convex, tuned-rrf, "
+        "tuned-convex; tuned: each query by the parameters that are best on other queries",
+    )
+    add_systems(compare)
+    add_until_decided(compare, "every pair is decided", "population")
+    compare.set_defaults(run=_compare, command="compare")
+
+
+def add_deciding(parser: argparse.ArgumentParser) -> None:
+    """What verdicts depend on."""
+    parser.add_argument(
+        "--margin",
+        type=float,
+        metavar="D",
+        help="largest difference that does not matter to you (default: 0.01)",
+    )
+    parser.add_argument(
+        "--baseline",
+        metavar="NAME",
+        help="compare all others with this system only (default: every pair)",
+    )
+
+
+def add_systems(parser: argparse.ArgumentParser) -> None:
+    """Saved runs, or retrievers to measure on one dataset or several."""
+    before = {action.dest for action in parser._actions}
+    parser.add_argument(
+        "systems",
+        nargs="*",
+        metavar="SYSTEM",
+        help="retrievers to measure; or saved runs: a folder, @last, NAME@latest, start of an id",
+    )
+    parser.add_argument("--retrievers", nargs="+", default=[], help=argparse.SUPPRESS)
+    add_measuring(parser, several=True)
+    kept = before | {"systems", "dataset", "format", "debug", "verbose", "quiet"}
+    parser.set_defaults(
+        only_when_measuring={
+            action.dest: action.default for action in parser._actions if action.dest not in kept
+        }
+    )
+
+
+def decided(options: argparse.Namespace, runs: Sequence[Run]) -> Comparison:
+    """The comparison of ``runs`` by the options of :func:`add_deciding`."""
+    from retrieval_bench.comparison.comparison import compare_runs
+
+    return compare_runs(runs, **_rules(options))
+
+
+def _rules(options: argparse.Namespace) -> dict[str, Any]:
+    from retrieval_bench.stats.power import MARGIN
+
+    return {
+        "margin": MARGIN if options.margin is None else options.margin,
+        "baseline": options.baseline,
+        "tests": tuple(getattr(options, "tests", ())),
+        "equivalence": getattr(options, "equivalence", "bound"),
+    }
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from retrieval_bench.comparison.analysis import comparison_document
+    from retrieval_bench.comparison.explain.slices import slicings_of
+    from retrieval_bench.comparison.unjudged import with_texts
+    from retrieval_bench.data.judged import unjudged
+    from retrieval_bench.reports.frames import compared
+    from retrieval_bench.reports.tables.brief import comparison_brief
+    from retrieval_bench.reports.tables.understand.comparison import comparison_tables
+    from retrieval_bench.reports.tables.understand.slice import slice_tables
+    from retrieval_bench.runs.dataset import datasets_of
+    from retrieval_bench.tuning.fusing import with_fusions
+
+    def print_runs(runs: Sequence[Run]) -> Comparison:
+        comparison, slicings = with_texts(decided(options, runs), moved(options)), []
+        if options.slices is not None:
+            for group in comparison.groups:
+                if group.likeness is not None:
+                    split = str(group.runs[0].summary["dataset"]["split"])
+                    raise unjudged(group.dataset, split, "--slices")
+            sources = datasets_of([group.runs for group in comparison.groups], moved(options))
+            slicings = slicings_of(comparison, sources, options.slices)
+        letters = options.format == "latex"
+        show(
+            options,
+            comparison_document(comparison, slicings),
+            lambda: comparison_tables(comparison, slicings, letters=letters),
+            lambda: [
+                *comparison_brief(comparison, measured=not options.runs),
+                *slice_tables(slicings),
+            ],
+            lambda: compared(comparison.groups, slicings),
+        )
+        return comparison
+
+    name_systems(options)
+    if options.runs and options.dataset and options.slices is None and options.fuse is None:
+        raise _settled("dataset")
+    if options.fuse is not None and not options.runs:
+        raise _nothing_to_fuse()
+    if options.until_decided is not None:
+        _check_until_decided(options)
+    runs = runs_asked_for(options, print_runs)
+    if runs is not None and options.fuse is not None:
+        with working(options) as bars:
+            runs = with_fusions(runs, options.fuse or ["rrf"], moved(options), bars)
+    return OK if runs is None else code_of(options, runs, print_runs(runs))
+
+
+def name_systems(options: argparse.Namespace) -> None:
+    """Tell saved runs and retrievers apart: ``runs`` and ``retrievers`` of the options.
+
+    Raises:
+        ConfigError: some of both, or a run that is not there.
+    """
+    from retrieval_bench.core.errors import ConfigError
+    from retrieval_bench.runs.find import find_runs, is_run
+
+    given = [name for text in options.systems for name in text.split(",") if name]
+    options.runs = [run for name in given if is_run(name) for run in find_runs(name)]
+    retrievers = [name for name in given if not is_run(name)]
+    if options.runs and (retrievers or options.retrievers):
+        raise ConfigError(
+            f"saved runs beside a retriever: {(retrievers or options.retrievers)[0]}",
+            accepted="saved runs, or retrievers to measure now: times of both cannot be compared",
+            fix="measure all of them, or leave one kind out",
+        )
+    options.retrievers = [*options.retrievers, *retrievers]
+
+
+def moved(options: argparse.Namespace) -> Sequence[str]:
+    """Where datasets of saved runs are now."""
+    return options.dataset or [] if options.runs else []
+
+
+def code_of(options: argparse.Namespace, runs: Sequence[Run], comparison: Comparison) -> int:
+    """The exit code of what was measured and judged; says what is wrong with it."""
+    code = OK if options.runs else exit_code(runs, no_leaks=options.no_leaks)
+    if code != OK:  # an interruption may also leave runs that cannot be compared
+        return code
+    why = comparison.why_nothing
+    if why is None:
+        return OK
+    say(f"retrieval-bench: none of these runs can be compared with another: {why}")
+    return NOT_MEASURED
+
+
+def runs_asked_for(
+    options: argparse.Namespace, print_runs: Callable[[Sequence[Run]], Any]
+) -> list[Run] | None:
+    """The runs that a command is about: read, or measured now; None after a dry run.
+
+    Args:
+        print_runs: shows what was measured and cannot be saved.
+
+    Raises:
+        HarnessError: everything that is wrong with them.
+    """
+    from retrieval_bench.runs.records import read_runs
+
+    if options.runs:
+        for name, usual in options.only_when_measuring.items():
+            if getattr(options, name) != usual:
+                raise _settled(name)
+        return read_runs(options.runs)
+    experiments = _prepared(options)
+    if options.dry_run:
+        dry_run(experiments, options)
+        return None
+    return measured(experiments, options, print_runs)
+
+
+def _prepared(options: argparse.Namespace) -> list[Experiment]:
+    from retrieval_bench.comparison.comparison import check_asked, watch
+    from retrieval_bench.comparison.explain.groupings import check_names
+    from retrieval_bench.core.errors import ConfigError
+    from retrieval_bench.data.judged import require_judged
+    from retrieval_bench.experiment.several import prepare_several
+
+    if len(options.retrievers) < 2:
+        raise ConfigError(
+            f"{len(options.retrievers)} retrievers and no runs to compare",
+            accepted=f"{options.command} RUN RUN ..., or {options.command} A B --dataset D",
+            fix="give two or more; use bench for one",
+        )
+
+    rules = _rules(options)
+
+    def check(experiment: Experiment) -> None:
+        check_asked(experiment.names, **rules)
+        if getattr(options, "slices", None) is not None:
+            require_judged(experiment.dataset, "--slices")
+        check_names(getattr(options, "slices", None) or (), experiment.dataset)
+
+    with output_kept_clean():
+        return prepare_several(
+            options.retrievers,
+            options.dataset or ["science-mini"],
+            check,
+            split=options.split,
+            language=options.language,
+            self_hits=options.self_hits,
+            k=options.k,
+            metrics=options.metrics,
+            protocol=protocol_of(options),
+            save=not options.dry_run,
+            until=getattr(options, "until_decided", None),
+            watch=lambda *of: watch(*of, margin=rules["margin"], baseline=rules["baseline"]),
+        )
+
+
+def _check_until_decided(options: argparse.Namespace) -> None:
+    """Refuse what says something of times, or of a number of queries fixed beforehand.
+
+    Raises:
+        ConfigError: which one.
+    """
+    from retrieval_bench.core.errors import ConfigError
+    from retrieval_bench.experiment.until import target_of
+
+    target_of(options.until_decided)
+    if options.runs:
+        raise _settled("until-decided")
+    usual = options.only_when_measuring
+    given = [name for name in _OF_TIMES if getattr(options, name) != usual[name]]
+    given += [name for name in ("tests", "slices") if getattr(options, name)]
+    given += ["equivalence"] if options.equivalence != "bound" else []
+    if given or options.slices is not None:
+        name = given[0] if given else "slices"
+        raise ConfigError(
+            f"--{name.replace('_', '-')} with --until-decided",
+            accepted="each query asked once, judged by the interval that allows a look after each",
+            fix="leave one of the two out",
+        )
+
+
+_OF_TIMES = (
+    "profile", "min_calls", "rounds", "max_calls", "launches", "warm_up", "collector",
+    "percentiles",
+)  # fmt: skip
+
+
+def _nothing_to_fuse() -> Exception:
+    from retrieval_bench.core.errors import ConfigError
+
+    return ConfigError(
+        "--fuse without saved runs",
+        accepted="two saved runs or more, such as bm25@latest dense@latest",
+        fix="measure the systems first, and then compare their runs with --fuse",
+    )
+
+
+def _settled(name: str) -> Exception:
+    from retrieval_bench.core.errors import ConfigError
+
+    return ConfigError(
+        f"--{name.replace('_', '-')} for saved runs",
+        accepted="saved runs as they are, or --retrievers to measure",
+        fix="leave the option out: it was settled when the runs were made",
+    )

@@ -1,0 +1,1 @@
+"""Commands on what is given away or taken in: ``report``, ``data``."""

@@ -1,0 +1,72 @@
+"""The command ``export``: a dataset, or a saved run, in the format of another tool."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from retrieval_bench.cli.console import OK, output_kept_clean, show
+from retrieval_bench.cli.options import add_format, add_several
+
+
+def add_export(commands: Any, name: str, **texts: str) -> None:
+    """Judgements, queries and, where the format holds them, documents."""
+    export = commands.add_parser(name, **texts)
+    export.add_argument(
+        "dataset", metavar="NAME_OR_PATH", help="name or folder of a dataset; or a saved run"
+    )
+    export.add_argument(
+        "--to",
+        required=True,
+        metavar="FORMAT",
+        help="beir, trec, plain, squad, scienceqa, quotes, ragas, langsmith, quepid or rank_eval; "
+        "ir_metadata writes a saved run as TREC text, with how it was made in its first lines",
+    )
+    export.add_argument(
+        "--out",
+        required=True,
+        type=Path,
+        metavar="FOLDER",
+        help="made here; holds all files; of ir_metadata a new file",
+    )
+    export.add_argument("--split", default="test", help="split of the judgements (default: test)")
+    text = (
+        "settings of rank_eval: index, fields, metric, such as 'metric={precision: {k: 10}}'; of "
+        "ir_metadata what the run does not know, such as actor.name=Kim"
+    )
+    add_several(export, "--set", "KEY=VALUE", text)
+    add_format(export)
+    export.set_defaults(run=_export)
+
+
+def _export(options: argparse.Namespace) -> int:
+    from retrieval_bench.core.config import inline_config
+    from retrieval_bench.data.export import export_dataset
+    from retrieval_bench.reports.tables.share.export import export_tables
+
+    settings = inline_config({"target": options.to}, options.set).params
+    if options.to == IR_METADATA:
+        return _export_run(options, settings)
+    with output_kept_clean():
+        made = export_dataset(
+            options.dataset, options.to, options.out, split=options.split, settings=settings
+        )
+    show(options, made.as_dict(), lambda: export_tables(made))
+    return OK
+
+
+IR_METADATA = "ir_metadata"
+
+
+def _export_run(options: argparse.Namespace, settings: dict[str, Any]) -> int:
+    from retrieval_bench.reports.tables.share.export import run_table
+    from retrieval_bench.runs.find import find_run
+    from retrieval_bench.runs.ir_metadata import write_annotated
+    from retrieval_bench.runs.records import read_run
+
+    run = read_run(find_run(options.dataset))
+    write_annotated(options.out, run, settings)
+    document = {"run": run.summary["run_id"], "format": options.to, "file": str(options.out)}
+    show(options, document, lambda: [run_table(run, options.out)])
+    return OK

@@ -1,0 +1,1 @@
+"""Commands that say why: ``explain``, its ledger, ``tune``, ``doctor``."""

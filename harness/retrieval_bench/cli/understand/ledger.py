@@ -1,0 +1,173 @@
+"""``explain --by stage``: what each part of a retriever buys and takes."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from retrieval_bench.cli.console import NOT_MEASURED, OK, output_kept_clean, say, show, working
+from retrieval_bench.cli.options import add_several
+
+if TYPE_CHECKING:
+    from retrieval_bench.comparison.explain.ledger import Ledger
+
+
+_MEASURING = {"split": "test", "k": 10, "set": [], "rounds": None, "max_cost": None, "margin": None}
+
+
+def add_ledger(parser: argparse.ArgumentParser) -> None:
+    """How ``--by stage`` measures a retriever, and judges its parts."""
+    group = parser.add_argument_group("--by stage")
+    group.add_argument(
+        "--margin",
+        type=float,
+        metavar="M",
+        help="a part whose gain is shown to be below this is dead (default: 0.01)",
+    )
+    group.add_argument("--split", default="test", help="of a retriever: split of the judgements")
+    group.add_argument("--k", type=int, default=10, help="of a retriever: hits per query")
+    add_several(group, "--set", "KEY=VALUE", "of a retriever: parameters by dotted path")
+    group.add_argument("--rounds", type=int, metavar="N", help="of a retriever: measured rounds")
+    group.add_argument(
+        "--max-cost", type=float, metavar="MONEY", help="of a retriever: spend no more than this"
+    )
+
+
+def refuse_without_stage(options: argparse.Namespace) -> None:
+    """Raise where options of ``--by stage`` would silently do nothing.
+
+    Raises:
+        ConfigError: they are given without it.
+    """
+    from retrieval_bench.core.errors import ConfigError
+
+    given = _given(options, _MEASURING)
+    if given:
+        raise ConfigError(
+            f"{given} without --by stage",
+            accepted="these options with --by stage",
+            fix="add --by stage, or leave them out",
+        )
+
+
+_OF_QUERIES = {"queries": 5, "query": [], "group": None, "sort": "largest", "texts": True}
+
+
+def _refuse_what_does_nothing(options: argparse.Namespace, *, saved: bool) -> None:
+    from retrieval_bench.core.errors import ConfigError
+
+    given = _given(options, _OF_QUERIES)
+    if given:
+        raise ConfigError(
+            f"{given} with --by stage",
+            accepted="options of single queries without it",
+            fix="leave one of the two out",
+        )
+    measuring = {name: usual for name, usual in _MEASURING.items() if name != "margin"}
+    given = _given(options, measuring) if saved else ""
+    if given:
+        raise ConfigError(
+            f"{given} with a saved run, which was measured as it was",
+            accepted="--margin and --metric; the others with a retriever to measure",
+            fix="leave them out, or name the retriever",
+        )
+
+
+def _given(options: argparse.Namespace, usual: Mapping[str, Any]) -> str:
+    """Options that are not as usual, by their names."""
+    names = [name for name, value in usual.items() if getattr(options, name) != value]
+    return ", ".join(f"--{name.replace('_', '-')}" for name in names).replace(
+        "--texts", "--no-text"
+    )
+
+
+def by_stage(options: argparse.Namespace) -> int:
+    """Of a saved run, or of a retriever that is measured now, asked once more without the parts
+    that its lists do not tell of, and saved."""
+    from retrieval_bench.comparison.explain.ledger import ledger
+    from retrieval_bench.core.errors import ConfigError
+    from retrieval_bench.data.judged import require_judged
+    from retrieval_bench.metrics import parse_metric
+    from retrieval_bench.reports import frames
+    from retrieval_bench.reports.tables.understand.ledger import ledger_table
+    from retrieval_bench.runs.dataset import dataset_of
+    from retrieval_bench.runs.find import find_run, is_run
+    from retrieval_bench.runs.records import read_run
+    from retrieval_bench.stats.power import MARGIN
+
+    if len(options.runs) != 1:
+        raise ConfigError(
+            f"{len(options.runs)} names with --by stage",
+            accepted="one saved run, or one retriever",
+            fix="name one; `compare` puts several side by side",
+        )
+    metric = None if options.metric is None else parse_metric(options.metric)
+    given, saved = options.runs[0], is_run(options.runs[0])
+    _refuse_what_does_nothing(options, saved=saved)
+    if saved:
+        run = read_run(find_run(Path(given)))
+        data = dataset_of([run], options.dataset)
+        require_judged(data, "explain --by stage")
+    else:
+        run, data = _measured(options, str(given), metric)
+    margin = MARGIN if options.margin is None else options.margin
+    found = ledger(run, data, metric, margin=margin)
+    if found is None:
+        raise ConfigError(
+            f"{run.name} does not say what it is made of",
+            where=str(run.folder or given),
+            accepted="a pipeline, a hybrid, or a retriever with parts(); a run of one that was "
+            "measured by this version",
+            fix="measure it again" if saved else "use bench",
+        )
+    _draw(found)
+    show(
+        options,
+        found.as_dict(),
+        lambda: [ledger_table(found, again=saved)],
+        rows=lambda: list(frames.parts(found)),
+    )
+    if not found.n:
+        say("retrieval-bench: nothing could be judged: no evaluated query was answered")
+        return NOT_MEASURED
+    return OK
+
+
+def _measured(options: argparse.Namespace, retriever: str, metric: Any) -> tuple[Any, Any]:
+    from dataclasses import replace
+
+    from retrieval_bench.data.judged import require_judged
+    from retrieval_bench.experiment.preparation import prepare
+    from retrieval_bench.measure.protocol import Protocol
+
+    with output_kept_clean():
+        experiment = prepare(
+            [retriever],
+            options.dataset or "science-mini",
+            split=options.split,
+            k=options.k,
+            metrics=() if metric is None else [str(metric)],
+            overrides=options.set,
+            protocol=Protocol.of(rounds=options.rounds, max_cost=options.max_cost),
+        )
+    with closing(experiment):
+        require_judged(experiment.dataset, "explain --by stage")
+        with working(options) as bars:
+            (run,) = replace(experiment, ablate=True).run(bars)
+    return run, experiment.dataset
+
+
+def _draw(found: Ledger) -> None:
+    """Put the picture into the folder of the run, if pictures can be drawn."""
+    from retrieval_bench.core.errors import MissingDependencyError
+    from retrieval_bench.reports.pictures.of_runs import part_bars
+    from retrieval_bench.runs.records import PICTURES, add_files
+
+    if found.run.folder is not None:
+        about = f"{found.run.summary['dataset']['name']}, k = {found.run.summary['k']}"
+        with suppress(MissingDependencyError):
+            svg = part_bars(found, about=about)
+            add_files(found.run.folder, {f"{PICTURES}/parts.svg": svg})

@@ -1,0 +1,1 @@
+"""Why runs differ: by query, by group of queries, by leg, step and part."""

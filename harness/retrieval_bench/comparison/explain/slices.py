@@ -1,0 +1,292 @@
+"""The means of systems on groups of queries, as :mod:`.comparison.groupings` makes them.
+
+Slices say where to look, and decide nothing: there are many of them, most are small, and no test
+looks at them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench.comparison.comparison import Comparison
+from retrieval_bench.comparison.explain.groupings import Grouping, check_names, dimensions, grouped
+from retrieval_bench.comparison.group import DatasetComparison
+from retrieval_bench.comparison.pairs.comparability import not_comparable
+from retrieval_bench.core.document import document
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.types import Dataset
+from retrieval_bench.metrics import Metric
+from retrieval_bench.runs.evaluation import Mean
+from retrieval_bench.stats.intervals import interval, mean_intervals
+from retrieval_bench.stats.randomization import ROUNDING
+from retrieval_bench.stats.resampling import bootstrap_means
+
+FEW = 30
+"""Below so many queries an interval is a rough guess."""
+
+FEWEST = 10
+"""Below so many there is none."""
+
+MOST_SLICES = 20
+"""Of one dimension; the smallest beyond are one slice together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """The systems on some of the queries.
+
+    Attributes:
+        query_ids: in the order of the ids.
+        means: system -> one for each metric. The interval is None below
+            ``FEWEST`` queries.
+        differences: system -> its mean minus that of the baseline, one for each metric, with the
+            interval of the paired difference; of the systems that can be compared with it.
+    """
+
+    label: str
+    query_ids: tuple[str, ...]
+    means: Mapping[str, tuple[Mean, ...]]
+    differences: Mapping[str, tuple[Mean, ...]]
+
+    @property
+    def n(self) -> int:
+        """Number of queries."""
+        return len(self.query_ids)
+
+    def as_dict(self, metrics: Sequence[Metric], baseline: str) -> dict[str, Any]:
+        """One entry of ``slices`` in the document of :meth:`Slicing.as_dict`."""
+        return {
+            "label": self.label,
+            "n": self.n,
+            "systems": [
+                {
+                    "name": name,
+                    "metrics": {
+                        str(metric): {"mean": mean.mean, "ci95": _ends(mean)}
+                        for metric, mean in zip(metrics, means, strict=True)
+                    },
+                }
+                for name, means in self.means.items()
+            ],
+            "differences": [
+                {
+                    "a": baseline,
+                    "b": name,
+                    "metrics": {
+                        str(metric): {"difference": mean.mean, "ci95": _ends(mean)}
+                        for metric, mean in zip(metrics, means, strict=True)
+                    },
+                }
+                for name, means in self.differences.items()
+            ],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Slicing:
+    """The evaluated queries of one dataset in groups.
+
+    Attributes:
+        dataset: its name.
+        by: "tags", "source", "length", "relevant" or a metadata key.
+        what: the same in words, such as "length in words".
+        systems: their names.
+        baseline: the one that the others are compared with.
+        metrics: those of the comparison.
+        whole: all queries together.
+        slices: the groups, none of them empty; none at all where the data say nothing.
+        warnings: what to know before reading them, in plain words.
+    """
+
+    dataset: str
+    by: str
+    what: str
+    systems: tuple[str, ...]
+    baseline: str
+    metrics: tuple[Metric, ...]
+    whole: Slice
+    slices: tuple[Slice, ...]
+    warnings: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """One entry of ``slices`` in ``compare --slices --format json``."""
+        return document(self, "dataset by what baseline") | {
+            "whole": self.whole.as_dict(self.metrics, self.baseline),
+            "slices": [one.as_dict(self.metrics, self.baseline) for one in self.slices],
+            "warnings": list(self.warnings),
+        }
+
+
+def slicings_of(
+    comparison: Comparison, sources: Sequence[Dataset | str], names: Sequence[str] = ()
+) -> list[Slicing]:
+    """Those of every dataset of ``comparison``.
+
+    Args:
+        sources: one for each dataset, or in a sentence why it is not there.
+        names: as of :func:`slicings`.
+
+    Raises:
+        ConfigError: a dataset is not there, or a name that is no slicing of it.
+    """
+    found: list[Slicing] = []
+    for group, source in zip(comparison.groups, sources, strict=True):
+        if isinstance(source, str):
+            raise ConfigError(
+                source.rstrip("."),
+                where="--slices",
+                accepted="the dataset of the runs: tags and texts are not kept in a run",
+                fix="say where it is with --dataset",
+            )
+        found += slicings(group, source, names, baseline=comparison.baseline)
+    return found
+
+
+def slicings(
+    group: DatasetComparison,
+    dataset: Dataset,
+    names: Sequence[str] = (),
+    *,
+    baseline: str | None = None,
+) -> list[Slicing]:
+    """The systems of ``group`` on slices of its queries, one slicing for each of ``names``.
+
+    Args:
+        dataset: what the runs were measured on.
+        names: of ``DIMENSIONS`` and ``BY_FILTER``, or metadata keys of the queries; none = every
+            one of them that has at least two slices, see :func:`all_slicings`.
+        baseline: the system that others are compared with; None, or one that is not here, = the
+            first.
+
+    Raises:
+        ConfigError: a name that is neither a dimension nor a metadata key.
+    """
+    if not names:
+        return all_slicings(group, dataset, baseline=baseline)
+    check_names(names, dataset)
+    systems = _Systems(group, dataset, baseline)
+    return [systems.sliced(systems.grouping(by)) for by in dict.fromkeys(names)]
+
+
+def all_slicings(
+    group: DatasetComparison, dataset: Dataset, *, baseline: str | None = None
+) -> list[Slicing]:
+    """Every dimension that has at least two slices, but not by values that hardly two queries
+    share; arguments as of :func:`slicings`."""
+    systems = _Systems(group, dataset, baseline)
+    found = [systems.grouping(by) for by in dimensions(dataset)]
+    telling = [one for one in found if len(one.groups) > 1 and not one.one_by_one]
+    return [systems.sliced(one) for one in telling]
+
+
+class _Systems:
+    """The values of all systems of a group on the queries that all of them finished."""
+
+    def __init__(self, group: DatasetComparison, dataset: Dataset, baseline: str | None) -> None:
+        self._group = group
+        evaluations = [run.evaluation for run in group.runs]
+        shared = set.intersection(*(set(one.query_ids) for one in evaluations))
+        # In the order of the ids: the order in which queries were given changes no interval.
+        found = sorted((q for q in dataset.evaluated if q.id in shared), key=lambda q: q.id)
+        self._queries, self._qrels = found, dataset.qrels
+        self._filtering = dataset.filtering
+        self._ids = tuple(query.id for query in found)
+        columns = []
+        for one in evaluations:
+            place = {query_id: at for at, query_id in enumerate(one.query_ids)}
+            rows = [place[query_id] for query_id in self._ids]
+            columns.append([metric.additive(one.values(metric)[rows]) for metric in group.metrics])
+        self._values = np.array(columns, dtype=np.float64).transpose(2, 0, 1)
+        self._base = group.names.index(baseline) if baseline in group.names else 0
+        reasons = [not_comparable(group.runs[self._base], run) for run in group.runs]
+        self._others = [at for at, reason in enumerate(reasons) if at != self._base and not reason]
+        self._warnings = [
+            f"{name} has no differences from {group.names[self._base]}: {reason}."
+            for name, reason in zip(group.names, reasons, strict=True)
+            if reason
+        ]
+        most = max(len(one.query_ids) for one in evaluations)
+        if len(found) < most:
+            self._warnings.append(
+                f"Only the {len(found):,} of {most:,} queries that all systems finished count."
+            )
+
+    def grouping(self, by: str) -> Grouping:
+        """The queries in groups."""
+        return grouped(by, self._queries, self._qrels, most=MOST_SLICES, filtering=self._filtering)
+
+    def sliced(self, grouping: Grouping) -> Slicing:
+        """The systems on every group."""
+        slices = [self._slice(label, rows) for label, rows in grouping.groups]
+        return Slicing(
+            self._group.dataset,
+            grouping.by,
+            grouping.what,
+            self._group.names,
+            self._group.names[self._base],
+            self._group.metrics,
+            self._whole,
+            tuple(slices),
+            (*grouping.notes, *self._warnings),
+        )
+
+    @cached_property
+    def _whole(self) -> Slice:
+        return self._slice("all queries", range(len(self._ids)))
+
+    def _slice(self, label: str, rows: Sequence[int]) -> Slice:
+        names = self._group.names
+        values = self._values[list(rows)]
+        n = len(values)
+        means = self._in_means(values.mean(axis=0)) if n else np.full(values.shape[1:], np.nan)
+
+        def row(at: int, minus: int | None = None) -> tuple[Mean, ...]:
+            mean = means[at] if minus is None else means[at] - means[minus]
+            if minus is not None:
+                mean = np.where(np.abs(mean) <= ROUNDING, 0.0, mean)
+            if n < FEWEST:
+                return tuple(Mean(float(value), None, n) for value in mean)
+            ends = self._ends(values[:, at], None if minus is None else values[:, minus])
+            return tuple(
+                Mean(float(value), (float(low), float(high)), n)
+                for value, (low, high) in zip(mean, ends, strict=True)
+            )
+
+        return Slice(
+            label,
+            tuple(self._ids[at] for at in rows),
+            {name: row(at) for at, name in enumerate(names)},
+            {names[at]: row(at, self._base) for at in self._others},
+        )
+
+    def _ends(
+        self, values: NDArray[np.float64], minus: NDArray[np.float64] | None
+    ) -> NDArray[np.float64]:
+        """Intervals (metrics, 2) of the means of ``values``, or of what they are above those of
+        ``minus``; both (queries, metrics)."""
+        metrics = self._group.metrics
+        scales = [metric.scale for metric in metrics]
+        if minus is None:
+            ends = mean_intervals(values, scales)
+            return np.stack([m.from_additive(e) for m, e in zip(metrics, ends, strict=True)])
+        ends = mean_intervals(values - minus, [one and one.of_differences for one in scales])
+        for at, metric in enumerate(metrics):
+            if metric.geometric:  # the difference of two such means is no mean of differences
+                drawn = metric.from_additive(bootstrap_means(np.c_[values[:, at], minus[:, at]]))
+                ends[at] = interval(drawn[:, :1] - drawn[:, 1:])[0]
+        return ends
+
+    def _in_means(self, additive: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(..., systems, metrics) of averaged additive values, on the scale that is shown."""
+        metrics = self._group.metrics
+        return np.stack([m.from_additive(additive[..., i]) for i, m in enumerate(metrics)], axis=-1)
+
+
+def _ends(mean: Mean) -> list[float] | None:
+    return None if mean.ci95 is None else list(mean.ci95)

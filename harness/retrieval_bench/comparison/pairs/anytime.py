@@ -1,0 +1,330 @@
+"""Pairs of systems that are looked at after every query: differences with verdicts that hold at
+every look, so that asking may end at any of them.
+
+A difference is b minus a. Its interval is a betting confidence sequence
+(:mod:`retrieval_bench.stats.sequential`); those of all pairs of a metric hold together with 95 %
+(each at ``alpha`` / pairs). A pair is decided when a verdict stands twice: over all queries, a
+failed one counting 0 as ever, and with the queries that either side failed on taken as ties.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench.comparison.pairs.answered import Answered
+from retrieval_bench.comparison.pairs.comparability import not_comparable, nothing_can_differ
+from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA, Pair
+from retrieval_bench.comparison.pairs.verdicts import Delta, held_against
+from retrieval_bench.core.document import document
+from retrieval_bench.core.errors import ConfigError, counted
+from retrieval_bench.core.types import Verdict
+from retrieval_bench.measure.calls import OK
+from retrieval_bench.metrics import Metric
+from retrieval_bench.runs.run import Run
+from retrieval_bench.stats.intervals import Floats, Scale
+from retrieval_bench.stats.randomization import ROUNDING
+from retrieval_bench.stats.sequential import Betting, anytime_intervals, verdicts
+
+Bools = NDArray[np.bool_]
+
+
+class PairWatch:
+    """Differences of pairs in one metric, query by query.
+
+    Args:
+        pairs: places of a and b among the systems.
+        scale: what a value of the metric can be.
+        total: queries of the split whose mean is meant; None = the mean of queries like these.
+        alpha: chance of error of all pairs together.
+    """
+
+    def __init__(
+        self,
+        pairs: Sequence[Pair],
+        scale: Scale,
+        margin: float,
+        total: int | None,
+        alpha: float = QUALITY_ALPHA,
+    ) -> None:
+        self._a, self._b = np.array(pairs).T
+        self._betting = Betting(
+            [-margin, 0.0, margin],
+            scale.of_differences,
+            streams=2 * len(pairs),
+            alpha=alpha / len(pairs),
+            total=total,
+        )
+
+    def add(self, values: Floats, answered: Bools) -> bool:
+        """Look at one query, values and who answered (systems,); whether every pair is decided."""
+        difference = values[self._b] - values[self._a]
+        difference[np.abs(difference) <= ROUNDING] = 0.0
+        both = answered[self._a] & answered[self._b]
+        self._betting.add(np.concatenate([difference, np.where(both, difference, 0.0)]))
+        return not any(one.open or one is not other for one, other in self.verdicts())
+
+    def verdicts(self) -> list[tuple[Verdict, Verdict]]:
+        """Of each pair, over all queries, and with failures as ties."""
+        found = verdicts(self._betting)
+        half = len(found) // 2
+        return list(zip(found[:half], found[half:], strict=True))
+
+    def within_margin(self, at: int) -> bool:
+        """Whether the pair is shown to differ by less than the margin."""
+        return bool(self._betting.too_low[at, 0] and self._betting.too_high[at, 2])
+
+
+def watch_for(pairs: Sequence[Pair], metric: Metric, margin: float, total: int | None) -> PairWatch:
+    """For pairs that ``metric`` decides.
+
+    Raises:
+        ConfigError: its values have no known range, so that nothing can be bet on them.
+    """
+    return PairWatch(pairs, scale_to_bet_on(metric), margin, total)
+
+
+def scale_to_bet_on(metric: Metric, *, where: str = "--metrics") -> Scale:
+    """What a value of ``metric`` can be.
+
+    Raises:
+        ConfigError: it has no known range; the metric is named in ``where``.
+    """
+    if metric.scale is None:
+        raise ConfigError(
+            f"metric {metric} with --until-decided",
+            where=where,
+            accepted="a metric whose values have a known range, such as nDCG@10",
+            fix="name another one, or measure without --until-decided",
+        )
+    return metric.scale
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was asked of systems that were measured until decided, and what was not.
+
+    Attributes:
+        target: "split" (the mean of all its queries) or "population" (of queries like these).
+        asked, queries: of the queries that count, those that were asked, and all.
+        calls, calls_saved: of all systems together.
+        decided: whether it is: every pair, by the first metric.
+    """
+
+    target: str
+    asked: int
+    queries: int
+    calls: int
+    calls_saved: int
+    decided: bool
+
+    @classmethod
+    def of(cls, runs: Sequence[Run], decided: bool) -> Asked:
+        """Of ``runs`` that were measured together, until decided."""
+        facts = runs[0].summary["until_decided"]
+        asked, queries = facts["asked"], facts["queries"]
+        calls = (asked * len(runs), (queries - asked) * len(runs))
+        return cls(facts["target"], asked, queries, *calls, decided)
+
+    @property
+    def total(self) -> int | None:
+        """Values whose mean is meant; None = of queries like these."""
+        return self.queries if self.target == "split" else None
+
+    @property
+    def sentence(self) -> str:
+        """How far it came, and what that saved."""
+        of = f"{self.asked:,} of {counted(self.queries, 'query')}"
+        saved = f"{self.calls_saved:,} of {counted(self.calls + self.calls_saved, 'call')} saved"
+        if self.decided:
+            return f"Decided after {of}: {saved}."
+        if self.asked == self.queries:
+            return f"Not decided, though all {counted(self.queries, 'query')} were asked."
+        return f"Not decided: it ended after {of}."
+
+    @property
+    def mean(self) -> str:
+        """Which mean is meant."""
+        return {
+            "split": "the mean of all queries of this split",
+            "population": "the mean of queries like these",
+        }[self.target]
+
+    @property
+    def meaning(self) -> str:
+        """What verdicts and intervals are, and of what."""
+        return f"anytime-valid intervals by betting, of {self.mean}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """An entry of ``until_decided`` of ``compare --format json``."""
+        return document(self)
+
+
+def what_was_asked(runs: Sequence[Run], deltas: Sequence[Delta], metric: Metric) -> Asked | None:
+    """Of ``runs`` that were all measured until decided; None of any others.
+
+    Args:
+        deltas: of their pairs, in every metric.
+        metric: the one that decides.
+    """
+    if any(run.asked is None for run in runs):
+        return None
+    own = [delta for delta in deltas if delta.metric == str(metric)]
+    return Asked.of(
+        runs, all(d.verdict in (Verdict.BETTER, Verdict.WORSE, Verdict.EQUIVALENT) for d in own)
+    )
+
+
+def anytime_deltas(
+    dataset: str,
+    runs: Sequence[Run],
+    names: Sequence[str],
+    metrics: Sequence[Metric],
+    pairs: Sequence[Pair],
+    *,
+    margin: float,
+) -> list[Delta]:
+    """Every pair on every metric, in the order of ``pairs``."""
+    comparable = [pair for pair in pairs if not _refused(runs, pair).reason]
+    found: dict[tuple[Pair, Metric], Delta] = {}
+    for metric in metrics:
+        if comparable and metric.scale is not None:
+            deltas = _judged(runs, names, metric, comparable, margin=margin)
+            found |= {(pair, metric): one for pair, one in zip(comparable, deltas, strict=True)}
+    return [
+        replace(
+            found.get((pair, metric)) or _refused(runs, pair, metric),
+            metric=str(metric),
+            a=names[pair[0]],
+            b=names[pair[1]],
+            dataset=dataset,
+        )
+        for pair in pairs
+        for metric in metrics
+    ]
+
+
+def _refused(runs: Sequence[Run], pair: Pair, metric: Metric | None = None) -> Delta:
+    """Without figures, and why; no reason where there is none."""
+    a, b = (runs[at] for at in pair)
+    verdict, reason = Verdict.MISSING, ""
+    if why := not_comparable(a, b):
+        verdict, reason = Verdict.NOT_COMPARABLE, why
+    elif a.asked is None:
+        verdict, reason = Verdict.NOT_COMPARABLE, "beside runs that were measured until decided"
+    elif not a.asked:
+        reason = "no evaluated query"
+    elif metric is not None:
+        reason = f"nothing can be bet on {metric}: its values have no known range"
+    return Delta("", "", "", verdict, reason=reason)
+
+
+def _judged(
+    runs: Sequence[Run],
+    names: Sequence[str],
+    metric: Metric,
+    pairs: Sequence[Pair],
+    *,
+    margin: float,
+) -> list[Delta]:
+    """Those of ``pairs`` in one metric."""
+    systems = sorted({at for pair in pairs for at in pair})
+    place = {at: row for row, at in enumerate(systems)}
+    told = [_in_order(runs[at], metric) for at in systems]
+    until = runs[pairs[0][0]].summary["until_decided"]
+    deltas = deltas_in_order(
+        [names[at] for at in systems],
+        np.stack([values for values, _ in told]),
+        np.stack([answered for _, answered in told]),
+        [(place[i], place[j]) for i, j in pairs],
+        scale_to_bet_on(metric),
+        margin=margin,
+        total=until["queries"] if until["target"] == "split" else None,
+    )
+    return [
+        Delta("", "", "", Verdict.MISSING, n=delta.n, reason=why)
+        if (why := nothing_can_differ(runs[i], runs[j], metric))
+        else delta
+        for (i, j), delta in zip(pairs, deltas, strict=True)
+    ]
+
+
+def deltas_in_order(
+    names: Sequence[str],
+    values: Floats,
+    answered: Bools,
+    pairs: Sequence[Pair],
+    scale: Scale,
+    *,
+    margin: float,
+    total: int | None = None,
+    alpha: float = QUALITY_ALPHA,
+) -> list[Delta]:
+    """Differences of ``pairs`` after a look at each query, without metric and dataset.
+
+    Args:
+        names: of the systems.
+        values, answered: (systems, queries), in the order asked; at least one query.
+        scale, margin, total, alpha: as of :class:`PairWatch`.
+    """
+    watch = PairWatch(pairs, scale, margin, total, alpha)
+    for of_query, ok in zip(values.T, answered.T, strict=True):
+        watch.add(of_query, ok)
+    a, b = np.array(pairs).T
+    differences = (values[b] - values[a]).T
+    differences[np.abs(differences) <= ROUNDING] = 0.0
+    each = alpha / len(pairs)
+    ends = anytime_intervals(differences, scale.of_differences, alpha=each, total=total)
+    n = len(differences)
+    spread = differences.std(axis=0, ddof=1) if n > 1 else np.zeros(len(pairs))
+    deltas = []
+    for at, pair in enumerate(pairs):
+        of_pair = differences[:, at]
+        verdict, tied = watch.verdicts()[at]
+        delta = Delta(
+            "",
+            names[pair[0]],
+            names[pair[1]],
+            verdict,
+            n=n,
+            difference=float(of_pair.mean()),
+            ci95=(float(ends[at, 0]), float(ends[at, 1])),
+            level=1 - each,
+            effect_size=float(of_pair.mean() / spread[at]) if spread[at] > 0 else None,
+            wins=int(np.count_nonzero(of_pair > 0)),
+            ties=int(np.count_nonzero(of_pair == 0)),
+            losses=int(np.count_nonzero(of_pair < 0)),
+            within_margin=watch.within_margin(at),
+            anytime=True,
+        )
+        both = answered[a[at]] & answered[b[at]]
+        deltas.append(_second_look(delta, of_pair, both, (answered[a[at]], answered[b[at]]), tied))
+    return deltas
+
+
+def _in_order(run: Run, metric: Metric) -> tuple[Floats, Bools]:
+    """Values, and whether it answered, in the order asked."""
+    place = {query_id: at for at, query_id in enumerate(run.evaluation.query_ids)}
+    status = dict(zip(run.rankings.query_ids, run.status, strict=True))
+    asked = run.asked or ()
+    values = run.evaluation.values(metric)[[place[query_id] for query_id in asked]]
+    return values, np.array([status[query_id] == OK for query_id in asked])
+
+
+def _second_look(
+    delta: Delta, differences: Floats, both: Bools, answered: tuple[Bools, Bools], tied: Verdict
+) -> Delta:
+    """Hold a verdict against what it is with failures as ties."""
+    if both.all():
+        return delta
+    failed = [int(np.count_nonzero(~one)) for one in answered]
+    there = Answered(int(np.count_nonzero(both)), failed[0], failed[1])
+    if not both.any():
+        reason = there.reason(delta.a, delta.b)
+        return Delta("", "", "", Verdict.MISSING, n=delta.n, reason=reason)
+    there = replace(there, difference=float(differences[both].mean()), verdict=tied)
+    return held_against(delta, there)

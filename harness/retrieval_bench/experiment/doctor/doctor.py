@@ -1,0 +1,327 @@
+"""Is everything ready to be measured? Data, judgements, retriever and machine, each looked at.
+
+How much of what a retriever finds is judged takes its answers, so a sample of the evaluated queries
+is asked: 200, which give a share to within .07 whatever it is, for as long as 20 seconds. A service
+that is asked from afar or paid for is asked five: whoever only wants to know whether everything is
+ready should neither wait nor pay. ``ask`` says another number, and then nothing ends it earlier.
+"""
+
+from __future__ import annotations
+
+import random
+import shlex
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from retrieval_bench.core.document import document
+from retrieval_bench.core.errors import ConfigError, HarnessError, counted
+from retrieval_bench.core.notices import Code, coded, is_note
+from retrieval_bench.core.progress import Reporter
+from retrieval_bench.core.types import Dataset, Query, Ranking
+from retrieval_bench.data.build import UNJUDGED
+from retrieval_bench.experiment.candidate import Candidate, Searched
+from retrieval_bench.experiment.doctor.copies import look_into
+from retrieval_bench.experiment.doctor.judgements import (
+    Judgements,
+    counts,
+    nothing_relevant,
+    queries_in_corpus,
+)
+from retrieval_bench.experiment.doctor.pools import Lists, judged_at, pool, too_little_for_a_pool
+from retrieval_bench.experiment.experiment import Experiment
+from retrieval_bench.experiment.preparation import prepare
+from retrieval_bench.experiment.warnings import drawn
+from retrieval_bench.measure.calls import NOT_RUN, OK
+from retrieval_bench.measure.disturbances import disturbances
+from retrieval_bench.measure.environment import machine
+from retrieval_bench.measure.noise import NoiseRecorder
+from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.stats.resampling import SEED
+
+ASKED = 200
+"""Evaluated queries that a retriever is asked, at most."""
+
+PROBED = 5
+"""Queries that one is asked that is external, limited or paid for."""
+
+_ASKING_S = 20.0
+"""For which :data:`ASKED` queries are asked."""
+
+_LARGEST = 200_000
+"""Documents up to which a second system is built beside the retriever."""
+
+_WATCHED_S = 1.0
+"""Seconds for which the machine is watched."""
+
+_FEW = 50
+"""Below so many queries only large differences can be shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at.
+
+    Attributes:
+        subject: "data", "judgements", "retriever" or "machine".
+        facts: what it is, in sentences.
+        warnings: what would make figures less than they seem, with what to do.
+        figures: what the sentences on judgements rest on; None for the other checks.
+    """
+
+    subject: str
+    facts: tuple[str, ...]
+    warnings: tuple[str, ...]
+    figures: Judgements | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        told = document(self, "subject facts warnings")
+        return told if self.figures is None else told | {"figures": self.figures.as_dict()}
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What :func:`doctor` gives.
+
+    Attributes:
+        checks: data, judgements, retriever, machine.
+        answered: whether the retriever answered any query.
+        next: the command to run next.
+    """
+
+    checks: tuple[Check, ...]
+    answered: bool
+    next: str
+
+    @property
+    def n_warnings(self) -> int:
+        """Of all checks; notes are none."""
+        return sum(not is_note(text) for check in self.checks for text in check.warnings)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The document of ``doctor --format json``."""
+        return {
+            "checks": [check.as_dict() for check in self.checks],
+            **document(self, "answered next"),
+        }
+
+
+def doctor(
+    retriever: Any,
+    dataset: str | Path = "science-mini",
+    *,
+    split: str = "test",
+    language: str | None = None,
+    self_hits: str | None = None,
+    k: int = 10,
+    overrides: Sequence[str] = (),
+    ask: int | None = None,
+    reporter: Reporter | None = None,
+) -> Diagnosis:
+    """Load the data, build and index the retriever, ask it some queries, and watch the machine.
+
+    Args:
+        ask: queries to ask; None = :data:`ASKED`, or :data:`PROBED` where each may cost something.
+
+    Raises:
+        HarnessError: what is wrong with the data or the retriever, all at once.
+    """
+    if ask is not None and ask < 1:
+        raise ConfigError(f"ask = {ask}", accepted="1 or more", fix="correct --ask")
+    experiment = prepare(
+        [retriever],
+        dataset,
+        split=split,
+        language=language,
+        self_hits=self_hits,
+        k=k,
+        overrides=overrides,
+        protocol=_PROTOCOL,
+        save=False,
+    )
+    data = experiment.dataset
+    asked = _asked(experiment, ask)
+    ids = {query.id for query in asked}
+    rest = [query for query in experiment.queries if query.id not in ids]
+    start = time.perf_counter()
+    answers = replace(experiment, queries=(*asked, *rest)).search(
+        reporter, first=len(asked), enough=_late() if ask is None else None
+    )
+    seconds = time.perf_counter() - start
+    found = _judgements(experiment, asked, answers, reporter)
+    warnings = (*found.warnings, *queries_in_corpus(data), *nothing_relevant(data))
+    return Diagnosis(
+        (
+            _data(data),
+            Check("judgements", found.facts, warnings, found),
+            _retriever(answers, seconds, {*data.warnings, *drawn(data)}),
+            _machine(),
+        ),
+        OK in answers.status,
+        _next(experiment, retriever, dataset, language, self_hits),
+    )
+
+
+_PROTOCOL = Protocol(rounds=1, warm_up_s=0.0)
+
+
+def _asked(experiment: Experiment, ask: int | None) -> tuple[Query, ...]:
+    """A sample of the queries that count, or of all where none does; the same at each call."""
+    queries = experiment.dataset.evaluated or experiment.queries
+    n = ask or (PROBED if _is_dear(experiment.candidates[0]) else ASKED)
+    if n >= len(queries):
+        return tuple(queries)
+    rows = sorted(random.Random(SEED).sample(range(len(queries)), n))
+    return tuple(queries[row] for row in rows)
+
+
+def _is_dear(candidate: Candidate) -> bool:
+    """Whether nobody knows what a query takes or costs."""
+    limited = candidate.price is not None or candidate.rate_limit is not None
+    can = candidate.capabilities
+    return limited or (can.external and not can.replays)
+
+
+def _late() -> Callable[[int, Sequence[Ranking | None]], bool]:
+    """Says after a query whether the time is up, which begins with the first one."""
+    begun: list[float] = []
+
+    def late(_at: int, _rankings: Sequence[Ranking | None]) -> bool:
+        now = time.monotonic()
+        begun.append(now)
+        return now - begun[0] > _ASKING_S
+
+    return late
+
+
+def _retriever(answers: Searched, seconds: float, about_data: set[str]) -> Check:
+    n_answered = sum(status == OK for status in answers.status)
+    n_asked = sum(status != NOT_RUN for status in answers.status)
+    hits = sum(len(ranking or ()) for ranking in answers.rankings)
+    took = f"{seconds:.1f}" if seconds >= 0.1 else "under 0.1"
+    probe = f"{answers.name} was ready in {took} s and answered {n_answered:,} of "
+    probe += f"{counted(n_asked, 'query')} with {counted(hits, 'hit')}."
+    about_it = (text for text in answers.warnings if text not in about_data)
+    return Check("retriever", (probe,), tuple(about_it))
+
+
+def _next(
+    experiment: Experiment,
+    retriever: Any,
+    dataset: str | Path,
+    language: str | None,
+    self_hits: str | None,
+) -> str:
+    """What to run; where nothing is judged, what pools two systems if there is a corpus."""
+    judged = experiment.dataset.judged
+    command = ["retrieval-bench", *(["bench"] if judged else ["label", "pool"]), str(retriever)]
+    if not judged and experiment.dataset.documents is not None:
+        command.append("dense" if _is_lexical(experiment.candidates[0]) else "bm25")
+    if str(dataset) != "science-mini":
+        command += ["--dataset", str(dataset)]
+    if judged and language is not None:
+        command += ["--language", language]
+    if judged and self_hits is not None:
+        command += ["--self-hits", self_hits]
+    return shlex.join(command)
+
+
+def _judgements(
+    experiment: Experiment, asked: Sequence[Query], answers: Searched, reporter: Reporter | None
+) -> Judgements:
+    data, k = experiment.dataset, experiment.k
+    if not data.evaluated:
+        return Judgements(counts(data))
+    looked = look_into(data)
+    copies, twins = (None, None) if looked is None else looked
+    lists = _lists(asked, answers)
+    judged = judged_at(answers.name, lists, data.qrels, k)
+    why = too_little_for_a_pool(lists, data.qrels) or _no_other(data)
+    compared = None
+    if not why:
+        try:
+            name, other = _other(experiment, [q for q in asked if q.id in lists], reporter)
+        except HarnessError as problem:
+            why = f"the system to compare with failed: {problem.given}"
+        else:
+            compared = pool((answers.name, lists), (name, other), data.qrels, k)
+            why = "" if compared else "the system to compare with found too little"
+    return Judgements(counts(data), judged, compared, why, copies, twins)
+
+
+def _lists(asked: Sequence[Query], answers: Searched) -> Lists:
+    """The hits of the queries that have any."""
+    pairs = zip(asked, answers.rankings, strict=True)
+    return {query.id: ranking.doc_ids for query, ranking in pairs if ranking}
+
+
+def _no_other(data: Dataset) -> str:
+    """Why no second system can be built; empty where one can."""
+    if data.documents is None:
+        return "the dataset has no corpus"
+    if data.n_documents > _LARGEST:
+        return f"the corpus has more than {_LARGEST:,} documents"
+    return ""
+
+
+def _is_lexical(candidate: Candidate) -> bool:
+    return "bm25" in str(candidate.config.get("target", "")).casefold()
+
+
+_BM25: Mapping[str, Any] = {"name": "plain bm25", "target": "bm25"}
+_TRIGRAMS: Mapping[str, Any] = {
+    "name": "bm25 on character trigrams",
+    "target": "bm25",
+    "params": {"tokenizer": {"name": "ngram", "n": 3}},
+}
+
+
+def _other(
+    experiment: Experiment, queries: Sequence[Query], reporter: Reporter | None
+) -> tuple[str, Lists]:
+    """What a plain BM25 finds, or, beside a BM25, one whose terms are character trigrams: it is
+    cheap, works in any script, and shares no term with the first."""
+    lexical = _is_lexical(experiment.candidates[0])
+    second = prepare(
+        [_TRIGRAMS if lexical else _BM25],
+        experiment.dataset,
+        k=experiment.k,
+        protocol=_PROTOCOL,
+        save=False,
+    )
+    answers = replace(second, queries=tuple(queries)).search(reporter, enough=_late())
+    return answers.name, _lists(queries, answers)
+
+
+def _data(data: Dataset) -> Check:
+    n, unanswerable = len(data.evaluated), len(data.unanswerable)
+    queries = f"{counted(n, 'evaluated query')}, {counted(unanswerable, 'unanswerable query')}"
+    if not data.judged:
+        queries = counted(len(data.queries), "query")
+    facts = (f"{data.name} ({data.split}): {counted(data.n_documents, 'document')}, {queries}.",)
+    few = [
+        f"With {counted(n, 'query')} only large differences can be shown: judge more if you can."
+    ]
+    faults = (text for text in data.warnings if text != UNJUDGED)  # the judgements say it
+    return Check("data", facts, (*faults, *drawn(data), *(few if 0 < n < _FEW else ())))
+
+
+def _machine() -> Check:
+    """Watched for a second, in which this process does nothing."""
+    facts = machine()
+    with NoiseRecorder() as noise:
+        time.sleep(_WATCHED_S)
+    memory = facts.get("memory_gib")
+    ram = "" if memory is None else f", {memory} GiB of memory"
+    return Check(
+        "machine",
+        (f"{facts['processor']}, {facts['usable_cores']} cores{ram}, {facts['python']}.",),
+        tuple(
+            coded(
+                disturbances(noise.record, facts, during="in the second it was watched"), Code.BUSY
+            )
+        ),
+    )

@@ -1,0 +1,343 @@
+"""What judgements can carry: how many there are, of what, and whom they favour.
+
+Everything here is a pure function of a dataset, of rankings and of what the texts say; a finding is
+a sentence with what to do. A warning changes what may be concluded; all else is a fact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from retrieval_bench.core.document import document
+from retrieval_bench.core.errors import counted
+from retrieval_bench.core.notices import Code, coded, with_text
+from retrieval_bench.core.selves import KEEP
+from retrieval_bench.core.types import Dataset
+from retrieval_bench.data.judged import TO_JUDGE
+from retrieval_bench.data.selves import ASK, selves_in
+from retrieval_bench.experiment.doctor.copies import CHARACTERS, NEAR, WORDS, Copies, Twins
+from retrieval_bench.experiment.doctor.pools import Held, JudgedAt, Pool
+from retrieval_bench.experiment.warnings import without_relevant
+
+ENOUGH = 0.8
+"""Where the interval of Judged@k lies below this, too much of the top hits is unjudged."""
+
+_SPARSE = 2
+"""Judgements of the median query up to which they are sparse, if all of them are relevant."""
+
+_MANY, _SOME = 0.1, 3
+"""From this share of the queries on, and so many of them, copies change what a comparison says."""
+
+_NOTHING = (
+    "Quality can't be measured. Compare your systems, for speed and for where they differ, then "
+    f"judge what they find: `{TO_JUDGE}`."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """How often a grade was given.
+
+    Attributes:
+        grade: the grade; 1 or more is relevant, below 0 counts as not judged.
+        n: judgements.
+    """
+
+    grade: int
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """The judgements of the evaluated queries.
+
+    Attributes:
+        queries: that are evaluated.
+        judgements: of these.
+        median: judgements of the median query.
+        relevant: judgements of grade 1 or more.
+        grades: each that was given, lowest first.
+        nothing_relevant: queries without a relevant document.
+        known_items: queries that were made from a document that answers them.
+        copied: mean share of the words of these that stand in that document; None = not told.
+    """
+
+    queries: int
+    judgements: int
+    median: float
+    relevant: int
+    grades: tuple[Grade, ...]
+    nothing_relevant: int
+    known_items: int
+    copied: float | None
+
+    @property
+    def not_relevant(self) -> int:
+        """Judgements of grade 0."""
+        return sum(one.n for one in self.grades if one.grade == 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgements:
+    """What was found of the judgements of a dataset.
+
+    Attributes:
+        counts: of the judgements.
+        judged: how much of the retriever's top k is judged; None where nothing is known.
+        pool: the retriever beside another system; None where they were not compared.
+        no_pool: why they were not; empty where they were.
+        copies: queries whose words stand in documents; None without a corpus.
+        twins: documents with nearly the same text that are judged differently; None without one.
+    """
+
+    counts: Counts
+    judged: JudgedAt | None = None
+    pool: Pool | None = None
+    no_pool: str = ""
+    copies: Copies | None = None
+    twins: Twins | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return document(self)
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """What there is, in sentences."""
+        if not self.counts.queries:
+            return ("No query has a judgement.",)
+        facts = [_counts(self.counts)]
+        if self.judged is not None:
+            facts.append(_judged(self.judged))
+        if self.no_pool:
+            facts.append(f"Whether judgements favour one system can't be told: {self.no_pool}.")
+        elif self.pool is not None and not self.pool.favours:
+            facts.append(_held(self.pool))
+        return (*facts, *self._few_copies())
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What changes how figures must be read, with what to do."""
+        if not self.counts.queries:
+            return (_NOTHING,)
+        favoured = self.pool is not None and bool(self.pool.favours)  # this says the shares
+        found = (
+            _depth(self.counts, None if favoured else self.judged),
+            _favoured(self.pool),
+            _known_items(self.counts),
+            _copied(self.copies),
+            _elsewhere(self.copies),
+            _twins(self.twins),
+        )
+        return tuple(text for text in found if text)
+
+    def _few_copies(self) -> list[str]:
+        """Copies that are too few to change anything."""
+        found, told = self.copies, []
+        if found is None:
+            return []
+        of = f"of {counted(found.checked, 'longer query')}"
+        for n, where in ((found.relevant, "a relevant document"), (found.elsewhere, "another one")):
+            if n and not _many(n, found.checked):
+                stand = "stands" if n == 1 else "stand"
+                told.append(f"{n:,} {of} {stand} word for word in {where}.")
+        return told
+
+
+def counts(data: Dataset) -> Counts:
+    """The judgements of the evaluated queries of ``data``, counted."""
+    queries = data.evaluated
+    rows = [data.qrels[query.id] for query in queries]
+    grades = Counter(grade for row in rows for grade in row.values())
+    made, copied = data.known_items or (0, math.nan)
+    return Counts(
+        len(queries),
+        grades.total(),
+        float(np.median([len(row) for row in rows])) if rows else 0.0,
+        sum(n for grade, n in grades.items() if grade > 0),
+        tuple(Grade(grade, n) for grade, n in sorted(grades.items())),
+        len(data.without_relevant),
+        made,
+        None if math.isnan(copied) else copied,
+    )
+
+
+def nothing_relevant(data: Dataset) -> list[str]:
+    """The warning of every run on queries without a relevant document, with what to do."""
+    remedy = "Judge more of what is found, or set `answerable: false` if there is no answer."
+    return [with_text(text, f"{text} {remedy}") for text in without_relevant(data)]
+
+
+def queries_in_corpus(data: Dataset) -> list[str]:
+    """Warn of queries that are documents, unless hits on these are left out."""
+    found, n = [], len(data.evaluated)
+    by_id, by_text = selves_in(data)
+    if data.self_hits == KEEP and _many(len(by_id), n):
+        found.append(
+            f"{len(by_id):,} of {counted(n, 'query')} are documents of the corpus (of the same id "
+            f"and text, such as {by_id[0]!r}): most systems rank them first, and they count as "
+            "wrong, as trec_eval has it. BEIR leaves out hits with the id of their query, and so "
+            f"count its published figures: {ASK} does the same. The documents stay: they answer "
+            "other queries."
+        )
+    if _many(len(by_text), n):
+        found.append(
+            f"{len(by_text):,} of {counted(n, 'query')} have the very text of a document that is "
+            f"not judged relevant, such as {by_text[0]!r} of {data.selves.copies[by_text[0]]!r}"
+            ": most systems rank it first, and it counts as wrong. If it answers, judge it; if it "
+            f"is the query itself, give the query its id: {ASK} goes by id, as BEIR does."
+        )
+    return list(coded(found, Code.SELF_HITS))
+
+
+def _many(n: int, of: int) -> bool:
+    return n >= _SOME and n >= _MANY * of
+
+
+def _percent(share: float) -> str:
+    """A share that is not all is not rounded to all, nor one that is something to nothing."""
+    text = f"{share:.0%}".replace("%", " %")
+    if share < 1 and text == "100 %":
+        return "over 99 %"
+    return "under 1 %" if share > 0 and text == "0 %" else text
+
+
+def _interval(ends: tuple[float, float] | None) -> str:
+    return "" if ends is None else f" [{ends[0]:.2f}, {ends[1]:.2f}]"
+
+
+def _counts(found: Counts) -> str:
+    grades = ", ".join(f"{one.n:,} of grade {one.grade}" for one in found.grades)
+    a_query = found.relevant / found.queries
+    return (
+        f"{counted(found.judgements, 'judgement')} ({grades}): {a_query:.1f} relevant documents a "
+        "query."
+    )
+
+
+def _judged(found: JudgedAt) -> str:
+    return (
+        f"Judged@{found.k} of {found.retriever} is {found.mean:.2f}{_interval(found.ci95)} over "
+        f"{counted(found.n, 'query')} with hits."
+    )
+
+
+def _held(found: Pool) -> str:
+    one, other = found.held
+    depth = found.judged[0].k
+
+    def shares(held: Held) -> str:
+        return f"{_percent(held.judged)} of all judged documents"
+
+    text = (
+        f"The hits of {one.retriever} hold {shares(one)} ({_percent(one.relevant)} of the relevant "
+        f"ones), those of {other.retriever} {_percent(other.judged)} "
+        f"({_percent(other.relevant)})"
+    )
+    first, second = found.judged
+    judged = f"; Judged@{depth} is {first.mean:.2f} and {second.mean:.2f}"
+    return f"{text}{judged}: no sign of a pool of one system."
+
+
+def _depth(found: Counts, judged: JudgedAt | None) -> str:
+    """Of judgements that do not reach what systems return; one warning, whatever shows it."""
+    seen = []
+    if not found.not_relevant:
+        none = "none of a document that is not relevant"
+        sparse = f"Judgements are sparse: {found.median:g} for the median query, {none}."
+        many = f"All judgements are of relevant documents, {none}."
+        seen.append(sparse if found.median <= _SPARSE else many)
+    if judged is not None and judged.ci95 is not None and judged.ci95[1] < ENOUGH:
+        share = _percent(judged.mean)
+        seen.append(f"Only {share} of the top {judged.k} of {judged.retriever} is judged.")
+    if not seen:
+        return ""
+    useless = "" if found.not_relevant else " bpref and infAP say nothing."
+    return (
+        f"{' '.join(seen)} Whatever is unjudged counts as not relevant: unless people read the "
+        "whole collection for each query, precision and MRR are lower bounds, and a system that "
+        f"finds other documents is underrated.{useless} Compare your systems, then judge what they "
+        f"find: `{TO_JUDGE}`."
+    )
+
+
+def _favoured(found: Pool | None) -> str:
+    if found is None or not found.favours:
+        return ""
+    first = found.judged[0].retriever == found.favours
+    (better, worse) = found.judged if first else found.judged[::-1]
+    held = found.held[0 if first else 1]
+    depth = f"top {better.k}"
+    unequal = (
+        f"{_percent(better.mean)} of the {depth} of {better.retriever} is judged, and "
+        f"{_percent(worse.mean)} of that of {worse.retriever}"
+    )
+    if found.alone:
+        said = (
+            f"The judgements look pooled from {better.retriever} alone: {_percent(held.judged)} of "
+            f"the {counted(found.documents, 'judged document')} are among its hits; {unequal}."
+        )
+    else:
+        said = f"The judgements cover {better.retriever} better: {unequal}."
+    return (
+        f"{said} Whatever is unjudged counts as not relevant, so a comparison favours "
+        f"{better.retriever}. Compare your systems, then judge what all of them find: "
+        f"`{TO_JUDGE}`."
+    )
+
+
+def _known_items(found: Counts) -> str:
+    if 2 * found.known_items <= found.queries:
+        return ""
+    shared = "" if found.copied is None else f" ({_percent(found.copied)} of them on average)"
+    return (
+        f"{found.known_items:,} of {counted(found.queries, 'evaluated query')} were made from a "
+        f"document that answers them and share words with it{shared}: this favours lexical search, "
+        "and other documents that answer count as not relevant. Add questions that people asked "
+        "before you choose between lexical and dense search."
+    )
+
+
+def _copied(found: Copies | None) -> str:
+    if found is None or found.in_relevant is None or not _many(found.relevant, found.checked):
+        return ""
+    place = found.in_relevant
+    parts = ""
+    if found.shared > found.relevant:
+        parts = f"; {found.shared:,} share {WORDS} words (or {CHARACTERS} characters) in a row"
+    return (
+        f"{found.relevant:,} of {counted(found.checked, 'longer query')} stand word for word in a "
+        f"relevant document, for example {place.query} in {place.document}{parts}: this favours "
+        "lexical search. Ask in the words of people who have not read the document."
+    )
+
+
+def _elsewhere(found: Copies | None) -> str:
+    if found is None or found.in_other is None or not _many(found.elsewhere, found.checked):
+        return ""
+    place = found.in_other
+    return (
+        f"{found.elsewhere:,} of {counted(found.checked, 'longer query')} stand word for word in a "
+        f"document that is not judged relevant, for example {place.query} in {place.document}: "
+        "most systems rank it first, and it counts as wrong. Judge these documents."
+    )
+
+
+def _twins(found: Twins | None) -> str:
+    if found is None or found.example is None:
+        return ""
+    one = found.example
+    same = "the same text" if one.similarity == 1 else "nearly the same text"
+    pairs = counted(found.pairs, "pair")
+    return (
+        f"{pairs} of documents with nearly the same text (Jaccard {NEAR:g} or more) "
+        f"{'is' if found.pairs == 1 else 'are'} judged differently, in "
+        f"{counted(found.queries, 'query')}: for {one.query}, {one.relevant} is relevant and "
+        f"{one.other}, with {same}, is not. Which one a system finds is luck: give both the same "
+        "grade, or keep one of them."
+    )

@@ -1,0 +1,1 @@
+"""Measuring in fresh processes, seen from the parent."""

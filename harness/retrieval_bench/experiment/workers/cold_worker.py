@@ -1,0 +1,329 @@
+"""One cold start, in a process of its own; :mod:`retrieval_bench.experiment.fresh.cold` starts it.
+
+It writes one line of JSON to stdout before and after every step, so that the parent knows where a
+process hangs or dies. What retrievers print goes to stderr. The garbage collector runs as it does
+for a user. What this needs itself is imported between the steps, for importing is measured.
+"""
+
+from __future__ import annotations
+
+import time
+
+STARTED_NS = time.perf_counter_ns()
+"""When the interpreter had started: nothing of this project but its name was imported."""
+
+import builtins  # noqa: E402 - the reading above comes before everything else
+import json  # noqa: E402
+import os  # noqa: E402
+import sys  # noqa: E402
+from collections.abc import Callable, Iterator, Mapping, Sequence  # noqa: E402
+from contextlib import contextmanager  # noqa: E402
+from pathlib import Path  # noqa: E402
+from typing import TYPE_CHECKING, Any  # noqa: E402
+
+if TYPE_CHECKING:
+    from retrieval_bench.core.config import RetrieverConfig
+    from retrieval_bench.core.retriever import Retriever
+    from retrieval_bench.core.types import Dataset, Query
+
+Tell = Callable[[Mapping[str, Any]], None]
+"""Sends one line to the parent."""
+
+
+class Steps:
+    """Times one step after the other, and how much of each went into importing modules."""
+
+    def __init__(self, tell: Tell, clock: Callable[[], int]) -> None:
+        self.tell = tell
+        self.clock = clock
+        self.current = ""
+        self.last_ns = 0
+        self._importing = False
+        self._imports_ns = 0
+
+    @contextmanager
+    def timed(self, name: str) -> Iterator[None]:
+        """One step; told when it begins and when it ends, not when it fails."""
+        self.begin(name)
+        self._imports_ns = 0
+        with self._imports_watched():
+            start = self.clock()
+            yield
+            self.last_ns = self.clock() - start
+        self.tell({"step": name, "ns": self.last_ns, "imports_ns": self._imports_ns})
+
+    def begin(self, name: str) -> None:
+        """A step, or what is done between two of them."""
+        self.current = name
+        self.tell({"begins": name})
+
+    @contextmanager
+    def _imports_watched(self) -> Iterator[None]:
+        """While this lasts, the outermost import statements of this thread are timed: many
+        libraries are imported only where they are first needed."""
+        import threading
+
+        original, own_thread = builtins.__import__, threading.get_ident()
+
+        def watched(*arguments: Any, **named: Any) -> Any:
+            if self._importing or threading.get_ident() != own_thread:
+                return original(*arguments, **named)
+            self._importing = True
+            start = self.clock()
+            try:
+                return original(*arguments, **named)
+            finally:
+                self._imports_ns += self.clock() - start
+                self._importing = False
+
+        builtins.__import__ = watched
+        try:
+            yield
+        finally:
+            builtins.__import__ = original
+
+
+def measure(spec: Mapping[str, Any], steps: Steps) -> None:
+    """Every step from importing to steady searches; ``done`` is told before the retriever is
+    closed, so that closing can cost nothing that was measured.
+
+    Raises:
+        HarnessError: of the config, the data or the retriever; and whatever a retriever raises.
+    """
+    with steps.timed("import"):
+        config = _imported(spec)
+    from retrieval_bench.core import secrets
+    from retrieval_bench.core.self_hits import as_judged
+
+    secrets.redact_tracebacks()
+    memory = {"after import": _peak()}
+    with steps.timed("build"):
+        retriever = config.build()
+    try:
+        _refuse_replay(config.name, retriever)
+        if _overrides(retriever, "prepare"):
+            with steps.timed("model load"):
+                retriever.prepare()
+            memory["after model load"] = _peak()
+        steps.begin("reading the dataset")
+        data, queries = _data(spec, retriever)
+        known = ("name", "split", "fingerprint", "n_documents")
+        facts = {name: getattr(data, name) for name in known}
+        steps.tell(
+            {"about": {"retriever": config.name, "dataset": facts, "n_queries": len(queries)}}
+        )
+        searched = as_judged(retriever, data)  # as in a measured run
+        searched.use_k(spec["k"])
+        done: dict[str, Any] = {"peak_rss_bytes": memory}
+        done["index"] = _index(retriever, data, spec, steps)
+        memory["after index"] = _peak()
+        steps.begin("disk_bytes")
+        done["disk_bytes"] = retriever.disk_bytes()
+        if done["index"] != "saved":
+            done |= _searches(searched, queries, spec, steps)
+            memory["after queries"] = _peak()
+            steps.begin("health_facts")
+            done["facts"] = secrets.redact([str(fact) for fact in retriever.health_facts(queries)])
+        steps.tell({"done": done})
+        steps.begin("close")
+    finally:
+        retriever.close()
+
+
+def _imported(spec: Mapping[str, Any]) -> RetrieverConfig:
+    """The config, with the module of its class imported."""
+    from retrieval_bench.core import plugins, secrets
+    from retrieval_bench.core.config import inline_config, load_retriever_config
+    from retrieval_bench.measure.threads import prepare_environment
+
+    prepare_environment(spec["threads"])
+    find = inline_config if isinstance(spec["retriever"], Mapping) else load_retriever_config
+    config = find(spec["retriever"], spec["overrides"])
+    where = str(config.source or f"retriever {config.name!r}")
+    base = config.source.parent if config.source else None
+    plugins.resolve("retriever", secrets.expand(config.target, where), base=base)
+    return config
+
+
+def _refuse_replay(name: str, retriever: Retriever) -> None:
+    from retrieval_bench.core.errors import ConfigError
+
+    if retriever.capabilities.replays:
+        raise ConfigError(
+            f"a cold start of {name!r}, which reads its answers from a saved run",
+            accepted="a retriever that searches",
+            fix="measure the system that made the run",
+        )
+
+
+def _data(spec: Mapping[str, Any], retriever: Retriever) -> tuple[Dataset, Sequence[Query]]:
+    """The dataset and the queries that a measured run would make of it."""
+    from retrieval_bench.core.errors import DataError
+    from retrieval_bench.data import load_dataset
+
+    data = load_dataset(
+        spec["dataset"], spec["split"], language=spec["language"], self_hits=spec["self_hits"]
+    )
+    queries = data.asked
+    if not queries:
+        raise DataError(
+            f"no query of {data.name!r} has a judgement in split {data.split!r}",
+            accepted="at least one judged or unanswerable query",
+            fix="; ".join(["choose another --split, or check the ids", *data.warnings]),
+        )
+    if data.documents is None and not retriever.capabilities.external:
+        raise DataError(
+            f"dataset {data.name!r} has no corpus, and the retriever needs one to index",
+            accepted="an external retriever (`external: true`), or a dataset with documents",
+            fix="add the documents to the dataset folder, or declare the retriever external",
+        )
+    return data, queries
+
+
+def _index(retriever: Retriever, data: Dataset, spec: Mapping[str, Any], steps: Steps) -> str:
+    """What was done to have an index: ``external``, ``loaded``, ``built``, or ``saved`` where it
+    was built to be loaded by the processes that follow."""
+    if retriever.capabilities.external or data.documents is None:
+        return "external"
+    retriever.use_language(data.language)
+    retriever.use_filters(data.filter_fields)
+    if spec["load_from"] is not None:
+        with steps.timed("index load"):
+            retriever.load(Path(spec["load_from"]))
+        return "loaded"
+    with steps.timed("documents"):
+        documents = list(data.documents)
+    with steps.timed("index build"):
+        retriever.index(documents)
+    if spec["save_to"] is None or not (
+        _overrides(retriever, "save") and _overrides(retriever, "load")
+    ):
+        return "built"
+    steps.begin("saving the index")
+    try:
+        retriever.save(Path(spec["save_to"]))
+    except NotImplementedError:  # it depends on the parameters
+        return "built"
+    return "saved"
+
+
+def _overrides(retriever: Retriever, method: str) -> bool:
+    """Whether its class does something of its own where the contract's default does nothing."""
+    from retrieval_bench.core.retriever import Retriever as Base
+
+    return getattr(type(retriever), method) is not getattr(Base, method)
+
+
+def _searches(
+    retriever: Retriever, queries: Sequence[Query], spec: Mapping[str, Any], steps: Steps
+) -> dict[str, Any]:
+    """First and second query, then all of them in seeded rounds until their times are steady and
+    the first one came again."""
+    from retrieval_bench.core.ranking import checked_ranking
+    from retrieval_bench.measure.steady import SteadyState
+    from retrieval_bench.measure.threads import search_threads
+
+    k, search, clock = spec["k"], retriever.search, steps.clock
+    order = _seeded(len(queries), spec["seed"])
+    first, second = next(order), next(order)
+    with search_threads(spec["threads"]) as warnings:
+        state, failed = SteadyState(), 0
+        repeats: list[int] = []
+        begin = clock()
+        for name, at in (("first query", first), ("second query", second)):
+            try:
+                with steps.timed(name):
+                    raw = search(queries[at], k)
+                checked_ranking(raw, k, has_scores=retriever.capabilities.has_scores)
+            except Exception as problem:
+                problem.add_note(f"query {queries[at].id!r}")
+                raise
+            state.add(at, steps.last_ns)
+        steps.begin("queries until steady")
+        calls, seconds = state.calls, (clock() - begin) / 1e9
+        while not (state.steady and repeats) and clock() - begin < spec["steady_s"] * 1e9:
+            at = next(order)
+            start = clock()
+            try:
+                search(queries[at], k)
+            except KeyboardInterrupt:
+                raise
+            except BaseException:  # a measured run tells which and why
+                failed += 1
+                continue
+            elapsed = clock() - start
+            state.add(at, elapsed)
+            if state.steady_after in (None, state.calls):
+                calls, seconds = state.calls, (clock() - begin) / 1e9
+            if at == first:
+                repeats.append(elapsed)
+    return {
+        "calls": calls,
+        "steady": state.steady,
+        "seconds": seconds,
+        "failed": failed,
+        "repeats_ns": repeats,
+        "warnings": warnings,
+    }
+
+
+def _seeded(n: int, seed: int) -> Iterator[int]:
+    """Rounds of all queries without end, each in a fresh order, the same in every process."""
+    import numpy as np
+
+    rng = np.random.default_rng(seed)
+    while True:
+        yield from rng.permutation(n).tolist()
+
+
+def _peak() -> int | None:
+    from retrieval_bench.measure.environment import peak_rss_bytes
+
+    return peak_rss_bytes()
+
+
+def _described(problem: BaseException, step: str) -> dict[str, Any]:
+    """What the parent makes an error of, or after the measurement a warning."""
+    from retrieval_bench.core.errors import ContractError, HarnessError
+    from retrieval_bench.core.foreign import innermost, message_of
+    from retrieval_bench.measure.child import described
+
+    failed = f"{step} failed with {message_of(problem)}"
+    error = problem
+    if not isinstance(error, HarnessError):
+        error = ContractError(
+            "; ".join([failed, *getattr(problem, "__notes__", ())]),
+            where=innermost(problem),
+            fix="correct the retriever or its parameters; --debug shows the traceback",
+        ).with_traceback(problem.__traceback__)
+        error.__cause__ = problem
+    return {"error": described(error), "failed": failed}
+
+
+def main(spec: Mapping[str, Any]) -> int:
+    """Measure and answer; gives the exit code."""
+    lines = os.fdopen(os.dup(1), "w", encoding="utf-8", errors="backslashreplace")
+    try:
+        os.dup2(2, 1)  # stdout itself, also below Python, becomes stderr
+    except OSError:  # the user has closed stderr
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    if sys.stderr is not None:
+        sys.stdout = sys.stderr
+
+    def tell(what: Mapping[str, Any]) -> None:
+        lines.write(json.dumps(what) + "\n")
+        lines.flush()
+
+    tell({"started_ns": STARTED_NS})
+    if sys.stderr is not None:
+        import faulthandler
+
+        # Shows where it hangs; the parent would only see that it does.
+        faulthandler.dump_traceback_later(spec["timeout_s"], exit=True, file=2)
+    steps = Steps(tell, time.perf_counter_ns)
+    try:
+        measure(spec, steps)
+    except BaseException as problem:  # also SystemExit, which a library may raise
+        tell(_described(problem, steps.current))
+        return 1
+    return 0

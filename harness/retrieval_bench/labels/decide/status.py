@@ -1,0 +1,130 @@
+"""Where a labelling stands: how much is judged, by whom, how far they agree, and what it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from retrieval_bench.core.document import document
+from retrieval_bench.experiment.until import Target
+from retrieval_bench.labels.decide.completeness import Completeness, completeness
+from retrieval_bench.labels.decide.deciding import Decision, decide
+from retrieval_bench.labels.decide.population import Population, of_population
+from retrieval_bench.labels.grades import Settled, Whose, settled
+from retrieval_bench.labels.label import GRADES, Kind, Label, Pair, Pool
+from retrieval_bench.labels.queue import Progress, progress
+from retrieval_bench.labels.store import Store
+from retrieval_bench.stats.agreement import Agreement, cohen_kappa, krippendorff_alpha
+
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """How far two judges agree.
+
+    Attributes:
+        judges: their names.
+        kappa: Cohen's, of the grades as they are.
+        weighted: the same with quadratic weights.
+    """
+
+    judges: tuple[str, str]
+    kappa: Agreement
+    weighted: Agreement
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Where a labelling stands.
+
+    Attributes:
+        pool: what is judged.
+        progress: how far it is.
+        completeness: of the pool.
+        whose: judgements the figures rest on.
+        agreements: of each two who judged something in common.
+        alpha: Krippendorff's, of all people; None where no two judged the same.
+        outdated: labels of texts that have changed, which no longer count.
+        population: what is shown of questions like those of the pool; None where they were drawn
+            with unequal chances, and are not all judged.
+        decision: what is shown of these very questions.
+    """
+
+    pool: Pool
+    progress: Progress
+    completeness: Completeness
+    whose: Whose
+    agreements: tuple[Agreed, ...]
+    alpha: Agreement | None
+    outdated: int
+    population: Population | None
+    decision: Decision
+
+    @property
+    def done(self) -> bool:
+        """Whether every pair has a verdict, of what is said first."""
+        return self.decision.done if self.population is None else self.population.done
+
+    def as_dict(self) -> dict[str, Any]:
+        """The document of ``label status --format json``."""
+        facts = "dataset split fingerprint depth metric margin target systems generation"
+        return {
+            "pool": document(self.pool, facts),
+            **document(self, "progress completeness whose agreements alpha outdated population"),
+            **document(self, "decision done"),
+        }
+
+
+def status(store: Store) -> Status:
+    """Where the labelling in ``store`` stands.
+
+    Raises:
+        ConfigError: there is no pool in it.
+    """
+    pool = store.pool()
+    labels = store.labels()
+    grades = settled(labels)
+    inside = set(pool.pairs)
+    counting: Mapping[Pair, Settled] = {p: g for p, g in grades.items() if p in inside}
+    return Status(
+        pool,
+        progress(pool, store),
+        completeness(pool, grades),
+        Whose.of(counting.values()),
+        tuple(_agreements(labels)),
+        _alpha(labels),
+        len(store.outdated()),
+        of_population(pool, grades),
+        decide(pool, grades, futures=pool.target is Target.SPLIT),
+    )
+
+
+def _agreements(labels: Sequence[Label]) -> list[Agreed]:
+    of_judges: dict[str, dict[Pair, int]] = {}
+    for label in labels:
+        if label.grade is not None and label.grade in GRADES:
+            of_judges.setdefault(label.who, {})[label.pair] = label.grade
+    found = []
+    for (first, a), (second, b) in combinations(of_judges.items(), 2):
+        pairs: dict[str, list[tuple[int, int]]] = {}
+        for pair in a:
+            if pair in b:
+                pairs.setdefault(pair.query_id, []).append((a[pair], b[pair]))
+        if pairs:
+            kappa = cohen_kappa(pairs, len(GRADES))
+            weighted = cohen_kappa(pairs, len(GRADES), weighted=True)
+            found.append(Agreed((first, second), kappa, weighted))
+    return found
+
+
+def _alpha(labels: Sequence[Label]) -> Agreement | None:
+    of_pairs: dict[Pair, list[int]] = {}
+    for label in labels:
+        if label.kind is Kind.PERSON and label.grade is not None:
+            of_pairs.setdefault(label.pair, []).append(label.grade)
+    units: dict[str, list[list[int]]] = {}
+    for pair, given in of_pairs.items():
+        if len(given) > 1:
+            units.setdefault(pair.query_id, []).append(given)
+    return krippendorff_alpha(units, len(GRADES)) if units else None

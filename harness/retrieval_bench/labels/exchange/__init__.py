@@ -1,0 +1,1 @@
+"""Questions and judgements on their way in and out."""

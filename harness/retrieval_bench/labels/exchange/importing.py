@@ -1,0 +1,356 @@
+"""Judgements that were made elsewhere, each with whose they are.
+
+Files of judgements (TREC, BEIR, JSON, ``_rank_eval``), CSV of Quepid, and rows of questions with
+the passages that answer them (a table with quotes, Ragas, LangSmith): the formats of
+:mod:`retrieval_bench.data`. A query is known by its id, or else by its text; a passage is in the
+documents that contain it. What the dataset does not have is left out and told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from retrieval_bench.core.document import document
+from retrieval_bench.core.errors import ConfigError, DataError, counted, near_names
+from retrieval_bench.core.types import Dataset, Document
+from retrieval_bench.data.config import Columns, JudgementColumns
+from retrieval_bench.data.faults import Faults, reporting
+from retrieval_bench.data.formats import FORMATS
+from retrieval_bench.data.passages import folded, holders
+from retrieval_bench.data.qrels import read_qrels
+from retrieval_bench.data.ratings import is_quepid, quepid
+from retrieval_bench.data.rows import first_keys
+from retrieval_bench.data.source import Files, Judgement
+from retrieval_bench.labels.judge.judging import checked_name
+from retrieval_bench.labels.judge.offline import is_offline, read_offline
+from retrieval_bench.labels.label import GRADES, Kind, Label, Pair, Pool, digest
+from retrieval_bench.labels.pool import texts_of
+from retrieval_bench.labels.store import Store
+
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Judgements as a file has them.
+
+    Attributes:
+        judgements: of queries by id or text.
+        texts: id of a query -> its text, where the file has one.
+        passages: id of a document -> its text, where the file has passages instead of ids.
+    """
+
+    judgements: tuple[Judgement, ...]
+    texts: Mapping[str, str]
+    passages: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What came in.
+
+    Attributes:
+        file, format: where it came from.
+        who, kind: whose judgements they are.
+        labels: that were added.
+        known: that the same judge had given already, or something newer.
+        outside: added ones whose document is not in the pool; they are kept, and are exported.
+        changed: added ones of texts that have changed since: they are kept, and do not count.
+        no_query, no_document: left out, since the dataset has no such query or document.
+        examples: of these.
+    """
+
+    file: str
+    format: str
+    who: str
+    kind: Kind
+    labels: int
+    known: int
+    outside: int
+    changed: int
+    no_query: int
+    no_document: int
+    examples: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The document of ``label import --format json``."""
+        return document(self)
+
+
+def import_labels(
+    store: Store,
+    path: Path,
+    dataset: Dataset,
+    *,
+    who: str | None = None,
+    kind: Kind = Kind.PERSON,
+    kind_of_file: str | None = None,
+) -> Imported:
+    """Take over the judgements in a file, all or none.
+
+    Args:
+        dataset: that of the pool.
+        who: whose they are; a result of ``label start --offline`` says it itself.
+        kind: what ``who`` is.
+        kind_of_file: a name of :data:`READERS`; None = what its content says.
+
+    Raises:
+        ConfigError: nobody is named, or an unknown format.
+        DataError: everything that is wrong in the file; a grade out of range; or no judgement whose
+            query and document the dataset has.
+    """
+    pool = store.pool()
+    name = kind_of_file or recognised(path)
+    if name == OWN:
+        result = read_offline(path)
+        labels, missing = _own(result.labels, dataset, pool)
+        whose = labels[0].who if labels else ""
+    else:
+        if name not in READERS:
+            raise ConfigError(
+                f"format {name!r}",
+                where="--from",
+                accepted=near_names(name, [*READERS, OWN]),
+                fix="name one of them, or leave it out",
+            )
+        if who is None or not who.strip():
+            raise ConfigError(
+                "judgements of nobody",
+                where="--who",
+                accepted="the name of the person, the model or the tool that made them",
+                fix="add --who NAME, and --kind model for a model's",
+            )
+        whose = checked_name(who)
+        labels, missing = _matched(READERS[name](path), dataset, pool, path, (whose, kind))
+    if not labels:
+        raise DataError(
+            f"no judgement of {path.name} is on a query and a document of dataset {dataset.name!r}",
+            where=str(path),
+            accepted="ids, or texts, that the dataset has",
+            fix="name the file of judgements that belongs to this dataset",
+            faults=missing.examples,
+        )
+    return _kept(store, pool, labels, missing, (str(path), name, whose, kind))
+
+
+@dataclass(slots=True)
+class _Missing:
+    """What the dataset does not have."""
+
+    queries: int = 0
+    documents: int = 0
+    examples: tuple[str, ...] = ()
+
+    def query(self, name: str) -> None:
+        self.queries += 1
+        self._example(f"query {name!r}")
+
+    def document(self, name: str) -> None:
+        self.documents += 1
+        self._example(f"document {name!r}")
+
+    def _example(self, text: str) -> None:
+        if len(self.examples) < _SHOWN and text not in self.examples:
+            self.examples = (*self.examples, text)
+
+
+def _matched(
+    read: Read, dataset: Dataset, pool: Pool, path: Path, whose: tuple[str, Kind]
+) -> tuple[list[Label], _Missing]:
+    """As labels on the queries and documents of ``dataset``."""
+    _check_grades(read.judgements, path)
+    missing = _Missing()
+    queries = {query.id: query for query in dataset.queries}
+    by_text: dict[str, list[str]] = {}
+    for query in dataset.queries:
+        by_text.setdefault(folded(query.text), []).append(query.id)
+    ids = _ids(dataset) | set(pool.documents)
+    passages = {doc: folded(text) for doc, text in read.passages.items() if doc not in ids}
+    found = holders(dataset.documents or (), {text for text in passages.values() if text})
+    unit_of = dataset.unit_of
+    graded: dict[Pair, int] = {}
+    for one in read.judgements:
+        text = folded(read.texts.get(one.query_id, one.query_id))
+        asked = [one.query_id] if one.query_id in queries else by_text.get(text, [])
+        if not asked:
+            missing.query(one.query_id)
+            continue
+        held = [unit_of.get(doc, doc) for doc in found.get(passages.get(one.doc_id, ""), ())]
+        documents = [one.doc_id] if one.doc_id in ids else held
+        if not documents:
+            missing.document(read.passages.get(one.doc_id, one.doc_id)[:80])
+        for pair in (Pair(query_id, doc_id) for query_id in asked for doc_id in documents):
+            graded[pair] = max(one.grade, graded.get(pair, 0))
+    texts = _texts(dataset, pool, {pair.doc_id for pair in graded})
+    who, kind = whose
+    return [
+        Label(
+            pair,
+            who,
+            grade,
+            kind,
+            digest(queries[pair.query_id].text, texts[pair.doc_id]),
+            source=path.name,
+        )
+        for pair, grade in graded.items()
+    ], missing
+
+
+def _own(labels: Iterable[Label], dataset: Dataset, pool: Pool) -> tuple[list[Label], _Missing]:
+    """Those of the offline page that are on queries and documents of ``dataset``."""
+    missing, kept = _Missing(), list[Label]()
+    queries = {query.id: query.text for query in dataset.queries}
+    ids, pooled = _ids(dataset) | set(pool.documents), pool.digests()
+    labels = list(labels)
+    texts = _texts(dataset, pool, {one.pair.doc_id for one in labels} & ids)
+    for label in labels:
+        query_id, doc_id = label.pair
+        if query_id not in queries:
+            missing.query(query_id)
+        elif doc_id not in ids:
+            missing.document(doc_id)
+        elif label.pair in pooled or label.digest == digest(queries[query_id], texts[doc_id]):
+            kept.append(label)
+        else:
+            missing.document(doc_id)
+    if not any(label.digest == pooled.get(label.pair, label.digest) for label in kept):
+        return [], missing  # of another collection with the same ids
+    return kept, missing
+
+
+def _kept(
+    store: Store,
+    pool: Pool,
+    labels: list[Label],
+    missing: _Missing,
+    told: tuple[str, str, str, Kind],
+) -> Imported:
+    file, name, who, kind = told
+    kind = labels[0].kind if name == OWN else kind
+    if others := store.kinds(who) - {kind}:
+        raise ConfigError(
+            f"{who!r} is the name of a {others.pop().value} whose labels are in the file",
+            where="--who",
+            accepted=f"another name for this {kind.value}",
+            fix="give it a name of its own, such as gpt-5 or anna",
+        )
+    there = {
+        (label.pair, label.who, label.grade, label.digest)
+        for label in (*store.labels(), *store.outdated())
+    }
+    last: dict[tuple[Pair, str], str] = {}
+    for label in store.history():
+        key = (label.pair, label.who)
+        last[key] = max(last.get(key, ""), label.at)
+    new = [
+        label
+        for label in labels
+        if (label.pair, label.who, label.grade, label.digest) not in there
+        and not (label.at and label.at <= last.get((label.pair, label.who), ""))
+    ]
+    store.add_all(new)
+    digests = pool.digests()
+    return Imported(
+        file,
+        name,
+        who,
+        kind,
+        len(new),
+        len(labels) - len(new),
+        sum(label.pair not in digests for label in new),
+        sum(label.digest != digests.get(label.pair, label.digest) for label in new),
+        missing.queries,
+        missing.documents,
+        missing.examples,
+    )
+
+
+def _check_grades(judgements: Iterable[Judgement], path: Path) -> None:
+    wrong = [one for one in judgements if one.grade not in GRADES]
+    if wrong:
+        raise DataError(
+            f"{counted(len(wrong), 'grade')} out of range",
+            where=str(path),
+            accepted=f"{GRADES[0]} to {GRADES[-1]}",
+            fix="map them to these grades first",
+            faults=[f"{one.query_id} {one.doc_id}: {one.grade}" for one in wrong[:_SHOWN]],
+        )
+
+
+def _ids(dataset: Dataset) -> set[str]:
+    if dataset.unit_of:
+        return set(dataset.unit_of.values())
+    return {one.id for one in dataset.documents or ()}
+
+
+def _texts(dataset: Dataset, pool: Pool, wanted: set[str]) -> dict[str, Document]:
+    """The documents as judges read them: those of the pool as they are there."""
+    found = {doc_id: pool.documents[doc_id] for doc_id in wanted if doc_id in pool.documents}
+    return {**texts_of(dataset, wanted - found.keys()), **found}
+
+
+def recognised(path: Path) -> str:
+    """The format of a file, by its content.
+
+    Raises:
+        DataError: there is no such file.
+    """
+    if not path.is_file():
+        raise DataError(
+            "no such file", where=str(path), accepted="a file of judgements", fix="check the path"
+        )
+    if is_offline(path):
+        return OWN
+    if is_quepid(path):
+        return "quepid"
+    keys = set(first_keys(path))
+    if "user_input" in keys:
+        return "ragas"
+    if {"inputs", "outputs"} <= keys or {"inputs.question", "outputs.answer"} & keys:
+        return "langsmith"
+    return "quotes" if {"question", "quote"} <= keys else "qrels"
+
+
+def _qrels(path: Path) -> Read:
+    judged = read_qrels(path)
+    return Read(
+        tuple(Judgement(q, doc, grade) for q, of in judged.items() for doc, grade in of.items()),
+        {},
+        {},
+    )
+
+
+def _quepid(path: Path) -> Read:
+    with reporting("the file of judgements", path) as faults:
+        rows = list(quepid(path, JudgementColumns(), faults))
+    return Read(tuple(row.judgement for row in rows if row.judgement is not None), {}, {})
+
+
+def _rows(name: str) -> Callable[[Path], Read]:
+    """Read rows of questions, without a corpus: their passages are the documents."""
+
+    def read(path: Path) -> Read:
+        with reporting("the file of judgements", path) as faults:
+            source = FORMATS[name].open_source(Files(None, None, path), Columns(), faults)
+            judged = [one for _, one in source.judgements.read(faults)] if source.judgements else []
+            texts = {one.id: one.text for _, one in source.queries.read(faults)}
+        passages = source.documents.read(Faults()) if source.documents else ()
+        return Read(tuple(judged), texts, {one.id: one.text for _, one in passages})
+
+    return read
+
+
+OWN = "offline"
+"""The result of the page that works without a server."""
+
+READERS: Mapping[str, Callable[[Path], Read]] = {
+    "qrels": _qrels,
+    "quepid": _quepid,
+    "quotes": _rows("quotes"),
+    "ragas": _rows("ragas"),
+    "langsmith": _rows("langsmith"),
+}
+"""Formats of judgements made elsewhere, by name."""

@@ -1,0 +1,1 @@
+"""Judging: in a browser, in a terminal, in a file for somebody else."""

@@ -1,0 +1,217 @@
+"""Judging where the file of labels is not: the page with its documents, and the answers back."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.data.faults import FileFaults, reporting, shown
+from retrieval_bench.data.files import head, json_file
+from retrieval_bench.labels.judge.judging import LONGEST_NOTE, checked_name
+from retrieval_bench.labels.label import GRADES, Label, Pair, Pool
+from retrieval_bench.labels.page.document import whole_page
+from retrieval_bench.labels.queue import whole_tasks
+from retrieval_bench.labels.store import Store
+
+KIND = "retrieval-bench labels"
+"""What a file of answers says that it is."""
+
+SCHEMA_VERSION = 1
+"""Of a file of answers."""
+
+_FILE = ("schema_version", "kind", "fingerprint", "who", "labels")
+_LABEL = ("query", "doc", "digest", "grade", "note", "span", "at")
+_GRADES = f"{GRADES[0]} to {GRADES[-1]}, or null where it was skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """A file of answers.
+
+    Attributes:
+        fingerprint: of the pool that was judged.
+        who: judged it.
+        labels: what they said, each pair once.
+    """
+
+    fingerprint: str
+    who: str
+    labels: tuple[Label, ...]
+
+
+def offline_page(pool: Pool, store: Store, who: str = "") -> str:
+    """The page as one file, with all that ``who`` could be asked; without a name it asks for one.
+
+    Nobody else is kept from judging the same meanwhile: two answers to one document are compared.
+    """
+    tasks = whole_tasks(pool, store, who)
+    digests = pool.digests()
+    documents = dict.fromkeys(doc for task in tasks for doc in task.left)
+    data = {
+        "mode": "file",
+        "dataset": pool.dataset,
+        "fingerprint": pool.fingerprint,
+        "who": who,
+        "guidelines": {str(grade): text for grade, text in pool.guidelines.items()},
+        "tasks": [
+            {
+                "query": {
+                    "id": task.query.id,
+                    "text": task.query.text,
+                    "worth": task.query.weight > 0,
+                },
+                "documents": [
+                    {"id": doc, "digest": digests[Pair(task.query.id, doc)]} for doc in task.left
+                ],
+                "again": task.again,
+            }
+            for task in tasks
+        ],
+        "documents": {
+            doc: {"title": pool.documents[doc].title, "text": pool.documents[doc].text}
+            for doc in documents
+        },
+    }
+    return whole_page(data)
+
+
+def is_offline(path: Path) -> bool:
+    """Whether a file says that it holds the answers of a page."""
+    return json.dumps(KIND).encode() in head(path, 4096)
+
+
+def read_offline(path: Path) -> Answers:
+    """The answers that a page saved.
+
+    Raises:
+        DataError: with all faults of the file, wherever one is none of ours, damaged or changed by
+            hand.
+    """
+    with reporting("the file of answers", path) as faults:
+        report = faults.of(path)
+        content = json_file(path, faults)
+        answers = Answers("", "", ())
+        if not report.count:
+            answers = _answers(content, report, path)
+    return answers
+
+
+def _answers(content: Any, report: FileFaults, path: Path) -> Answers:
+    """The answers; every fault is reported, and what has one is left out."""
+    nothing = Answers("", "", ())
+    if not isinstance(content, dict) or content.get("kind") != KIND:
+        report.error(None, f"no file of answers, but {shown(content)}", f'"kind": "{KIND}"')
+        return nothing
+    version = content.get("schema_version")
+    if version != SCHEMA_VERSION or version is True:
+        report.error("schema_version", shown(version), str(SCHEMA_VERSION))
+        return nothing
+    _check_keys(content, _FILE, "", report)
+    fingerprint, labels = content.get("fingerprint"), content.get("labels")
+    if not isinstance(fingerprint, str) or not fingerprint:
+        report.error("fingerprint", shown(fingerprint), "that of the pool, as text")
+    if not isinstance(labels, list):
+        report.error("labels", shown(labels), "a list of answers")
+        labels = []
+    who = _name(content.get("who"), report)
+    found: dict[Pair, Label] = {}
+    for number, label in enumerate(labels):
+        place = f"labels[{number}]"
+        one = _label(label, who, place, report, path)
+        if one is not None and one.pair in found:
+            report.error(place, f"a second answer to {tuple(one.pair)}", "each pair once")
+        elif one is not None:
+            found[one.pair] = one
+    return Answers(str(fingerprint), who, tuple(found.values()))
+
+
+def _name(given: Any, report: FileFaults) -> str:
+    try:
+        return checked_name(given if isinstance(given, str) else "")
+    except ConfigError as problem:
+        report.error("who", shown(given), problem.accepted)
+        return ""
+
+
+def _label(given: Any, who: str, place: str, report: FileFaults, path: Path) -> Label | None:
+    if not isinstance(given, dict):
+        report.error(place, shown(given), f"an object with {', '.join(_LABEL)}")
+        return None
+    before = report.count
+    _check_keys(given, _LABEL, f"{place}.", report)
+    wanted = {
+        "query": (_is_text, "the id of a query"),
+        "doc": (_is_text, "the id of a document"),
+        "digest": (_is_digest, "16 hexadecimal digits"),
+        "grade": (_is_grade, _GRADES),
+        "note": (_is_note, f"a text of up to {LONGEST_NOTE:,} characters"),
+        "span": (_is_span, "[first character, the one behind the last], or null"),
+        "at": (_is_time, "a time of ISO 8601 with its zone, such as 2026-01-31T12:00:00Z"),
+    }
+    for name, (fits, accepted) in wanted.items():
+        if name in given and not fits(given[name]):
+            report.error(f"{place}.{name}", shown(given[name]), accepted)
+    if report.count > before:
+        return None
+    return Label(
+        Pair(given["query"], given["doc"]),
+        who,
+        given["grade"],
+        digest=given["digest"],
+        note=given["note"],
+        span=None if given["span"] is None else (given["span"][0], given["span"][1]),
+        at=_time(given["at"]).astimezone(UTC).isoformat(timespec="seconds"),
+        source=path.name,
+    )
+
+
+def _check_keys(
+    given: Mapping[str, Any], known: tuple[str, ...], place: str, report: FileFaults
+) -> None:
+    for name in known:
+        if name not in given:
+            report.error(f"{place}{name}", "is missing")
+    for name in given.keys() - set(known):
+        report.error(f"{place}{name}", "is not known", ", ".join(known))
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _is_digest(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch("[0-9a-f]{16}", value) is not None
+
+
+def _is_grade(value: Any) -> bool:
+    return value is None or (type(value) is int and value in GRADES)
+
+
+def _is_note(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= LONGEST_NOTE
+
+
+def _is_span(value: Any) -> bool:
+    if value is None:
+        return True
+    if not isinstance(value, list) or len(value) != 2 or any(type(at) is not int for at in value):
+        return False
+    start, stop = map(int, value)
+    return 0 <= start < stop < 2**62
+
+
+def _is_time(value: Any) -> bool:
+    try:
+        return isinstance(value, str) and _time(value).tzinfo is not None
+    except ValueError:
+        return False
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text)

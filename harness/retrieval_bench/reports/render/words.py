@@ -1,0 +1,104 @@
+"""Names on the screen: of metrics, verdicts, and of systems in superscripts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from retrieval_bench.comparison.explain.ledger import Worth
+from retrieval_bench.core.figures import end_text
+from retrieval_bench.core.types import Verdict
+from retrieval_bench.metrics import Metric
+from retrieval_bench.metrics.names import label_of
+from retrieval_bench.reports.render.cells import Cell, Content, Label
+
+_VERDICTS = {
+    Verdict.UNDECIDED: "can't tell",
+    Verdict.UNRESOLVABLE: "can't tell",
+    Verdict.MISSING: "not known",
+}
+_WORTHS = {Worth.UNDECIDED: "can't tell", Worth.UNKNOWN: "not asked"}
+_TIMES = {
+    Verdict.BETTER: "faster",
+    Verdict.WORSE: "slower",
+    Verdict.EQUIVALENT: "equally fast",
+    Verdict.MISSING: "no times",
+}
+
+BOUND = (
+    '"At most": few queries carry this difference, or it is small by its interval only; the bound '
+    "at the same level assumes nothing but the range of the values (Gaffke)."
+)
+
+HOW_BRACKETED = "the same test inverted, each at 95 % or more by itself"
+
+LETTERS = "abcdefghijklmnoprstuvwxyz"
+"""Without q, whose raised form many fonts lack."""
+
+
+def metric_label(metric: Metric | str) -> Label:
+    """The name that people use: MRR@10 for RR@10, MAP for AP, recall@100 for R@100."""
+    return Label(label_of(metric), str(metric))
+
+
+def verdict_label(verdict: Verdict) -> Label:
+    """A verdict on quality in words."""
+    return Label(_VERDICTS.get(verdict, verdict.value), verdict.value)
+
+
+def worth_label(worth: Worth) -> Label:
+    """What is said of a part of a retriever, in words."""
+    return Label(_WORTHS.get(worth, worth.value), worth.value)
+
+
+def speed_label(verdict: Verdict) -> Label:
+    """A verdict on time in words."""
+    words = _TIMES.get(verdict, _VERDICTS.get(verdict, verdict.value))
+    return Label(words, words if verdict in _TIMES else verdict.value)
+
+
+def letter(place: int, of: int) -> str:
+    """What stands for system ``place``, from 0, of ``of``: letters, numbers where they run out."""
+    return LETTERS[place] if of <= len(LETTERS) else str(place + 1)
+
+
+def marks(places: Sequence[int], of: int) -> str:
+    """Those of several systems, rising; four or more in a row as a range: "abd", "a-e". Where
+    letters run out, only how many they are: of numbers nobody would find one again."""
+    if of > len(LETTERS):
+        return str(len(places)) if places else ""
+    runs: list[list[int]] = []
+    for place in places:
+        if runs and place == runs[-1][-1] + 1:
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    parts: list[str] = []
+    for run in runs:
+        names = [letter(place, of) for place in run]
+        parts += [f"{names[0]}-{names[-1]}"] if len(run) > 3 else names
+    return "".join(parts)
+
+
+def meaning(of: int) -> str:
+    """What superscripts stand for, as a note."""
+    what = "that many" if of > len(LETTERS) else "those"
+    return (
+        f"Superscripts: significantly better than {what} systems (p < .05, Holm-corrected within "
+        "each metric)."
+    )
+
+
+def bound_text(bound: tuple[float, float]) -> str:
+    """The bound that stands beside an interval."""
+    low, high = map(end_text, bound)
+    return f"at most [{low}, {high}]"
+
+
+def word_beside(word: Label, bound: tuple[float, float] | None) -> Content:
+    """``word`` with the bound behind it, where there is one."""
+    return Cell(word, remark=bound_remark(bound)) if bound else word
+
+
+def bound_remark(bound: tuple[float, float] | None) -> str:
+    """The same behind a word; empty where there is none."""
+    return "" if bound is None else f"({bound_text(bound)})"

@@ -1,0 +1,1 @@
+"""Tables of gates, duets and history."""

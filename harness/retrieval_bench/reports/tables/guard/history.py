@@ -1,0 +1,387 @@
+"""What is shown of a history: the subjects, or the runs of one and the duets beside them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from retrieval_bench.core.errors import counted
+from retrieval_bench.core.figures import change_text, ms_text, quality_text, signed
+from retrieval_bench.regression.history.lines import P50, P95, Line, Step, Subject
+from retrieval_bench.regression.history.records import Figure, Found, SavedRun
+from retrieval_bench.reports.render.cells import (
+    Content,
+    change,
+    count,
+    milliseconds,
+    quality,
+)
+from retrieval_bench.reports.render.table import Table, next_step, result
+from retrieval_bench.reports.render.words import metric_label
+
+LEFT_OUT_SHOWN = 5
+"""The JSON document names all."""
+
+_DOTS = 7
+_LEAST_SPREAD = 0.05
+"""Of the row of dots, to either side of its middle: a quiet line is to look quiet."""
+
+
+def history_tables(
+    subjects: Sequence[Subject], found: Found, notes: Sequence[str] = ()
+) -> list[Table]:
+    """One table of runs and one of duets; of several subjects a line each.
+
+    Args:
+        notes: to stand at the end, such as where the picture is.
+    """
+    last = [*_left_out(found), *notes]
+    if len(subjects) != 1:
+        return [_overview(subjects, last)]
+    (subject,) = subjects
+    tables = [_runs(subject)] if subject.runs else []
+    tables += [_duets(subject)] if subject.duets else []
+    return [*tables[:-1], tables[-1].with_notes(last)]
+
+
+# -- several subjects ----------------------------------------------------------------------------
+
+
+def _overview(subjects: Sequence[Subject], notes: Sequence[str]) -> Table:
+    rows: list[list[Content]] = []
+    for one in subjects:
+        newest = next((run for run in reversed(one.runs) if run.counts), None)
+        metric = one.metrics[0] if one.metrics else ""
+        rows.append(
+            [
+                one.retriever,
+                one.dataset,
+                count(one.n_runs),
+                f"{one.last:%Y-%m-%d %H:%M}",
+                metric_label(metric),
+                quality(_value(newest.metrics.get(metric) if newest else None)),
+                milliseconds(_value(newest.latency.get(P50) if newest else None)),
+            ]
+        )
+    retrievers = {one.retriever for one in subjects}
+    command = ["retrieval-bench", "data", "history"]
+    command.append(subjects[0].retriever if subjects else "NAME")
+    command += ["--dataset", subjects[0].dataset] if len(retrievers) == 1 else []
+    return Table(
+        f"Saved runs of {counted(len(retrievers), 'retriever')}",
+        ("retriever", "dataset", "runs", "last, UTC", "metric", "mean", "p50 ms"),
+        rows,
+        notes=[
+            "mean and p50 are those of the newest run.",
+            next_step(f"To see one over time, with a picture: {shlex.join(command)}"),
+            *notes,
+        ],
+        words=(0, 1, 3, 4),
+    )
+
+
+# -- runs ----------------------------------------------------------------------------------------
+
+
+def _runs(subject: Subject) -> Table:
+    runs, metrics = subject.runs, subject.metrics
+    configs = len(subject.configs) > 1
+    lined = len(subject.quality_lines) > 1 or len(subject.latency_lines) > 1
+    dots = _Dots(subject)
+    columns = ["date, UTC", "revision", *(["cfg"] if configs else [])]
+    columns += [*map(metric_label, metrics), "p50", "p95"]
+    columns += [*(["course"] if dots.drawn else []), *(["line"] if lined else [])]
+    rows: list[list[Content]] = []
+    for at, run in enumerate(runs):
+        row: list[Content] = [f"{run.created:%Y-%m-%d %H:%M}", run.revision]
+        if configs:
+            changed = at > 0 and run.config != runs[at - 1].config
+            row.append(f"{subject.configs.index(run.config) + 1}{'*' if changed else ''}")
+        row += [quality(_value(run.metrics.get(metric))) for metric in metrics]
+        row += [milliseconds(_value(run.latency.get(level))) for level in (P50, P95)]
+        row += [dots.of(run)] if dots.drawn else []
+        row += [_on_line(subject, run)] if lined else []
+        rows.append(row)
+    words = {0, 1, columns.index("cfg") if configs else 0}
+    words |= {len(columns) - 1} if lined else set()
+    words |= {columns.index("course")} if dots.drawn else set()
+    return Table(
+        _title(subject, len(runs), subject.n_runs, "run"),
+        columns,
+        rows,
+        notes=_legend(subject, dots, lined=lined),
+        words=tuple(sorted(words)),
+        lead=[*_newest(subject), *_steps(subject, lined=lined)],
+    )
+
+
+def _newest(subject: Subject) -> list[str]:
+    """The figures of the last whole run, as a sentence."""
+    run = next((run for run in reversed(subject.runs) if run.counts), None)
+    if run is None:
+        return []
+    figures = [
+        f"{metric_label(metric)} {quality(_value(run.metrics[metric])).text}"
+        for metric in subject.metrics[:1]
+        if metric in run.metrics
+    ]
+    if (p50 := _value(run.latency.get(P50))) is not None:
+        figures.append(f"p50 {ms_text(p50)} ms")
+    return [result(f"The newest run ({run.created:%Y-%m-%d %H:%M}): {', '.join(figures)}.")]
+
+
+def _title(subject: Subject, shown: int, there: int, noun: str) -> str:
+    some = "" if shown == there else f"the newest {shown:,} of "
+    return f"{subject.retriever} on {subject.dataset}: {some}{counted(there, noun)}"
+
+
+def _on_line(subject: Subject, run: SavedRun) -> str:
+    if not run.counts:
+        return run.status
+    lines = (subject.quality_line(run), subject.latency_line(run))
+    return "".join(line.label for line in lines if line is not None)
+
+
+def _value(figure: Figure | None) -> float | None:
+    return None if figure is None else figure.value
+
+
+class _Dots:
+    """The p50 of one line as places in a row of dots; of other lines nothing, which would lie on
+    another scale."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.line = subject.latency_course
+        values = sorted(
+            run.latency[P50].value
+            for run in subject.runs
+            if self.line is not None
+            and P50 in run.latency
+            and subject.latency_line(run) == self.line
+        )
+        self.drawn = len(values) >= 3
+        self._subject = subject
+        if self.drawn:
+            middle = (values[0] + values[-1]) / 2
+            spread = max(values[-1] - middle, _LEAST_SPREAD * middle)
+            self.low, self.high = middle - spread, middle + spread
+
+    def of(self, run: SavedRun) -> str:
+        """ "··•····"."""
+        if self._subject.latency_line(run) != self.line or P50 not in run.latency:
+            return ""
+        share = (run.latency[P50].value - self.low) / ((self.high - self.low) or 1.0)
+        at = min(_DOTS - 1, int(share * _DOTS))
+        return "·" * at + "•" + "·" * (_DOTS - 1 - at)
+
+    @property
+    def ends(self) -> str:
+        """What the ends of the row of dots are."""
+        return f"course: p50 from {ms_text(self.low)} (left) to {ms_text(self.high)} ms"
+
+
+def _legend(subject: Subject, dots: _Dots, *, lined: bool) -> list[str]:
+    runs = subject.runs
+    notes = ["p50, p95: milliseconds of a call. The oldest run is listed first."]
+    if any(run.dirty for run in runs):
+        notes.append("+: files differed from the commit.")
+    if len(subject.configs) > 1:
+        notes.append(f"cfg: {'; '.join(_configs(subject))}. *: changed from the run before.")
+    if dots.drawn:
+        of_line = f" (line {dots.line.label})" if lined and dots.line is not None else ""
+        notes.append(f"{dots.ends}{of_line}.")
+    if lined:
+        notes.append(
+            "line: compare only runs on the same line; letters stand for quality, numbers for time."
+        )
+    notes += [f"{what}: {words}" for what, words in line_words(subject, lined=lined)]
+    cut_short = sum(not run.counts for run in runs)
+    if cut_short:
+        notes.append(
+            f"{counted(cut_short, 'run')} cut short: on no line, since the means are over other "
+            "queries."
+        )
+    failed = sum(run.failed > 0 for run in runs)
+    if failed:
+        notes.append(f"Calls failed in {counted(failed, 'run')}: see n_failed in --format json.")
+    return notes
+
+
+def _configs(subject: Subject) -> list[str]:
+    """Each config: what it has otherwise than the one before it."""
+    first: dict[str | None, SavedRun] = {}
+    for run in subject.runs:
+        first.setdefault(run.config, run)
+    known = list(first.values())
+    told = []
+    for at, run in enumerate(known):
+        name = f"{at + 1} = {(run.config or 'an object')[:6]}"
+        if at:
+            name += f" ({_difference(known[at - 1].params, run.params)})"
+        told.append(name)
+    return told
+
+
+def _difference(before: Mapping[str, str], after: Mapping[str, str]) -> str:
+    changed = [key for key in {**before, **after} if before.get(key) != after.get(key)]
+    shown = [f"{key}={after.get(key, 'not set')}" for key in changed[:3]]
+    if len(changed) > 3:
+        shown.append(f"{len(changed) - 3} more")
+    return ", ".join(shown) or "in its legs"
+
+
+# -- lines ---------------------------------------------------------------------------------------
+
+
+def line_words(subject: Subject, *, lined: bool = True) -> list[tuple[str, str]]:
+    """Name of each line and in words what its runs have in common; of several lines what tells
+    them apart."""
+    machines = {run.same_latency.get("machine"): run.machine for run in subject.runs}
+    different = _differing([line.same for line in subject.latency_lines])
+    return [
+        *(
+            (f"line {line.label}" if lined else "quality", _quality_words(line))
+            for line in subject.quality_lines
+        ),
+        *(
+            (f"line {line.label}" if lined else "times", _latency_words(line, machines, different))
+            for line in subject.latency_lines
+        ),
+    ]
+
+
+def _quality_words(line: Line) -> str:
+    same = line.same
+    return (
+        f"{same['split']}, k = {same['k']}, data {str(same['fingerprint'])[:12]}, convention "
+        f"{same['convention']}, metrics version {same['metrics_version']}"
+    )
+
+
+def _latency_words(line: Line, machines: Mapping[Any, str], different: Sequence[str]) -> str:
+    same = line.same
+    machine = same["machine"]
+    told = [f"{machines.get(machine, '?')} ({machine})", counted(int(same["threads"]), "thread")]
+    if same["beside"]:
+        told.append(f"beside {', '.join(same['beside'])}")
+    flat = {**same, **same["protocol"]}
+    told += [
+        f"{key.removesuffix('_s').replace('_', '-')} "
+        + ("not set" if flat[key] is None else str(flat[key])[:12])
+        for key in different
+        if key not in ("machine", "threads", "beside") and key in flat
+    ]
+    return ", ".join(told)
+
+
+def _differing(lines: Sequence[Mapping[str, Any]]) -> list[str]:
+    flat = [{k: v for k, v in {**one, **one["protocol"]}.items() if k != "protocol"}
+            for one in lines]  # fmt: skip
+    return [key for key in dict.fromkeys(k for one in flat for k in one)
+            if len({str(one.get(key)) for one in flat}) > 1]  # fmt: skip
+
+
+# -- steps ---------------------------------------------------------------------------------------
+
+
+def _steps(subject: Subject, *, lined: bool) -> list[str]:
+    return [note for step in subject.steps for note in step_words(subject, step, lined=lined)]
+
+
+def step_words(subject: Subject, step: Step, *, lined: bool = True) -> list[str]:
+    """Where the line moved most, how much equal code moves, and what decides. No verdict."""
+    before, after = step.before, step.after
+    names = [before.revision, after.revision]
+    if before.config != after.config:
+        numbers = [subject.configs.index(run.config) + 1 for run in (before, after)]
+        names = [f"{name} (cfg {at})" for name, at in zip(names, numbers, strict=True)]
+    on_line = f"line {step.line}, " if lined else ""
+    form = ms_text if step.figure == P50 else quality_text
+    a, b = (form(value) for value in step.values)
+    size = change_text(step.change) if step.figure == P50 else signed(step.change)
+    text = f"Largest step of {step.figure}: {size} from {names[0]} to {names[1]}"
+    text += f" ({on_line}{a} to {b}{' ms' if step.figure == P50 else ''})."
+    decides = next_step(shlex.join(step.decides))
+    if step.figure != P50:
+        return [result(f"{text} Is it more than chance?"), decides]
+    text += " This is no verdict: "
+    text += (
+        "saved times of equal code differ, too (no code was run twice here)."
+        if step.equal_code is None
+        else f"runs of equal code differ by up to {100 * step.equal_code:.1f} % here."
+    )
+    if step.decides:
+        return [result(f"{text} A duet decides:"), decides]
+    if before.commit == after.commit is not None:
+        why = "both are one revision"
+    elif before.code is None or after.code is None:
+        why = "the files of one are in no commit"
+    else:
+        why = "the saved runs do not tell how to make one of them again"
+    return [result(f"{text} No duet can decide it afterwards: {why}.")]
+
+
+# -- duets ---------------------------------------------------------------------------------------
+
+
+def _duets(subject: Subject) -> Table:
+    several = len(subject.trends) > 1
+    rows: list[list[Content]] = []
+    for duet in subject.duets:
+        trend = subject.trend(duet)
+        rows.append(
+            [
+                f"{duet.created:%Y-%m-%d %H:%M}",
+                duet.revision,
+                *(
+                    change(_value(duet.ratios.get(level)), _interval(duet.ratios.get(level)))
+                    for level in (P50, P95)
+                ),
+                duet.verdict,
+                *([trend.label if trend else "-"] if several else []),
+            ]
+        )
+    columns = ["date, UTC", "revision", "p50", "p95", "verdict"]
+    return Table(
+        _title(subject, len(subject.duets), subject.n_duets, "duet"),
+        [*columns, *(["line"] if several else [])],
+        rows,
+        notes=[
+            (
+                "Latency ratio, revision / pinned revision, with its 98 % interval: a trend, not a "
+                "gate."
+            ),
+            *_trend_words(subject),
+        ],
+        words=(0, 1, 4, 5) if several else (0, 1, 4),
+    )
+
+
+def _interval(figure: Figure | None) -> tuple[float, float] | None:
+    return None if figure is None else figure.interval
+
+
+def _trend_words(subject: Subject) -> list[str]:
+    told = [f"line {line.label}: against {trend_words(line)}" for line in subject.trends]
+    free = sum(duet.pinned is None for duet in subject.duets)
+    if free:
+        told.append(f"{counted(free, 'duet')} on no line: side a is not a revision (--rev-a).")
+    return told
+
+
+def trend_words(line: Line) -> str:
+    """What the duets of a line were played against, and where."""
+    same = line.same
+    told = [f"{same['retriever']} at {str(same['commit'])[:7]}", *same["overrides"]]
+    return f"{' '.join(told)}, {same['split']}, k = {same['k']}, machine {same['machine']}"
+
+
+def _left_out(found: Found) -> list[str]:
+    told = [f"Left out: {one.folder}: {one.reason}." for one in found.left_out[:LEFT_OUT_SHOWN]]
+    more = len(found.left_out) - LEFT_OUT_SHOWN
+    if more > 0:
+        told.append(f"Left out: {more:,} more folders that are not runs; --format json names them.")
+    if found.copies:
+        told.append(f"{counted(found.copies, 'run')} stood there twice and counts once.")
+    return told

@@ -1,0 +1,1 @@
+"""Tables of judgements and of what other programs made."""

@@ -1,0 +1,90 @@
+"""What is shown of a run made elsewhere: its means, over which queries, and its empty lists."""
+
+from __future__ import annotations
+
+from retrieval_bench.core.errors import counted
+from retrieval_bench.core.notices import Code, says
+from retrieval_bench.metrics import Metric
+from retrieval_bench.reports.render.cells import COUNT, QUALITY, Cell, Content, count, quality
+from retrieval_bench.reports.render.table import Note, NoteKind, Table, result, warning
+from retrieval_bench.reports.render.words import metric_label
+from retrieval_bench.reports.tables.judge.abstention import abstention_tables
+from retrieval_bench.runs.evaluation import Mean
+from retrieval_bench.scoring.scorecard import ScoreCard
+
+_BESIDE = (Code.FOREIGN_IDS, Code.UNKNOWN_IDS, Code.TIES)
+"""Warnings that stand beside the answer: with them it is none, or another one."""
+
+WORST_SHOWN = 10
+"""Queries in the table of ``--per-query``; the JSON document has all."""
+
+
+def score_tables(card: ScoreCard, *, per_query: bool = False) -> list[Table]:
+    """The means; with ``per_query`` the queries that are worst by the first metric; then, where
+    there are unanswerable queries, how the run deals with them."""
+    return [
+        _means(card),
+        *([_worst(card)] if per_query else []),
+        *(abstention_tables(card.abstention) if card.abstention is not None else []),
+    ]
+
+
+def _means(card: ScoreCard) -> Table:
+    scored, counts = card.scored, card.scored.counts
+    rows: list[list[Content]] = [
+        [metric_label(metric), _value(metric, mean), count(mean.n)]
+        for metric, mean in zip(scored.evaluation.metrics, scored.evaluation.means, strict=True)
+    ]
+    others = [
+        (counts.missing, "missing from the run"),
+        (counts.unanswerable, "unanswerable"),
+        (counts.unjudged_queries, "without judgements"),
+        (counts.unknown_queries, "unknown but in the run"),
+    ]
+    beside = [text for text in scored.warnings if says([text], *_BESIDE)]
+    below = [text for text in scored.warnings if text not in beside]
+    queries = [f"{counts.evaluated:,} evaluated", *(f"{n:,} {what}" for n, what in others if n)]
+    return Table(
+        f"{card.run} against {card.truth}",
+        ("", "value", "queries"),
+        rows,
+        notes=[
+            f"Convention {scored.convention.name}: {scored.convention.source}.",
+            f"Ties: {scored.tie_rule}.",
+            f"Queries: {', '.join(queries)}.",
+            f"Brackets: 95 % intervals ({scored.evaluation.interval}).",
+            *map(warning, below),
+        ],
+        lead=[result(_answer(card)), *map(warning, beside)],
+    )
+
+
+def _answer(card: ScoreCard) -> str:
+    """The first metric, and over how many queries."""
+    evaluation, counts = card.scored.evaluation, card.scored.counts
+    are = "is" if counts.missing == 1 else "are"
+    missing = f"; {counts.missing:,} {are} missing from the run" if counts.missing else ""
+    if not counts.evaluated:
+        return f"No query could be scored{missing}."
+    cell = _value(evaluation.metrics[0], evaluation.means[0])
+    figure = f"{metric_label(evaluation.metrics[0])} is {cell.text} {cell.more}".strip()
+    return f"{figure} over {counted(counts.evaluated, 'query')}{missing}."
+
+
+def _value(metric: Metric, mean: Mean) -> Cell:
+    return Cell(mean.mean, COUNT if metric.counts else QUALITY, mean.ci95)
+
+
+def _worst(card: ScoreCard) -> Table:
+    evaluation = card.scored.evaluation
+    order = sorted(
+        range(len(evaluation.query_ids)),
+        key=lambda at: (evaluation.per_query[at, 0], evaluation.query_ids[at]),
+    )
+    rows: list[list[Content]] = [
+        [evaluation.query_ids[at], *map(quality, evaluation.per_query[at].tolist())]
+        for at in order[:WORST_SHOWN]
+    ]
+    labels = list(map(metric_label, evaluation.metrics))
+    more = Note("--format json has every query.", NoteKind.MORE)
+    return Table(f"Worst queries by {labels[0]}", ("query", *labels), rows, notes=[more])

@@ -1,0 +1,236 @@
+"""What is shown of one run, in short and in full, and of a plan to measure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from retrieval_bench.comparison.explain.ledger import Ledger
+from retrieval_bench.comparison.pairs.verdicts import Delta
+from retrieval_bench.core.errors import counted
+from retrieval_bench.core.figures import (
+    end_text,
+    signed,
+)
+from retrieval_bench.core.types import Verdict
+from retrieval_bench.data.selves import dropped
+from retrieval_bench.measure.tutorial import TutorialLatency
+from retrieval_bench.reports.render.cells import (
+    MEGABYTES,
+    Cell,
+    Content,
+    count,
+    milliseconds,
+    quality,
+    seconds,
+)
+from retrieval_bench.reports.render.table import Table, next_step, result, warning
+from retrieval_bench.reports.render.words import metric_label
+from retrieval_bench.reports.tables.measure.stage import stage_tables
+from retrieval_bench.reports.tables.run_facts import (
+    latency_of,
+    levels,
+    measured_on,
+    shown_warnings,
+    title_of,
+    unanswerable,
+    unsupported,
+)
+from retrieval_bench.reports.tables.understand.ledger import ledger_table
+from retrieval_bench.reports.tables.understand.likeness import hits_cells, nothing_judged
+from retrieval_bench.reports.tables.usage import usage_tables
+from retrieval_bench.runs.run import Run, relative_folder
+
+
+def beside_leg(run: Run, leg: Delta) -> str:
+    """How the best leg of a hybrid, b, does beside it, a."""
+    if leg.difference is None or leg.ci95 is None:
+        why = leg.reason or "it is not known"
+        return result(f"{leg.b}, its best leg, cannot be compared with it: {why}.")
+    low, high = leg.ci95
+    mean = run.evaluation.means[0].mean + leg.difference
+    gap = f"{mean:.3f}, {signed(leg.difference, 3)} [{end_text(low)}, {end_text(high)}]"
+    fusion = (
+        f"fusion hurt {leg.wins or 0:,} of {counted(leg.n, 'query')} and helped {leg.losses or 0:,}"
+    )
+    if leg.verdict is Verdict.BETTER:
+        return warning(f"Use {leg.b} alone: {gap}. Compared with it, {fusion}.")
+    if leg.verdict is Verdict.WORSE:
+        return result(f"Its best leg alone, {leg.b}, is worse: {gap}; {fusion}.")
+    if leg.verdict is Verdict.EQUIVALENT:
+        return result(f"Its best leg alone, {leg.b}, is just as good: {gap}; {fusion}.")
+    return result(f"These queries can't tell it from {leg.b}, its best leg, alone: {gap}.")
+
+
+def run_tables(run: Run, leg: Delta | None = None, ledger: Ledger | None = None) -> list[Table]:
+    """Quality with intervals, latency; where the time of a call goes; what was measured on what.
+
+    Args:
+        leg: of a hybrid, its best leg beside it.
+        ledger: of a retriever that is made of parts, what they buy.
+    """
+    summary, latency = run.summary, latency_of(run)
+    quality_rows: list[list[Content]] = [
+        [metric_label(name), quality(entry["mean"], entry["ci95"]), f"n = {entry['n']:,}"]
+        for name, entry in summary["metrics"].items()
+    ]
+    quality_rows += [
+        [name, quality(share), "hits with a judgement"]
+        for name, share in run.evaluation.judged.items()
+    ]
+    time_rows = _percentile_rows(latency, "", counted(latency.get("n", 0), "call"))
+    time_rows.append(["mean ms", milliseconds(latency.get("mean")), _spread(latency)])
+    mix = latency.get("mix", {})
+    if mix:
+        queries = counted(mix.get("n", 0), "query")
+        supported = {level: mix[level] for level in levels(mix) if mix[level]["value"] is not None}
+        time_rows += _percentile_rows(supported, "per-query ", f"{queries}, each its median")
+    index_rows = _index_rows(summary)
+    if not run.judged:
+        quality_rows = [["hits a query", *hits_cells(run)]]
+    sections = [quality_rows, time_rows, index_rows]
+    main = Table(
+        title_of([summary], summary["retriever"]),
+        ("", "value", ""),
+        [row for section in sections for row in section],
+        [len(quality_rows), len(quality_rows) + len(time_rows)],
+        words=(0, 2),
+        lead=[beside_leg(run, leg)] if leg is not None else nothing_judged(run),
+    )
+    tables = [main, *stage_tables(run.name, run.stages), *usage_tables(run.name, summary)]
+    *first, last = [*tables, *([] if ledger is None else [ledger_table(ledger)])]
+    return [*first, last.with_notes(_notes(run))]
+
+
+def _percentile_rows(latency: Mapping[str, Any], prefix: str, of: str) -> list[list[Content]]:
+    names = levels(latency)
+    return [
+        [
+            f"{prefix}{level} ms",
+            milliseconds(latency[level].get("value"), latency[level].get("ci95")),
+            of if level == names[0] else "",
+        ]
+        for level in names
+    ]
+
+
+def _spread(latency: Mapping[str, Any]) -> str:
+    if latency.get("sd") is None:
+        return ""
+    sd, longest = milliseconds(latency["sd"]).text, milliseconds(latency["max"]).text
+    return f"sd {sd}, max {longest}"
+
+
+def without_selves(summary: Mapping[str, Any]) -> list[str]:
+    """How many hits on the query itself were dropped, where they are."""
+    if not summary.get("n_self_hits"):
+        return []
+    return [f"{dropped(summary['n_self_hits'])} Such queries are asked for one hit more."]
+
+
+def needless(summary: Mapping[str, Any]) -> list[str]:
+    """Whether unanswerable queries returned results."""
+    n, with_hits = unanswerable(summary)
+    if not n:
+        return []
+    if n == 1:
+        which = f"The unanswerable query returned {'results' if with_hits else 'nothing'}"
+    else:
+        share = f"All {n:,}" if with_hits == n else f"{with_hits or 'None'} of {n:,}"
+        which = f"{share} unanswerable queries returned results"
+    return [f"{which} (not in the scores)."]
+
+
+def _notes(run: Run) -> list[str]:
+    summary = run.summary
+    notes = [*measured_on(run), *without_selves(summary), *needless(summary)]
+    if summary.get("n_failed"):
+        failed = counted(summary["n_failed"], "query")
+        notes.append(warning(f"Search FAILED on {failed}: each evaluated one counts 0."))
+    if answered := summary.get("answered"):
+        means = [
+            f"{metric_label(name)} {quality(entry['mean']).text}"
+            for name, entry in answered["metrics"].items()
+        ]
+        over = f"Over the {answered['n']:,} evaluated queries that were answered"
+        notes.append(f"{over}: {', '.join(means)}.")
+    stalls = latency_of(run).get("stalls")
+    if stalls:
+        notes.append(f"{counted(stalls, 'call')} far slower than their query usually is (stalls).")
+    notes += unsupported(summary)
+    if summary.get("n_collapsed"):
+        hits = counted(summary["n_collapsed"], "hit")
+        notes.append(f"{hits} of a unit that was already in the ranking.")
+    notes += summary.get("health", ())
+    notes += map(warning, shown_warnings(summary))
+    if run.folder is not None:
+        notes.append(next_step(f"saved: {relative_folder(run)}"))
+    return notes
+
+
+def _index_rows(summary: Mapping[str, Any]) -> list[list[Content]]:
+    index, n_documents = summary.get("index", {}), summary["dataset"].get("n_documents", 0)
+    rows: list[list[Content]] = []
+    if index.get("seconds"):
+        rate = f"{n_documents / index['seconds']:,.0f} documents/s" if n_documents else ""
+        rows.append(["index s", seconds(index["seconds"]), rate])
+    if index.get("disk_bytes"):
+        rows.append(["disk MB", Cell(index["disk_bytes"], MEGABYTES), "kept by the retriever"])
+    if index.get("peak_rss_bytes"):
+        rows.append(["peak memory MB", Cell(index["peak_rss_bytes"], MEGABYTES), "process"])
+    if server := summary.get("server"):
+        of = f"{server['processes']:,} process{'' if server['processes'] == 1 else 'es'}"
+        if server["memory_bytes"]:
+            rows.append(["server memory MB", Cell(server["memory_bytes"], MEGABYTES), of])
+        rows.append(["server cpu ms", milliseconds(server["cpu_ms_per_call"]), "a call"])
+    return rows
+
+
+# -- without a run -------------------------------------------------------------------------------
+
+
+def tutorial_table(name: str, dataset: str, k: int, latency: TutorialLatency) -> Table:
+    """The four figures of the usual notebook, and what keeps them from being relied on."""
+    how = f"timed once by the wall clock, after {latency.warmup} spent on warming up"
+    return Table(
+        f"{name} on {dataset}, k = {k}, timed as in a tutorial",
+        ("", "ms"),
+        [(level, milliseconds(getattr(latency, level))) for level in ("mean", "p50", "p95", "p99")],
+        notes=[
+            f"{counted(latency.n, 'query')} {how}; no quality, no interval, nothing saved.",
+            *map(warning, latency.warnings),
+        ],
+    )
+
+
+def _trial(trial: Mapping[str, Any]) -> str:
+    documents = trial["documents"]
+    over = "" if documents is None else f" over {counted(documents, 'document')}"
+    return f"{trial['retriever']} answered the first query{over}: {counted(trial['hits'], 'hit')}."
+
+
+def plan_table(document: Mapping[str, Any]) -> Table:
+    """What ``--dry-run`` says: how many calls a run would make."""
+    rows: Sequence[tuple[str, str]] = (
+        ("queries", "queries"),
+        ("measured rounds", "rounds"),
+        ("measured calls per retriever", "measured_calls"),
+        ("launches", "launches"),
+        ("warm-up calls per retriever, at least", "warm_up_calls_at_least"),
+        ("all calls together, at least", "calls_at_least"),
+        ("all calls together, at most", "calls_at_most"),
+    )
+    notes = [
+        "Checked: configs with their parameters, the dataset; every retriever was built.",
+        *map(_trial, document["tried"]),
+        *(f"Not checked: {what}." for what in document["not_checked"]),
+    ]
+    if document["calls_at_most"] is None:
+        longest = document["warm_up_seconds_at_most"]
+        notes.append(f"The warm-up goes on until times settle, for {longest:g} s at most.")
+    return Table(
+        f"{', '.join(document['retrievers'])} on {document['dataset']}: nothing was run",
+        ("", "calls"),
+        [(name, count(document[key])) for name, key in rows if document[key] is not None],
+        notes=[*notes, *map(warning, document["warnings"])],
+    )

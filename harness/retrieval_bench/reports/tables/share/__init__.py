@@ -1,0 +1,1 @@
+"""Tables of what can be named, fetched, exported and loaded."""

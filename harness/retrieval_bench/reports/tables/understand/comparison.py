@@ -1,0 +1,470 @@
+"""What is shown of a comparison: systems side by side, paired differences with verdicts, times, and
+the answer. Every format and the page show these tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from retrieval_bench.comparison.comparison import Comparison
+from retrieval_bench.comparison.explain.slices import Slicing
+from retrieval_bench.comparison.group import DatasetComparison
+from retrieval_bench.comparison.pairs.answered import Answered
+from retrieval_bench.comparison.pairs.comparability import other_settings
+from retrieval_bench.comparison.pairs.speed import timed_differently, timed_together
+from retrieval_bench.comparison.pairs.verdicts import ANYTIME, Delta
+from retrieval_bench.comparison.recommendation import Recommendation
+from retrieval_bench.core.errors import counted
+from retrieval_bench.core.types import Verdict
+from retrieval_bench.metrics import Metric
+from retrieval_bench.reports.render.cells import (
+    DIFFERENCE,
+    EFFECT,
+    MEGABYTES,
+    RATE,
+    SHORT_DIFFERENCE,
+    TIMES,
+    Cell,
+    Content,
+    count,
+    difference,
+    milliseconds,
+    p_value,
+    quality,
+    seconds,
+)
+from retrieval_bench.reports.render.table import (
+    Note,
+    NoteKind,
+    Table,
+    kind_of,
+    result,
+    warning,
+)
+from retrieval_bench.reports.render.words import (
+    BOUND,
+    HOW_BRACKETED,
+    bound_remark,
+    letter,
+    marks,
+    meaning,
+    metric_label,
+    verdict_label,
+)
+from retrieval_bench.reports.tables.run_facts import (
+    latency_of,
+    levels,
+    measured_on,
+    origin_of,
+    shown_warnings,
+    unanswerable,
+    unsupported,
+)
+from retrieval_bench.reports.tables.understand.board import board_tables
+from retrieval_bench.reports.tables.understand.likeness import likeness_tables
+from retrieval_bench.reports.tables.understand.slice import slice_tables
+from retrieval_bench.reports.tables.understand.speed import speed_tables
+from retrieval_bench.reports.tables.usage import AMOUNT, money_of, tokens_of
+from retrieval_bench.runs.run import Run
+from retrieval_bench.stats.randomization import EXACT_ROWS
+
+PAIRS_SHOWN = 66
+"""Of twelve systems all, of more those of the best one; the JSON document has all."""
+
+
+def comparison_tables(
+    comparison: Comparison, slicings: Sequence[Slicing] = (), *, letters: bool = False
+) -> list[Table]:
+    """The answer; for each dataset quality, costs and the paired differences of the first metric;
+    then slices, and systems over datasets.
+
+    Args:
+        letters: mark each mean with the systems that it is significantly better than.
+    """
+    answers = zip(comparison.recommendations, comparison.groups, strict=True)
+    tables = [answer_table(answer, group) for answer, group in answers]
+    for group in comparison.groups:
+        tables += [
+            *likeness_tables(group),
+            *([] if group.likeness else [quality_table(comparison, group, letters=letters)]),
+            cost_table(group).with_notes(how_measured(group)),
+            *([differences_table(comparison, group, group.metrics[0])] if group.deltas else []),
+            *speed_tables(group),
+            *kinds_tables(group),
+        ]
+    return [
+        *tables,
+        *slice_tables(slicings),
+        *(board_tables(comparison) if len(comparison.judged) > 1 else []),
+    ]
+
+
+def answer_table(recommendation: Recommendation, group: DatasetComparison) -> Table:
+    """The answer: a sentence, what it rests on, and what it saved to ask no more than needed."""
+    saved = [] if group.asked is None else [group.asked.sentence]
+    notes = list(map(result, [*saved, *recommendation.reasons]))
+    return Table(recommendation.sentence, (), (), notes=notes)
+
+
+def quality_table(
+    comparison: Comparison, group: DatasetComparison, *, letters: bool = False
+) -> Table:
+    """Systems in rows, the best by the first metric first; metrics in columns."""
+    names = comparison.names
+    place = {name: at for at, name in enumerate(names)}
+    beaten = {metric: group.beaten(metric) for metric in group.metrics}
+    judged = list(dict.fromkeys(name for run in group.runs for name in run.evaluation.judged))
+
+    def cell(name: str, run: Run, metric: Metric) -> Cell:
+        mean = run.evaluation.mean(metric)
+        places = sorted(place[group.names[at]] for at in beaten[metric][name])
+        return quality(mean.mean, mean.ci95, marks(places, len(names)) if letters else "")
+
+    rows: list[list[Content]] = [
+        [
+            f"{name} ({letter(place[name], len(names))})" if letters else name,
+            *(cell(name, run, metric) for metric in group.metrics),
+            *(quality(run.evaluation.judged.get(share)) for share in judged),
+        ]
+        for name, run in group.ranked(group.metrics[0])
+    ]
+    notes: list[str] = [warning(text) for text in group.warnings]
+    if letters and any(any(of_metric.values()) for of_metric in beaten.values()):
+        notes.append(Note(meaning(len(names)), NoteKind.LEGEND))
+    return Table(
+        f"Quality on {group.dataset}: means over {queries_of(group)}"
+        + (", with 95 % intervals" if group.asked is None else ""),
+        ["system", *map(metric_label, group.metrics), *judged],
+        rows,
+        notes=notes,
+    )
+
+
+def kinds_tables(group: DatasetComparison) -> list[Table]:
+    """What each system is: the retriever that its config names, and the settings given to it; none
+    where no run says it."""
+    rows: list[list[Content]] = [
+        [
+            name,
+            str(made["target"]),
+            ", ".join(f"{key} {value}" for key, value in run.settings.items()) or "-",
+        ]
+        for name, run in group.ranked(group.metrics[0])
+        if "target" in (made := run.manifest.get("retriever", {}))
+    ]
+    title = f"What the systems on {group.dataset} are"
+    columns = ["system", "retriever", "settings"]
+    return [Table(title, columns, rows, words=(0, 1, 2))] if rows else []
+
+
+def cost_table(group: DatasetComparison) -> Table:
+    """Systems in rows: times of a call, throughput, what the index takes, and what differs between
+    the runs."""
+    runs = group.runs
+    names = list(dict.fromkeys(level for run in runs for level in levels(latency_of(run))))
+    facts = [
+        *((name, fact) for name, fact in _WHERE_ANY.items() if any(map(fact, runs))),
+        *(
+            (name, fact)
+            for name, fact in _WHERE_DIFFERENT.items()
+            if len({fact(run) for run in runs}) > 1
+        ),
+    ]
+    used = any("usage" in run.summary for run in runs)
+    rows: list[list[Content]] = []
+    for name, run in group.ranked(group.metrics[0]):
+        latency, index = latency_of(run), run.summary.get("index", {})
+        entries = [latency.get(level, {}) for level in names]
+        mean = latency.get("mean")
+        rows.append(
+            [
+                name,
+                *(milliseconds(entry.get("value"), entry.get("ci95")) for entry in entries),
+                Cell(1000 / mean if mean else None, RATE),
+                count(latency.get("n", 0)),
+                seconds(index.get("seconds")),
+                Cell(index.get("peak_rss_bytes") or None, MEGABYTES),
+                Cell(index.get("disk_bytes") or None, MEGABYTES),
+                *([Cell(tokens_of(run.summary), AMOUNT)] if used else []),
+                *([Cell(money_of(run.summary), AMOUNT)] if used else []),
+                *(fact(run) or "" for _, fact in facts),
+            ]
+        )
+    notes = [
+        "calls/s: one call at a time, 1000 / mean ms; this is no load test.",
+        (
+            "memory MB: peak of the process so far, with all that was loaded before; disk MB: what "
+            "the retriever keeps."
+        ),
+    ]
+    if any(latency_of(run).get("stalls") for run in runs):
+        notes.append(
+            "stalls: calls far slower than their query usually is; they count in all figures."
+        )
+    if any(unanswerable(run.summary)[0] for run in runs):
+        notes.append(
+            "unanswerable: how many unanswerable queries returned results (not in the scores)."
+        )
+    fixed = ["calls/s", "calls", "index s", "memory MB", "disk MB"]
+    if used:
+        fixed += ["tokens", "money / 1,000"]
+        notes.append("tokens: of a query, in and out; money: for 1,000 queries.")
+    return Table(
+        f"Time and cost on {group.dataset}",
+        ["system", *(f"{level} ms" for level in names), *fixed, *(name for name, _ in facts)],
+        rows,
+        notes=notes,
+    )
+
+
+def _unanswerable(run: Run) -> str:
+    n, hits = unanswerable(run.summary)
+    return f"{hits} of {n}" if n else ""
+
+
+def _number(n: int) -> str:
+    return f"{n:,}" if n else ""
+
+
+_WHERE_ANY: Mapping[str, Callable[[Run], str]] = {
+    "stalls": lambda run: _number(latency_of(run).get("stalls") or 0),
+    "failed": lambda run: _number(run.summary.get("n_failed", 0)),
+    "unanswerable": _unanswerable,
+}
+
+_WHERE_DIFFERENT: Mapping[str, Callable[[Run], str]] = {
+    "status": lambda run: str(run.summary.get("status", "?")),
+    "k": lambda run: str(run.summary.get("k", "?")),
+    "threads": lambda run: str(run.manifest.get("environment", {}).get("threads", "?")),
+    "rounds": lambda run: str(latency_of(run).get("rounds", "?")),
+}
+
+
+# -- differences ---------------------------------------------------------------------------------
+
+
+def differences_table(
+    comparison: Comparison, group: DatasetComparison, metric: Metric, most: int = PAIRS_SHOWN
+) -> Table:
+    """The pairs of one metric on one dataset: the family that Holm corrects together. Of more than
+    ``most`` pairs those of the best system."""
+    deltas = group.of(metric)
+    best_first = [name for name, _ in group.ranked(metric)]
+    shown = most_telling(deltas, best_first, baseline=comparison.baseline, most=most)[:most]
+    tests = sorted({name for delta in deltas for name in delta.tests})
+    rows = [row for delta in shown for row in difference_rows(delta, tests)]
+    notes: list[str] = [
+        (
+            f"Difference: first {'over' if metric.geometric else 'minus'} second, with its "
+            f"interval ({ANYTIME if group.asked else HOW_BRACKETED}). The verdict is about the "
+            "first system."
+        ),
+        "d: mean difference over its standard deviation; won, tied, lost: queries.",
+        *_test_notes(comparison, group, deltas, tests),
+    ]
+    if len(shown) < len(deltas):
+        text = f"{len(deltas) - len(shown):,} more pairs: --format json has all."
+        notes.append(Note(text, NoteKind.MORE))
+    columns = ["", "difference", "d", "won", "tied", "lost", "p (Holm)"]
+    return Table(
+        f"Paired differences in {metric_label(metric)} on {group.dataset}",
+        [*columns, *(f"p {name} (Holm)" for name in tests), "verdict"],
+        rows,
+        notes=notes,
+        words=(0, len(columns) + len(tests)),
+    )
+
+
+_HOW_EQUIVALENT = {
+    "bound": "on either side by Gaffke's bound, which assumes nothing but the range",
+    "tost": "two one-sided t tests, which assume normal means",
+}
+
+
+def most_telling(
+    deltas: Sequence[Delta], best_first: Sequence[str], *, baseline: str | None, most: int
+) -> list[Delta]:
+    """All ``deltas``; of more than ``most`` those of the baseline or, without one, of the best
+    system, the one against the best of the others first.
+
+    Args:
+        best_first: the systems, by the metric that decides.
+    """
+    if len(deltas) <= most:
+        return list(deltas)
+    one = best_first[0] if baseline is None else baseline
+    place = {name: at for at, name in enumerate(best_first)}
+    own = [delta for delta in deltas if one in (delta.a, delta.b)]
+    return sorted(own, key=lambda delta: place[delta.a if delta.b == one else delta.b])
+
+
+def difference_rows(delta: Delta, tests: Sequence[str]) -> list[list[Content]]:
+    """One row; a second one for the queries that both answered, where some failed."""
+    remark = ""
+    if delta.reason and delta.difference is None:
+        remark = f"({delta.reason})"
+    elif delta.rests_on_failures:
+        remark = "(rests on failures)"
+    elif delta.resolvable_from is not None:
+        remark = f"({counted(delta.resolvable_from, 'query')} could)"
+    elif delta.queries_needed is not None:
+        remark = f"(+{counted(delta.queries_needed, 'query')})"
+    elif delta.small:
+        remark = "(small)"
+    effect = delta.effect_size if delta.difference is not None else None
+    row: list[Content] = [
+        f"{delta.b} - {delta.a}",
+        gap_of(delta),
+        Cell(effect, EFFECT),
+        *map(count, (delta.wins, delta.ties, delta.losses)),
+        p_value(delta.p_adjusted),
+        *(p_value(delta.tests[name][1] if name in delta.tests else None) for name in tests),
+        Cell(
+            verdict_label(delta.verdict),
+            remark=" ".join(filter(None, (remark, bound_remark(delta.bound)))),
+        ),
+    ]
+    return [row, *([_answered_row(delta.answered, len(tests))] if delta.answered else [])]
+
+
+def gap_of(delta: Delta, sign: int = 1, *, short: bool = False) -> Cell:
+    """The difference with its interval, b minus a; a ratio where the mean is geometric.
+
+    Args:
+        sign: -1 for a minus b.
+    """
+    if delta.ratio is not None:
+        ratio, *of_ratio = [one**sign for one in delta.ratio]
+        return Cell(ratio, TIMES, sorted(of_ratio))
+    gap = None if delta.difference is None else sign * delta.difference
+    ends = None if delta.ci95 is None else sorted(sign * end for end in delta.ci95)
+    return Cell(gap, SHORT_DIFFERENCE if short else DIFFERENCE, ends)
+
+
+def _answered_row(answered: Answered, tests: int) -> list[Content]:
+    return [
+        f"  both answered: {counted(answered.n, 'query')}",
+        difference(answered.difference, answered.ci95),
+        *[""] * 4,
+        p_value(answered.p_adjusted),
+        *[""] * tests,
+        verdict_label(answered.verdict),
+    ]
+
+
+def _test_notes(
+    comparison: Comparison, group: DatasetComparison, deltas: Sequence[Delta], tests: Sequence[str]
+) -> list[str]:
+    """How the pairs of one metric were tested, and what their verdicts mean."""
+    tested = [delta for delta in deltas if delta.p is not None]
+    notes = []
+    if group.asked is not None:
+        notes.append(f"Verdicts: by {group.asked.meaning}; they hold at every look. There is no p.")
+    if tested:
+        notes.append(
+            f"p: paired randomisation test ({patterns(group)}), Holm-corrected over "
+            f"{counted(len(tested), 'pair')} of this metric and dataset."
+        )
+    if tests:
+        notes.append(f"p {', p '.join(tests)}: of these tests, Holm-corrected likewise.")
+    how = f"{_HOW_EQUIVALENT[comparison.equivalence]}, Holm-corrected" if tested else "the interval"
+    if any(delta.within_margin or delta.verdict is Verdict.EQUIVALENT for delta in deltas):
+        notes.append(
+            f'"equivalent", "small": shown to differ by less than {comparison.margin:g} ({how}).'
+        )
+    if any(delta.bound is not None for delta in deltas):
+        notes.append(BOUND)
+    if any(delta.resolvable_from is not None for delta in deltas):
+        notes.append('"n queries could": so few decide nothing, whatever they say; n would do.')
+    if any(delta.queries_needed is not None for delta in deltas):
+        notes.append('"+n queries": about so many more would settle it with 80 % power.')
+    if any(delta.answered is not None for delta in deltas):
+        without = "with the queries that failed on either side as ties"
+        if group.asked is None:
+            without = "without the queries that failed on either side"
+        notes.append(
+            f"Both answered: the same {without}. Where that changes the verdict, the verdict rests "
+            "on failures: can't tell."
+        )
+    return notes
+
+
+def patterns(group: DatasetComparison) -> str:
+    """How many sign patterns the test looks at."""
+    tested = [delta.n for delta in group.deltas if delta.p is not None]
+    if tested and max(tested) <= EXACT_ROWS:
+        return "all sign patterns"
+    return f"{group.resamples:,} resamples"
+
+
+# -- notes ---------------------------------------------------------------------------------------
+
+
+def how_measured(group: DatasetComparison) -> list[str]:
+    """What was measured on what, what is missing and why, and what the runs warn of."""
+    runs, pairs = group.runs, list(zip(group.names, group.runs, strict=True))
+    data = {
+        (facts["fingerprint"], facts["split"]): f"{facts['name']} ({facts['split']})"
+        for facts in (run.summary["dataset"] for run in runs)
+    }
+    if len(data) > 1:
+        where = f"{len(data)} datasets or splits: {', '.join(data.values())}"
+        return [warning(f"These runs cannot be compared: they are on {where}.")]
+    return [
+        *said(measured_on, pairs),
+        *other_settings(group.names, runs),
+        how_timed(runs),
+        *said(lambda run: unsupported(run.summary), pairs),
+        *said(lambda run: run.summary.get("health", ()), pairs),
+        *said(lambda run: list(map(warning, shown_warnings(run.summary))), pairs),
+    ]
+
+
+def how_timed(runs: Sequence[Run]) -> str:
+    """Whether the times of ``runs`` can be held against each other."""
+    if any(run.asked is not None for run in runs):
+        return "Times are not judged: each query was asked once, without warm-up."
+    different = timed_differently(runs)
+    if different:
+        return warning(f"Times cannot be compared: {different}.")
+    if not timed_together(runs):
+        return warning(
+            "Times were measured apart: a difference may be the machine's, not the system's."
+        )
+    return (
+        "Times were measured together, alternating query by query. Beside slow systems a fast one "
+        "takes longer than alone."
+    )
+
+
+def said(
+    sentences_of: Callable[[Run], Sequence[str]], pairs: Sequence[tuple[str, Run]]
+) -> list[str]:
+    """What runs say, each sentence once, behind the names of those that say it, if not all do."""
+    speakers: dict[str, list[str]] = {}
+    spoken = [(name, sentence) for name, run in pairs for sentence in sentences_of(run)]
+    whole = {sentence for _, sentence in spoken}
+    for name, sentence in dict.fromkeys(spoken):
+        # What a hybrid says of a leg that stands beside it is said once.
+        of_leg = sentence.partition(": ")[2]
+        speakers.setdefault(of_leg if of_leg in whole else sentence, []).append(name)
+    return [
+        sentence
+        if len(names) == len(pairs)
+        else Note(f"{', '.join(names)}: {sentence}", kind_of(sentence))
+        for sentence, names in speakers.items()
+    ]
+
+
+def queries_of(group: DatasetComparison) -> str:
+    """How many queries the means are over, from the fewest to the most; where nothing is judged,
+    how many were asked."""
+    if group.likeness is not None:
+        n = max(len(run.rankings.query_ids) for run in group.runs)
+        return f"{counted(n, 'query')}, none judged"
+    counts = sorted({run.evaluation.means[0].n for run in group.runs})
+    origin = origin_of(group.runs[0].summary["dataset"])
+    if group.asked is not None:
+        return f"{group.asked.asked:,} of {counted(group.asked.queries, 'query')}{origin}"
+    if len(counts) == 1:
+        return f"{counted(counts[0], 'query')}{origin}"
+    return f"{counts[0]:,} to {counts[-1]:,} queries{origin}"

@@ -1,0 +1,281 @@
+"""What ``diff`` shows: the means with the oracle ceiling, the groups, and queries as blocks.
+
+What comes from data is made harmless by the renderers; long texts are cut with an ellipsis. The
+JSON document has all of it in full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from retrieval_bench.comparison.explain.diff import (
+    LEFT_BELOW,
+    LOST,
+    NO_LEG,
+    Explanation,
+    Placed,
+    QueryDetail,
+    System,
+)
+from retrieval_bench.comparison.explain.kept_lists import RERANKING, texts_of
+from retrieval_bench.comparison.explain.winners import Ceiling, Partition, QueryGroup
+from retrieval_bench.core.errors import counted
+from retrieval_bench.core.figures import signed
+from retrieval_bench.measure.calls import OK
+from retrieval_bench.reports.render.cells import (
+    SHORT_QUALITY,
+    Cell,
+    Content,
+    count,
+    difference,
+    quality,
+)
+from retrieval_bench.reports.render.table import Table, result, warning
+from retrieval_bench.reports.render.text import cells_of, clean, cut
+from retrieval_bench.reports.render.words import metric_label
+from retrieval_bench.reports.tables.run_facts import title_of
+from retrieval_bench.runs.evaluation import Mean
+
+DOCUMENTS_SHOWN = 10
+"""Of each run in one block; and of the relevant documents that no run shows there."""
+
+_NAME, _DOCUMENT, _QUERY = 22, 40, 240
+"""Cells of a system's name, of a document and of the text of a query."""
+
+_TITLES = {
+    "outcome": "Who is better on each query: {metric}",
+    "best leg": "Which leg of {of} is best alone on each query: {metric}",
+    "fusion": "What {by} did to the {best} in {of} on each query: {metric}",
+}
+
+
+def diff_tables(
+    explanation: Explanation,
+    ceilings: Mapping[str, Sequence[Ceiling]],
+    details: Sequence[QueryDetail],
+    *,
+    texts: bool = True,
+    warnings: Sequence[str] = (),
+) -> list[Table]:
+    """The answer in short, then the queries of ``details`` one by one.
+
+    Args:
+        ceilings: of each hybrid, the first entry being that of the explanation's metric.
+        texts: False = ids only.
+        warnings: shown below the first table.
+    """
+    tables = [Table(answer(explanation), (), ()), _means(explanation, ceilings, warnings)]
+    tables += [_groups(explanation, partition) for partition in explanation.partitions]
+    blocks = [_block(explanation, one, texts=texts) for one in details]
+    if blocks:
+        legend = "Rank in each list; -: not in it. A grade stands only where there is a judgement."
+        blocks[-1] = blocks[-1].with_notes([legend])
+    return [*tables, *blocks]
+
+
+def answer(explanation: Explanation) -> str:
+    """What the explanation comes to, in a sentence."""
+    n, metric = counted(len(explanation.query_ids), "query"), metric_label(explanation.metric)
+    gap = explanation.gap
+    size = f"{abs(gap.difference):.3f}"
+    if len(explanation.runs) == 1:
+        verb = "gains" if gap.difference > 0 else "loses"
+        if explanation.made_by == RERANKING:
+            return (
+                f"What follows {gap.other} {verb} {size} {metric}: it hurt {gap.lower:,} of {n} "
+                f"and helped {gap.higher:,}."
+            )
+        return (
+            f"Fusion {verb} {size} {metric} against {gap.other} alone: it hurt {gap.lower:,} of "
+            f"{n} and helped {gap.higher:,}."
+        )
+    where = "above" if gap.difference > 0 else "below"
+    if not gap.higher and not gap.lower:
+        return f"{gap.one} and {gap.other} have the same {metric} on all {n}."
+    return (
+        f"{gap.one} is {size} {where} {gap.other} in {metric}: better on {gap.higher:,} of {n}, "
+        f"worse on {gap.lower:,}."
+    )
+
+
+def _means(
+    explanation: Explanation, ceilings: Mapping[str, Sequence[Ceiling]], warnings: Sequence[str]
+) -> Table:
+    systems, n_runs, k = explanation.systems, len(explanation.runs), explanation.k
+    legs_first = [*range(n_runs, len(systems)), *range(n_runs)]
+    order = legs_first if n_runs == 1 else range(len(systems))
+    rows: list[list[Content]] = [
+        [*_mean_row(systems[at].name, explanation.means[at]), ""] for at in order
+    ]
+    rules = [len(rows)]
+    rows += _oracle_rows({of: each[0] for of, each in ceilings.items()}, explanation.made_by)
+    hybrid = any(each[0].fused is not None for each in ceilings.values())
+    by, lists = explanation.made_by, [] if explanation.made_by == RERANKING else ["legs"]
+    one = ("leg" if lists else "list") if hybrid else "system"
+    every = f"all that the {'legs returned' if lists else 'lists hold'}"
+    notes = [
+        f"perfect choice: on each query the {one} that is best there.",
+        f"perfect {by}: {every if hybrid else f'both first {k}'}, best grades first, cut at {k}.",
+    ]
+    if hybrid:
+        notes.append(
+            f"gained: how much of the way from the best {one} up to the perfect one {by} goes."
+        )
+    names = [system.name for system in systems[:n_runs]]
+    what = f"{names[0]} and its {'legs' if lists else 'steps'}"
+    what = what if n_runs == 1 else " / ".join(names)
+    width = 3 if hybrid else 2
+    return Table(
+        title_of([run.summary for run in explanation.runs], what),
+        ("", metric_label(explanation.metric), "gained")[:width],
+        [row[:width] for row in rows],
+        rules,
+        [*notes, *map(warning, warnings)],
+    )
+
+
+def _mean_row(name: str, mean: Mean) -> list[Content]:
+    return [cut(name, _NAME), quality(mean.mean, mean.ci95)]
+
+
+def _oracle_rows(ceilings: Mapping[str, Ceiling], by: str) -> list[list[Content]]:
+    """Two for each hybrid; hybrids of the same legs have the same oracles, and share them."""
+    alike: dict[tuple[tuple[str, ...], Mean, Mean], list[str]] = {}
+    for of, each in ceilings.items():
+        alike.setdefault((tuple(each.legs), each.choice, each.fusion), []).append(of)
+    rows = []
+    for (_, choice, fusion), runs in alike.items():
+        of = f" ({' / '.join(runs)})" if len(alike) > 1 else ""
+        for oracle, mean in (("choice", choice), (by, fusion)):
+            gained = " / ".join(_gained(ceilings[run], mean, by) for run in runs)
+            rows.append([*_mean_row(f"perfect {oracle}{of}", mean), gained])
+    return rows
+
+
+def _gained(ceiling: Ceiling, oracle: Mean, by: str) -> str:
+    """As a percentage; below the best leg a number would say little, the distance may be tiny."""
+    part = ceiling.realised(oracle)
+    if part is None:
+        return ""
+    below = "below list" if by == RERANKING else "below leg"
+    return below if part < 0 else f"{100 * part:.0f} %"
+
+
+def _groups(explanation: Explanation, partition: Partition) -> Table:
+    metric, n = explanation.metric, len(explanation.query_ids)
+    legs_only = partition.kind == "best leg"  # what fusion gained has a table of its own
+
+    def row(label: str, group: QueryGroup) -> list[Content]:
+        share = f"{100 * group.n / n:.0f} %" if n else ""
+        gain = [] if legs_only else [difference(group.gain)]
+        return [label, count(group.n), share, *map(quality, group.means), *gain]
+
+    groups = partition.groups(metric)
+    labels = [label.removesuffix(f" in {partition.of}") for label in partition.labels]
+    return Table(
+        _TITLES[partition.kind].format(
+            of=partition.of,
+            metric=metric_label(metric),
+            by=explanation.made_by,
+            best=partition.columns[0],
+        ),
+        ("", "queries", "", *partition.columns, *([] if legs_only else ["difference"])),
+        [*map(row, labels, groups), row("all", partition.whole(metric))],
+        [len(groups)],
+        [] if legs_only else ["Difference: {} minus {}.".format(*explanation.subtracted)],
+    )
+
+
+def _block(explanation: Explanation, detail: QueryDetail, *, texts: bool) -> Table:
+    """The query, what came of it, and the documents."""
+    n_runs = len(explanation.runs)
+    hybrids = [run for run in range(n_runs) if explanation.legs_of(run)]
+    # With two of them the ranks have to say it: there is no room for two columns of words.
+    fused = explanation.systems[hybrids[0]].name if len(hybrids) == 1 else None
+    shown = _shown(detail, n_runs)
+    values = [Cell(value, SHORT_QUALITY) for value in detail.values]
+    rows: list[list[Content]] = [[metric_label(explanation.metric), "", "", *values]]
+    for one in shown:
+        fate = "" if fused is None else one.fates.get(fused, "")
+        if fate == NO_LEG and explanation.made_by == RERANKING:
+            fate = "not found"
+        grade = "" if one.grade is None else str(one.grade)
+        ranks = [count(rank or None) for rank in one.ranks]
+        rows.append([_document(one), _FATES.get(fate, fate), grade, *ranks])
+    heads = ["document", explanation.made_by, "grade", *_heads(explanation.systems)]
+    kept = [at for at in range(len(heads)) if fused is not None or at != 1]
+    text = f": {cut(detail.query.text, _QUERY)}" if texts else ""
+    return Table(
+        f"query {detail.query.id}{text}",
+        [heads[at] for at in kept],
+        [[row[at] for at in kept] for row in rows],
+        [1],
+        _block_notes(explanation, detail, shown),
+        words=(0, 1) if fused is not None else (0,),
+        lead=[
+            result(f"difference {signed(detail.difference)}: {', '.join(detail.groups)}"),
+            *(_rewritten(explanation, detail) if texts else []),
+        ],
+    )
+
+
+def _rewritten(explanation: Explanation, detail: QueryDetail) -> list[str]:
+    """What was searched for in place of the query, where steps made other texts of it."""
+    found: list[str] = []
+    for run, system in zip(explanation.runs, explanation.systems, strict=False):
+        of = f" of {system.name}" if len(explanation.runs) > 1 else ""
+        for step, made in texts_of(run, detail.query.id).items():
+            if list(made) != [detail.query.text]:
+                shown = " | ".join(cut(text, _QUERY) for text in made)
+                found.append(result(f"{step}{of}: {shown}"))
+    return found
+
+
+def _document(one: Placed) -> str:
+    if not one.title:
+        return _ends(one.doc_id, _DOCUMENT)
+    return cut(f"{_ends(one.doc_id, _DOCUMENT // 2)}: {one.title}", _DOCUMENT)
+
+
+def _ends(text: str, cells: int) -> str:
+    """``text`` without its middle where it is too long: ids of chunks differ in their last part."""
+    if cells_of(clean(text)) <= cells:
+        return clean(text)
+    end = clean(text)[-(cells // 4) :]
+    return cut(text, cells - cells_of(end)) + end
+
+
+_FATES = {LOST: "lost", LEFT_BELOW: "left below", NO_LEG: "no leg"}
+
+
+def _shown(detail: QueryDetail, n_runs: int) -> list[Placed]:
+    """The first documents of each run and the relevant ones, in the order of ``detail``."""
+    top = [
+        one for one in detail.documents if any(0 < r <= DOCUMENTS_SHOWN for r in one.ranks[:n_runs])
+    ]
+    relevant = [one for one in detail.documents if one.relevant and one not in top]
+    kept = {one.doc_id for one in (*top, *relevant[:DOCUMENTS_SHOWN])}
+    return [one for one in detail.documents if one.doc_id in kept]
+
+
+def _heads(systems: Sequence[System]) -> list[str]:
+    """Short names for columns: of a leg its own, unless another system has it."""
+    names = [system.leg or system.name for system in systems]
+    return [
+        cut(name if names.count(name) == 1 else system.name, _NAME)
+        for name, system in zip(names, systems, strict=True)
+    ]
+
+
+def _block_notes(
+    explanation: Explanation, detail: QueryDetail, shown: Sequence[Placed]
+) -> list[str]:
+    notes: list[str] = [
+        warning(cut(f"{system.name} failed: {status}", _QUERY))
+        for system, status in zip(explanation.systems, detail.status, strict=False)
+        if status != OK
+    ]
+    left_out = sum(one.relevant for one in detail.documents) - sum(one.relevant for one in shown)
+    if left_out:
+        notes.append(warning(f"{counted(left_out, 'more relevant document')}: --format json."))
+    return notes

@@ -1,0 +1,235 @@
+"""What is shown of the ledger: which parts are dead or harmful first, then what each part buys and
+takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from shlex import quote
+
+from retrieval_bench.comparison.explain.ledger import Ledger, Row, Worth
+from retrieval_bench.comparison.pairs.verdicts import Delta
+from retrieval_bench.core.errors import counted
+from retrieval_bench.core.figures import LEAST_SHOWN_MS, about, short_ms, signed, three_digits
+from retrieval_bench.core.installation import packaged_configs
+from retrieval_bench.data.judged import CHOSEN
+from retrieval_bench.reports.render.cells import (
+    PERCENT,
+    SHORT_DIFFERENCE,
+    Cell,
+    Content,
+    Form,
+)
+from retrieval_bench.reports.render.table import Table, next_step, result, warning
+from retrieval_bench.reports.render.words import (
+    BOUND,
+    metric_label,
+    word_beside,
+    worth_label,
+)
+from retrieval_bench.reports.tables.run_facts import latency_of
+from retrieval_bench.runs.run import Run
+
+FILTERS = "filters"
+"""The part that the filters of the queries are: what must not be seen is not for sale."""
+
+
+def _computed_ms(ms: float) -> str:
+    if abs(ms) < LEAST_SHOWN_MS:
+        return "~0.000"  # no time of a call, but a difference of two
+    return f"~{'-' if ms < 0 else ''}{short_ms(abs(ms))}"
+
+
+COMPUTED_MS = Form(_computed_ms)
+
+
+def ledger_table(ledger: Ledger, *, again: bool = False) -> Table:
+    """The answer, and one row for each part.
+
+    Args:
+        again: whether to say how parts can be asked that are not known.
+    """
+    costs = [row.cost for row in ledger.rows]
+    money = any(cost.money_per_1000_queries is not None for cost in costs)
+    tokens = any(_tokens(row) is not None for row in ledger.rows)
+    rows: list[list[Content]] = [
+        [
+            row.name,
+            row.instead or "nothing",
+            Cell(row.gain, SHORT_DIFFERENCE, row.ci95),
+            word_beside(worth_label(row.worth), row.bound),
+            Cell(row.cost.p50_ms, COMPUTED_MS),
+            Cell(row.cost.p95_ms, COMPUTED_MS),
+            Cell(row.cost.share, PERCENT),
+            *([Cell(_tokens(row), Form(three_digits))] if tokens else []),
+            *([Cell(row.cost.money_per_1000_queries, Form(three_digits))] if money else []),
+        ]
+        for row in ledger.rows
+    ]
+    metric = metric_label(ledger.metric)
+    columns = ["part", "instead", f"effect on {metric}", "", "p50 ms", "p95 ms", "share"]
+    columns += ["tokens"] if tokens else []
+    columns += ["money / 1,000"] if money else []
+    return Table(
+        _title(ledger),
+        columns,
+        rows,
+        notes=_notes(ledger, again=again),
+        words=(0, 1, 3),
+        lead=answer(ledger),
+    )
+
+
+def answer(ledger: Ledger) -> list[str]:
+    """Which parts should go, and what the others are worth."""
+    told = [*loud(ledger)]
+    if ledger.failed:
+        queries = counted(ledger.failed, "query")
+        text = f"{queries} failed and count nowhere here; a part that makes them fail looks better."
+        told.insert(0, warning(text))
+    if ledger.harmful:
+        told.append(result("The others were asked beside it: take it out first, and ask again."))
+    helping = [row for row in ledger.rows if row.worth is Worth.HELPS]
+    if helping:
+        gains = ", ".join(f"{row.name} ({signed(row.gain or 0.0, 3)})" for row in helping)
+        told.append(result(f"Worth having: {gains}."))
+    open_ = [row.name for row in ledger.rows if row.worth is Worth.UNDECIDED]
+    if open_:
+        told.append(
+            result(f"These queries can't tell whether it pays to have {' or '.join(open_)}.")
+        )
+    return told
+
+
+def parts_that_should_go(ledger: Ledger | None, leg: Delta | None) -> list[str]:
+    """For the answer of ``bench``: a sentence for each, but for what its best leg says already."""
+    if ledger is None:
+        return []
+    return loud(ledger, but=() if leg is None else ("leg", "fusion", "depth"))
+
+
+def loud(ledger: Ledger, *, but: Sequence[str] = ()) -> list[str]:
+    """A sentence for each part that should go.
+
+    Args:
+        but: kinds of harmful parts that are told elsewhere.
+    """
+    metric = metric_label(ledger.metric)
+    told: list[str] = [
+        warning(f"Dead: {row.name}{_takes(row)}. {_reason(ledger, row)}.")
+        for row in ledger.dead
+        if row.name != FILTERS
+    ]
+    others = [row for row in ledger.harmful if row.kind != "depth"]
+    for row in others or ledger.harmful:  # of fewer documents what harms can spoil fewer
+        if row.kind not in but and row.name != FILTERS:
+            without = f"With {row.instead} in its place" if row.instead else "Without it"
+            higher = f"{metric} is {abs(row.gain or 0.0):.3f} higher"
+            told.append(warning(f"Harmful: {row.name}{_takes(row)}. {without} {higher}."))
+    return told
+
+
+def _reason(ledger: Ledger, row: Row) -> str:
+    metric = metric_label(ledger.metric)
+    if not row.why:
+        return f"It is shown to raise {metric} by less than {ledger.margin:g}"
+    text = row.why if row.why.startswith("its ") else f"it {row.why}"
+    if row.why.startswith("a gain"):
+        text = f"{row.why}: {metric} {signed(row.gain or 0.0, 3)}"
+    return text[0].upper() + text[1:]
+
+
+def _takes(row: Row) -> str:
+    """What it takes, in brackets."""
+    found = []
+    if row.cost.p50_ms is not None:
+        found.append(f"{short_ms(row.cost.p50_ms)} ms of a call")
+    if row.cost.money_per_1000_queries:
+        found.append(f"{three_digits(row.cost.money_per_1000_queries)} for 1,000 queries")
+    return f" ({', '.join(found)})" if found else ""
+
+
+def _title(ledger: Ledger) -> str:
+    metric = metric_label(ledger.metric)
+    name, data = ledger.run.name, ledger.run.summary["dataset"]["name"]
+    p50 = latency_of(ledger.run).get("p50", {}).get("value")
+    time = "" if p50 is None else f", p50 {short_ms(p50)} ms"
+    queries = counted(ledger.n, "query")
+    return (
+        f"{name} on {data}, part by part: with all of them {metric} {ledger.mean:.3f} over "
+        f"{queries}{time}"
+    )
+
+
+def _notes(ledger: Ledger, *, again: bool) -> list[str]:
+    unknown = [row for row in ledger.rows if row.worth is Worth.UNKNOWN]
+    notes: list[str] = [
+        f"{row.name}: {row.why}."
+        for row in ledger.rows
+        if row.why and row.worth not in (Worth.DEAD, Worth.UNKNOWN)
+    ]
+    if ledger.run.summary["dataset"].get("drawn_from") is not None:
+        notes.append(warning(f"{CHOSEN[0].upper()}{CHOSEN[1:]}: what is said holds for these."))
+    needed = [row for row in ledger.rows if row.queries_needed]
+    varying = [f"{r.name} {about(r.queries_needed or 0)}" for r in needed if r.helped or r.hurt]
+    if varying:
+        told = ", ".join(varying)
+        notes.append(
+            f"So many more queries would show effects of these sizes (80 % power): {told}."
+        )
+    for row in needed:
+        if not (row.helped or row.hurt):
+            what = "value" if row.changed else "ranking"
+            notes.append(
+                f"{row.name} changes no {what}: {row.queries_needed:,} more such queries would "
+                "show that it is dead."
+            )
+    if len(ledger.dead) > 1:
+        notes.append("Each part is left out by itself: of two that do the same, one has to stay.")
+    dead = f" Dead: an effect of {ledger.margin:g} is ruled out." if ledger.dead else ""
+    notes += [
+        (
+            "Effect: with the part minus without it, on the same queries. Helps, harmful, and "
+            "brackets: paired randomisation test, p < .05 after Holm, and the same test inverted; "
+            f"each bracket holds 95 % or more.{dead}"
+        ),
+        (
+            "~ is computed from the stages of the measured calls: with the part minus without it; "
+            "nothing was timed without it. Share: of total time; shares overlap where parts work "
+            "on each other's lists."
+        ),
+    ]
+    if any(row.kind == "depth" and row.cost.p50_ms is not None for row in ledger.rows):
+        notes.append("The time of a depth is what reranking fewer documents would save.")
+    if any(row.bound is not None for row in ledger.rows):
+        notes.append(BOUND)
+    for why in dict.fromkeys(row.why for row in unknown):
+        names = ", ".join(row.name for row in unknown if row.why == why)
+        notes.append(f"Not asked: {names}: {why}.")
+    if unknown and again:
+        notes.append(next_step(f"next:  {asking(ledger.run)}"))
+    return notes
+
+
+def asking(run: Run) -> str:
+    """The command that asks for what the lists of ``run`` do not hold, of the same measurement."""
+    told, summary = run.manifest.get("retriever", {}), run.summary
+    source, name = Path(told.get("source") or ""), run.name
+    if source.suffix and not source.is_relative_to(packaged_configs()):
+        inside = source.is_relative_to(Path.cwd())
+        name = str(source.relative_to(Path.cwd()) if inside else source)
+    words = ["retrieval-bench", "explain", name, "--by", "stage"]
+    data = run.manifest.get("dataset", {}).get("source") or summary["dataset"]["name"]
+    words += [] if data == "science-mini" else ["--dataset", data]
+    words += (
+        [] if summary["dataset"]["split"] == "test" else ["--split", summary["dataset"]["split"]]
+    )
+    words += [] if summary["k"] == 10 else ["--k", str(summary["k"])]
+    words += ["--set", *told["overrides"]] if told.get("overrides") else []
+    return " ".join(map(quote, words))
+
+
+def _tokens(row: Row) -> float | None:
+    used = row.cost.usage or {}
+    found = [used[name] for name in ("tokens_in", "tokens_out") if used.get(name)]
+    return sum(one or 0.0 for one in found) if found else None

@@ -1,0 +1,206 @@
+"""What is shown of systems on a dataset where nothing is judged: how much they find, how alike they
+answer, and the queries on which they differ most. No figure of quality stands anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from retrieval_bench.comparison.group import DatasetComparison
+from retrieval_bench.comparison.likeness import (
+    DOCUMENTS,
+    PERSISTENCE,
+    Differing,
+    Likeness,
+    PairLikeness,
+)
+from retrieval_bench.core.errors import counted
+from retrieval_bench.data.judged import TO_JUDGE
+from retrieval_bench.reports.render.cells import SHORT_MS, Cell, Content, Form, count
+from retrieval_bench.reports.render.table import Note, NoteKind, Table, next_step, result
+from retrieval_bench.reports.render.text import clean, cut
+from retrieval_bench.reports.tables.run_facts import latency_of
+from retrieval_bench.reports.tables.usage import AMOUNT, money_of
+from retrieval_bench.runs.run import Run, relative_folder
+
+SHORT, LONG = 3, 10
+"""Queries that differ most, in short and in full."""
+PAIRS_SHOWN = 6
+"""In short; the others are behind ``-v``."""
+
+_SHARE = Form(lambda value: f"{value:.2f}")
+_HITS = Form(lambda value: f"{value:.1f}")
+_TEXT, _QUERY, _TITLE = 60, 40, 32
+
+NOTHING_JUDGED = (
+    "Nothing is judged yet: these figures say how much it finds and how fast, not how well."
+)
+
+
+# -- a run ---------------------------------------------------------------------------------------
+
+
+def hits_text(run: Run) -> str:
+    """How many hits the queries got."""
+    mean, rest = hits_cells(run)
+    return f"{mean.text} {rest}" if run.summary["hits"]["n"] else rest
+
+
+def hits_cells(run: Run) -> tuple[Cell, str]:
+    """The mean, and what is behind it."""
+    hits, k = run.summary["hits"], run.summary["k"]
+    mean, few, none = Cell(hits["mean"], _HITS), hits["fewer_than_k"], hits["none"]
+    text = f"of {k:,} on average, over {counted(hits['n'], 'query')}"
+    if not hits["n"]:
+        return mean, "no query was answered"
+    if not few:
+        return mean, f"{text}; none got fewer"
+    return (
+        mean,
+        f"{text}; {few:,} got fewer, {f'{none:,} of them none' if none else 'all at least one'}",
+    )
+
+
+def nothing_judged(run: Run) -> list[Note]:
+    """What must be known to read the figures of ``run``, where nothing is judged."""
+    return [] if run.judged else [result(NOTHING_JUDGED)]
+
+
+def next_to_judge(runs: Sequence[Run], *, measured: bool) -> list[Note]:
+    """The command that makes judgements of what ``runs`` found; none where one is not saved.
+
+    Args:
+        measured: whether they were measured now, and are all of the last ones.
+    """
+    if any(run.folder is None for run in runs):
+        return []
+    if measured:
+        return [next_step(f"next:  {TO_JUDGE}")]
+    folders = " ".join(relative_folder(run) for run in runs)
+    return [next_step(f"next:  {TO_JUDGE.removesuffix('@last')}{folders}")]
+
+
+# -- a comparison --------------------------------------------------------------------------------
+
+
+def systems_table(
+    group: DatasetComparison, title: str = "", most: int | None = None, *, times: bool = True
+) -> Table:
+    """Systems in rows: hits, failures, times."""
+    levels = [
+        level
+        for level in ("p50", "p95") * times
+        if any(latency_of(run).get(level, {}).get("value") is not None for run in group.runs)
+    ]
+    failed = any(run.summary.get("n_failed") for run in group.runs)
+    paid = times and any(money_of(run.summary) is not None for run in group.runs)
+    cuts = {run.summary["k"] for run in group.runs}
+    few = f"fewer than {cuts.pop():,}" if len(cuts) == 1 else "fewer than k"
+    notes = [f'"{few}", "none": queries that got so few hits.']
+    rows: list[list[Content]] = []
+    for name, run in list(zip(group.names, group.runs, strict=True))[:most]:
+        hits = run.summary["hits"]
+        row: list[Content] = [name, Cell(hits["mean"], _HITS), count(hits["fewer_than_k"])]
+        row.append(count(hits["none"]))
+        row += [count(run.summary.get("n_failed", 0))] if failed else []
+        values = [latency_of(run).get(level, {}).get("value") for level in levels]
+        row += [Cell(value, SHORT_MS) for value in values]
+        rows.append([*row, Cell(money_of(run.summary), AMOUNT)] if paid else row)
+    columns = ["system", "hits a query", few, "none", *(["failed"] if failed else [])]
+    columns += [f"{level} ms" for level in levels] + (["money / 1,000"] if paid else [])
+    return Table(title or f"What the systems on {group.dataset} find", columns, rows, notes=notes)
+
+
+def likeness_table(found: Likeness, dataset: str, most: int | None = None) -> Table:
+    """Pairs in rows, the least alike first: what they have in common.
+
+    Args:
+        most: rows; then the definitions are short, too. None = all.
+    """
+    pairs = sorted(found.pairs, key=lambda pair: (pair.n == 0, pair.rbo.mean if pair.n else 0.0))
+    shown = pairs[:most]
+    notes: list[str] = [
+        "Share of documents in common; RBO: the same, where first ranks count most. 1 is equality."
+        if most is not None
+        else (
+            f"overlap@{found.k}: documents in both lists cut at {found.k}, over the length of the "
+            f"longer one. RBO: rank-biased overlap, p = {PERSISTENCE}: the first ranks count most, "
+            "and 1 is the same order as far as both lists go. The same: queries with equal lists. "
+            "Brackets: 95 % intervals (Gaffke's bound)."
+        )
+    ]
+    if len(shown) < len(pairs):
+        more = counted(len(pairs) - len(shown), "more pair")
+        notes.append(Note(f"{more}: -v shows all.", NoteKind.MORE))
+    return Table(
+        f"How alike the systems on {dataset} answer",
+        ["", f"overlap@{found.k}", "RBO", "queries", "the same"],
+        [_pair(pair) for pair in shown],
+        notes=notes,
+    )
+
+
+def _pair(pair: PairLikeness) -> list[Content]:
+    return [
+        f"{pair.a} and {pair.b}",
+        Cell(pair.overlap.mean, _SHARE, pair.overlap.ci95),
+        Cell(pair.rbo.mean, _SHARE, pair.rbo.ci95),
+        count(pair.n),
+        count(pair.same),
+    ]
+
+
+def differing_brief(found: Likeness) -> list[Table]:
+    """The few queries on which the systems differ most, a line for each system and query."""
+    shown = found.differing[:SHORT]
+    rows: list[list[Content]] = []
+    for one in shown:
+        query = cut(clean(_asked(one)), _QUERY)
+        for name, ids in one.first.items():
+            first = [cut(clean(one.titles.get(doc) or doc), _TITLE) for doc in ids[:1]]
+            rows.append([query, name, *(first or ["no hits"])])
+            query = ""
+    title = "Where they differ most, and what each finds first"
+    columns = ["query", "system", "first hit"]
+    notes = [f"Ids only: {found.without_texts}."] if found.without_texts else []
+    return [Table(title, columns, rows, notes=notes, words=(0, 1, 2))] if rows else []
+
+
+def differing_tables(found: Likeness, most: int) -> list[Table]:
+    """The queries on which the systems differ most, each with what the systems find first; none
+    where they differ on none."""
+    shown = found.differing[:most]
+    if not shown:
+        return []
+    rows: list[list[Content]] = []
+    rules: list[int] = []
+    for one in shown:
+        rules.append(len(rows))
+        rows += _differing(one)
+    which = f"The {len(shown)} queries" if len(shown) > 1 else "The query"
+    notes = [f"Ids only: {found.without_texts}."] if found.without_texts else []
+    columns = ["query", f"overlap@{found.k}", "RBO", "system", "1st", "2nd", "3rd"]
+    title = f"{which} on which the systems differ most, and what they find first"
+    return [Table(title, columns, rows, rules[1:], notes, words=(0, *range(3, len(columns))))]
+
+
+def _asked(one: Differing) -> str:
+    return f"{one.query_id}: {one.text}" if one.text else one.query_id
+
+
+def _differing(one: Differing) -> list[list[Content]]:
+    start: list[Content] = [cut(clean(_asked(one)), _TEXT), Cell(one.overlap, _SHARE)]
+    start.append(Cell(one.rbo, _SHARE))
+    rows: list[list[Content]] = []
+    for name, ids in one.first.items():
+        told = [cut(clean(one.titles.get(doc) or doc), _TITLE) for doc in ids] or ["no hits"]
+        rows.append([*start, name, *told, *[""] * (DOCUMENTS - len(told))])
+        start = ["", "", ""]
+    return rows
+
+
+def likeness_tables(group: DatasetComparison, most: int = LONG) -> list[Table]:
+    """All that is shown of a group where nothing is judged, but for times."""
+    if group.likeness is None:
+        return []
+    alike = [likeness_table(group.likeness, group.dataset)] if group.likeness.pairs else []
+    return [systems_table(group, times=False), *alike, *differing_tables(group.likeness, most)]

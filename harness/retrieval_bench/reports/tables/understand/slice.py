@@ -1,0 +1,69 @@
+"""What is shown of slices: systems beside each other, group by group, and their differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from retrieval_bench.comparison.explain.slices import FEW, FEWEST, Slice, Slicing
+from retrieval_bench.reports.render.cells import Cell, Content, count, difference, quality
+from retrieval_bench.reports.render.table import Table
+from retrieval_bench.reports.render.words import metric_label
+from retrieval_bench.runs.evaluation import Mean
+
+LABEL_SHOWN = 50
+"""Characters of the name of a slice."""
+
+_HOW = (
+    "Slices are for looking: 95 % intervals of each slice by itself, no test, nothing "
+    "corrected for their number."
+)
+
+
+def slice_tables(slicings: Sequence[Slicing]) -> list[Table]:
+    """For each slicing the means of the first metric and the differences from the baseline."""
+    return [table for slicing in slicings for table in tables_of(slicing)]
+
+
+def tables_of(slicing: Slicing) -> list[Table]:
+    """The means, then the differences where there is a baseline; the last one has the notes."""
+    metric = metric_label(slicing.metrics[0])
+    by = f"by {slicing.what} on {slicing.dataset}"
+    # The one that the others are compared with stands first, where a small screen shows it.
+    order = sorted(slicing.systems, key=lambda name: name != slicing.baseline)
+    tables = [_table(f"{metric} {by}", slicing, order, quality, lambda one: one.means)]
+    others = [name for name in slicing.systems if name in slicing.whole.differences]
+    if others and slicing.slices:
+        title = f"Difference in {metric} from {slicing.baseline}, {by}"
+        tables.append(_table(title, slicing, others, difference, lambda one: one.differences))
+    return [*tables[:-1], tables[-1].with_notes(_notes(slicing))]
+
+
+def _table(
+    title: str,
+    slicing: Slicing,
+    systems: Sequence[str],
+    form: Callable[..., Cell],
+    means_of: Callable[[Slice], Mapping[str, tuple[Mean, ...]]],
+) -> Table:
+    rows: list[list[Content]] = []
+    for one in (slicing.whole, *slicing.slices) if slicing.slices else ():
+        means = [means_of(one)[name][0] for name in systems]
+        rows.append(
+            [
+                one.label if len(one.label) <= LABEL_SHOWN else f"{one.label[: LABEL_SHOWN - 1]}…",
+                count(one.n, "*" if one.n < FEW else ""),
+                *(form(mean.mean if one.n else None, mean.ci95) for mean in means),
+            ]
+        )
+    return Table(title, ["", "n", *systems], rows, [1])
+
+
+def _notes(slicing: Slicing) -> list[str]:
+    every = (slicing.whole, *slicing.slices)
+    notes: list[str] = list(slicing.warnings)
+    if not slicing.slices:
+        return notes
+    if any(one.n < FEW for one in every):
+        none = f", no interval below {FEWEST}" if any(one.n < FEWEST for one in every) else ""
+        notes.append(f"*: fewer than {FEW} queries, n is small{none}.")
+    return [*notes, _HOW]

@@ -1,0 +1,210 @@
+"""What is shown of tuning: the answer, the gap, the best settings, and each parameter by itself."""
+
+from __future__ import annotations
+
+from retrieval_bench.core.errors import counted
+from retrieval_bench.core.figures import p_text, short_ms, signed
+from retrieval_bench.core.types import Verdict
+from retrieval_bench.reports.render.cells import Cell, Content, count, difference, quality
+from retrieval_bench.reports.render.table import Note, NoteKind, Table, result, warning
+from retrieval_bench.reports.render.words import metric_label
+from retrieval_bench.stats.intervals import graded, method
+from retrieval_bench.tuning.grid import Setting, as_yaml
+from retrieval_bench.tuning.price import Price
+from retrieval_bench.tuning.result import Tuning
+
+SETTINGS_SHOWN = 10
+"""The JSON document has all."""
+
+
+def tuning_tables(tuning: Tuning) -> list[Table]:
+    """The answer first; then the best settings, and what each parameter does."""
+    return [answer_table(tuning), settings_table(tuning), *parameter_tables(tuning)]
+
+
+def answer_table(tuning: Tuning) -> Table:
+    """Default and tuned on the tuning queries and on others, and the gap between the two."""
+    chosen = tuning.selection
+    gain, promised = tuning.held_out - tuning.default, chosen.tuning - chosen.default_tuning
+    default = quality(tuning.default, tuning.default_ci95)
+    tuned = quality(tuning.held_out, tuning.held_out_ci95)
+    held_out = difference(gain, tuning.delta.ci95)
+    rows: list[list[Content]] = [
+        ["default", quality(chosen.default_tuning), default, difference(chosen.default_gap)],
+        ["tuned", quality(chosen.tuning), tuned, difference(chosen.gap)],
+        ["tuned - default", difference(promised), held_out, difference(promised - gain)],
+        ["naive", Cell(None), quality(chosen.naive_mean), ""],
+    ]
+    return Table(
+        sentence(tuning),
+        [metric_label(tuning.metric), "tuning queries", "held out", "optimism gap"],
+        rows,
+        (2, 3),
+        _notes(tuning),
+    )
+
+
+def sentence(tuning: Tuning) -> str:
+    """The answer in one sentence."""
+    name, data = tuning.retriever.name, tuning.dataset["name"]
+    if tuning.winner.as_is and not tuning.delta.difference:
+        return f"{name} on {data}: nothing that was tried is better than {name} as it is"
+    answer = {
+        Verdict.BETTER: "tuning helps",
+        Verdict.WORSE: f"tuning does harm, keep {name} as it is",
+        Verdict.EQUIVALENT: "tuning changes nothing that matters",
+    }.get(tuning.delta.verdict, "no gain from tuning is shown")
+    gain = f"{signed(tuning.held_out - tuning.default)} {metric_label(tuning.metric)}"
+    return f"{name} on {data}: {answer} ({gain} on held-out queries)"
+
+
+def _notes(tuning: Tuning) -> list[str]:
+    naive = _named(tuning.grid.settings[tuning.selection.naive])
+    how = method(graded(tuning.metric.scale))
+    return [
+        result(_verdict(tuning)),
+        result(_choice(tuning)),
+        *([] if tuning.price is None else [result(_price(tuning.price))]),
+        *(_cross_validation(tuning) if tuning.plan.dev_split is None else _dev_split(tuning)),
+        (
+            f"Naive: the best setting on the very queries that are reported ({naive}), as a search "
+            "without held-out queries reports it."
+        ),
+        f"Brackets: 95 % over held-out queries ({how}), the choices taken as they are.",
+        *map(warning, tuning.warnings),
+    ]
+
+
+def _choice(tuning: Tuning) -> str:
+    """What is recommended: the winner only where it is shown to be worth it."""
+    winner = _named(tuning.winner)
+    if tuning.winner.as_is or tuning.delta.verdict is Verdict.BETTER:
+        return f"Recommended: {winner}."
+    return (
+        f"Recommended: {tuning.retriever.name} as it is, since no gain is shown. Best on the "
+        f"tuning queries: {winner}."
+    )
+
+
+def _price(price: Price) -> str:
+    """What the best setting takes beside the default."""
+    return (
+        f"Its price: p50 {short_ms(price.tuned)} ms, the default {short_ms(price.default)} ms; "
+        f"{price.ratio:.2f} times the default over {price.n:,} paired calls."
+    )
+
+
+def _cross_validation(tuning: Tuning) -> list[str]:
+    plan, gaps = tuning.plan, tuning.selection.gaps
+    times = "" if plan.repeats == 1 else f", {plan.repeats} times over"
+    n = counted(len(tuning.query_ids), "query")
+    notes = [
+        f"{_tried(tuning)} on {n} ({plan.split}), {plan.folds} folds{times}, seed {plan.seed}.",
+        "Held out: each query by the setting that was best on the other folds.",
+        "Tuning queries: these settings on the folds that they were chosen on.",
+    ]
+    if plan.repeats > 1:
+        notes.append(f"The gap was {signed(gaps.min())} to {signed(gaps.max())} over the repeats.")
+    return notes
+
+
+def _dev_split(tuning: Tuning) -> list[str]:
+    plan, n = tuning.plan, counted(tuning.values.shape[1], "query")
+    others = f"{len(tuning.query_ids):,} others ({plan.split})"
+    return [
+        f"{_tried(tuning)} and chosen on {n} ({plan.dev_split}); held out: {others}.",
+        (
+            "Optimism gap of the default, which was not chosen: how much the two splits differ. Of "
+            "tuned - default: how much the choice promised too much."
+        ),
+    ]
+
+
+def _tried(tuning: Tuning) -> str:
+    n = len(tuning.grid.settings)
+    of = f" of {tuning.grid.n_combinations:,}, drawn at random," if tuning.grid.sampled else ""
+    return f"{counted(n, 'setting')}{of} were tried at k = {tuning.k}"
+
+
+def _verdict(tuning: Tuning) -> str:
+    delta = tuning.delta
+    verdict = {
+        Verdict.EQUIVALENT: "Tuned and default are equivalent",
+        Verdict.UNDECIDED: "These queries can't tell tuned and default apart",
+        Verdict.UNRESOLVABLE: "So few queries can't tell tuned and default apart",
+        Verdict.MISSING: "Tuned and default could not be compared",
+    }.get(delta.verdict, f"Tuned is {delta.verdict.value} than the default")
+    won = f"{delta.wins:,} queries won, {delta.ties:,} tied, {delta.losses:,} lost"
+    test = f"p {p_text(delta.p)}" if delta.p is not None else "no test"
+    more = ""
+    if delta.queries_needed is not None:
+        queries = counted(delta.queries_needed, "more query")
+        more = f" About {queries} would show {delta.needed_for}."
+    return f"{verdict} (paired randomisation test, {test}; {won}).{more}"
+
+
+def settings_table(tuning: Tuning) -> Table:
+    """The best settings on the tuning queries."""
+    chosen, settings = tuning.selection, tuning.grid.settings
+    means = tuning.means.tolist()
+    order = sorted(range(len(settings)), key=lambda at: (-round(means[at], 12), at))
+    best = order[:SETTINGS_SHOWN]
+    if 0 not in best:
+        best.append(0)
+    paths = list(tuning.grid.parameters)
+    several = tuning.plan.dev_split is None
+    rows: list[list[Content]] = [
+        [
+            count(order.index(at) + 1),
+            *(_value(settings[at], path) for path in paths),
+            quality(means[at]),
+            *([count(chosen.times_chosen(at))] if several else []),
+            "default" if settings[at].as_is else "",
+        ]
+        for at in best
+    ]
+    notes = ["On the tuning queries the order is in part luck, and the means promise too much."]
+    if several:
+        notes.append(f"Chosen: in how many of {len(chosen.choices)} folds.")
+    if tuning.legs:
+        notes.append(f"Legs, and their weights: {', '.join(tuning.legs)}.")
+    if len(settings) > len(best):
+        text = f"{counted(len(settings) - len(best), 'more setting')}: --format json has all."
+        notes.append(Note(text, NoteKind.MORE))
+    columns = ["", *paths, metric_label(tuning.metric), *(["chosen"] if several else []), ""]
+    return Table(
+        f"Best of {counted(len(settings), 'setting')} on the tuning queries",
+        columns,
+        rows,
+        [SETTINGS_SHOWN] if len(best) > SETTINGS_SHOWN else [],
+        notes,
+        words=(*range(1 + len(paths)), len(columns) - 1),
+    )
+
+
+def _value(setting: Setting, path: str) -> Content:
+    return as_yaml(setting.values[path]) if path in setting.values else Cell(None)
+
+
+def parameter_tables(tuning: Tuning) -> list[Table]:
+    """Each parameter of several values by itself."""
+    centre, tables = tuning.centre(), []
+    for path, view in tuning.views().items():
+        if len(view) < 2:
+            continue
+        rows: list[list[Content]] = [
+            [as_yaml(value), quality(mean, marks="*" if value == centre.values[path] else "")]
+            for value, mean in view
+        ]
+        others = Setting({p: value for p, value in centre.values.items() if p != path})
+        around = f", with {others}" if others.values else ""
+        tables.append(Table(f"By {path}{around}", [path, metric_label(tuning.metric)], rows))
+    if tables:
+        tables[-1] = tables[-1].with_notes(["On the tuning queries. *: in the best setting."])
+    return tables
+
+
+def _named(setting: Setting) -> str:
+    if not setting.as_is:
+        return str(setting)
+    return f"the default ({setting})" if setting.values else "the default"
