@@ -22,11 +22,11 @@ from retrieval_bench.data.config import (
     read_dataset_config,
 )
 from retrieval_bench.data.faults import reporting
+from retrieval_bench.data.files.shards import Location, Shards, located
 from retrieval_bench.data.formats import FORMATS
 from retrieval_bench.data.formats.irds import PREFIX, is_irds, load_irds
 from retrieval_bench.data.recognition import like_judgements, pasted, suggestion
 from retrieval_bench.data.selves import with_self_hits
-from retrieval_bench.data.shards import Location, Shards, located
 from retrieval_bench.data.source import DataFormat, Files, Found
 
 _SHOWN_FILES = 12

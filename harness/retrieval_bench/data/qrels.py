@@ -21,7 +21,9 @@ from retrieval_bench.core.types import Qrels
 from retrieval_bench.data import ratings
 from retrieval_bench.data.config import JudgementColumns
 from retrieval_bench.data.faults import Faults, FileFaults, Place, reporting, shown
-from retrieval_bench.data.files import (
+from retrieval_bench.data.files.mistaken import other_separator
+from retrieval_bench.data.files.shards import Location
+from retrieval_bench.data.files.text import (
     STANDARD_INPUT,
     first_line,
     json_file,
@@ -29,8 +31,6 @@ from retrieval_bench.data.files import (
     lines,
     parse_json,
 )
-from retrieval_bench.data.mistaken import other_separator
-from retrieval_bench.data.shards import Location
 from retrieval_bench.data.source import Judgement, Located, Stream, file_stream, take_grade, take_id
 
 BEIR_HEADER = ["query-id", "corpus-id", "score"]

@@ -20,10 +20,10 @@ from retrieval_bench.core.filters import Filter, FilterError, parse_filter
 from retrieval_bench.core.types import EMPTY, Dataset, Document, Query
 from retrieval_bench.data.config import Columns, Names, SplitFiles
 from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
-from retrieval_bench.data.files import Stamp, stamp
-from retrieval_bench.data.literals import literal
-from retrieval_bench.data.packed import unpacked_name
-from retrieval_bench.data.shards import Location, Shards
+from retrieval_bench.data.files.literals import literal
+from retrieval_bench.data.files.packed import unpacked_name
+from retrieval_bench.data.files.shards import Location, Shards
+from retrieval_bench.data.files.text import Stamp, stamp
 
 Item = TypeVar("Item")
 

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import EMPTY, Documents, Ranking
 from retrieval_bench.data.faults import Faults, FileFaults, Place, reporting, shown
-from retrieval_bench.data.files import first_line, head, json_file, lines
+from retrieval_bench.data.files.mistaken import other_separator
+from retrieval_bench.data.files.text import first_line, head, json_file, lines
 from retrieval_bench.data.formats.trec_runs import (
     BEIR_COLUMNS,
     LOOKS_RANKED,
@@ -34,7 +35,6 @@ from retrieval_bench.data.formats.trec_runs import (
     looks_ranked,
     run_blocks,
 )
-from retrieval_bench.data.mistaken import other_separator
 from retrieval_bench.data.qrels import COMMENT, by_query, is_one_object, is_regular
 from retrieval_bench.data.source import take_id
 from retrieval_bench.measure.calls import NOT_RUN, OK

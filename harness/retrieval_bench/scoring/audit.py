@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import ConfigError, DataError, counted, distinct_names
-from retrieval_bench.data.packed import unpacked_name
+from retrieval_bench.data.files.packed import unpacked_name
 from retrieval_bench.metrics import METRICS_VERSION, Judgements, Metric, parse_metric
 from retrieval_bench.metrics.conventions import Convention, Ties
 from retrieval_bench.runs.foreign import RunFile

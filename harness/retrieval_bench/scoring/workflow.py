@@ -13,7 +13,7 @@ from typing import Any, get_args
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import EMPTY
 from retrieval_bench.data.faults import reporting
-from retrieval_bench.data.files import lines
+from retrieval_bench.data.files.text import lines
 from retrieval_bench.metrics.conventions import CONVENTIONS, Duplicates, Missing, convention
 from retrieval_bench.metrics.names import Param
 from retrieval_bench.runs.foreign import read_rankings

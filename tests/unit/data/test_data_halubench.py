@@ -220,7 +220,7 @@ def test_parquet_without_pyarrow_says_what_to_install(
     def missing(name: str) -> Any:
         raise ImportError(name)
 
-    monkeypatch.setattr("retrieval_bench.data.rows.import_module", missing)
+    monkeypatch.setattr("retrieval_bench.data.files.rows.import_module", missing)
     with pytest.raises(MissingDependencyError) as raised:
         load_dataset(tmp_path)
     assert "pip install" in str(raised.value)

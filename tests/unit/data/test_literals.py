@@ -8,7 +8,13 @@ import pytest
 
 from retrieval_bench.core.errors import DataError
 from retrieval_bench.data import load_dataset
-from retrieval_bench.data.literals import LONGEST_CELL, LiteralError, listed, literal, looks_listed
+from retrieval_bench.data.files.literals import (
+    LONGEST_CELL,
+    LiteralError,
+    listed,
+    literal,
+    looks_listed,
+)
 from tests.builders.files import save, save_all
 
 RAGAS = "user_input,reference_contexts,reference\n"

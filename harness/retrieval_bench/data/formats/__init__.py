@@ -5,17 +5,15 @@ from collections.abc import Mapping
 from retrieval_bench.data.formats import (
     beir,
     halubench,
-    langsmith,
     marco,
     plain,
     quepid,
-    quotes,
-    ragas,
     rank_eval,
     scienceqa,
     squad,
     trec,
 )
+from retrieval_bench.data.formats.questions import langsmith, quotes, ragas
 from retrieval_bench.data.source import DataFormat
 
 FORMATS: Mapping[str, DataFormat] = {

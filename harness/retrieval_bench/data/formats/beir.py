@@ -21,7 +21,9 @@ from retrieval_bench.data.config import (
     QueryColumns,
 )
 from retrieval_bench.data.faults import Faults
-from retrieval_bench.data.files import kind_of
+from retrieval_bench.data.files.rows import first_keys
+from retrieval_bench.data.files.shards import Location, paths_of
+from retrieval_bench.data.files.text import kind_of
 from retrieval_bench.data.formats import hub
 from retrieval_bench.data.formats.outgoing import (
     document_lines,
@@ -30,8 +32,6 @@ from retrieval_bench.data.formats.outgoing import (
     with_filter,
     with_metadata,
 )
-from retrieval_bench.data.rows import first_keys
-from retrieval_bench.data.shards import Location, paths_of
 from retrieval_bench.data.source import (
     DataFormat,
     Files,

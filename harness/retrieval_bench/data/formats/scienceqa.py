@@ -19,7 +19,7 @@ from retrieval_bench.core.types import Dataset, Message, Query
 from retrieval_bench.data import records
 from retrieval_bench.data.config import Columns, DocumentColumns
 from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
-from retrieval_bench.data.files import existing, json_lines, kind_of
+from retrieval_bench.data.files.text import existing, json_lines, kind_of
 from retrieval_bench.data.formats.outgoing import (
     json_line,
     lost,

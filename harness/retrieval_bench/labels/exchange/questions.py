@@ -25,8 +25,8 @@ from retrieval_bench.core.foreign import folder_kept, foreign_code, innermost, m
 from retrieval_bench.core.types import KNOWN_ITEM, Dataset, Document, Query
 from retrieval_bench.data.export import Exported, export_dataset
 from retrieval_bench.data.faults import Faults, FileFaults, Place, reporting, shown
+from retrieval_bench.data.files.rows import rows
 from retrieval_bench.data.passages import folded
-from retrieval_bench.data.rows import rows
 from retrieval_bench.experiment.doctor.copies import tokens
 
 STRATA = ("head", "torso", "tail")

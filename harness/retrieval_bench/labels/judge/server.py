@@ -27,7 +27,7 @@ from typing import Any, ClassVar
 from urllib.parse import parse_qs
 
 from retrieval_bench.core.errors import ConfigError, HarnessError, RecordError
-from retrieval_bench.data.files import parse_json
+from retrieval_bench.data.files.text import parse_json
 from retrieval_bench.labels.judge.judging import (
     ChangedPoolError,
     Judging,

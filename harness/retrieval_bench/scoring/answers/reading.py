@@ -37,7 +37,7 @@ from retrieval_bench.core.foreign import (
 )
 from retrieval_bench.core.types import EMPTY, Document, Query
 from retrieval_bench.data.faults import shown
-from retrieval_bench.data.packed import ENDINGS
+from retrieval_bench.data.files.packed import ENDINGS
 from retrieval_bench.scoring.answers.answers import Answer, Span
 
 OK = "ok"

@@ -9,7 +9,7 @@ import codecs
 from pathlib import Path
 from typing import NamedTuple
 
-from retrieval_bench.data import packed
+from retrieval_bench.data.files import packed
 
 LOOKED_AT = 512
 """Bytes from the start that tell most kinds."""

@@ -1,4 +1,4 @@
-"""Text files as numbered lines, JSON values and table rows; plain or packed (:mod:`.data.packed`).
+"""Text files as numbered lines, JSON values and table rows; plain or packed (:mod:`.files.packed`).
 
 Everything is UTF-8; a byte order mark, Windows line ends and blank lines are tolerated. Whatever
 cannot be read is reported with its line, and reading goes on with the next line.
@@ -15,10 +15,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
-from retrieval_bench.data import packed
 from retrieval_bench.data.faults import Faults, shown
-from retrieval_bench.data.mistaken import mistaken, mistaken_file
-from retrieval_bench.data.packed import ENDINGS, UNREADABLE, unpacked_name
+from retrieval_bench.data.files import packed
+from retrieval_bench.data.files.mistaken import mistaken, mistaken_file
+from retrieval_bench.data.files.packed import ENDINGS, UNREADABLE, unpacked_name
 
 _BOM = "\ufeff"
 _LONGEST_FIELD = 2**31 - 1

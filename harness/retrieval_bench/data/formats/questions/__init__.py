@@ -1,0 +1,1 @@
+"""Formats of questions with their answers and what these are answered by."""
