@@ -8,21 +8,24 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from retrieval_bench.core import plugins
-from retrieval_bench.core.ranking import order_hits
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_k
 from retrieval_bench.core.types import Query, Ranking
 from retrieval_bench.data.formats.trec_runs import read_run
 from retrieval_bench.runs import records
 from retrieval_bench.runs.arrays import RANKINGS
+from retrieval_bench.runs.foreign import ordered
 from retrieval_bench.runs.records import TREC_RUN
 
 
 class TrecRun(Retriever):
     """Answers each query with its ranking in a run file; no hits for a query that is not in it.
 
-    The order is by score descending, as TREC tools read a run, whatever the rank column says; ties
-    follow the harness's rule (id ascending). Runs written by the harness have no ties.
+    The order is that of trec_eval, as in ``score run``, whatever the rank column says: by score in
+    single precision, equal ones by document id descending. Runs written by the harness have no
+    ties.
 
     Args:
         path: a run file (``.gz`` too), or the folder of a saved run: its exact scores and all of
@@ -34,17 +37,16 @@ class TrecRun(Retriever):
     """
 
     def __init__(self, path: str | Path) -> None:
-        given = plugins.beside_config(path)
-        self.path = given
-        if given.is_dir():
-            exact = given / RANKINGS
-            self.path = exact if exact.exists() else given / TREC_RUN
-        self._rankings = _saved(given) if self.path.name == RANKINGS else {}
+        place = plugins.beside_config(path)
+        self.path = place
+        if place.is_dir():
+            exact = place / RANKINGS
+            self.path = exact if exact.exists() else place / TREC_RUN
+        self._rankings = _saved(place) if self.path.name == RANKINGS else {}
         self._reordered: set[str] = set()
         for query_id, hits in {} if self._rankings else read_run(self.path).items():
-            ordered = order_hits(hits)
-            ids = [hit.doc_id for hit in ordered]
-            self._rankings[query_id] = Ranking(ids, [hit.score for hit in ordered])
+            given = Ranking([hit.doc_id for hit in hits], [hit.score for hit in hits])
+            self._rankings[query_id] = _untied(ordered(given, "trec"))
             if any(after.score > before.score for before, after in pairwise(hits)):
                 self._reordered.add(query_id)
         self._has_scores = all(
@@ -89,3 +91,16 @@ class TrecRun(Retriever):
 def _saved(folder: Path) -> dict[str, Ranking]:
     rankings = records.read_run(folder).rankings
     return {query_id: rankings.row(at) for at, query_id in enumerate(rankings.query_ids)}
+
+
+def _untied(ranking: Ranking) -> Ranking:
+    """``ranking`` with scores that fall, so that no other rule for ties changes its order: of those
+    that are equal in single precision each is lowered by less than that can tell apart."""
+    scores = np.array(ranking.scores, dtype=np.float64)
+    limit = np.finfo(np.float32).max
+    single = np.clip(scores, -limit, limit).astype(np.float32)
+    tied = np.flatnonzero(single[1:] == single[:-1]) + 1
+    scores[tied - 1] = single[tied - 1]
+    for at in tied:
+        scores[at] = np.nextafter(scores[at - 1], -np.inf)
+    return Ranking(ranking.doc_ids, scores)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -145,5 +146,17 @@ def test_score_run_says_so(run: Command, here: Path) -> None:
     assert "nDCG@10 is 0.5000 over 1 query. ! All hits" in out
     assert "anything from 0.500 to 1.000" in out
     assert "the ranks in a run file are not read" in out
+    (here / "ds/qrels").mkdir(parents=True)
+    (here / "ds/qrels/test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\ta\t1\n", "utf-8")
+    (here / "ds/corpus.jsonl").write_text(
+        "".join(f'{{"_id": "{doc}", "text": "on {doc}"}}\n' for doc in "abc"), "utf-8"
+    )
+    (here / "ds/queries.jsonl").write_text('{"_id": "q1", "text": "which"}\n', "utf-8")
+    replayed = ("bench", "trec_run", "--set", "path=t.run", "--dataset", "ds", "--k", "3")
+    out = shown(run, *replayed, "--metrics", "nDCG@3", "RR", "-v")
+    assert re.search(r"nDCG@3 +0.500", out), "one file has one value"
+    assert re.search(r"RR +0.333", out)
+    assert "anything from 0.500 to 1.000" in out
+    assert "ties: as replayed" in out
     by_list = shown(run, "score", "run", "t.run", "--qrels", "q.txt", "--convention", "blog")
     assert CONSTANT not in by_list, "there the order of the file decides, not that of ids"

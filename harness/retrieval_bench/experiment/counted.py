@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from retrieval_bench.core.retriever import Capabilities
 from retrieval_bench.core.types import Dataset
+from retrieval_bench.experiment.tied import tie_keys
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.evaluation import JUDGED_AT, Evaluation, evaluate
 from retrieval_bench.runs.run import Rankings
@@ -17,6 +19,7 @@ def evaluated(
     metrics: Sequence[Metric],
     k: int,
     *,
+    can: Capabilities,
     intervals: bool = False,
 ) -> Evaluation:
     """Score the rankings of the queries that count.
@@ -24,6 +27,7 @@ def evaluated(
     Args:
         rows: those of the queries that count.
         k: hits asked for.
+        can: of the retriever.
         intervals: see :func:`.averaged`.
     """
     return evaluate(
@@ -32,7 +36,7 @@ def evaluated(
         [rankings.query_ids[row] for row in rows],
         dataset.qrels,
         metrics,
-        scores=rankings.scores[rows],
+        scores=tie_keys(rankings, can)[rows],
         judged_at=min(k, JUDGED_AT),
         intervals=intervals,
     )

@@ -255,13 +255,13 @@ class Experiment:
             told: list[str] = []
             health = ask(candidate, "health", told, (), self.queries)
             packed = pack_rankings([query.id for query in asked], found.rankings, self.k)
-            rows = self._counted(found.status)
-            evaluation = evaluated(packed, rows, self.dataset, self.metrics, self.k)
-            ties = effect_of_ties(evaluation, packed, self.dataset)
+            rows, can = self._counted(found.status), candidate.capabilities
+            evaluation = evaluated(packed, rows, self.dataset, self.metrics, self.k, can=can)
+            ties = effect_of_ties(evaluation, packed, self.dataset, can)
             warnings = [
                 *self.dataset.warnings,
-                *nothing_found(self.dataset, asked, found.rankings, candidate.capabilities, health),
-                *tie_warnings(ties, packed, self.dataset, candidate.capabilities),
+                *nothing_found(self.dataset, asked, found.rankings, can, health),
+                *tie_warnings(ties, packed, self.dataset, can),
                 *drawn(self.dataset),
                 *deep(self.k, self.dataset),
                 *complaints,
@@ -412,10 +412,11 @@ class Experiment:
         }
         ids = [query.id for query in self.queries]
         rankings = pack_rankings(ids, measurement.rankings, self.k, without)
-        rows, fixed = self._counted(measurement.status), asking is None
-        evaluation = evaluated(rankings, rows, self.dataset, self.metrics, self.k, intervals=fixed)
-        ties = effect_of_ties(evaluation, rankings, self.dataset)
-        can = candidate.capabilities
+        rows, can = self._counted(measurement.status), candidate.capabilities
+        evaluation = evaluated(
+            rankings, rows, self.dataset, self.metrics, self.k, can=can, intervals=asking is None
+        )
+        ties = effect_of_ties(evaluation, rankings, self.dataset, can)
         of_filters = filtered(self.dataset, self.queries, measurement.rankings, can)
         told: list[str] = []  # what the retriever itself could not say
         facts = ask(candidate, "describe", told, {})

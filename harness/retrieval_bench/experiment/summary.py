@@ -76,7 +76,7 @@ def summarize(
         },
         "k": k,
         "convention": conventions.DEFAULT,
-        "tie_rule": _tie_rule(measurement),
+        "tie_rule": _tie_rule(measurement, capabilities),
         "metrics_version": METRICS_VERSION,
         "metrics": evaluation.as_dict(),
         "judged": dict(evaluation.judged),
@@ -226,7 +226,9 @@ def _self_hits(dataset: Dataset, measurement: Measurement) -> dict[str, int]:
     return {"n_self_hits": sum(one.self_hits for one in measurement.rankings if one is not None)}
 
 
-def _tie_rule(measurement: Measurement) -> str:
+def _tie_rule(measurement: Measurement, can: Capabilities) -> str:
+    if can.replays:
+        return "as replayed"
     answers = [ranking for ranking in measurement.rankings if ranking]
     unscored = bool(answers) and all(ranking.scores is None for ranking in answers)
     return "order of the list" if unscored else TIE_RULE

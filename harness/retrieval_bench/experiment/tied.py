@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from retrieval_bench.core.notices import Notice
 from retrieval_bench.core.retriever import Capabilities
@@ -25,11 +27,19 @@ COPIES = 0.5
 """From this share of the hits in ties on that have the text of another hit, texts are the cause."""
 
 
-def effect_of_ties(evaluation: Evaluation, rankings: Rankings, data: Dataset) -> TieEffect | None:
+def tie_keys(rankings: Rankings, can: Capabilities) -> NDArray[np.floating[Any]]:
+    """(queries, width): scores, equal where hits are tied. A run that is replayed has its own order
+    of ties, kept by differences that single precision, in which it was ordered, does not have."""
+    return rankings.scores.astype(np.float32) if can.replays else rankings.scores
+
+
+def effect_of_ties(
+    evaluation: Evaluation, rankings: Rankings, data: Dataset, can: Capabilities
+) -> TieEffect | None:
     """What equal scores decide; where nothing is judged, that they are constant, if they are."""
     if data.judged:
         return evaluation.ties
-    ties = _ties(rankings)
+    ties = _ties(rankings, can)
     if ties is None or not is_constant(ties):
         return None
     return TieEffect(None, None, ties.share(), constant=True)
@@ -41,21 +51,21 @@ def tie_warnings(
     """Warn where equal scores decide, with what to do about it."""
     if effect is None:
         return []
-    if _copies(rankings, data) >= COPIES:
+    if _copies(rankings, data, can) >= COPIES:
         n = "Most of them are documents of equal text, which no search can tell apart: take copies "
         n += "out of the corpus, or judge them alike."
         return [replace(effect, constant=False).notice(n)]
     return [effect.notice(FROM_ELSEWHERE if can.replays else FROM_RETRIEVER)]
 
 
-def _ties(rankings: Rankings) -> TiedHits | None:
+def _ties(rankings: Rankings, can: Capabilities) -> TiedHits | None:
     held = rankings.ranking != NONE
-    return ties_of(rankings.scores[held], np.count_nonzero(held, axis=1))
+    return ties_of(tie_keys(rankings, can)[held], np.count_nonzero(held, axis=1))
 
 
-def _copies(rankings: Rankings, data: Dataset) -> float:
+def _copies(rankings: Rankings, data: Dataset, can: Capabilities) -> float:
     """The share of the hits in ties that have the text of another hit of their tie."""
-    ties = _ties(rankings)
+    ties = _ties(rankings, can)
     if ties is None or data.documents is None or data.unit_of:
         return 0.0
     hits = rankings.ranking[rankings.ranking != NONE]

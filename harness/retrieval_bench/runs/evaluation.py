@@ -100,7 +100,7 @@ def evaluate(
     qrels: Qrels,
     metrics: Sequence[Metric],
     *,
-    scores: NDArray[np.float64] | None = None,
+    scores: NDArray[np.floating[Any]] | None = None,
     judged_at: int = JUDGED_AT,
     intervals: bool = True,
 ) -> Evaluation:

@@ -107,7 +107,7 @@ class RunFile:
         """
         if self.format == RUN_FOLDER:
             return dict(self.rankings)
-        return {query_id: _ordered(one, ties) for query_id, one in self.rankings.items()}
+        return {query_id: ordered(one, ties) for query_id, one in self.rankings.items()}
 
 
 def read_rankings(path: Path | str) -> RunFile:
@@ -212,7 +212,8 @@ def _warn_of_order(rankings: Mapping[str, Ranking], faults: Faults) -> None:
         )
 
 
-def _ordered(ranking: Ranking, ties: Ties) -> Ranking:
+def ordered(ranking: Ranking, ties: Ties) -> Ranking:
+    """``ranking``, best first; ``ties`` as of :meth:`RunFile.ordered`."""
     if ranking.scores is None:
         return ranking
     scores = np.asarray(ranking.scores, dtype=np.float64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from retrieval_bench.core.errors import ContractError, DataError
@@ -38,11 +39,40 @@ def test_at_most_k_hits_come_back(tmp_path: Path) -> None:
         retriever.search(Query("q", ""), 0)
 
 
-def test_scores_decide_and_ties_come_by_id_whatever_the_rank_column_says(tmp_path: Path) -> None:
-    retriever = _saved(tmp_path, "q Q0 c 1 1 x\nq Q0 b 2 1 x\nq Q0 a 3 5 x\nr Q0 a 1 1 x\n")
-    assert list(retriever.search(Query("q", ""), 3)) == [("a", 5.0), ("b", 1.0), ("c", 1.0)]
+def test_scores_decide_and_ties_come_as_in_trec_eval(tmp_path: Path) -> None:
+    """Whatever the rank column says; the contract's own rule for ties changes nothing."""
+    retriever = _saved(tmp_path, "q Q0 b 1 1 x\nq Q0 c 2 1 x\nq Q0 a 3 5 x\nr Q0 a 1 1 x\n")
+    answer = checked_ranking(retriever.search(Query("q", ""), 3), 3)
+    assert answer.doc_ids == ["a", "c", "b"]
+    assert answer.scores is not None
+    assert list(answer.scores) == pytest.approx([5, 1, 1])
     (warning,) = retriever.health([Query("q", ""), Query("r", "")])
     assert warning.startswith("for 1 of 2 queries the lines of other.trec do not follow the scores")
+
+
+@pytest.mark.parametrize(
+    ("scores", "order"),
+    [
+        (["0.700000001", "0.70", "0.1"], "bac"),
+        (["1e300", "1e308", "5"], "bac"),
+        (["-1e300", "-1e308", "-1e309"], None),
+        (["0", "-0.0", "1e-60"], "cba"),
+        (["3", "3", "3"], "cba"),
+        (["16777216", "16777217", "16777215"], "bac"),
+    ],
+)
+def test_ties_are_those_of_single_precision(
+    scores: list[str], order: str | None, tmp_path: Path
+) -> None:
+    text = "".join(f"q Q0 {doc} 1 {score} x\n" for doc, score in zip("abc", scores, strict=True))
+    if order is None:
+        with pytest.raises(DataError, match="score is"):
+            _saved(tmp_path, text)
+        return
+    answer = checked_ranking(_saved(tmp_path, text).search(Query("q", ""), 3), 3)
+    assert "".join(answer.doc_ids) == order
+    assert np.isfinite(answer.scores).all()
+    assert (np.diff(answer.scores) < 0).all()
 
 
 def test_a_query_that_is_not_in_the_run_has_no_hits_and_is_told(tmp_path: Path) -> None:
