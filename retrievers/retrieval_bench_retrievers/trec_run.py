@@ -16,7 +16,7 @@ from retrieval_bench.core.types import Query, Ranking
 from retrieval_bench.data.formats.trec_runs import read_run
 from retrieval_bench.runs import records
 from retrieval_bench.runs.arrays import RANKINGS
-from retrieval_bench.runs.foreign import ordered
+from retrieval_bench.runs.imported import ordered
 from retrieval_bench.runs.records import TREC_RUN
 
 

@@ -16,7 +16,7 @@ from retrieval_bench.core.types import LegTrace, Query, Ranking
 from retrieval_bench.measure.calls import System
 from retrieval_bench.measure.protocol import Protocol, plan
 from retrieval_bench.measure.runner import measure as run
-from retrieval_bench.reports.progress import Bars
+from retrieval_bench.reports.progress_bar import Bars
 from tests.benchmarks import children
 from tests.benchmarks.report import Group, Options, Row
 from tests.benchmarks.timing import middle

@@ -14,8 +14,9 @@ import yaml
 from retrieval_bench.cli import console, parser
 from retrieval_bench.cli.commands import GROUPS, SHOWN, UNLISTED
 from retrieval_bench.duets import result as duets
-from retrieval_bench.regression import gate, workflow
-from retrieval_bench.regression.history import lines as history
+from retrieval_bench.regression import gate
+from retrieval_bench.regression import regress as workflow
+from retrieval_bench.regression.history import trends as history
 from retrieval_bench.runs import records as runs
 from tests.builders import api_records
 from tests.builders.frozen import DOCUMENTS, HERE

@@ -13,7 +13,7 @@ import yaml
 
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data import load_dataset
-from retrieval_bench.data.config import DatasetConfig
+from retrieval_bench.data.settings import DatasetConfig
 from tests.builders.memory_store import add_memory_store
 from tests.builders.reference_pages import commands
 from tests.builders.spy import heard, write_spy

@@ -16,7 +16,7 @@ import pytest
 
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.duets.result import DuetResult
-from retrieval_bench.regression import workflow
+from retrieval_bench.regression import regress as workflow
 from retrieval_bench.regression.files import Places, write
 from tests.builders.baselines import duet_result
 from tests.cli.project import Command, make_project

@@ -16,7 +16,7 @@ from retrieval_bench.reports.render.table import Table
 from retrieval_bench.reports.tables.judge.audit import audit_tables
 from retrieval_bench.reports.tables.judge.reader import reader_tables
 from retrieval_bench.reports.tables.judge.score import score_tables
-from retrieval_bench.runs.foreign import RunFile
+from retrieval_bench.runs.imported import RunFile
 from retrieval_bench.scoring.answers.answers import Answer, GoldQuestion, Predictions, Span
 from retrieval_bench.scoring.answers.reader import ReaderResult, score_reader
 from retrieval_bench.scoring.audit import Audit, audit

@@ -14,8 +14,8 @@ from retrieval_bench.metrics import parse_metric
 from retrieval_bench.reports.render import markdown, terminal
 from retrieval_bench.reports.tables.understand.tuning import sentence, tuning_tables
 from retrieval_bench.tuning.grid import make_grid
-from retrieval_bench.tuning.result import Plan, Tuning, doubts, judged
 from retrieval_bench.tuning.selection import chosen_on_dev, cross_validated
+from retrieval_bench.tuning.tuned import Plan, Tuning, doubts, judged
 from tests.builders.golden import golden
 from tests.builders.tables import rows_in
 

@@ -12,7 +12,7 @@ from retrieval_bench.comparison.unjudged import with_texts
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Dataset
-from retrieval_bench.duets import workflow as duets
+from retrieval_bench.duets import duet as duets
 from retrieval_bench.duets.controller import DuetProtocol
 from retrieval_bench.duets.result import DuetResult
 from retrieval_bench.duets.revisions.environments import Setup
@@ -20,9 +20,9 @@ from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.experiment.several import prepare_several, run_each
 from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench.regression import workflow as regression
+from retrieval_bench.regression import regress as regression
 from retrieval_bench.regression.gate import Regression
-from retrieval_bench.reports.progress import in_notebook
+from retrieval_bench.reports.progress_bar import in_notebook
 from retrieval_bench.reports.tables.guard.duet import duet_tables
 from retrieval_bench.reports.tables.guard.regress import baseline_tables, regress_tables
 from retrieval_bench.runs.find import is_run

@@ -15,8 +15,8 @@ from retrieval_bench.core.types import EMPTY, Dataset, Qrels
 from retrieval_bench.metrics import parse_metric
 from retrieval_bench.metrics.conventions import Duplicates, Missing
 from retrieval_bench.metrics.names import Param
-from retrieval_bench.regression.history.workflow import LAST, History
-from retrieval_bench.regression.history.workflow import history as read_history
+from retrieval_bench.regression.history.history import LAST, History
+from retrieval_bench.regression.history.history import history as read_history
 from retrieval_bench.reports.page.file import check_place, write_page
 from retrieval_bench.reports.page.report import Report, write_report
 from retrieval_bench.reports.pictures.of_history import history_picture
@@ -28,10 +28,10 @@ from retrieval_bench.reports.tables.understand.diff import diff_tables
 from retrieval_bench.reports.tables.understand.diff_document import diff_document
 from retrieval_bench.runs.dataset import dataset_of
 from retrieval_bench.runs.run import Run, only_metrics
-from retrieval_bench.scoring import workflow as scoring
+from retrieval_bench.scoring import score as scoring
 from retrieval_bench.scoring.audit import Audit
+from retrieval_bench.scoring.score import ReaderScores
 from retrieval_bench.scoring.scorecard import Truth
-from retrieval_bench.scoring.workflow import ReaderScores
 from retrieval_bench.stats.power import MARGIN
 
 

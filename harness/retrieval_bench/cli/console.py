@@ -158,7 +158,7 @@ def say(text: str) -> None:
 def reporter(options: argparse.Namespace) -> Iterator[Any]:
     """Progress on stderr: bars on a terminal, else a line for each phase; none with --quiet."""
     from retrieval_bench.core.progress import Silent
-    from retrieval_bench.reports.progress import Bars, Lines
+    from retrieval_bench.reports.progress_bar import Bars, Lines
 
     if sys.stderr is None or options.quiet:
         yield Silent()

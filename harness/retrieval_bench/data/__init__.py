@@ -18,11 +18,11 @@ from retrieval_bench.data.catalog import (
     pinned,
     with_settings,
 )
-from retrieval_bench.data.config import DatasetConfig
 from retrieval_bench.data.export import Exported, export_dataset
 from retrieval_bench.data.faults import Faults
 from retrieval_bench.data.fingerprint import dataset_fingerprint
 from retrieval_bench.data.qrels import read_qrels
+from retrieval_bench.data.settings import DatasetConfig
 from retrieval_bench.data.source import DataFormat, Files, Found, Source
 
 __all__ = [

@@ -13,7 +13,13 @@ from retrieval_bench.core.foreign import folder_kept, foreign_code, message_of
 from retrieval_bench.core.installation import config_folders
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data.build import assemble, build_dataset
-from retrieval_bench.data.config import (
+from retrieval_bench.data.faults import reporting
+from retrieval_bench.data.files.shards import Location, Shards, located
+from retrieval_bench.data.formats import FORMATS
+from retrieval_bench.data.formats.irds import PREFIX, is_irds, load_irds
+from retrieval_bench.data.own_documents import with_self_hits
+from retrieval_bench.data.recognition import like_judgements, pasted, suggestion
+from retrieval_bench.data.settings import (
     CONFIG_NAME,
     LANGUAGE,
     DatasetConfig,
@@ -21,12 +27,6 @@ from retrieval_bench.data.config import (
     SplitFiles,
     read_dataset_config,
 )
-from retrieval_bench.data.faults import reporting
-from retrieval_bench.data.files.shards import Location, Shards, located
-from retrieval_bench.data.formats import FORMATS
-from retrieval_bench.data.formats.irds import PREFIX, is_irds, load_irds
-from retrieval_bench.data.recognition import like_judgements, pasted, suggestion
-from retrieval_bench.data.selves import with_self_hits
 from retrieval_bench.data.source import DataFormat, Files, Found
 
 _SHOWN_FILES = 12

@@ -19,9 +19,9 @@ from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench.core.selves import KEEP
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data.catalog import load_dataset
-from retrieval_bench.data.config import CONFIG_NAME
 from retrieval_bench.data.faults import reporting
 from retrieval_bench.data.formats import FORMATS
+from retrieval_bench.data.settings import CONFIG_NAME
 from retrieval_bench.data.source import DataFormat, Outgoing
 
 TARGETS: Mapping[str, DataFormat] = {

@@ -19,11 +19,8 @@ from typing import Any
 
 from retrieval_bench.core.types import Qrels
 from retrieval_bench.data import ratings
-from retrieval_bench.data.config import JudgementColumns
 from retrieval_bench.data.faults import Faults, FileFaults, Place, reporting, shown
-from retrieval_bench.data.files.mistaken import other_separator
-from retrieval_bench.data.files.shards import Location
-from retrieval_bench.data.files.text import (
+from retrieval_bench.data.files.lines import (
     STANDARD_INPUT,
     first_line,
     json_file,
@@ -31,6 +28,9 @@ from retrieval_bench.data.files.text import (
     lines,
     parse_json,
 )
+from retrieval_bench.data.files.mistaken import other_separator
+from retrieval_bench.data.files.shards import Location
+from retrieval_bench.data.settings import JudgementColumns
 from retrieval_bench.data.source import Judgement, Located, Stream, file_stream, take_grade, take_id
 
 BEIR_HEADER = ["query-id", "corpus-id", "score"]

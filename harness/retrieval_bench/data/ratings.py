@@ -18,10 +18,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from retrieval_bench.data.config import JudgementColumns
 from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
+from retrieval_bench.data.files.lines import head, json_file, kind_of, table
 from retrieval_bench.data.files.rows import table_rows
-from retrieval_bench.data.files.text import head, json_file, kind_of, table
+from retrieval_bench.data.settings import JudgementColumns
 from retrieval_bench.data.source import Judgement, objects, take_grade, take_id
 
 FORMULA = ("=", "+", "-", "@")

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from retrieval_bench.data.config import CONFIG_NAME
+from retrieval_bench.data.files.lines import first_line, kind_of
 from retrieval_bench.data.files.mistaken import mistaken_file
-from retrieval_bench.data.files.text import first_line, kind_of
 from retrieval_bench.data.formats.hub import RECORDS
+from retrieval_bench.data.settings import CONFIG_NAME
 
 _PARTS: Mapping[str, str] = {
     "documents": "corpus|collection|document|passages|docs",

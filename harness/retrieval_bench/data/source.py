@@ -18,12 +18,12 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from retrieval_bench.core.errors import DataError
 from retrieval_bench.core.filters import Filter, FilterError, parse_filter
 from retrieval_bench.core.types import EMPTY, Dataset, Document, Query
-from retrieval_bench.data.config import Columns, Names, SplitFiles
 from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
+from retrieval_bench.data.files.lines import Stamp, stamp
 from retrieval_bench.data.files.literals import literal
 from retrieval_bench.data.files.packed import unpacked_name
 from retrieval_bench.data.files.shards import Location, Shards
-from retrieval_bench.data.files.text import Stamp, stamp
+from retrieval_bench.data.settings import Columns, Names, SplitFiles
 
 Item = TypeVar("Item")
 
@@ -337,7 +337,7 @@ class DataFormat:
         unjudged: whether ``write`` takes a dataset without judgements.
         read_only: why there is no ``write``, a clause.
         sharded: parts that may lie in several files: ``open_source`` hands them to the readers of
-            :mod:`.data.records` or to :func:`file_stream` as they are.
+            :mod:`.data.parts` or to :func:`file_stream` as they are.
     """
 
     layout: str

@@ -33,12 +33,12 @@ from retrieval_bench.experiment.ablation import (
 )
 from retrieval_bench.experiment.candidate import Candidate, Searched, ask, close_all
 from retrieval_bench.experiment.counted import evaluated
+from retrieval_bench.experiment.equal_scores import effect_of_ties, tie_warnings
 from retrieval_bench.experiment.failing import recovered
 from retrieval_bench.experiment.filtered import filtered, leaks
 from retrieval_bench.experiment.fresh.launches import LaunchSpec, run_launches
 from retrieval_bench.experiment.interrupts import interrupts_deferred
 from retrieval_bench.experiment.summary import resummarize, summarize
-from retrieval_bench.experiment.tied import effect_of_ties, tie_warnings
 from retrieval_bench.experiment.until import Asking, Until
 from retrieval_bench.experiment.warnings import (
     deep,

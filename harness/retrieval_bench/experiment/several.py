@@ -10,7 +10,7 @@ from retrieval_bench.core.errors import RecordError, check_distinct
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data import found_at
-from retrieval_bench.data.judged import require_all_judged, require_judged
+from retrieval_bench.data.needs_judgements import require_all_judged, require_judged
 from retrieval_bench.experiment.candidate import close_all
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.preparation import Problems, prepare

@@ -21,8 +21,8 @@ from retrieval_bench.metrics.tied import TieEffect
 from retrieval_bench.runs.evaluation import Evaluation
 from retrieval_bench.runs.latency import LEVELS, latency_report
 from retrieval_bench.runs.records import SCHEMA_VERSION
+from retrieval_bench.runs.spent import usage_document
 from retrieval_bench.runs.stages import stage_report
-from retrieval_bench.runs.usage import usage_document
 
 REPLAYED = "the rankings were read from a saved run"
 """Reading a saved ranking says nothing of who made it."""

@@ -2,13 +2,13 @@
 
 from retrieval_bench.metrics.definitions import Definition
 from retrieval_bench.metrics.judged import JudgedRun, Judgements, judge, judge_lists
+from retrieval_bench.metrics.measures import METRICS_VERSION
 from retrieval_bench.metrics.names import (
     Metric,
     default_metrics,
     parse_metric,
     parse_metrics,
 )
-from retrieval_bench.metrics.ranking import METRICS_VERSION
 from retrieval_bench.metrics.scored import judge_scores
 
 __all__ = [

@@ -9,7 +9,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.metrics import ranking, trec_measures
+from retrieval_bench.metrics import measures as ranking
+from retrieval_bench.metrics import trec_measures
 from retrieval_bench.stats.intervals import HIT, SHARE, Scale
 
 Kind = (

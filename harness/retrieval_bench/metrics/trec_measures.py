@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.metrics.judged import Hits, JudgedRun, ordinals
-from retrieval_bench.metrics.ranking import (
+from retrieval_bench.metrics.measures import (
     SMALLEST_AP,
     Gained,
     GradeGains,

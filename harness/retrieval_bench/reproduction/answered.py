@@ -24,7 +24,7 @@ from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.metrics.conventions import Convention, Ties, convention
 from retrieval_bench.reproduction.published import Published, PublishedSystem, PublishedTable
-from retrieval_bench.runs.foreign import RunFile, read_rankings
+from retrieval_bench.runs.imported import RunFile, read_rankings
 from retrieval_bench.scoring.scorecard import Truth
 from retrieval_bench.scoring.scoring import Answers, Scored, score
 

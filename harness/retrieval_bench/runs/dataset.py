@@ -10,7 +10,7 @@ from retrieval_bench.core.selves import KEEP
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data import load_dataset
 from retrieval_bench.data.fingerprint import without_self_hits
-from retrieval_bench.data.selves import with_self_hits
+from retrieval_bench.data.own_documents import with_self_hits
 from retrieval_bench.runs.run import Run
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.types import Documents, Ranking
-from retrieval_bench.data.config import Columns
 from retrieval_bench.data.faults import Faults, Place, reporting, shown
-from retrieval_bench.data.files.text import head, json_file, kind_of
-from retrieval_bench.data.formats.questions.questions import Usual, open_questions
+from retrieval_bench.data.files.lines import head, json_file, kind_of
+from retrieval_bench.data.formats.questions.incoming import Usual, open_questions
 from retrieval_bench.data.formats.questions.ragas import USUAL
 from retrieval_bench.data.passages import folded, holders
+from retrieval_bench.data.settings import Columns
 from retrieval_bench.data.source import Files
 
 MTEB_MARK = "mteb_model_meta"

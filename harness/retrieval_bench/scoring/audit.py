@@ -21,7 +21,7 @@ from retrieval_bench.core.errors import ConfigError, DataError, counted, distinc
 from retrieval_bench.data.files.packed import unpacked_name
 from retrieval_bench.metrics import METRICS_VERSION, Judgements, Metric, parse_metric
 from retrieval_bench.metrics.conventions import Convention, Ties
-from retrieval_bench.runs.foreign import RunFile
+from retrieval_bench.runs.imported import RunFile
 from retrieval_bench.scoring.scoring import Answers, counting_queries, values_of
 
 

@@ -19,7 +19,7 @@ from retrieval_bench.core.types import EMPTY, Qrels, Ranking
 from retrieval_bench.data.id_spaces import Apart, apart
 from retrieval_bench.metrics import JudgedRun
 from retrieval_bench.metrics.scored import finite_scores
-from retrieval_bench.runs.foreign import RunFile
+from retrieval_bench.runs.imported import RunFile
 
 TOP = 10
 """Hits of each query whose ids are looked at: deeper ones are seldom judged."""

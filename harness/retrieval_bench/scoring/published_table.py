@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.data.faults import FileFaults, reporting
-from retrieval_bench.data.files.text import table
+from retrieval_bench.data.files.lines import table
 from retrieval_bench.metrics import parse_metric
 from retrieval_bench.stats.power import Moments, queries_needed
 

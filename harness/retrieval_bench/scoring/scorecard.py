@@ -20,9 +20,9 @@ from retrieval_bench.core.retriever import Capabilities
 from retrieval_bench.core.selves import DROP, KEEP
 from retrieval_bench.core.types import EMPTY, Dataset, Documents, Qrels, Ranking
 from retrieval_bench.data import given_dataset, id_spaces, load_dataset
-from retrieval_bench.data.judged import judged_by, require_judged
+from retrieval_bench.data.needs_judgements import judged_by, require_judged
+from retrieval_bench.data.own_documents import check_rule, left_out, self_hit_warnings
 from retrieval_bench.data.qrels import read_qrels
-from retrieval_bench.data.selves import check_rule, left_out, self_hit_warnings
 from retrieval_bench.experiment.filtered import filtered, leaks
 from retrieval_bench.experiment.warnings import origins
 from retrieval_bench.metrics import JudgedRun, Judgements, judge_lists, parse_metric
@@ -30,7 +30,7 @@ from retrieval_bench.metrics.abstention import outcomes
 from retrieval_bench.metrics.conventions import DEFAULT, TIES, Convention, convention
 from retrieval_bench.metrics.thresholds import AbstentionReport, abstention_report
 from retrieval_bench.metrics.tied import FROM_ELSEWHERE, FROM_RETRIEVER
-from retrieval_bench.runs.foreign import RUN_FOLDER, RunFile
+from retrieval_bench.runs.imported import RUN_FOLDER, RunFile
 from retrieval_bench.scoring.joining import (
     RunGiven,
     ids_apart,

@@ -21,8 +21,8 @@ from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
 from retrieval_bench.runs.dataset import datasets_of
 from retrieval_bench.runs.run import Run
-from retrieval_bench.tuning.result import Tuning
 from retrieval_bench.tuning.tune import tune
+from retrieval_bench.tuning.tuned import Tuning
 
 TUNED = "tuned-"
 METHODS = ("rrf", "convex")

@@ -16,7 +16,7 @@ from retrieval_bench.core.progress import Reporter, Silent
 from retrieval_bench.core.retriever import require_k
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.data import given_dataset, load_dataset, with_settings
-from retrieval_bench.data.judged import require_judged
+from retrieval_bench.data.needs_judgements import require_judged
 from retrieval_bench.experiment.preparation import Problems
 from retrieval_bench.experiment.warnings import drawn
 from retrieval_bench.measure.protocol import Protocol
@@ -26,9 +26,9 @@ from retrieval_bench.stats.power import MARGIN, check_margin
 from retrieval_bench.stats.resampling import SEED
 from retrieval_bench.tuning.grid import Grid, checked_grid, make_grid, parse_grid
 from retrieval_bench.tuning.price import price_of
-from retrieval_bench.tuning.result import Plan, Tuning, check_out, doubts, judged, write_config
 from retrieval_bench.tuning.search import Tunable, values_of
 from retrieval_bench.tuning.selection import chosen_on_dev, cross_validated
+from retrieval_bench.tuning.tuned import Plan, Tuning, check_out, doubts, judged, write_config
 
 FOLDS, REPEATS = 5, 10
 

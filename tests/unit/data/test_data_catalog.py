@@ -16,7 +16,7 @@ from retrieval_bench.core.types import Dataset, Document, Documents, Query
 from retrieval_bench.data import build_dataset, dataset_names, given_dataset, load_dataset
 from retrieval_bench.data.build import UNJUDGED, assemble
 from retrieval_bench.data.faults import Faults, Place
-from retrieval_bench.data.judged import require_judged
+from retrieval_bench.data.needs_judgements import require_judged
 from retrieval_bench.data.source import Judgement, Located, Source, file_stream, held_stream
 from tests.builders import some
 from tests.builders.files import save, save_all
@@ -407,8 +407,8 @@ def test_a_registered_name_is_found(plugin: str, monkeypatch: pytest.MonkeyPatch
 
 OWN_FORMAT = """
 from retrieval_bench.data import DataFormat, Source
-from retrieval_bench.data.config import DocumentColumns, JudgementColumns, QueryColumns
-from retrieval_bench.data.records import documents, judgements, queries
+from retrieval_bench.data.settings import DocumentColumns, JudgementColumns, QueryColumns
+from retrieval_bench.data.parts import documents, judgements, queries
 
 
 def open_source(files, columns, faults):

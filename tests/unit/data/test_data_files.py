@@ -9,7 +9,7 @@ import pytest
 
 from retrieval_bench.core.errors import DataError
 from retrieval_bench.data.faults import LISTED, Faults, reporting
-from retrieval_bench.data.files.text import (
+from retrieval_bench.data.files.lines import (
     existing,
     json_file,
     json_lines,

@@ -14,10 +14,10 @@ import pytest
 from retrieval_bench.core.errors import DataError, MissingDependencyError
 from retrieval_bench.data import load_dataset
 from retrieval_bench.data.faults import EXAMPLES, Faults
+from retrieval_bench.data.files.lines import json_lines, kind_of, lines
 from retrieval_bench.data.files.packed import COMPRESSIONS, ENDINGS, unpacked, unpacked_name
-from retrieval_bench.data.files.text import json_lines, kind_of, lines
 from retrieval_bench.data.qrels import read_qrels
-from retrieval_bench.runs.foreign import read_rankings
+from retrieval_bench.runs.imported import read_rankings
 from tests.builders.files import save, save_all
 
 

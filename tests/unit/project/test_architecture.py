@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -34,7 +35,7 @@ FORBIDDEN = [
     ("runs/evaluation", "core/retriever", "evaluate knows no retriever"),
     ("comparison", "runs/records", "compare knows no file"),
     ("data", "metrics", "data knows no metric"),
-    ("scoring/scoring", "runs/foreign", "the rules of a convention know no file"),
+    ("scoring/scoring", "runs/imported", "the rules of a convention know no file"),
     ("reports", "experiment/experiment", "the report starts no run"),
 ]
 
@@ -191,6 +192,19 @@ def test_no_room_is_crowded() -> None:
     rooms = {**_rooms(CORE), **_rooms(ADAPTERS)}
     crowded = [folder.name for folder, inside in rooms.items() if len(inside) > 16]
     assert sorted(crowded) == ["core", "measure"]
+
+
+def test_no_name_stands_twice_but_those_of_commands() -> None:
+    """A command, its table, its picture and what it does bear one name; a file that is looked up by
+    its name is found."""
+    subjects = ("cli/", "reports/tables/", "reports/pictures/")
+    names = [
+        path.stem
+        for path in CORE.rglob("*.py")
+        if not path.relative_to(CORE).as_posix().startswith(subjects)
+        and not path.stem.startswith("__")
+    ]
+    assert [name for name, n in Counter(names).items() if n > 1] == []
 
 
 def test_modules_can_be_read_in_one_sitting() -> None:

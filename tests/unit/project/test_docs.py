@@ -29,8 +29,8 @@ from retrieval_bench.core.config import RetrieverConfig, validate
 from retrieval_bench.core.retriever import Capabilities, Retriever
 from retrieval_bench.core.types import Document, LegTrace, Query, Ranking
 from retrieval_bench.data import build_dataset
-from retrieval_bench.data.config import DatasetConfig
 from retrieval_bench.data.formats import FORMATS
+from retrieval_bench.data.settings import DatasetConfig
 from retrieval_bench.measure import protocol, steady
 from retrieval_bench.metrics import Judgements, judge_lists, parse_metric
 from retrieval_bench.metrics.conventions import CONVENTIONS
@@ -38,14 +38,14 @@ from retrieval_bench.metrics.definitions import DEFINITIONS
 from retrieval_bench.regression.files import to_text
 from retrieval_bench.regression.gate import Regression
 from retrieval_bench.regression.history import subjects
-from retrieval_bench.regression.history.records import read_history
-from retrieval_bench.regression.latency import judge_latency
+from retrieval_bench.regression.history.facts import read_history
 from retrieval_bench.regression.policy import Policy, load_policy
-from retrieval_bench.regression.quality import judge_quality
+from retrieval_bench.regression.slower import judge_latency
 from retrieval_bench.regression.storing import Change, Stored
+from retrieval_bench.regression.worse import judge_quality
 from retrieval_bench.reports.tables.guard.github_benchmark import benchmark_entries
 from retrieval_bench.reports.tables.understand.diff_document import diff_document
-from retrieval_bench.runs.foreign import read_rankings
+from retrieval_bench.runs.imported import read_rankings
 from retrieval_bench.scoring.answers.answers import Answer, GoldQuestion, Predictions, Span
 from retrieval_bench.scoring.answers.reader import score_reader
 from retrieval_bench.scoring.audit import audit

@@ -14,7 +14,7 @@ from retrieval_bench.core.installation import packaged_configs
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
 from retrieval_bench.regression.history import Subject, subjects
-from retrieval_bench.regression.history.records import read_history
+from retrieval_bench.regression.history.facts import read_history
 from retrieval_bench.reports.render import terminal
 from retrieval_bench.reports.tables.guard.github_benchmark import benchmark_entries
 from retrieval_bench.reports.tables.guard.history import history_tables

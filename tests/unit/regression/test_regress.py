@@ -32,11 +32,11 @@ from retrieval_bench.regression.baseline import (
 from retrieval_bench.regression.code import Code
 from retrieval_bench.regression.files import Places
 from retrieval_bench.regression.gate import Regression
-from retrieval_bench.regression.latency import LatencyResult, When
 from retrieval_bench.regression.policy import Policy, Undecided
-from retrieval_bench.regression.quality import QualityGate, QualityResult
 from retrieval_bench.regression.session import PROTOCOL, Held
+from retrieval_bench.regression.slower import LatencyResult, When
 from retrieval_bench.regression.storing import check_free, latency_changes, quality_changes, store
+from retrieval_bench.regression.worse import QualityGate, QualityResult
 from retrieval_bench.reports.render import terminal
 from retrieval_bench.reports.tables.guard.regress import regress_tables
 from retrieval_bench.runs.run import Run

@@ -12,10 +12,10 @@ from retrieval_bench.comparison.pairs.anytime import Asked
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric, parse_metric
-from retrieval_bench.regression.anytime import DropWatch, judge_asked
 from retrieval_bench.regression.baseline import FAILED
 from retrieval_bench.regression.policy import Rise
-from retrieval_bench.regression.quality import QualityResult
+from retrieval_bench.regression.until_decided import DropWatch, judge_asked
+from retrieval_bench.regression.worse import QualityResult
 from tests.builders import some
 from tests.builders.baselines import quality
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from retrieval_bench.regression.history import subjects
-from retrieval_bench.regression.history.records import read_history
+from retrieval_bench.regression.history.facts import read_history
 from retrieval_bench.reports.pictures.canvas import WIDTH
 from retrieval_bench.reports.pictures.history import (
     Change,

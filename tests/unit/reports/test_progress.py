@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from retrieval_bench.core.progress import TEXTS, Phase, Silent, Step
-from retrieval_bench.reports.progress import Lines, in_notebook
+from retrieval_bench.reports.progress_bar import Lines, in_notebook
 
 
 def test_a_phase_is_one_line_however_many_calls_it_has() -> None:

@@ -17,7 +17,8 @@ from retrieval_bench.comparison.analysis import analyse, query_values
 from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.metrics import Metric
-from retrieval_bench.reports.page import choices, document, report_page
+from retrieval_bench.reports.page import choices, report_page
+from retrieval_bench.reports.page import whole as document
 from retrieval_bench.reports.page.explorer import json_in_html
 from retrieval_bench.reports.render.cells import Cell, Content, count
 from retrieval_bench.reports.render.html import whole

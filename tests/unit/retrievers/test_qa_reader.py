@@ -15,7 +15,7 @@ import pytest
 from retrieval_bench.core.errors import ConfigError, ModelError
 from retrieval_bench.core.types import Document, Query
 from retrieval_bench.scoring.answers.answers import Answer
-from retrieval_bench.scoring.answers.reading import Reader, read_all, reader_from
+from retrieval_bench.scoring.answers.contract import Reader, read_all, reader_from
 from retrieval_bench_retrievers.dense.dense import Dense
 from retrieval_bench_retrievers.qa_reader import HuggingFaceReader, _spans, _Window
 from tests.builders.tiny_encoder import one_thread

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from retrieval_bench.core.errors import DataError
-from retrieval_bench.runs.foreign import read_rankings
+from retrieval_bench.runs.imported import read_rankings
+from retrieval_bench.scoring.score import evaluate
 from retrieval_bench.scoring.scorecard import ScoreCard, Truth
-from retrieval_bench.scoring.workflow import evaluate
 from tests.builders.files import json_lines, save, save_all
 
 META = {"model_name": "m", "revision": "r"}

@@ -20,7 +20,7 @@ from retrieval_bench.reports.render.table import NoteKind, kind_of
 from retrieval_bench.reports.render.terminal import PLAIN_WIDTH, plain
 from retrieval_bench.reports.tables.judge import audit as audit_tables_module
 from retrieval_bench.reports.tables.judge.audit import audit_tables
-from retrieval_bench.runs.foreign import RunFile, read_rankings
+from retrieval_bench.runs.imported import RunFile, read_rankings
 from retrieval_bench.scoring.audit import Audit, Turn, audit
 from retrieval_bench.scoring.scoring import Answers, score
 

@@ -19,7 +19,7 @@ from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.metrics.conventions import CONVENTIONS, convention
 from retrieval_bench.reports.render.terminal import plain
 from retrieval_bench.reports.tables.judge.score import score_tables
-from retrieval_bench.runs.foreign import RunFile, read_rankings
+from retrieval_bench.runs.imported import RunFile, read_rankings
 from retrieval_bench.scoring.scorecard import ScoreCard, Truth, score_file, score_mapping
 from tests.builders import some
 from tests.builders.files import save

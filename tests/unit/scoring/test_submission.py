@@ -16,7 +16,7 @@ from retrieval_bench.core.types import Dataset, Document, Query, Ranking
 from retrieval_bench.data import build_dataset
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.metrics.conventions import convention
-from retrieval_bench.runs.foreign import read_rankings
+from retrieval_bench.runs.imported import read_rankings
 from retrieval_bench.scoring.answers.submission import (
     ALL,
     HELD_OUT,

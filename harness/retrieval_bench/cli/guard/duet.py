@@ -92,7 +92,7 @@ def add_duet(commands: Any, name: str, **texts: str) -> None:
 
 def _duet(options: argparse.Namespace) -> int:
     from retrieval_bench.core.errors import RecordError
-    from retrieval_bench.duets.workflow import Request, duet
+    from retrieval_bench.duets.duet import Request, duet
     from retrieval_bench.reports.tables.guard.duet import duet_tables
 
     def print_result(result: DuetResult) -> None:

@@ -10,7 +10,7 @@ from retrieval_bench.cli.console import NOT_MEASURED, OK, put, say, show
 from retrieval_bench.cli.options import add_format, add_named, add_several, how_many
 
 if TYPE_CHECKING:
-    from retrieval_bench.regression.history.workflow import History
+    from retrieval_bench.regression.history.history import History
 
 DEFAULT = Path("results") / "history.svg"
 LAST = 30
@@ -58,7 +58,7 @@ def add_history(commands: Any, name: str, **texts: str) -> None:
 
 
 def _history(options: argparse.Namespace) -> int:
-    from retrieval_bench.regression.history.workflow import history
+    from retrieval_bench.regression.history.history import history
     from retrieval_bench.reports.tables.guard.history import history_tables
 
     _check_together(options)

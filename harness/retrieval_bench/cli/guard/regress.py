@@ -20,7 +20,7 @@ from retrieval_bench.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from retrieval_bench.regression.workflow import Request
+    from retrieval_bench.regression.regress import Request
 
 
 def add_baseline(commands: Any, name: str, **texts: str) -> None:
@@ -100,7 +100,7 @@ _USUAL = (None, "suspicion")
 
 def _regress(options: argparse.Namespace) -> int:
     from retrieval_bench.core.errors import ConfigError
-    from retrieval_bench.regression.workflow import regress
+    from retrieval_bench.regression.regress import regress
     from retrieval_bench.reports.tables.guard.regress import regress_tables
 
     if options.accept:
@@ -132,8 +132,8 @@ def _regress(options: argparse.Namespace) -> int:
 
 def _made(options: argparse.Namespace, **given: Any) -> int:
     """Make a baseline and show what it changes."""
+    from retrieval_bench.regression.regress import make_baseline
     from retrieval_bench.regression.storing import NothingToKeepError
-    from retrieval_bench.regression.workflow import make_baseline
     from retrieval_bench.reports.tables.guard.regress import baseline_tables
 
     try:
@@ -152,7 +152,7 @@ def _made(options: argparse.Namespace, **given: Any) -> int:
 
 
 def _request(options: argparse.Namespace) -> Request:
-    from retrieval_bench.regression.workflow import Request
+    from retrieval_bench.regression.regress import Request
 
     return Request(
         options.retriever,

@@ -12,7 +12,7 @@ from retrieval_bench.cli.options import add_dataset, add_format, add_retriever, 
 
 if TYPE_CHECKING:
     from retrieval_bench.experiment.experiment import Experiment
-    from retrieval_bench.scoring.answers.reading import ReadingInterrupted
+    from retrieval_bench.scoring.answers.contract import ReadingInterrupted
 
 
 def add_submit(commands: Any, name: str, **texts: str) -> None:
@@ -66,10 +66,10 @@ def _searched_once(options: argparse.Namespace, *, every_query: bool = False) ->
 
 def _submit(options: argparse.Namespace) -> int:
     from retrieval_bench.reports.tables.judge.submission import submission_tables
-    from retrieval_bench.runs.lines import check_new_file
+    from retrieval_bench.runs.jsonl import check_new_file
     from retrieval_bench.scoring.answers.standalone import load_rule
     from retrieval_bench.scoring.answers.submission import read_threshold, submit
-    from retrieval_bench.scoring.workflow import read_ids
+    from retrieval_bench.scoring.score import read_ids
 
     threshold = read_threshold(options.threshold)
     dev_ids = None if options.dev is None else read_ids(options.dev)
@@ -114,9 +114,9 @@ def _qa(options: argparse.Namespace) -> int:
     from retrieval_bench.core.config import inline_config
     from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.reports.tables.judge.qa import qa_tables
-    from retrieval_bench.runs.lines import check_new_file
+    from retrieval_bench.runs.jsonl import check_new_file
+    from retrieval_bench.scoring.answers.contract import ReadingInterrupted, reader_from
     from retrieval_bench.scoring.answers.question_answering import answer_questions
-    from retrieval_bench.scoring.answers.reading import ReadingInterrupted, reader_from
 
     if options.reader is None and (options.reader_set or options.out is not None):
         given = "--reader-set" if options.reader_set else "--out"

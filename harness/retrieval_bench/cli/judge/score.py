@@ -157,8 +157,8 @@ def _evaluate(options: argparse.Namespace) -> int:
     from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.reports.render.trec_eval import trec_lines, trec_rows
     from retrieval_bench.reports.tables.judge.score import score_tables
-    from retrieval_bench.runs.foreign import tag_of
-    from retrieval_bench.scoring.workflow import evaluate, read_ids
+    from retrieval_bench.runs.imported import tag_of
+    from retrieval_bench.scoring.score import evaluate, read_ids
 
     as_trec_eval = options.format == "trec"
     if str(options.run_file) == str(options.qrels) == "-":
@@ -208,7 +208,7 @@ def _audit(options: argparse.Namespace) -> int:
         return _audit_other(options)
     _require_runs(options)
     from retrieval_bench.reports.tables.judge.audit import audit_tables
-    from retrieval_bench.scoring.workflow import audit_runs
+    from retrieval_bench.scoring.score import audit_runs
 
     truth = partial(_truth, options)
     result = audit_runs(options.runs, truth, conventions=options.conventions, k=options.k)
@@ -261,7 +261,7 @@ def _audit_other(options: argparse.Namespace) -> int:
 
 def _reader(options: argparse.Namespace) -> int:
     from retrieval_bench.reports.tables.judge.reader import reader_tables
-    from retrieval_bench.scoring.workflow import score_answers
+    from retrieval_bench.scoring.score import score_answers
 
     scores = score_answers(
         options.gold, options.predictions, denominator=options.denominator, run=options.run_file

@@ -15,7 +15,7 @@ from retrieval_bench.cli.console import (
     show,
     working,
 )
-from retrieval_bench.cli.measuring import dry_run, exit_code, measured
+from retrieval_bench.cli.measure.common import dry_run, exit_code, measured
 from retrieval_bench.cli.options import add_measuring, add_retriever, protocol_of
 
 if TYPE_CHECKING:

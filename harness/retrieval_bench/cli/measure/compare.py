@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.cli.console import NOT_MEASURED, OK, output_kept_clean, say, show, working
-from retrieval_bench.cli.measuring import dry_run, exit_code, measured
+from retrieval_bench.cli.measure.common import dry_run, exit_code, measured
 from retrieval_bench.cli.options import add_measuring, add_several, add_until_decided, protocol_of
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _compare(options: argparse.Namespace) -> int:
     from retrieval_bench.comparison.analysis import comparison_document
     from retrieval_bench.comparison.explain.slices import slicings_of
     from retrieval_bench.comparison.unjudged import with_texts
-    from retrieval_bench.data.judged import unjudged
+    from retrieval_bench.data.needs_judgements import unjudged
     from retrieval_bench.reports.frames import compared
     from retrieval_bench.reports.tables.brief import comparison_brief
     from retrieval_bench.reports.tables.understand.comparison import comparison_tables
@@ -216,7 +216,7 @@ def _prepared(options: argparse.Namespace) -> list[Experiment]:
     from retrieval_bench.comparison.comparison import check_asked, watch
     from retrieval_bench.comparison.explain.groupings import check_names
     from retrieval_bench.core.errors import ConfigError
-    from retrieval_bench.data.judged import require_judged
+    from retrieval_bench.data.needs_judgements import require_judged
     from retrieval_bench.experiment.several import prepare_several
 
     if len(options.retrievers) < 2:

@@ -89,7 +89,7 @@ def by_stage(options: argparse.Namespace) -> int:
     that its lists do not tell of, and saved."""
     from retrieval_bench.comparison.explain.ledger import ledger
     from retrieval_bench.core.errors import ConfigError
-    from retrieval_bench.data.judged import require_judged
+    from retrieval_bench.data.needs_judgements import require_judged
     from retrieval_bench.metrics import parse_metric
     from retrieval_bench.reports import frames
     from retrieval_bench.reports.tables.understand.ledger import ledger_table
@@ -139,7 +139,7 @@ def by_stage(options: argparse.Namespace) -> int:
 def _measured(options: argparse.Namespace, retriever: str, metric: Any) -> tuple[Any, Any]:
     from dataclasses import replace
 
-    from retrieval_bench.data.judged import require_judged
+    from retrieval_bench.data.needs_judgements import require_judged
     from retrieval_bench.experiment.preparation import prepare
     from retrieval_bench.measure.protocol import Protocol
 

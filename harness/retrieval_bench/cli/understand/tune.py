@@ -81,8 +81,8 @@ def _tune(options: argparse.Namespace) -> int:
     from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.core.types import Verdict
     from retrieval_bench.reports.tables.understand.tuning import tuning_tables
-    from retrieval_bench.tuning.result import write_config
     from retrieval_bench.tuning.tune import Options, tuned
+    from retrieval_bench.tuning.tuned import write_config
 
     if options.dev_split is not None and (options.folds or options.repeats) is not None:
         raise ConfigError(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from retrieval_bench.comparison.explain.diff import Explanation, Order, QueryDetail, explain
 from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench.core.types import Dataset
-from retrieval_bench.data.judged import require_judged
+from retrieval_bench.data.needs_judgements import require_judged
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
 

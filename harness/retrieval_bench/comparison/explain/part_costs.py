@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from retrieval_bench.core.document import document
 from retrieval_bench.metrics.judged import NONE
 from retrieval_bench.runs.run import Run
-from retrieval_bench.runs.usage import PER, means, total
+from retrieval_bench.runs.spent import PER, means, total
 from retrieval_bench.stats.percentiles import needs
 
 _NS_PER_MS = 1e6

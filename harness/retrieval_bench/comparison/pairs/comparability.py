@@ -9,7 +9,7 @@ import numpy as np
 
 from retrieval_bench.core.errors import distinct_names
 from retrieval_bench.core.selves import DROP, KEEP
-from retrieval_bench.data.judged import CHOSEN
+from retrieval_bench.data.needs_judgements import CHOSEN
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.comparison.pairs.answered import Answered, answered_queries
+from retrieval_bench.comparison.pairs.both_answered import Answered, answered_queries
 from retrieval_bench.comparison.pairs.brackets import Bracket, Brackets, hull
 from retrieval_bench.comparison.pairs.comparability import not_comparable, nothing_can_differ
 from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA, Corrected, Pair, stepped, with_rows

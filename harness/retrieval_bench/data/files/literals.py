@@ -15,7 +15,7 @@ import tokenize
 import warnings
 from typing import Any
 
-from retrieval_bench.data.files.text import parse_json
+from retrieval_bench.data.files.lines import parse_json
 
 LONGEST_CELL = 32_767
 """Characters of a cell that spreadsheets keep; they cut off the rest."""

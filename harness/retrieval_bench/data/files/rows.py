@@ -15,8 +15,8 @@ from typing import Any
 from retrieval_bench.core.errors import MissingDependencyError
 from retrieval_bench.core.installation import how_to_add
 from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
+from retrieval_bench.data.files.lines import first_line, json_file, json_lines, kind_of, table
 from retrieval_bench.data.files.mistaken import mistaken_file, other_separator
-from retrieval_bench.data.files.text import first_line, json_file, json_lines, kind_of, table
 
 _TABLES = (".csv", ".tsv")
 _JSON = (".jsonl", ".ndjson", ".json")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.data.files.text import kind_of
+from retrieval_bench.data.files.lines import kind_of
 
 _ACCEPTED = "a file, a list of files, a folder, or a pattern such as corpus/train-*.parquet"
 _NO_DATA = (".md", ".lock")

@@ -13,17 +13,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from retrieval_bench.core.types import Dataset
-from retrieval_bench.data import qrels, records
-from retrieval_bench.data.config import (
-    Columns,
-    DocumentColumns,
-    JudgementColumns,
-    QueryColumns,
-)
+from retrieval_bench.data import parts as records
+from retrieval_bench.data import qrels
 from retrieval_bench.data.faults import Faults
+from retrieval_bench.data.files.lines import kind_of
 from retrieval_bench.data.files.rows import first_keys
 from retrieval_bench.data.files.shards import Location, paths_of
-from retrieval_bench.data.files.text import kind_of
 from retrieval_bench.data.formats import hub
 from retrieval_bench.data.formats.outgoing import (
     document_lines,
@@ -31,6 +26,12 @@ from retrieval_bench.data.formats.outgoing import (
     lost,
     with_filter,
     with_metadata,
+)
+from retrieval_bench.data.settings import (
+    Columns,
+    DocumentColumns,
+    JudgementColumns,
+    QueryColumns,
 )
 from retrieval_bench.data.source import (
     DataFormat,

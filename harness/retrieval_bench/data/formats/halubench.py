@@ -29,12 +29,12 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.types import Document, Query
-from retrieval_bench.data.config import Columns
 from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
+from retrieval_bench.data.files.lines import first_line, json_lines, parse_json
 from retrieval_bench.data.files.packed import unpacked_name
 from retrieval_bench.data.files.rows import parquet_rows
-from retrieval_bench.data.files.text import first_line, json_lines, parse_json
 from retrieval_bench.data.formats.squad import paragraph_id
+from retrieval_bench.data.settings import Columns
 from retrieval_bench.data.source import (
     DataFormat,
     Files,

@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from retrieval_bench.data.config import Names, SplitFiles
+from retrieval_bench.data.files.lines import existing, kind_of
 from retrieval_bench.data.files.packed import unpacked_name
 from retrieval_bench.data.files.rows import first_keys
-from retrieval_bench.data.files.text import existing, kind_of
 from retrieval_bench.data.qrels import BEIR_HEADER
+from retrieval_bench.data.settings import Names, SplitFiles
 from retrieval_bench.data.source import Found
 
 RECORDS = (".jsonl", ".ndjson", ".json", ".csv", ".parquet")

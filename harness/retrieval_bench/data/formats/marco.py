@@ -15,11 +15,11 @@ from pathlib import Path
 
 from retrieval_bench.core.types import Document
 from retrieval_bench.data import qrels
-from retrieval_bench.data.config import Columns
 from retrieval_bench.data.faults import Faults, shown
+from retrieval_bench.data.files.lines import first_line, json_lines, lines
 from retrieval_bench.data.files.shards import Location, paths_of
-from retrieval_bench.data.files.text import first_line, json_lines, lines
 from retrieval_bench.data.formats.trec import tab_topics
+from retrieval_bench.data.settings import Columns
 from retrieval_bench.data.source import (
     DataFormat,
     Files,

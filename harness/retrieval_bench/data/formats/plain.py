@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from retrieval_bench.core.types import Dataset
-from retrieval_bench.data import records
-from retrieval_bench.data.config import Columns
+from retrieval_bench.data import parts as records
 from retrieval_bench.data.faults import Faults
 from retrieval_bench.data.formats.outgoing import (
     document_lines,
@@ -19,6 +18,7 @@ from retrieval_bench.data.formats.outgoing import (
     with_filter,
     with_metadata,
 )
+from retrieval_bench.data.settings import Columns
 from retrieval_bench.data.source import DataFormat, Files, Outgoing, Source, part
 
 

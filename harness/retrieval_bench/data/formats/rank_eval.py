@@ -18,11 +18,11 @@ from typing import Any
 
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.data import ratings
-from retrieval_bench.data.config import Columns
 from retrieval_bench.data.faults import Faults, Place, shown
-from retrieval_bench.data.files.text import existing, parse_json
+from retrieval_bench.data.files.lines import existing, parse_json
 from retrieval_bench.data.formats.outgoing import judged, lost, only_rated
 from retrieval_bench.data.formats.trec import document_stream
+from retrieval_bench.data.settings import Columns
 from retrieval_bench.data.source import (
     DataFormat,
     Files,

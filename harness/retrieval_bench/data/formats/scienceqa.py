@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.types import Dataset, Message, Query
-from retrieval_bench.data import records
-from retrieval_bench.data.config import Columns, DocumentColumns
+from retrieval_bench.data import parts as records
 from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
-from retrieval_bench.data.files.text import existing, json_lines, kind_of
+from retrieval_bench.data.files.lines import existing, json_lines, kind_of
 from retrieval_bench.data.formats.outgoing import (
     json_line,
     lost,
@@ -29,6 +28,7 @@ from retrieval_bench.data.formats.outgoing import (
     with_metadata,
 )
 from retrieval_bench.data.qrels import TRUTH_KEYS, UNASKED, by_query
+from retrieval_bench.data.settings import Columns, DocumentColumns
 from retrieval_bench.data.source import (
     DataFormat,
     Files,

@@ -23,10 +23,9 @@ from typing import Any
 
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Dataset, Document, Query
-from retrieval_bench.data.config import Columns
 from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
+from retrieval_bench.data.files.lines import head, json_file
 from retrieval_bench.data.files.packed import unpacked_name
-from retrieval_bench.data.files.text import head, json_file
 from retrieval_bench.data.formats.outgoing import (
     json_line,
     lost,
@@ -34,6 +33,7 @@ from retrieval_bench.data.formats.outgoing import (
     relevant,
     with_metadata,
 )
+from retrieval_bench.data.settings import Columns
 from retrieval_bench.data.source import (
     DataFormat,
     Files,

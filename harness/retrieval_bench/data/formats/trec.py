@@ -22,12 +22,13 @@ from typing import Any
 
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Dataset, Document, Query
-from retrieval_bench.data import qrels, records
-from retrieval_bench.data.config import Columns, DocumentColumns
+from retrieval_bench.data import parts as records
+from retrieval_bench.data import qrels
 from retrieval_bench.data.faults import Faults, FileFaults, shown
+from retrieval_bench.data.files.lines import first_line, lines, parse_json
 from retrieval_bench.data.files.shards import Location, paths_of
-from retrieval_bench.data.files.text import first_line, lines, parse_json
 from retrieval_bench.data.formats.outgoing import document_lines, lost
+from retrieval_bench.data.settings import Columns, DocumentColumns
 from retrieval_bench.data.source import (
     DataFormat,
     Files,

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from retrieval_bench.core.errors import DataError
 from retrieval_bench.core.types import Hit, Ranking
 from retrieval_bench.data.faults import Faults, FileFaults, reporting, shown
+from retrieval_bench.data.files.lines import lines, opened
 from retrieval_bench.data.files.packed import UNREADABLE
-from retrieval_bench.data.files.text import lines, opened
 
 TREC_COLUMNS = ("query", "Q0", "document", "rank", "score", "tag")
 BEIR_COLUMNS = ("query-id", "corpus-id", "score")

@@ -16,13 +16,13 @@ from typing import Any
 from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import ConfigError, DataError, counted, near_names
 from retrieval_bench.core.types import Dataset, Document
-from retrieval_bench.data.config import Columns, JudgementColumns
 from retrieval_bench.data.faults import Faults, reporting
 from retrieval_bench.data.files.rows import first_keys
 from retrieval_bench.data.formats import FORMATS
 from retrieval_bench.data.passages import folded, holders
 from retrieval_bench.data.qrels import read_qrels
 from retrieval_bench.data.ratings import is_quepid, quepid
+from retrieval_bench.data.settings import Columns, JudgementColumns
 from retrieval_bench.data.source import Files, Judgement
 from retrieval_bench.labels.judge.judging import checked_name
 from retrieval_bench.labels.judge.offline import is_offline, read_offline

@@ -27,7 +27,7 @@ from typing import Any, ClassVar
 from urllib.parse import parse_qs
 
 from retrieval_bench.core.errors import ConfigError, HarnessError, RecordError
-from retrieval_bench.data.files.text import parse_json
+from retrieval_bench.data.files.lines import parse_json
 from retrieval_bench.labels.judge.judging import (
     ChangedPoolError,
     Judging,
@@ -35,7 +35,7 @@ from retrieval_bench.labels.judge.judging import (
     checked_name,
 )
 from retrieval_bench.labels.label import Label, Pair
-from retrieval_bench.labels.page.document import POLICY, script, served_page, style
+from retrieval_bench.labels.page.judging_page import POLICY, script, served_page, style
 
 ADDRESS = "127.0.0.1"
 

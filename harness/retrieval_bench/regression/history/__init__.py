@@ -1,5 +1,5 @@
 """What saved runs and duets say over time: their small files, and which stand on one line."""
 
-from retrieval_bench.regression.history.lines import Subject, subjects
+from retrieval_bench.regression.history.trends import Subject, subjects
 
 __all__ = ["Subject", "subjects"]

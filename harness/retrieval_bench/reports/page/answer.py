@@ -7,7 +7,7 @@ from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.recommendation import Recommendation
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import BELOW_CLOCK, about, times_text
-from retrieval_bench.data.judged import TO_JUDGE
+from retrieval_bench.data.needs_judgements import TO_JUDGE
 from retrieval_bench.reports.render.cells import SHORT_MS, SHORT_QUALITY, Cell
 from retrieval_bench.reports.render.html import notes_html
 from retrieval_bench.reports.render.markup import Markup, el, joined, own_direction

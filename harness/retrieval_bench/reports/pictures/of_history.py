@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from retrieval_bench.core.errors import counted
-from retrieval_bench.regression.history.lines import P50, P95, Line, Subject
-from retrieval_bench.regression.history.records import Figure, SavedDuet, SavedRun
+from retrieval_bench.regression.history.facts import Figure, SavedDuet, SavedRun
+from retrieval_bench.regression.history.trends import P50, P95, Line, Subject
 from retrieval_bench.reports.pictures.history import Change, Course, Panel, Point, Timeline, history
 from retrieval_bench.reports.tables.guard.history import line_words, trend_words
 

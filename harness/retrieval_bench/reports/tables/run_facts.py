@@ -9,7 +9,7 @@ from typing import Any
 
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import LEAST_SHOWN_MS
-from retrieval_bench.data.judged import judged_by
+from retrieval_bench.data.needs_judgements import judged_by
 from retrieval_bench.reports.render.table import Note, NoteKind
 from retrieval_bench.runs.run import Run
 

@@ -50,7 +50,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
 
 from retrieval_bench.data.faults import Faults, FileFaults, Place, reporting, shown
-from retrieval_bench.data.files.text import first_line, json_file, json_lines, kind_of, parse_json
+from retrieval_bench.data.files.lines import first_line, json_file, json_lines, kind_of, parse_json
 from retrieval_bench.data.formats.squad import paragraph_id, paragraphs
 from retrieval_bench.data.source import objects, take_id, take_text
 

@@ -27,7 +27,7 @@ from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.data.faults import FileFaults, Place, reporting, shown
-from retrieval_bench.data.files.text import json_lines
+from retrieval_bench.data.files.lines import json_lines
 from retrieval_bench.data.source import take_id
 from retrieval_bench.stats.intervals import HIT, clopper_pearson, method
 from retrieval_bench.stats.resampling import holm

@@ -25,13 +25,13 @@ from retrieval_bench.core.errors import ConfigError, DataError, counted
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.types import Dataset, Document, Query
 from retrieval_bench.data.faults import Faults, reporting, shown
-from retrieval_bench.data.judged import require_judged
+from retrieval_bench.data.needs_judgements import require_judged
 from retrieval_bench.experiment.candidate import Searched
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.measure.calls import OK
 from retrieval_bench.metrics import Judgements
 from retrieval_bench.metrics.conventions import convention
-from retrieval_bench.runs.lines import write_lines
+from retrieval_bench.runs.jsonl import write_lines
 from retrieval_bench.scoring.answers.answers import (
     Answer,
     Given,
@@ -43,8 +43,8 @@ from retrieval_bench.scoring.answers.answers import (
     gold_question,
     read_predictions,
 )
+from retrieval_bench.scoring.answers.contract import Reader, Readings, read_all
 from retrieval_bench.scoring.answers.reader import DENOMINATORS, ReaderResult, score_reader
-from retrieval_bench.scoring.answers.reading import Reader, Readings, read_all
 from retrieval_bench.scoring.scoring import Answers, score
 from retrieval_bench.stats.percentiles import percentile
 

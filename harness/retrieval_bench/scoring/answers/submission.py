@@ -27,7 +27,7 @@ from retrieval_bench.measure.calls import OK
 from retrieval_bench.metrics.abstention import Outcomes, figures, outcomes
 from retrieval_bench.metrics.conventions import convention
 from retrieval_bench.metrics.thresholds import AbstentionReport, abstention_report, threshold_curve
-from retrieval_bench.runs.lines import write_lines
+from retrieval_bench.runs.jsonl import write_lines
 from retrieval_bench.scoring.answers.standalone import LAST, Rewriter, standalone_queries
 from retrieval_bench.scoring.scorecard import Truth
 from retrieval_bench.scoring.scoring import Answers, score

@@ -5,7 +5,7 @@ An example is ``{"id", "inputs": {...}, "outputs": {...}, "metadata": {...}}`` (
 ``inputs.question`` (or ``input``, ``query``, ``messages``), the answer ``outputs.answer`` (or
 ``output``), the sources are ``outputs.contexts`` (or ``documents``), unless ``columns: {rows:
 ...}`` names others. A dotted name leads into objects, also where a cell of a table holds one as
-JSON. :mod:`.questions.questions` says what becomes of a row. Ids of documents are read where
+JSON. :mod:`.questions.incoming` says what becomes of a row. Ids of documents are read where
 ``columns: {rows: {documents: NAME}}`` names them.
 """
 
@@ -18,7 +18,8 @@ from typing import Any
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data.faults import Faults
 from retrieval_bench.data.formats.outgoing import json_line, turns
-from retrieval_bench.data.formats.questions.answered import (
+from retrieval_bench.data.formats.questions.incoming import Usual, open_questions
+from retrieval_bench.data.formats.questions.written import (
     Answered,
     answered,
     lost_contexts,
@@ -26,7 +27,6 @@ from retrieval_bench.data.formats.questions.answered import (
     other_metadata,
     outgoing,
 )
-from retrieval_bench.data.formats.questions.questions import Usual, open_questions
 from retrieval_bench.data.source import DataFormat, Outgoing
 
 _IDS = "context_ids"

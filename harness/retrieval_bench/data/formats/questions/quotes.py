@@ -1,7 +1,7 @@
 """A table of questions, their answers and the passage that each is answered by.
 
 CSV, TSV, JSON lines, a JSON list or parquet, with the columns ``question``, ``answer`` and
-``quote`` (:mod:`.questions` says what becomes of them); also ``id``, and ``doc_id`` for the
+``quote`` (:mod:`.incoming` says what becomes of them); also ``id``, and ``doc_id`` for the
 id of the document. All others become metadata of the query. A file is a split that
 ``dataset.yaml`` names, beside ``files: {documents: CORPUS}`` where there is a corpus.
 """
@@ -15,14 +15,14 @@ from typing import Any
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data.faults import Faults
 from retrieval_bench.data.formats.outgoing import json_line
-from retrieval_bench.data.formats.questions.answered import (
+from retrieval_bench.data.formats.questions.incoming import Usual, open_questions
+from retrieval_bench.data.formats.questions.written import (
     Answered,
     answered,
     one_or_all,
     other_metadata,
     outgoing,
 )
-from retrieval_bench.data.formats.questions.questions import Usual, open_questions
 from retrieval_bench.data.source import DataFormat, Outgoing
 
 USUAL = Usual(("question",), ("answer",), ("quote",), ("doc_id",))

@@ -2,7 +2,7 @@
 
 The columns are those of ragas 0.4.3 (``dataset_schema.SingleTurnSample``): ``user_input`` is the
 query (of a conversation the last turn of the user), ``reference`` the answer;
-``reference_contexts`` and ``reference_context_ids`` are its sources (:mod:`.questions` says
+``reference_contexts`` and ``reference_context_ids`` are its sources (:mod:`.incoming` says
 what becomes of them). ``retrieved_contexts`` and ``response``, which a system gave, become
 metadata as all others do. The head ``<1-hop>`` of a source is taken off. CSV holds lists as Python
 prints them.
@@ -24,17 +24,17 @@ from typing import Any
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data.faults import Faults, shown
+from retrieval_bench.data.files.lines import kind_of
 from retrieval_bench.data.files.literals import looks_listed
 from retrieval_bench.data.files.rows import first_keys
-from retrieval_bench.data.files.text import kind_of
 from retrieval_bench.data.formats.outgoing import json_line
-from retrieval_bench.data.formats.questions.answered import (
+from retrieval_bench.data.formats.questions.incoming import Usual, open_questions
+from retrieval_bench.data.formats.questions.written import (
     Answered,
     answered,
     lost_contexts,
     outgoing,
 )
-from retrieval_bench.data.formats.questions.questions import Usual, open_questions
 from retrieval_bench.data.source import DataFormat, Found, Outgoing, found_splits
 
 _ENDINGS = (".jsonl", ".ndjson", ".json", ".csv")

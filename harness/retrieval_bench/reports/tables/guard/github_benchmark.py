@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from retrieval_bench.regression.history.lines import Line, Subject
-from retrieval_bench.regression.history.records import Figure, SavedRun
+from retrieval_bench.regression.history.facts import Figure, SavedRun
+from retrieval_bench.regression.history.trends import Line, Subject
 
 What = Literal["latency", "quality"]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import change_text, ms_text, quality_text, signed
-from retrieval_bench.regression.history.lines import P50, P95, Line, Step, Subject
-from retrieval_bench.regression.history.records import Figure, Found, SavedRun
+from retrieval_bench.regression.history.facts import Figure, Found, SavedRun
+from retrieval_bench.regression.history.trends import P50, P95, Line, Step, Subject
 from retrieval_bench.reports.render.cells import (
     Content,
     change,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.explain.slices import Slicing
 from retrieval_bench.comparison.group import DatasetComparison
-from retrieval_bench.comparison.pairs.answered import Answered
+from retrieval_bench.comparison.pairs.both_answered import Answered
 from retrieval_bench.comparison.pairs.comparability import other_settings
 from retrieval_bench.comparison.pairs.speed import timed_differently, timed_together
 from retrieval_bench.comparison.pairs.verdicts import ANYTIME, Delta

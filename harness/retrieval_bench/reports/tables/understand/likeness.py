@@ -14,7 +14,7 @@ from retrieval_bench.comparison.likeness import (
     PairLikeness,
 )
 from retrieval_bench.core.errors import counted
-from retrieval_bench.data.judged import TO_JUDGE
+from retrieval_bench.data.needs_judgements import TO_JUDGE
 from retrieval_bench.reports.render.cells import SHORT_MS, Cell, Content, Form, count
 from retrieval_bench.reports.render.table import Note, NoteKind, Table, next_step, result
 from retrieval_bench.reports.render.text import clean, cut

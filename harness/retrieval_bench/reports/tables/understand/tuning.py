@@ -11,7 +11,7 @@ from retrieval_bench.reports.render.words import metric_label
 from retrieval_bench.stats.intervals import graded, method
 from retrieval_bench.tuning.grid import Setting, as_yaml
 from retrieval_bench.tuning.price import Price
-from retrieval_bench.tuning.result import Tuning
+from retrieval_bench.tuning.tuned import Tuning
 
 SETTINGS_SHOWN = 10
 """The JSON document has all."""

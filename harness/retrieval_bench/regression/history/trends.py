@@ -22,7 +22,7 @@ from typing import Any
 
 from retrieval_bench.core.document import document
 from retrieval_bench.duets.decision import GATES
-from retrieval_bench.regression.history.records import Figure, SavedDuet, SavedRun
+from retrieval_bench.regression.history.facts import Figure, SavedDuet, SavedRun
 
 SCHEMA_VERSION = 1
 

@@ -214,7 +214,7 @@ def _made(target: str, params: Mapping[str, Any]) -> Reader:
     if not isinstance(made, Reader):
         raise PluginError(
             f"{target} gave {type(made).__name__}",
-            accepted="a subclass of retrieval_bench.scoring.answers.reading.Reader, or a function",
+            accepted="a subclass of retrieval_bench.scoring.answers.contract.Reader, or a function",
         )
     return made
 

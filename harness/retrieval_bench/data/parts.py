@@ -1,6 +1,6 @@
 """Documents, queries and judgements from files of records, as :mod:`.files.rows` reads them.
 
-Which key or column is what, :class:`~retrieval_bench.data.config.Columns` says; the others become
+Which key or column is what, :class:`~retrieval_bench.data.settings.Columns` says; the others become
 metadata.
 """
 
@@ -12,10 +12,10 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from retrieval_bench.core.types import Document, Query
-from retrieval_bench.data.config import DocumentColumns, JudgementColumns, QueryColumns
 from retrieval_bench.data.faults import Faults
 from retrieval_bench.data.files.rows import in_cells, rows, yes_or_no
 from retrieval_bench.data.files.shards import Location
+from retrieval_bench.data.settings import DocumentColumns, JudgementColumns, QueryColumns
 from retrieval_bench.data.source import (
     Judgement,
     Located,

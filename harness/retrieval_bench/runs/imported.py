@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import EMPTY, Documents, Ranking
 from retrieval_bench.data.faults import Faults, FileFaults, Place, reporting, shown
+from retrieval_bench.data.files.lines import first_line, head, json_file, lines
 from retrieval_bench.data.files.mistaken import other_separator
-from retrieval_bench.data.files.text import first_line, head, json_file, lines
 from retrieval_bench.data.formats.trec_runs import (
     BEIR_COLUMNS,
     LOOKS_RANKED,

@@ -11,8 +11,7 @@ from typing import Any
 from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench.data import dataset_name
 from retrieval_bench.metrics import parse_metrics
-from retrieval_bench.regression.history.lines import SCHEMA_VERSION, Subject, subjects
-from retrieval_bench.regression.history.records import (
+from retrieval_bench.regression.history.facts import (
     Found,
     SavedDuet,
     SavedRun,
@@ -20,6 +19,7 @@ from retrieval_bench.regression.history.records import (
     called_data,
     read_history,
 )
+from retrieval_bench.regression.history.trends import SCHEMA_VERSION, Subject, subjects
 
 LAST = 30
 """So many of the newest runs and duets are taken."""

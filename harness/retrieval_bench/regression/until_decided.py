@@ -22,7 +22,7 @@ from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
 from retrieval_bench.regression.baseline import FAILED, QualityBaseline
 from retrieval_bench.regression.policy import Rise
-from retrieval_bench.regression.quality import QualityGate, QualityResult, judge_quality
+from retrieval_bench.regression.worse import QualityGate, QualityResult, judge_quality
 from retrieval_bench.stats.intervals import Floats
 from retrieval_bench.stats.randomization import ROUNDING
 from retrieval_bench.stats.sequential import Betting, anytime_intervals

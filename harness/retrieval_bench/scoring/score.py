@@ -13,10 +13,10 @@ from typing import Any, get_args
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import EMPTY
 from retrieval_bench.data.faults import reporting
-from retrieval_bench.data.files.text import lines
+from retrieval_bench.data.files.lines import lines
 from retrieval_bench.metrics.conventions import CONVENTIONS, Duplicates, Missing, convention
 from retrieval_bench.metrics.names import Param
-from retrieval_bench.runs.foreign import read_rankings
+from retrieval_bench.runs.imported import read_rankings
 from retrieval_bench.scoring.answers.answers import read_answers
 from retrieval_bench.scoring.answers.reader import ReaderResult, score_reader
 from retrieval_bench.scoring.audit import Audit, audit

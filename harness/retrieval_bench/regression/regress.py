@@ -20,7 +20,7 @@ from retrieval_bench.core.errors import (
 )
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.data import pinned
-from retrieval_bench.data.judged import require_all_judged, require_judged
+from retrieval_bench.data.needs_judgements import require_all_judged, require_judged
 from retrieval_bench.duets import controller
 from retrieval_bench.duets.result import DuetResult, write_duet
 from retrieval_bench.duets.revisions.environments import Setup
@@ -35,11 +35,11 @@ from retrieval_bench.regression.baseline import Given, latency_of, quality_of
 from retrieval_bench.regression.code import Code, check_there
 from retrieval_bench.regression.files import FOLDER, Places
 from retrieval_bench.regression.gate import Regression
-from retrieval_bench.regression.latency import Duet, When
 from retrieval_bench.regression.policy import Policy, load_policy
-from retrieval_bench.regression.quality import why_failing
 from retrieval_bench.regression.session import Today
+from retrieval_bench.regression.slower import Duet, When
 from retrieval_bench.regression.storing import NothingToKeepError, Stored, check_free, store
+from retrieval_bench.regression.worse import why_failing
 from retrieval_bench.runs.records import write_run
 from retrieval_bench.runs.run import Run, relative_folder
 

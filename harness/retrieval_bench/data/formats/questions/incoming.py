@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.types import Document, Message, Query
-from retrieval_bench.data.config import Columns, RowColumns
 from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
 from retrieval_bench.data.files.literals import ACCEPTED, LiteralError, listed
 from retrieval_bench.data.files.rows import in_cells, rows, yes_or_no
 from retrieval_bench.data.formats.squad import paragraph_id
 from retrieval_bench.data.formats.trec import document_stream
 from retrieval_bench.data.passages import folded, holders
+from retrieval_bench.data.settings import Columns, RowColumns
 from retrieval_bench.data.source import (
     NULL,
     Files,
