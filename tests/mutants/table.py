@@ -74,21 +74,21 @@ MUTANTS = (
     # Metrics and means.
     _of_harness(
         "the first rank is discounted, too",
-        "metrics/ranking.py",
+        "metrics/measures.py",
         "np.log2(np.arange(2.0, int(ranks.max(initial=0)) + 2))",
         "np.log2(np.arange(3.0, int(ranks.max(initial=0)) + 3))",
         "metrics",
     ),
     _of_harness(
         "AP is divided by the hits that were found",
-        "metrics/ranking.py",
+        "metrics/measures.py",
         'if norm == "hits" else run.n_relevant(rel)',
         'if norm != "hits" else run.n_relevant(rel)',
         "metrics",
     ),
     _of_harness(
         "precision is divided by the length of the list",
-        "metrics/ranking.py",
+        "metrics/measures.py",
         "return np.asarray(hits / float(cut))",
         "return ratio(hits, np.minimum(cut, run.lengths))",
         "metrics",
@@ -182,7 +182,7 @@ MUTANTS = (
     # Gates.
     _of_harness(
         "a gate takes a drop for a rise",
-        "regression/quality.py",
+        "regression/worse.py",
         "if shown and -difference > gate.limit:",
         "if shown and difference > gate.limit:",
         "regression",
