@@ -17,10 +17,12 @@ class Kind(StrEnum):
     SERVER = "5xx"
     CONNECTION = "connection"
     TIMEOUT = "timeout"
+    PARTIAL = "partial"
+    """A service answered, and said that its answer is not whole."""
     OTHER = "other"
 
 
-TRANSIENT = (Kind.THROTTLED, Kind.SERVER, Kind.CONNECTION, Kind.TIMEOUT)
+TRANSIENT = (Kind.THROTTLED, Kind.SERVER, Kind.CONNECTION, Kind.TIMEOUT, Kind.PARTIAL)
 """What may pass. All else would fail again."""
 
 _LOST = (

@@ -22,6 +22,8 @@ NANOSECONDS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0}
 _SHOWN = 200
 """Characters of an answer that a message shows."""
 
+_ORDER_RANKS = "the order of the list then is the ranking"
+
 _PLAIN = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _DEPTH, _PLACES, _KEYS = 4, 8, 10
 """How much of an answer's outline is shown: levels, places, and keys of each place."""
@@ -123,7 +125,7 @@ class Reading:
             accepted="hits in the order of their scores, the best first",
             fix=f"say `order: {other}`"
             + (" if these are distances" if other == "ascending" else "")
-            + ", or leave the score out: the order of the list then is the ranking",
+            + f", or leave the score out: {_ORDER_RANKS}",
         )
 
     def _unfit(self, param: str, kind: str, rank: int, answer: Any, accepted: str) -> ContractError:
@@ -131,7 +133,8 @@ class Reading:
             f"{param} found {kind} at rank {rank}",
             where=f"{param}: {self.names[param]}",
             accepted=f"{accepted}; the answer has {outline(answer)}",
-            fix=f"correct `{param}`",
+            fix=f"correct `{param}`"
+            + (f", or leave it out: {_ORDER_RANKS}" if param.startswith("score") else ""),
         )
 
 

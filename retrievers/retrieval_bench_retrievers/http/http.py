@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from retrieval_bench.core import plugins, secrets
 from retrieval_bench.core.errors import ConfigError, ContractError, counted, near_names
-from retrieval_bench.core.failures import CallError
+from retrieval_bench.core.failures import CallError, Kind, TransientError
 from retrieval_bench.core.installation import require
 from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_k
@@ -20,6 +20,7 @@ from retrieval_bench.core.types import Query, Ranking
 from retrieval_bench.core.usage import report, usage_of
 from retrieval_bench_retrievers.functions.user_code import declared_index
 from retrieval_bench_retrievers.http import answer as http_answer
+from retrieval_bench_retrievers.http.partial import partial as partial_answer
 from retrieval_bench_retrievers.http.templates import FILTER, unplaced, values_of
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 WHERE = "target http"
 _MISSING = ("error", "drop")
+_PARTIAL = ("fail", "accept")
 
 
 class HTTP(Retriever):
@@ -57,6 +59,8 @@ class HTTP(Retriever):
         raw: nothing is a placeholder: every query gets the same request.
         missing: where the query has no value for a placeholder of its filter: ``error``, or
             ``drop`` the key, item or URL parameter that holds it.
+        partial: where an answer says of itself that it is not whole: ``fail`` the call, or
+            ``accept`` the answer; see :mod:`retrieval_bench_retrievers.http.partial`.
         encoder: parameters of :class:`retrieval_bench_retrievers.encoders.encoder.Encoder`,
             which makes ``{embedding}``.
 
@@ -87,6 +91,7 @@ class HTTP(Retriever):
         timeout_s: float | None = None,
         raw: bool = False,
         missing: str = "error",
+        partial: str = "fail",
         encoder: dict[str, Any] | None = None,
     ) -> None:
         for package in ("httpx", "jmespath"):
@@ -101,6 +106,7 @@ class HTTP(Retriever):
         self._server = http_answer.server_time(server_time)
         self._usage = http_answer.usage_paths(usage)
         self._drop = _one_of(missing, "missing", _MISSING) == "drop"
+        self._accepts = _one_of(partial, "partial", _PARTIAL) == "accept"
         self._reuse = _one_of(connections, "connections", http_client.CONNECTIONS) == "reused"
         if timeout_s is not None and not 0 < timeout_s < math.inf:
             raise ConfigError(f"timeout_s = {timeout_s!r}", where=WHERE, accepted="seconds above 0")
@@ -117,7 +123,8 @@ class HTTP(Retriever):
             host=urlsplit(url).hostname or "",
         )
         self._line.hide(self._request.hidden)
-        self._searches = self._short = self._most = self._most_asked = 0
+        self._searches = self._short = self._most = self._most_asked = self._partial = 0
+        self._partial_says = ""
 
     def _check_names(self, raw: bool, encoder: Mapping[str, Any] | None) -> None:
         if not raw and not {"text", "embedding"} & self._names:
@@ -170,7 +177,7 @@ class HTTP(Retriever):
         ``server`` is what the service says it took itself; ``wrapper``, what the adapter adds.
 
         Raises:
-            TransientError, CallError: the service did not answer as it should.
+            TransientError, CallError: the service did not answer as it should, or in part.
             ContractError: ``k`` below 1, a filter that the request has no place for, or an answer
                 that the expressions do not fit.
             ConfigError: the service was never reached.
@@ -188,6 +195,8 @@ class HTTP(Retriever):
                 f"the answer is no JSON: {http_answer.shown(self._line.clean(text))}"
             ) from None
         ids, scores, given = self._reading.read(answer, k)
+        if says := partial_answer(answer):
+            self._answered_in_part(self._line.clean(says))
         stages["request"] = elapsed
         if self._server is not None:
             stages["server"] = http_answer.server_ns(self._server, answer)
@@ -210,19 +219,23 @@ class HTTP(Retriever):
             "connections": "reused" if self._reuse else "new",
             "connections_opened": self._line.opened,
             **({"requests_by_proxy": self._line.proxied} if self._line.proxied else {}),
+            **({"partial_answers": self._partial} if self._partial else {}),
             "httpx": version("httpx"),
             "external": self._declared,
         }
         return facts | ({} if self._encoder is None else {"encoder": self._encoder.describe()})
 
     def health(self, queries: Sequence[Query]) -> Sequence[str]:
-        """Says what does not fit the encoder, when every search so far got fewer hits than asked
-        for, when a proxy stood between, and when the service redirects."""
+        """Says what does not fit the encoder, which answers were partial, when every search so far
+        got fewer hits than asked for, when a proxy stood between, and when the service redirects.
+        """
         from retrieval_bench_retrievers.encoders.health import fit_of
 
         warnings: list[str] = []
         if self._encoder is not None:
             warnings += fit_of(self._encoder, (), queries).warnings(None)
+        if self._partial:
+            warnings.append(self._partial_warning())
         if self._searches and not self._most:
             text = "every search found nothing: is the index filled, and is it this one?"
             warnings.append(Notice(text, Code.NOTHING_FOUND))
@@ -278,6 +291,30 @@ class HTTP(Retriever):
             values["embedding"] = self._encoder.encode_query(query.text)[0].tolist()
             stages["encode"] = perf_counter_ns() - begin
         return values
+
+    def _answered_in_part(self, says: str) -> None:
+        self._partial += 1
+        self._partial_says = self._partial_says or says
+        if not self._accepts:
+            raise TransientError(f"the service answered in part: {says}", Kind.PARTIAL)
+
+    def _partial_warning(self) -> Notice:
+        """In which way, and what that does to the figures."""
+        answers = self._searches + (0 if self._accepts else self._partial)
+        said = (
+            f"{self._partial:,} of {counted(answers, 'answer')} said of themselves that they are "
+            f"partial ({self._partial_says})"
+        )
+        if self._accepts:
+            return Notice(
+                f"{said}, and are accepted: what they lack lowers the quality, and a search that "
+                "was cut short looks fast. `partial: fail` counts them as failed.",
+                Code.PARTIAL,
+            )
+        return Notice(
+            f"{said}: these calls count as failed. Mend the service, or say `partial: accept`.",
+            Code.PARTIAL,
+        )
 
     def _count(self, query: Query, given: int, k: int) -> None:
         self._searches += 1

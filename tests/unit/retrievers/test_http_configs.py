@@ -83,20 +83,23 @@ ENGINES: dict[str, Engine] = {
     "http-elasticsearch": Engine(
         LUCENE, ["d7", "d2"], [3.5, 1.25], lucene(),
         ['"size":2', '"filter":[{"term":{"tenant":"a b"}}]', '"fields":["title","text"]'],
-        server_ms=4, path="/articles/_search?request_cache=false",
+        server_ms=4,
+        path="/articles/_search?request_cache=false&allow_partial_search_results=false",
     ),
     "http-elasticsearch-knn": Engine(
         LUCENE, ["d7", "d2"], [3.5, 1.25], lucene(),
         ['"query_vector":[0.5,-1.0]', '"k":2', TERM], server_ms=4,
+        path="/articles/_search?request_cache=false&allow_partial_search_results=false",
     ),
     "http-opensearch-knn": Engine(
         LUCENE, ["d7", "d2"], [3.5, 1.25], lucene(),
         ['"knn":{"embedding":{"vector":[0.5,-1.0],"k":2,', TERM], server_ms=4,
+        path="/articles/_search?request_cache=false&allow_partial_search_results=false",
     ),
     "http-elasticsearch-template": Engine(
         LUCENE, ["d7", "d2"], [3.5, 1.25], lucene(),
         ['"id":"articles-search"', '"size":2,"tenant":"a b"'],
-        server_ms=4, path="/articles/_search/template",
+        server_ms=4, path="/articles/_search/template?allow_partial_search_results=false",
     ),
     "http-qdrant": Engine(
         {"result": {"points": [
@@ -128,7 +131,8 @@ ENGINES: dict[str, Engine] = {
         ]}},
         ["d7", "d2"], [6.5, 2.0],
         {"timing": {"querytime": 0.003}, "root": {"id": "toplevel", "fields": {"totalCount": 0}}},
-        ['"hits":2', '"presentation.timing":true'], server_ms=3,
+        ['"hits":2', '"presentation.timing":true', '"ranking.softtimeout.enable":false'],
+        server_ms=3,
     ),
     "http-solr": Engine(
         {"responseHeader": {"status": 0, "QTime": 6},
@@ -137,7 +141,8 @@ ENGINES: dict[str, Engine] = {
         ["d7", "d2"], [4.5, 1.5],
         {"responseHeader": {"status": 0, "QTime": 1},
          "response": {"numFound": 0, "start": 0, "maxScore": 0.0, "docs": []}},
-        ['"filter":["{!term f=tenant}a b"]', "{!edismax cache=false qf='title text' v=$text}"],
+        ['"filter":["{!term f=tenant}a b"]', "{!edismax cache=false qf='title text' v=$text}",
+         '"shards.tolerant":false'],
         server_ms=6,
     ),
     "http-meilisearch": Engine(
