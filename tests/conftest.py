@@ -97,7 +97,7 @@ def _no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _quiet_machine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """No warning depends on what the machine is and does; tests of such warnings make them up."""
-    if "test_disturbances" not in request.path.stem:
+    if request.path.stem not in ("test_disturbances", "test_observers"):
         quieten(monkeypatch.setattr)
 
 

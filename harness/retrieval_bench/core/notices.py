@@ -20,6 +20,7 @@ class Code(StrEnum):
     BUSY = "busy-machine"
     THREADS = "threads"
     CLOCK = "clock"
+    OBSERVERS = "observers"
     REMEMBERED = "answers-remembered"
     PROMPTS = "prompts-missing"
     PARTIAL = "partial-answers"
@@ -49,7 +50,9 @@ SMALL = frozenset({Code.DEEP, Code.DATA, Code.NO_KNOWN_TERM})
 """They change little in how an answer must be read, and are shown after the others."""
 
 
-OF_TIMES = frozenset({Code.LOST_LAUNCH, Code.UNSTEADY, Code.BUSY, Code.THREADS, Code.CLOCK})
+OF_TIMES = frozenset(
+    {Code.LOST_LAUNCH, Code.UNSTEADY, Code.BUSY, Code.THREADS, Code.CLOCK, Code.OBSERVERS}
+)
 """They say something of times alone."""
 
 

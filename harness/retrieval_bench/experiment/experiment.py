@@ -52,7 +52,7 @@ from retrieval_bench.experiment.warnings import (
     silent,
     unsteady,
 )
-from retrieval_bench.measure import runner
+from retrieval_bench.measure import observers, runner
 from retrieval_bench.measure.calls import NOT_RUN, OK, Measurement, System
 from retrieval_bench.measure.disturbances import disturbances
 from retrieval_bench.measure.environment import environment, peak_rss_bytes
@@ -173,11 +173,12 @@ class Experiment:
             asking = self._asking()
             with self._searching(), search_threads(self.protocol.threads) as complaints:
                 surroundings = environment(self.protocol.threads)
-                names = ", ".join(c.name for c in self.candidates)
-                with reporter.phase(Phase(Step.SEARCHING, names)) as task:
+                with reporter.phase(Phase(Step.SEARCHING, ", ".join(self.names))) as task:
                     measurements = runner.measure(
                         systems, self.queries, self.k, self.protocol, progress=task, enough=asking
                     )
+                seen = observers.seen()  # by now retrievers have loaded what they load
+                surroundings |= {"observers": [one.name for one in seen]} if seen else {}
                 noise = measurements[0].noise
                 purse = purse_after(self.protocol.max_cost, measurements)
                 ablations = [
@@ -190,6 +191,7 @@ class Experiment:
             if asking is not None:
                 measurements = [asking.whole_queries(one) for one in measurements]
             told = [*coded(complaints, Code.THREADS), *coded(disturbed, Code.BUSY)]
+            told += [one.warning for one in seen]
             with interrupts_deferred():
                 calls = Counter[int | None]()
                 for one, measured in zip(self.candidates, measurements, strict=True):

@@ -34,6 +34,7 @@ from retrieval_bench.experiment.doctor.pools import Lists, judged_at, pool, too_
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.experiment.warnings import drawn
+from retrieval_bench.measure import observers
 from retrieval_bench.measure.calls import NOT_RUN, OK
 from retrieval_bench.measure.disturbances import disturbances
 from retrieval_bench.measure.environment import machine
@@ -310,7 +311,7 @@ def _data(data: Dataset) -> Check:
 
 
 def _machine() -> Check:
-    """Watched for a second, in which this process does nothing."""
+    """Watched for a second, in which this process does nothing; and what else ran in its calls."""
     facts = machine()
     with NoiseRecorder() as noise:
         time.sleep(_WATCHED_S)
@@ -319,9 +320,10 @@ def _machine() -> Check:
     return Check(
         "machine",
         (f"{facts['processor']}, {facts['usable_cores']} cores{ram}, {facts['python']}.",),
-        tuple(
-            coded(
+        (
+            *coded(
                 disturbances(noise.record, facts, during="in the second it was watched"), Code.BUSY
-            )
+            ),
+            *(one.warning for one in observers.seen()),
         ),
     )
