@@ -12,6 +12,7 @@ from retrieval_bench.measure.calls import NOT_RUN, OK, Timings
 from retrieval_bench.metrics import parse_metrics
 from retrieval_bench.runs.evaluation import evaluate
 from retrieval_bench.runs.run import Run, pack_rankings
+from retrieval_bench.runs.summary import Summary
 
 Lists = Mapping[str, str]
 """Query -> documents of one letter each, best first."""
@@ -66,7 +67,7 @@ def make_run(
         "metrics_version": 1,
     }
     timings = Timings(none.astype(np.int64), none, none, none, none.astype(np.bool_), {})
-    return Run(summary, {}, packed, status, timings, evaluation)
+    return Run(Summary.model_validate(summary), {}, packed, status, timings, evaluation)
 
 
 def _ranking(fused: str, legs: Mapping[str, Lists], query_id: str, *, told: bool) -> Ranking:

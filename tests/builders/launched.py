@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from retrieval_bench.measure.calls import Timings
+from retrieval_bench.runs.summary import Summary
 
 SCRIPTED = """
 import ctypes, os, signal, sys, threading, time
@@ -76,8 +76,8 @@ class Waits(Overlap):
 """
 
 
-def resummarize(summary: Mapping[str, Any], timings: Timings) -> dict[str, Any]:
-    return {**summary, "latency_ms": {"n": len(timings.wall_ns)}}
+def resummarize(summary: Summary, timings: Timings) -> Summary:
+    return summary.but(latency_ms={"n": len(timings.wall_ns)})
 
 
 def bad(*actions: str) -> dict[str, Any]:

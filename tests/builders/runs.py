@@ -15,6 +15,7 @@ from retrieval_bench.measure.calls import Measurement, Timings
 from retrieval_bench.metrics import default_metrics, parse_metrics
 from retrieval_bench.runs.evaluation import Evaluation, Mean, evaluate
 from retrieval_bench.runs.run import Run, pack_rankings
+from retrieval_bench.runs.summary import Summary
 
 
 def numbered(n: int) -> list[str]:
@@ -48,7 +49,9 @@ def run(
         "metrics_version": 1,
     }
     none = timings(np.zeros((0, 0, 0)))
-    return Run(facts | summary, {}, pack_rankings([], [], 1), (), none, evaluation)
+    return Run(
+        Summary.model_validate(facts | summary), {}, pack_rankings([], [], 1), (), none, evaluation
+    )
 
 
 def timings(ms: Any) -> Timings:
@@ -92,14 +95,9 @@ def timed_run(ms: Any, name: str = "a", **changes: Any) -> Run:
     protocol = {"launches": 0, "collector": False, "timeout_s": 60.0} | changes.pop("protocol", {})
     environment = {"threads": 1, "machine": {"fingerprint": "m"}} | changes.pop("environment", {})
     ids = [f"q{i}" for i in range(table.shape[2])]
+    facts = {"retriever": name, "dataset": dataset, "k": 10, "latency_ms": {"mean": 1.0, "n": 4}}
     return Run(
-        {
-            "retriever": name,
-            "dataset": dataset,
-            "k": 10,
-            "latency_ms": {"mean": 1.0, "n": 4},
-            **changes.pop("summary", {}),
-        },
+        Summary.model_validate(facts | changes.pop("summary", {})),
         {"protocol": protocol, "environment": environment, "session": "s", **changes},
         pack_rankings(ids, [None] * len(ids), 1),
         ("ok",) * len(ids),
@@ -162,7 +160,7 @@ def sample_run(
         "protocol": {"threads": threads, "min_calls": min_calls},
         "session": session,
     }
-    return Run(summary | changes, manifest, packed, ("ok",) * 41, timings, evaluation)
+    return Run(summary.but(**changes), manifest, packed, ("ok",) * 41, timings, evaluation)
 
 
 def unjudged_run(

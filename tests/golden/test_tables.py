@@ -19,6 +19,7 @@ from retrieval_bench.reports.tables.understand.comparison import (
     differences_table,
 )
 from retrieval_bench.runs.run import Run
+from retrieval_bench.runs.summary import Summary
 from tests.builders.golden import golden
 from tests.builders.page_sample import make_dataset, make_runs
 from tests.builders.runs import sample_run
@@ -79,8 +80,9 @@ def test_the_record_of_an_older_run_can_be_shown() -> None:
     """What came into the record later may be missing from it."""
     new = sample_run("new", 0)
     kept = ("retriever", "dataset", "k", "metrics", "convention", "metrics_version")
-    data = {key: new.summary["dataset"][key] for key in ("name", "split", "fingerprint")}
-    summary = {key: new.summary[key] for key in kept} | {"dataset": data}
+    facts = new.summary.document()
+    data = {key: facts["dataset"][key] for key in ("name", "split", "fingerprint")}
+    summary = Summary.model_validate({key: facts[key] for key in kept} | {"dataset": data})
     old = Run(summary, {}, new.rankings, new.status, new.timings, new.evaluation)
     assert "new on tiny (test), k = 10" in terminal.plain(tables.run_tables(old))
     shown = terminal.plain(comparison_tables(compare_runs([old, new])))
@@ -112,7 +114,7 @@ def test_eighty_columns_are_enough(monkeypatch: pytest.MonkeyPatch, n: int) -> N
 def make_others(name: str, shift: int) -> Run:
     """A run as of :func:`sample_run`, on another dataset."""
     run = sample_run(name, shift)
-    data = run.summary["dataset"] | {"name": "다른", "fingerprint": "e" * 32}
+    data = run.summary.dataset.but(name="다른", fingerprint="e" * 32)
     return sample_run(name, shift, dataset=data)
 
 

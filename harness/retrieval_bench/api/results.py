@@ -154,7 +154,7 @@ class BenchResult(_Shown):
     @property
     def summary(self) -> Mapping[str, Any]:
         """The content of ``summary.json``."""
-        return self.run.summary
+        return self.run.summary.document()
 
     @property
     def evaluation(self) -> Evaluation:
@@ -192,7 +192,7 @@ class BenchResult(_Shown):
             MissingDependencyError: matplotlib is not installed.
         """
         one = ([self.run.name], [self.run])
-        about = f"{self.summary['dataset']['name']}, k = {self.summary['k']}"
+        about = f"{self.run.summary.dataset.name}, k = {self.run.summary.k}"
         return _picture(
             what,
             {

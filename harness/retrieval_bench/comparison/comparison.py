@@ -121,7 +121,7 @@ class Comparison:
         several = len(self.judged) > 1
         document: dict[str, Any] = {
             "systems": [
-                {"name": name, **run.summary}
+                {"name": name, **run.summary.document()}
                 for group in self.groups
                 for name, run in zip(group.names, group.runs, strict=True)
             ],

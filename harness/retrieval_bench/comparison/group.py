@@ -90,10 +90,7 @@ class DatasetComparison:
     def saved_ms(self, name: str, than: str) -> float | None:
         """How far the p50 of ``name`` is below that of ``than``; None = not known."""
         own, other = (
-            self.runs[self.names.index(one)]
-            .summary.get("latency_ms", {})
-            .get("p50", {})
-            .get("value")
+            self.runs[self.names.index(one)].summary.latency_ms.at("p50").value
             for one in (name, than)
         )
         return None if own is None or other is None else float(other - own)

@@ -212,7 +212,7 @@ def likeness(
         names: of the systems, told apart.
         pairs: places of those that are put side by side.
     """
-    k = min(int(run.summary["k"]) for run in runs)
+    k = min(run.summary.k for run in runs)
     lists = _aligned(names, runs, k)
     values = np.full((2, len(lists.query_ids), len(pairs)), np.nan)
     found = []

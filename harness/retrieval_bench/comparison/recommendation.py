@@ -269,8 +269,8 @@ class _View:
         if untested:
             lines.append(f"{taken} was not compared with {_named(untested)}.")
         summary = self.group.runs[self.group.names.index(taken)].summary
-        if summary.get("n_failed"):
-            failed = counted(summary["n_failed"], "query")
+        if summary.n_failed:
+            failed = counted(summary.n_failed, "query")
             lines.append(f"{taken} FAILED on {failed}: each evaluated one counts 0.")
         return lines
 
@@ -295,8 +295,9 @@ class _View:
     def _in_other_orders(self, name: str, end: str) -> float | None:
         """The best or worst mean of a system over the orders of its equal scores, where known."""
         summary = self.group.runs[self.group.names.index(name)].summary
-        ties: Mapping[str, Any] = summary.get("ties", {})
-        return ties.get(end) if ties.get("metric") == str(self.metric) else None
+        if summary.ties is None or summary.ties.metric != str(self.metric):
+            return None
+        return summary.ties.best if end == "best" else summary.ties.worst
 
     def cost(self, taken: str, best: str) -> list[str]:
         """What the choice costs in time beside the fastest other one."""

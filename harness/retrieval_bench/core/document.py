@@ -16,16 +16,17 @@ def document(record: Any, names: str = "") -> dict[str, Any]:
     ``as_dict`` gives or else their fields.
     """
     listed = names.split() or [field.name for field in fields(record)]
-    return {name: _plain(getattr(record, name)) for name in listed}
+    return {name: plain(getattr(record, name)) for name in listed}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """``value`` of what JSON has: see :func:`document`."""
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [plain(one) for one in value]
     if isinstance(value, Mapping):
-        return {key: _plain(one) for key, one in value.items()}
+        return {key: plain(one) for key, one in value.items()}
     if hasattr(value, "as_dict"):
         return value.as_dict()
     return document(value) if is_dataclass(value) else value

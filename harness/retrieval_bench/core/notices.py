@@ -142,6 +142,8 @@ def from_document(entries: Iterable[Any]) -> list[str]:
     return [
         Notice(str(entry.get("text", "")), known.get(str(entry.get("code")), Code.OTHER))
         if isinstance(entry, Mapping)
+        else entry
+        if isinstance(entry, str)
         else str(entry)
         for entry in entries
     ]

@@ -112,11 +112,6 @@ def redact(value: Any) -> Any:
     return _redact(value, *_replacements(_known()))
 
 
-def redact_summary(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """``summary`` with its sentences redacted; names and figures are never touched."""
-    return {key: redact(item) if key in FREE_TEXTS else item for key, item in summary.items()}
-
-
 def redact_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """``manifest`` with what the retriever was given and tells redacted, nothing else."""
     redacted = dict(manifest)

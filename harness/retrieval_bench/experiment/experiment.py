@@ -468,7 +468,7 @@ class Experiment:
             server_calls=server_calls,
             parts=[one.as_dict() for one in ablation.parts],
         )
-        summary["warnings"] += remembered(summary["latency_ms"])
+        summary = summary.but(warnings=[*summary.warnings, *remembered(summary.latency_ms)])
         manifest = {
             "retriever": {
                 "name": candidate.name,
@@ -476,7 +476,7 @@ class Experiment:
                 **candidate.config,
                 "facts": dict(facts),
             },
-            "dataset": {**summary["dataset"], "source": self.source},
+            "dataset": summary.dataset.document() | {"source": self.source},
             "k": self.k,
             "metrics": [str(metric) for metric in self.metrics],
             "protocol": self.protocol.as_dict(),
@@ -487,7 +487,7 @@ class Experiment:
             "beside": sorted(c.name for c in self.candidates if c is not candidate),
         }
         return Run(
-            secrets.redact_summary(summary),
+            summary.with_texts(secrets.redact),
             secrets.redact_manifest(manifest),
             rankings,
             tuple(

@@ -14,6 +14,7 @@ from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.measure.attempts import Attempts
 from retrieval_bench.measure.calls import OK
 from retrieval_bench.runs.evaluation import Evaluation, averaged
+from retrieval_bench.runs.summary import Summary
 from retrieval_bench.stats.percentiles import percentile
 
 _COUNTS = ("recovered", "asked_again", "given_up")
@@ -33,14 +34,14 @@ def attempts_document(found: Attempts | None, levels: Sequence[float]) -> dict[s
     return {"attempts": {"failed": dict(found.failed), **counts, "to_answer_ms": told}}
 
 
-def joined_attempts(summaries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def joined_attempts(summaries: Sequence[Summary]) -> dict[str, Any]:
     """``attempts`` of several launches together: the counts; times to an answer are those of a
     launch, and are not there."""
-    each = [one["attempts"] for one in summaries if "attempts" in one]
+    each = [one.attempts for one in summaries if one.attempts is not None]
     if not each:
         return {}
-    failed = sum((Counter(one["failed"]) for one in each), Counter[str]())
-    counts = {name: sum(one[name] for one in each) for name in _COUNTS}
+    failed = sum((Counter(one.failed) for one in each), Counter[str]())
+    counts = {name: sum(getattr(one, name) for one in each) for name in _COUNTS}
     return {"attempts": {"failed": dict(sorted(failed.items())), **counts, "to_answer_ms": None}}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -23,6 +22,7 @@ from retrieval_bench.runs.latency import LEVELS, latency_report
 from retrieval_bench.runs.records import SCHEMA_VERSION
 from retrieval_bench.runs.spent import usage_document
 from retrieval_bench.runs.stages import stage_report
+from retrieval_bench.runs.summary import Summary
 
 REPLAYED = "the rankings were read from a saved run"
 """Reading a saved ranking says nothing of who made it."""
@@ -50,14 +50,14 @@ def summarize(
     server: int | None = None,
     server_calls: int | None = None,
     parts: Sequence[Mapping[str, Any]] = (),
-) -> dict[str, Any]:
-    """The summary of one run, without its ``run_id``, which is known when it is written."""
+) -> Summary:
+    """The account of one run, without its ``run_id``, which is known when it is written."""
     status = measurement.status
     partial = measurement.interrupted or NOT_RUN in status
     timings, withheld = measurement.timings, REPLAYED if capabilities.replays else ""
     if until_decided is not None:  # what a call did inside is no more typical than how long it took
         timings, withheld = replace(timings, stages={}), ASKED_ONCE
-    return {
+    facts = {
         "schema_version": SCHEMA_VERSION,
         "status": "partial" if partial else "complete",
         "retriever": retriever,
@@ -111,6 +111,7 @@ def summarize(
         "warnings": list(warnings),
         **({} if until_decided is None else {"until_decided": dict(until_decided)}),
     }
+    return Summary.model_validate(facts)
 
 
 def server_document(
@@ -176,23 +177,25 @@ def latency(
     }
 
 
-def resummarize(summary: Mapping[str, Any], timings: Timings) -> dict[str, Any]:
+def resummarize(summary: Summary, timings: Timings) -> Summary:
     """``summary`` with the latency and the stages of other ``timings``, such as those of several
     launches together."""
-    before = summary["latency_ms"]
-    kept = {name: before[name] for name in ("warm_up_calls", "steady_after", "overhead")}
+    before = summary.latency_ms
     report = latency(
         timings,
-        warm_up_calls=0,
-        steady_after=None,
+        warm_up_calls=before.warm_up_calls,
+        steady_after=before.steady_after,
         overhead_ns=0,
-        levels=[float(name[1:]) for name in before if re.fullmatch(r"p[\d.]+", name)],
-        withheld=REPLAYED if before["mean"] is None and before["n"] > 0 else "",
+        levels=[float(name[1:]) for name in before.levels],
+        withheld=REPLAYED if before.mean is None and before.n > 0 else "",
     )
-    legs = summary.get("legs")
-    parallel = None if legs is None else legs["measured"] == "parallel"
-    summary = {**summary, **usage_document(timings, None)}
-    return {**summary, "latency_ms": report | kept, **stages(timings, parallel)}
+    legs = summary.legs
+    parallel = None if legs is None else legs.measured == "parallel"
+    return summary.but(
+        **usage_document(timings, None),
+        latency_ms=report | {"overhead": before.overhead},
+        **stages(timings, parallel),
+    )
 
 
 def stages(timings: Timings, parallel: bool | None = None) -> dict[str, Any]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from retrieval_bench.data.own_documents import dropped, self_hit_warnings
 from retrieval_bench.experiment.candidate import Candidate
 from retrieval_bench.measure.calls import NOT_RUN, OK, Measurement, Timings
 from retrieval_bench.measure.steady import WINDOW, WINDOWS
+from retrieval_bench.runs.summary import LatencyFacts
 
 REMEMBERED = 5.0
 """From this ratio of a query's first call to its later ones on, a warning speaks of a cache."""
@@ -30,11 +30,11 @@ _EXAMPLES = 3
 """Messages of one kind of failure that are shown."""
 
 
-def remembered(latency: Mapping[str, Any]) -> list[str]:
+def remembered(latency: LatencyFacts) -> list[str]:
     """Of a retriever whose later answers come far sooner than the first, or sooner than a clock can
     tell: the figures are those of repeated queries."""
     found = []
-    ratio, p50 = latency["first_visit"]["ratio"], latency.get("p50", {}).get("value")
+    ratio, p50 = latency.first_visit.ratio, latency.at("p50").value
     if ratio is not None and ratio >= REMEMBERED:
         told = f"The first call of a query took {ratio:,.0f} times as long as later ones"
         text = f"{told}: answers may be remembered, and the times are those of repeated queries."

@@ -73,7 +73,7 @@ def gather(
     failures: list[Sequence[str]] = []
     warnings: list[str] = []
     runs = [read_run(folder) for name in systems if _kind(name) == "run" for folder in _found(name)]
-    splits = sorted({str(run.summary["dataset"]["split"]) for run in runs})
+    splits = sorted({str(run.summary.dataset.split) for run in runs})
     if len(splits) > 1:
         raise ConfigError(
             f"runs of the splits {' and '.join(splits)}",
@@ -89,7 +89,7 @@ def gather(
         lists.append(_lists(run))
         failed = _failed(run.rankings.query_ids, run.status)
         failures.append(failed)
-        if run.summary["dataset"]["fingerprint"] != data.fingerprint:
+        if run.summary.dataset.fingerprint != data.fingerprint:
             warnings.append(
                 f"{run.name} was measured before documents, queries or judgements of the dataset "
                 "changed: where texts did, measure it again."
@@ -99,9 +99,9 @@ def gather(
                 f"{run.name} did not answer {counted(len(failed), 'query')}: they count as empty "
                 "lists."
             )
-        if run.summary["k"] < depth:
+        if run.summary.k < depth:
             warnings.append(
-                f"{run.name} has {run.summary['k']} documents a query: it is pooled to that depth."
+                f"{run.name} has {run.summary.k} documents a query: it is pooled to that depth."
             )
     for name in systems:
         if _kind(name) == "file":
@@ -185,7 +185,7 @@ def _source(runs: Sequence[Run], dataset: str | Path | None) -> str:
 
 
 def _split(runs: Sequence[Run]) -> str:
-    return str(runs[0].summary["dataset"]["split"]) if runs else "test"
+    return str(runs[0].summary.dataset.split) if runs else "test"
 
 
 def _lists(run: Run) -> Lists:

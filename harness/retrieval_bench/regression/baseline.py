@@ -207,8 +207,8 @@ def quality_of(run: Run, given: Given) -> QualityBaseline:
         queries[query] = [_hash(ranked), *(values[i] for i in by_name if values)]
     return QualityBaseline(
         **_common(run, given),
-        convention=str(summary["convention"]),
-        metrics_version=int(summary["metrics_version"]),
+        convention=summary.convention,
+        metrics_version=summary.metrics_version,
         metrics={names[i]: evaluation.means[i].mean for i in by_name},
         queries=dict(sorted(queries.items())),
     )
@@ -221,11 +221,11 @@ def latency_of(run: Run, given: Given) -> LatencyBaseline | None:
     A call that failed took longer than any other: a query of which half of the calls failed has no
     median, and is left out.
     """
-    timings, report = run.timings, run.summary["latency_ms"]
+    timings, report = run.timings, run.summary.latency_ms
     walls = np.where(timings.failed, np.inf, timings.wall_ns)
     typical = medians(walls, timings.query)
     fine = np.isfinite(typical)
-    if report["mean"] is None or not fine.any():
+    if report.mean is None or not fine.any():
         return None
     typical = typical[fine]
     ids = [run.rankings.query_ids[number] for number in np.unique(timings.query)[fine].tolist()]
@@ -237,13 +237,12 @@ def latency_of(run: Run, given: Given) -> LatencyBaseline | None:
         protocol=_finite(run.manifest["protocol"]),
         packages=dict(surroundings["packages"]),
         call={
-            name: {key: entry.get(key) for key in ("value", "ci95", "reason") if key in entry}
-            for name, entry in sorted(report.items())
-            if isinstance(entry, Mapping) and "gates" in entry
+            name: {key: one for key, one in entry.document().items() if key != "gates"}
+            for name, entry in sorted(report.levels.items())
         },
         mean=float(timings.wall_ns[~timings.failed].mean()) / 1e6,
         queries=dict(sorted(zip(ids, typical.round().astype(int).tolist(), strict=True))),
-        warnings=[str(one) for one in run.summary["warnings"]],
+        warnings=[str(one) for one in run.summary.warnings],
     )
 
 
@@ -259,7 +258,7 @@ def protocol_of(baseline: LatencyBaseline) -> Protocol:
 
 
 def _common(run: Run, given: Given) -> dict[str, Any]:
-    data = run.summary["dataset"]
+    data = run.summary.dataset
     revision = given.revision
     return {
         "retriever": RetrieverFacts(
@@ -269,8 +268,10 @@ def _common(run: Run, given: Given) -> dict[str, Any]:
             overrides=[str(secrets.redact(one)) for one in given.overrides],
             params=run.settings,
         ),
-        "dataset": DatasetFacts(**{name: data[name] for name in DatasetFacts.model_fields}),
-        "k": run.summary["k"],
+        "dataset": DatasetFacts(
+            **{name: getattr(data, name) for name in DatasetFacts.model_fields}
+        ),
+        "k": run.summary.k,
         "revision": None if revision is None else Revision(**revision),
     }
 

@@ -229,7 +229,7 @@ def make_baseline(
         again = replace(again, metrics=today.experiment.metrics, protocol=longer)
         run = _whole(again, reporter)
     quality, latency = quality_of(run, today.given), latency_of(run, today.given)
-    warnings = tuple(run.summary["warnings"])
+    warnings = tuple(run.summary.warnings)
     irrelevant = "no judged query has a relevant document" if nothing_is_relevant(run) else ""
     if why := why_failing(quality) or irrelevant:
         raise NothingToKeepError(why, warnings)

@@ -198,7 +198,7 @@ class Today:
         They are rounded up to a power of two: a mean that was measured is another one each time,
         and times of another protocol are on another line of the history.
         """
-        mean, before = run.summary["latency_ms"]["mean"], self.experiment.protocol
+        mean, before = run.summary.latency_ms.mean, self.experiment.protocol
         calls = 0 if mean is None else min(MOST_CALLS, round(SECONDS * 1_000 / max(mean, 1e-3)))
         if calls <= 2 * before.min_calls:
             return None
@@ -266,7 +266,7 @@ class Today:
 
     def _warnings(self, run: Run) -> Iterator[str]:
         """Of the measurement; on its times only where they are judged."""
-        for text in run.summary["warnings"]:
+        for text in run.summary.warnings:
             if self.policy.latency or not about_times(text):
                 yield text
 

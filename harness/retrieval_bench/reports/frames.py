@@ -23,7 +23,6 @@ from retrieval_bench.core.errors import (
 )
 from retrieval_bench.core.installation import how_to_add
 from retrieval_bench.metrics.judged import NONE
-from retrieval_bench.reports.tables.run_facts import latency_of, levels
 from retrieval_bench.runs.dataset import dataset_of
 from retrieval_bench.runs.run import Run
 
@@ -43,19 +42,16 @@ def means(runs: Named) -> Iterator[Row]:
     """A row for each metric (hits, where nothing is judged) and each percentile of a run, with its
     95 % interval; ``n`` counts queries, or calls."""
     for name, run in runs:
-        data = run.summary["dataset"].get("name")
+        data = run.summary.dataset.name
         of_metrics = zip(run.evaluation.metrics, run.evaluation.means, strict=True)
         for metric, mean in of_metrics if run.judged else ():
             yield _mean((data, name, str(metric)), mean.mean, mean.ci95, mean.n)
-        if not run.judged:
-            hits = run.summary["hits"]
-            yield _mean((data, name, "hits"), hits["mean"], None, hits["n"])
-        latency = latency_of(run)
-        for level in levels(latency):
-            entry = latency[level]
-            if entry.get("value") is not None:
-                figures = entry["value"], entry.get("ci95"), latency.get("n")
-                yield _mean((data, name, f"{level} ms"), *figures)
+        if (hits := run.summary.hits) is not None:
+            yield _mean((data, name, "hits"), hits.mean, None, hits.n)
+        latency = run.summary.latency_ms
+        for level, entry in latency.levels.items():
+            if entry.value is not None:
+                yield _mean((data, name, f"{level} ms"), entry.value, entry.ci95, latency.n)
 
 
 def compared(groups: Sequence[DatasetComparison], slicings: Sequence[Slicing] = ()) -> list[Row]:
@@ -101,7 +97,7 @@ def pair(delta: Delta) -> Row:
 def parts(ledger: Ledger) -> Iterator[Row]:
     """A row for each part: its gain as ``mean`` with the interval, what is said of it, and what it
     takes."""
-    data = ledger.run.summary["dataset"].get("name")
+    data = ledger.run.summary.dataset.name
     for row in ledger.rows:
         name = f"{ledger.run.name}: {row.name}"
         yield _mean((data, name, str(ledger.metric)), row.gain, row.ci95, row.n) | {
@@ -133,7 +129,7 @@ def queries(runs: Named) -> Iterator[Row]:
     dataset is there."""
     found: dict[str, Mapping[str, Row]] = {}
     for name, run in runs:
-        fingerprint = str(run.summary["dataset"].get("fingerprint"))
+        fingerprint = str(run.summary.dataset.fingerprint)
         if fingerprint not in found:
             found[fingerprint] = _known(run)
         known = found[fingerprint]

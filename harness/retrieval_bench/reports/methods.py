@@ -18,7 +18,7 @@ from retrieval_bench.core.version import VERSION
 from retrieval_bench.metrics.conventions import CONVENTIONS
 from retrieval_bench.reports.render import latex
 from retrieval_bench.reports.render.words import metric_label
-from retrieval_bench.reports.tables.run_facts import corpus, latency_of
+from retrieval_bench.reports.tables.run_facts import corpus
 from retrieval_bench.reports.tables.understand.comparison import patterns, quality_table
 from retrieval_bench.runs.run import Run
 from retrieval_bench.stats import intervals
@@ -110,7 +110,7 @@ def _sentences(comparison: Comparison) -> Iterator[str]:
         yield from _data(group)
     metrics = ", ".join(latex.escaped(metric_label(one)) for one in comparison.metrics)
     nominal = r" \cite{jarvelin2002}" if any(m.name == "nDCG" for m in comparison.metrics) else ""
-    rules = {str(run.summary.get("convention")) for run in comparison.runs}
+    rules = {str(run.summary.convention) for run in comparison.runs}
     sources = [CONVENTIONS[name].source for name in rules if name in CONVENTIONS]
     by = f" by the conventions of {latex.escaped('; '.join(sources))}" if sources else ""
     yield (
@@ -177,11 +177,11 @@ def _fusion(retriever: Mapping[str, Any]) -> str | None:
 
 
 def _data(group: DatasetComparison) -> Iterator[str]:
-    data = group.runs[0].summary["dataset"]
-    name = latex.escaped(f"{group.dataset} ({data.get('split')})")
-    depths = sorted({run.summary["k"] for run in group.runs})
+    data = group.runs[0].summary.dataset
+    name = latex.escaped(f"{group.dataset} ({data.split})")
+    depths = sorted({run.summary.k for run in group.runs})
     yield (
-        f"On {name} we searched {corpus(data)} with {counted(data.get('n_queries', 0), 'query')} "
+        f"On {name} we searched {corpus(data)} with {counted(data.n_queries, 'query')} "
         f"that have relevance judgements, to a depth of {' / '.join(map(str, depths))}."
     )
 
@@ -204,10 +204,10 @@ def _tests(comparison: Comparison) -> Iterator[str]:
 
 
 def _times(comparison: Comparison) -> Iterator[str]:
-    timed = [run for run in comparison.runs if latency_of(run).get("mean") is not None]
+    timed = [run for run in comparison.runs if run.summary.latency_ms.mean is not None]
     if not timed:
         return
-    calls = sorted({latency_of(run)["n"] for run in timed})
+    calls = sorted({run.summary.latency_ms.n for run in timed})
     n = counted(calls[0], "call")
     if len(calls) > 1:
         n = f"{calls[0]:,} to {calls[-1]:,} calls"

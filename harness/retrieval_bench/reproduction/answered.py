@@ -196,7 +196,7 @@ class Answered:
             retriever = {"name": name, **retriever}
         experiment = prepare([retriever], data.dataset, k=k, protocol=_ONCE, save=False)
         (run,) = experiment.run(self._reporter, save=False)
-        if run.summary["status"] != "complete":
+        if run.summary.status != "complete":
             raise KeyboardInterrupt
         failed = [status for status in run.status if status != "ok"]
         if failed:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from retrieval_bench.core.errors import ConfigError, DataError, HarnessError
-from retrieval_bench.core.selves import KEEP
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data import load_dataset
 from retrieval_bench.data.fingerprint import without_self_hits
@@ -26,8 +25,8 @@ def dataset_of(runs: Sequence[Run], given: str | Path | Dataset | None = None) -
         DataError: what was found is another dataset, or has changed since.
     """
     first = runs[0]
-    wanted, split = first.summary["dataset"]["fingerprint"], first.summary["dataset"]["split"]
-    kinds = {(r.summary["dataset"]["fingerprint"], r.summary["dataset"]["split"]) for r in runs}
+    wanted, split = first.summary.dataset.fingerprint, first.summary.dataset.split
+    kinds = {(r.summary.dataset.fingerprint, r.summary.dataset.split) for r in runs}
     if len(kinds) > 1:
         raise ConfigError(
             f"runs on {len(kinds)} datasets or splits",
@@ -59,8 +58,8 @@ def datasets_of(
     Raises:
         HarnessError: one of ``named`` is no dataset, or none of those of the runs.
     """
-    splits = list(dict.fromkeys(runs[0].summary["dataset"]["split"] for runs in groups))
-    known = {run.summary["dataset"]["fingerprint"] for runs in groups for run in runs}
+    splits = list(dict.fromkeys(runs[0].summary.dataset.split for runs in groups))
+    known = {run.summary.dataset.fingerprint for runs in groups for run in runs}
     loaded: list[Dataset] = []
     for one in named:
         found_here = [one] if isinstance(one, Dataset) else _in_splits(one, splits)
@@ -72,7 +71,7 @@ def datasets_of(
         loaded += found_here
     found: list[Dataset | str] = []
     for runs in groups:
-        wanted = {run.summary["dataset"]["fingerprint"] for run in runs}
+        wanted = {run.summary.dataset.fingerprint for run in runs}
         same = [with_self_hits(dataset, self_hits_of(runs[0])) for dataset in loaded]
         fitting = [dataset for dataset in same if dataset.fingerprint in wanted]
         try:
@@ -86,7 +85,7 @@ def datasets_of(
 
 def self_hits_of(run: Run) -> str:
     """Whether hits with the id of their query count in ``run``: "keep" or "drop"."""
-    return str(run.summary["dataset"].get("self_hits", KEEP))
+    return run.summary.dataset.self_hits
 
 
 def _in_splits(place: str | Path, splits: Sequence[str]) -> list[Dataset]:
@@ -109,7 +108,7 @@ def _loaded(run: Run, given: str | Path | None, split: str) -> Dataset:
     """
     if given is not None:
         return load_dataset(given, split)
-    name = run.summary["dataset"]["name"]
+    name = run.summary.dataset.name
     source = run.manifest.get("dataset", {}).get("source")
     try:
         return load_dataset(source or name, split)

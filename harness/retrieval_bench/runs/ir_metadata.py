@@ -81,7 +81,7 @@ def _known(run: Run) -> dict[str, Any]:
     machine, packages = surroundings.get("machine", {}), surroundings.get("packages", {})
     memory, commit = machine.get("memory_gib"), (surroundings.get("git") or {}).get("commit")
     python = str(machine.get("python", "")).partition(" ")[2]
-    dataset = run.summary["dataset"]
+    dataset = run.summary.dataset
     source = str(manifest.get("dataset", {}).get("source") or "")
     in_catalogue = source.startswith("ir_datasets:")
     known: dict[str, Any] = _filled(
@@ -109,9 +109,9 @@ def _known(run: Run) -> dict[str, Any]:
             "implementation": {"source": {"lang": ["python"], "commit": commit}},
             "data": {
                 "test collection": {
-                    "name": dataset["name"],
-                    "split": dataset["split"],
-                    "fingerprint": dataset["fingerprint"],
+                    "name": dataset.name,
+                    "split": dataset.split,
+                    "fingerprint": dataset.fingerprint,
                     "ir_datasets": source.partition(":")[2] if in_catalogue else None,
                 }
             },

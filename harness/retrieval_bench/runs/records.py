@@ -28,7 +28,7 @@ import numpy as np
 from retrieval_bench.core import secrets
 from retrieval_bench.core.errors import ConfigError, DataError, RecordError, check_distinct
 from retrieval_bench.core.figures import visible
-from retrieval_bench.core.notices import from_document, to_document, with_text
+from retrieval_bench.core.notices import to_document
 from retrieval_bench.data.formats import trec_runs as trec
 from retrieval_bench.measure.calls import NOT_RUN, OK
 from retrieval_bench.metrics import parse_metrics
@@ -43,6 +43,7 @@ from retrieval_bench.runs.arrays import (
 from retrieval_bench.runs.checksums import SUMS, check_sums, write_sums
 from retrieval_bench.runs.evaluation import Evaluation, averaged
 from retrieval_bench.runs.run import Run
+from retrieval_bench.runs.summary import Summary
 
 SCHEMA_VERSION = 2
 """Of ``summary.json``; 1: first version; 2: warnings have a code."""
@@ -120,7 +121,7 @@ def write_run(run: Run, out: Path | None = None, root: Path = DEFAULT_ROOT) -> R
         (
             created.strftime("%Y%m%dT%H%M%SZ"),
             slug(run.name),
-            slug(str(run.summary["dataset"]["name"])),
+            slug(run.summary.dataset.name),
             _content_hash(run),
         )
     )
@@ -131,16 +132,17 @@ def write_run(run: Run, out: Path | None = None, root: Path = DEFAULT_ROOT) -> R
     status = _status_texts(run.status)
     try:
         with new_folder(_resolved(shown), run_id) as folder:
-            summary = {"run_id": run_id, **run.summary}
+            summary = run.summary.but(run_id=run_id)
             complaint = _write_trec(folder / TREC_RUN, run)
             if complaint is not None:
-                summary["warnings"] = [*summary.get("warnings", ()), complaint]
-            summary = _visible_summary(secrets.redact_summary(summary))
+                summary = summary.but(warnings=[*summary.warnings, complaint])
+            # No secret, and no sentence that moves the cursor of a terminal it is printed on.
+            summary = summary.with_texts(lambda text: visible(secrets.redact(text)))
             write_arrays(folder, run.rankings, run.timings)
             _write_per_query(folder / PER_QUERY, run, status)
             _write_json(folder / MANIFEST, manifest)
             # Last and at once: a folder without a summary is no run.
-            _write_json(folder / _PENDING, to_document(summary))
+            _write_json(folder / _PENDING, to_document(summary.document()))
             (folder / _PENDING).replace(folder / SUMMARY)
     except OSError as problem:
         raise cannot_write(shown, problem) from None
@@ -171,8 +173,8 @@ def read_run(folder: Path) -> Run:
     Raises:
         RecordError: no run there, written by a newer version, or damaged (which file, and how).
     """
-    summary = read_json(folder / SUMMARY)
-    version = summary.get("schema_version")
+    document = read_json(folder / SUMMARY)
+    version = document.get("schema_version")
     if not isinstance(version, int) or version > SCHEMA_VERSION:
         raise RecordError(
             f"run of schema version {version}",
@@ -182,14 +184,13 @@ def read_run(folder: Path) -> Run:
         )
     check_sums(folder)
     try:
-        if "warnings" in summary:
-            summary["warnings"] = from_document(summary["warnings"])
+        summary = Summary.model_validate(document)
         rankings = load_rankings(folder)
         timings = load_timings(folder)
         status, evaluation = _read_per_query(folder / PER_QUERY, summary, rankings.query_ids)
-        summary["metrics"] = evaluation.as_dict()
+        summary = summary.but(metrics=evaluation.as_dict())
         manifest = read_json(folder / MANIFEST)
-        _check_facts(summary, manifest)
+        _check_facts(manifest)
     except ConfigError as problem:
         raise RecordError(
             f"run with a metric that is not known here: {problem.given}",
@@ -206,30 +207,15 @@ def read_run(folder: Path) -> Run:
     return Run(summary, manifest, rankings, status, timings, evaluation, folder)
 
 
-def _check_facts(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> None:
+def _check_facts(manifest: Mapping[str, Any]) -> None:
     """Refuse facts of another kind than every report takes them for.
 
     Raises:
         ValueError: one is found.
     """
-    data = summary.get("dataset", {})
-    kinds: list[tuple[str, Any, Any]] = [("summary.dataset", data, dict)]
-    kinds += [
-        (f"summary.dataset.{name}", data.get(name, ""), str)
-        for name in ("name", "split", "fingerprint")
-        if isinstance(data, dict)
-    ]
-    kinds += [("summary.retriever", summary.get("retriever", ""), str)]
-    kinds += [("summary.k", summary.get("k", 0), int)]
-    kinds += [
-        (f"manifest.{name}", manifest.get(name, {}), dict)
-        for name in ("retriever", "environment", "protocol")
-    ]
-    judged = summary.get("judged") or {}
-    kinds += [("summary.judged", judged, dict)]
-    for name, value, kind in kinds:
-        if not isinstance(value, kind):
-            raise ValueError(f"{name} is no {kind.__name__}")
+    for name in ("retriever", "environment", "protocol"):
+        if not isinstance(manifest.get(name, {}), dict):
+            raise ValueError(f"manifest.{name} is no dict")
 
 
 def read_runs(folders: Sequence[Path]) -> list[Run]:
@@ -345,7 +331,7 @@ def _write_per_query(path: Path, run: Run, status: Sequence[str]) -> None:
 
 
 def _read_per_query(
-    path: Path, summary: Mapping[str, Any], query_ids: Sequence[str]
+    path: Path, summary: Summary, query_ids: Sequence[str]
 ) -> tuple[tuple[str, ...], Evaluation]:
     status: dict[str, str] = {}
     values: dict[str, dict[str, float]] = {}
@@ -354,21 +340,20 @@ def _read_per_query(
             status[row["query_id"]] = row["status"]
             if row["metric"]:
                 values.setdefault(row["query_id"], {})[row["metric"]] = float(row["value"])
-    names = list(summary["metrics"])
+    names = list(summary.metrics)
     per_query = np.array(
         [[row[name] for name in names] for row in values.values()], dtype=np.float64
     ).reshape(len(values), len(names))
     original = {visible(query_id): query_id for query_id in query_ids}
     evaluated = tuple(original[shown] for shown in values)
-    judged = summary.get("judged", {})
-    intervals = "until_decided" not in summary
+    intervals = summary.until_decided is None
     again = averaged(evaluated, parse_metrics(names), per_query, intervals=intervals)
     # Means as they were saved, with the intervals of today: those of earlier versions were shorter.
     means = tuple(
-        replace(mean, mean=float("nan") if entry["mean"] is None else entry["mean"], n=entry["n"])
-        for mean, entry in zip(again.means, summary["metrics"].values(), strict=True)
+        replace(mean, mean=float("nan") if entry.mean is None else entry.mean, n=entry.n)
+        for mean, entry in zip(again.means, summary.metrics.values(), strict=True)
     )
-    evaluation = replace(again, means=means, judged=judged)
+    evaluation = replace(again, means=means, judged=summary.judged)
     return tuple(status[shown] for shown in map(visible, query_ids)), evaluation
 
 
@@ -378,16 +363,6 @@ def _status_texts(status: Sequence[str]) -> tuple[str, ...]:
         one if one in (OK, NOT_RUN) else _cut(visible(redacted))
         for one, redacted in zip(status, secrets.redact(status), strict=True)
     )
-
-
-def _visible_summary(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """``summary`` whose sentences cannot move the cursor of a terminal they are printed on."""
-    free = {
-        name: [with_text(text, visible(str(text))) for text in summary[name]]
-        for name in secrets.FREE_TEXTS
-        if name in summary
-    }
-    return {**summary, **free}
 
 
 def _cut(text: str) -> str:

@@ -19,6 +19,7 @@ from retrieval_bench.metrics import parse_metrics
 from retrieval_bench.metrics.judged import NONE
 from retrieval_bench.runs.evaluation import Evaluation
 from retrieval_bench.runs.stages import StageReport, stage_report
+from retrieval_bench.runs.summary import Summary
 
 UNKNOWN = -2
 """In the row of a query whose ranking without a part is not known."""
@@ -112,7 +113,7 @@ class Run:
     """One run, as measured or as read back.
 
     Attributes:
-        summary: the content of ``summary.json``.
+        summary: its account, what ``summary.json`` holds.
         manifest: the content of ``manifest.json``.
         rankings: of all queries, as arrays.
         status: of each row of ``rankings``: "ok", "not run", or why the query failed.
@@ -121,7 +122,7 @@ class Run:
         folder: None while it is not saved.
     """
 
-    summary: Mapping[str, Any]
+    summary: Summary
     manifest: Mapping[str, Any]
     rankings: Rankings
     status: tuple[str, ...]
@@ -145,7 +146,7 @@ class Run:
     @property
     def name(self) -> str:
         """Name of the retriever."""
-        return str(self.summary["retriever"])
+        return self.summary.retriever
 
     @property
     def settings(self) -> dict[str, str]:
@@ -156,18 +157,19 @@ class Run:
     @property
     def partial(self) -> bool:
         """Whether there are queries that it did not ask."""
-        return bool(self.summary["status"] == "partial")
+        return self.summary.status == "partial"
 
     @property
     def interrupted(self) -> bool:
         """Whether it was meant to ask more."""
-        return self.partial and self.summary.get("until_decided", {}).get("interrupted", True)
+        until = self.summary.until_decided
+        return self.partial and (until is None or until.interrupted)
 
     @property
     def asked(self) -> tuple[str, ...] | None:
         """The queries in the order asked, where their values decided how many were asked; None for
         any other run."""
-        if "until_decided" not in self.summary:
+        if self.summary.until_decided is None:
             return None
         return tuple(
             self.rankings.query_ids[at]
@@ -178,7 +180,7 @@ class Run:
     @property
     def judged(self) -> bool:
         """Whether its dataset had judgements; where it had none, the summary counts hits."""
-        return "hits" not in self.summary
+        return self.summary.hits is None
 
     @property
     def answered(self) -> bool:

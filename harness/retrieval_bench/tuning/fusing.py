@@ -99,7 +99,7 @@ def fused(runs: Sequence[Run], data: Dataset, how: str, reporter: Reporter | Non
             f"fusion {how!r}", where="--fuse", accepted=near_names(how, ACCEPTED), fix="name one"
         )
     config = fusion_config(runs, how.removeprefix(TUNED))
-    k = min(int(run.summary["k"]) for run in runs)
+    k = min(run.summary.k for run in runs)
     metrics = [
         m for m in runs[0].evaluation.metrics if all(m in r.evaluation.metrics for r in runs)
     ]

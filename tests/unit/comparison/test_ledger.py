@@ -20,6 +20,7 @@ from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.metrics import parse_metric
 from retrieval_bench.reports.tables.understand.ledger import answer, ledger_table, loud
 from retrieval_bench.runs.run import Run
+from retrieval_bench.runs.summary import PartFacts
 from tests.builders import some
 from tests.builders.planted_parts import (
     Placing,
@@ -245,9 +246,8 @@ class TestCosts:
         )
         return replace(run, timings=timings)
 
-    def part(self, **given: Any) -> dict[str, Any]:
-        usual = {"kind": "reranker", "gets": "", "stages": [], "beside": [], "share": 1.0}
-        return {**usual, "timed": True, **given}
+    def part(self, **given: Any) -> PartFacts:
+        return PartFacts(name="rerank", kind="reranker", **given)
 
     def test_legs_one_after_the_other_save_their_own_time(self) -> None:
         run, _ = measured(_hybrid(LISTS, LISTS))

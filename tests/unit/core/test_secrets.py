@@ -87,22 +87,6 @@ def test_a_value_that_is_no_unicode_is_found(monkeypatch: pytest.MonkeyPatch) ->
     assert secrets.redact("abc\udcffdef abc%FFdef") == "${RAW} ${RAW}"
 
 
-def test_of_a_summary_only_sentences_are_redacted(monkeypatch: pytest.MonkeyPatch) -> None:
-    fill(monkeypatch, FIELD="test", OTHER="complete", THIRD="mean")
-    summary: dict[str, Any] = {
-        "status": "complete",
-        "retriever": "test",
-        "dataset": {"split": "test"},
-        "metrics": {"nDCG@10": {"mean": 0.5}},
-        "health": ["a test"],
-        "warnings": ["a test"],
-    }
-    assert secrets.redact_summary(summary) == summary | {
-        "health": ["a ${FIELD}"],
-        "warnings": ["a ${FIELD}"],
-    }
-
-
 def test_of_a_manifest_only_the_retriever_is_redacted(monkeypatch: pytest.MonkeyPatch) -> None:
     fill(monkeypatch, FIELD="test")
     manifest: dict[str, Any] = {

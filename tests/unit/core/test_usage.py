@@ -187,10 +187,10 @@ def test_a_report_inside_of_search_counts() -> None:
         return ["a"]
 
     run = measured(search)
-    assert run.summary["usage"]["stages"] == {
+    assert run.summary["usage"].stages == {
         "call": {"tokens_in": 10.0, "tokens_out": 2.0, "calls": 0.0, "money": 0.25}
     }
-    assert run.summary["usage"]["spent"]["money"] == 1.0
+    assert run.summary["usage"].spent.money == 1.0
 
 
 def test_reports_of_async_functions_and_of_parallel_legs_count() -> None:
@@ -295,7 +295,7 @@ def test_the_figures_are_means_over_answers_and_sums_of_all_calls() -> None:
         "2": {"rerank": Usage(calls=4, money=0.25)},
     }
     run = measured(Paid(lambda query: used.get(query.id)))
-    assert run.summary["usage"] == {
+    assert run.summary["usage"].document() == {
         "n": 4,
         "silent": 1,
         "per_query": {"tokens_in": 7.5, "tokens_out": 0.75, "calls": 2.5, "money": 0.1875},
@@ -326,7 +326,7 @@ def test_the_warm_up_is_spent_and_in_no_mean() -> None:
     assert run.summary["latency_ms"]["warm_up_calls"] == 5
     assert run.summary["usage"]["n"] == 8
     assert run.summary["usage"]["per_query"]["money"] == 1.0
-    assert run.summary["usage"]["spent"]["money"] == 13.0
+    assert run.summary["usage"].spent.money == 13.0
 
 
 def test_who_says_nothing_has_no_usage() -> None:

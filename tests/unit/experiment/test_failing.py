@@ -16,6 +16,7 @@ from retrieval_bench.core.types import Dataset, Document, Query
 from retrieval_bench.data import build_dataset
 from retrieval_bench.experiment.failing import joined_attempts
 from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.runs.summary import Summary
 from tests.builders.tables import folded
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -101,8 +102,9 @@ def test_a_config_says_what_is_made_again_and_how_often(tmp_path: Path) -> None:
 def test_launches_add_up_their_failures() -> None:
     one = {"failed": {"429": 2}, "recovered": 1, "asked_again": 0, "given_up": 1}
     other = {"failed": {"429": 1, "5xx": 1}, "recovered": 2, "asked_again": 1, "given_up": 0}
-    summaries = [{"attempts": {**each, "to_answer_ms": {}}} for each in (one, other)]
-    assert joined_attempts([*summaries, {}]) == {
+    none = Summary.model_validate({"retriever": "a", "dataset": {}, "k": 1})
+    told = [none.but(attempts={**each, "to_answer_ms": None}) for each in (one, other)]
+    assert joined_attempts([*told, none]) == {
         "attempts": {
             "failed": {"429": 3, "5xx": 1},
             "recovered": 3,
@@ -111,4 +113,4 @@ def test_launches_add_up_their_failures() -> None:
             "to_answer_ms": None,
         }
     }
-    assert joined_attempts([{}]) == {}
+    assert joined_attempts([none]) == {}

@@ -24,6 +24,7 @@ from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.metrics import parse_metrics
 from retrieval_bench.runs.evaluation import averaged
 from retrieval_bench.runs.run import Run, pack_rankings
+from retrieval_bench.runs.summary import Summary
 from tests.builders.launched import SCRIPTED, bad, resummarize
 from tests.builders.processes import alive, within
 from tests.builders.reporters import Remembering
@@ -301,13 +302,17 @@ def made(
     number = np.arange(calls, dtype=np.int32)
     metrics = parse_metrics(["R@2"])
     return Run(
-        {
-            "retriever": "made",
-            "status": status,
-            "warnings": list(warnings),
-            "index": {"seconds": 1.0},
-            "latency_ms": {"warm_up_calls": 50},
-        },
+        Summary.model_validate(
+            {
+                "retriever": "made",
+                "dataset": {},
+                "k": 5,
+                "status": status,
+                "warnings": list(warnings),
+                "index": {"seconds": 1.0},
+                "latency_ms": {"warm_up_calls": 50},
+            }
+        ),
         {"retriever": {"name": "made"}, "noise": {"steal": 0.1}},
         pack_rankings(ids, rankings, 5),
         tuple(states),

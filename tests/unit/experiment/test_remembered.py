@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from retrieval_bench.experiment.warnings import remembered
+from retrieval_bench.runs.summary import LatencyFacts
 
 CLOCK = "The p50 is below what the clock can tell (answers are remembered?)."
 
@@ -24,10 +23,10 @@ CLOCK = "The p50 is below what the clock can tell (answers are remembered?)."
 def test_a_p50_that_would_be_written_as_nothing(
     ratio: float | None, p50: float | None, told: list[str]
 ) -> None:
-    latency: dict[str, Any] = {"first_visit": {"ratio": ratio}, "p50": {"value": p50}}
-    assert remembered(latency) == told
+    facts = {"first_visit": {"ratio": ratio}, "p50": {"value": p50}}
+    assert remembered(LatencyFacts.model_validate(facts)) == told
 
 
 def test_a_first_call_that_took_far_longer() -> None:
-    (text,) = remembered({"first_visit": {"ratio": 40.0}})
+    (text,) = remembered(LatencyFacts.model_validate({"first_visit": {"ratio": 40.0}}))
     assert text.startswith("The first call of a query took 40 times as long as later ones")

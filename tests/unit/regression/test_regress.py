@@ -220,7 +220,8 @@ class TestHowItIsMeasured:
         run = sample_run("mine", 0)
         means = {1.0: 4_096, 0.1214: 32_768, 0.1195: 32_768, 1e-9: 50_000, 20.0: None, None: None}
         for mean, calls in means.items():
-            run.summary["latency_ms"]["mean"] = mean
+            latency = run.summary.latency_ms.but(mean=mean)
+            run = replace(run, summary=run.summary.but(latency_ms=latency))
             longer = held.longer(run)
             assert (longer and longer.min_calls) == calls
         assert held.experiment.protocol.min_calls == PROTOCOL["min_calls"]
@@ -297,7 +298,8 @@ class TestOfARun:
 
     def test_a_replayed_run_has_no_times(self) -> None:
         run = measured()
-        run.summary["latency_ms"]["mean"] = None
+        latency = run.summary.latency_ms.but(mean=None)
+        run = replace(run, summary=run.summary.but(latency_ms=latency))
         assert latency_of(run, GIVEN) is None
 
 

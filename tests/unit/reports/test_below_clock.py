@@ -18,9 +18,11 @@ WORDS = "below what the clock can tell (answers are remembered?)"
 
 def at(p50: float, name: str = "quick") -> Run:
     one = sample_run(name, 0)
-    latency = one.summary["latency_ms"]
-    entry = {**latency["p50"], "value": p50, "ci95": [p50, p50]}
-    return replace(one, summary={**one.summary, "latency_ms": {**latency, "p50": entry}})
+    latency = one.summary.latency_ms
+    entry = latency.levels["p50"].but(value=p50, ci95=(p50, p50))
+    return replace(
+        one, summary=one.summary.but(latency_ms=latency.but(levels=latency.levels | {"p50": entry}))
+    )
 
 
 @pytest.mark.parametrize("p50", [0.0, 0.0004])

@@ -22,6 +22,7 @@ from retrieval_bench.runs.arrays import RANKINGS
 from retrieval_bench.runs.evaluation import evaluate
 from retrieval_bench.runs.records import SCHEMA_VERSION, read_run, to_json, write_run
 from retrieval_bench.runs.run import Run, pack_rankings
+from retrieval_bench.runs.summary import Summary
 from tests.builders import some
 
 
@@ -63,10 +64,11 @@ def make_run(name: str = "sample", **summary: Any) -> Run:
         "status": "complete",
         "retriever": name,
         "dataset": {"name": "tiny/set"},
+        "k": 10,
         "metrics": evaluation.as_dict(),
     }
     return Run(
-        content | summary,
+        Summary.model_validate(content | summary),
         {"note": "사용자"},
         rankings,
         ("ok", "ValueError: x", "ok"),
@@ -234,7 +236,7 @@ def test_secrets_that_equal_a_word_of_the_record_do_not_rewrite_it(
     run = dataclasses.replace(make_run(), status=("ok", "not run", "ok"))
     folder = some(write_run(run, tmp_path / "out").folder)
     read = read_run(folder)
-    assert {name: read.summary[name] for name in run.summary} == run.summary
+    assert read.summary.but(run_id="") == run.summary.but(run_id="")
     assert read.manifest["note"] == run.manifest["note"]
     assert read.status == run.status
 

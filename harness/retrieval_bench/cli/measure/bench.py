@@ -99,7 +99,7 @@ def _bench(options: argparse.Namespace) -> int:
     def print_runs(runs: Sequence[Run], start: ColdStart | None = None) -> None:
         (run,), cold = runs, [] if start is None else cold_tables(start)
         leg, parts = best_leg(run, experiment.dataset), ledger_of(run, experiment.dataset)
-        document = {**run.summary, "best_leg": None if leg is None else leg.as_dict()}
+        document = {**run.summary.document(), "best_leg": None if leg is None else leg.as_dict()}
         if parts is not None:
             document["ledger"] = parts.as_dict()
         show(

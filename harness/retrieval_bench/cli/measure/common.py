@@ -65,7 +65,7 @@ def _complete(
         for run in saved:
             leg = parts = None
             if run.asked is None:
-                of = data[run.summary["dataset"]["fingerprint"]]
+                of = data[run.summary.dataset.fingerprint]
                 leg, parts = best_leg(run, of), ledger_of(run, of)
             add_files(Path(run.folder or ""), {TEXT: terminal.plain(run_tables(run, leg, parts))})
         if not options.pictures:
@@ -108,7 +108,7 @@ def exit_code(runs: Sequence[Run], *, no_leaks: bool = False) -> int:
     if any(run.interrupted for run in runs):
         say("retrieval-bench: interrupted; what was finished is saved, marked as partial")
         return INTERRUPTED
-    foreign = [run for run in runs if says(run.summary["warnings"], Code.UNKNOWN_IDS)]
+    foreign = [run for run in runs if says(run.summary.warnings, Code.UNKNOWN_IDS)]
     for run in foreign:
         say(f"retrieval-bench: nothing could be judged of {run.name}: no id is in the corpus")
     unjudged = [run for run in runs if not run.answered]
@@ -123,11 +123,11 @@ def exit_code(runs: Sequence[Run], *, no_leaks: bool = False) -> int:
 
 def _leak_code(run: Run) -> int:
     """What ``--no-leaks`` says of a run."""
-    found = run.summary.get("filters")
-    if found is None or found["leaked"] is None:
+    found = run.summary.filters
+    if found is None or found.leaked is None:
         why = "no query has a filter" if found is None else "there are no documents to tell by"
         say(f"retrieval-bench: --no-leaks shows nothing of {run.name}: {why}")
         return NOT_MEASURED
-    if found["leaked"]:
-        say(f"retrieval-bench: {run.name} leaked {found['leaked']:,} hits: --no-leaks")
-    return REGRESSION if found["leaked"] else OK
+    if found.leaked:
+        say(f"retrieval-bench: {run.name} leaked {found.leaked:,} hits: --no-leaks")
+    return REGRESSION if found.leaked else OK

@@ -118,7 +118,7 @@ def _compare(options: argparse.Namespace) -> int:
         if options.slices is not None:
             for group in comparison.groups:
                 if group.likeness is not None:
-                    split = str(group.runs[0].summary["dataset"]["split"])
+                    split = str(group.runs[0].summary.dataset.split)
                     raise unjudged(group.dataset, split, "--slices")
             sources = datasets_of([group.runs for group in comparison.groups], moved(options))
             slicings = slicings_of(comparison, sources, options.slices)

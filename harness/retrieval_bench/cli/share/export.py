@@ -67,6 +67,6 @@ def _export_run(options: argparse.Namespace, settings: dict[str, Any]) -> int:
 
     run = read_run(find_run(options.dataset))
     write_annotated(options.out, run, settings)
-    document = {"run": run.summary["run_id"], "format": options.to, "file": str(options.out)}
+    document = {"run": run.summary.run_id, "format": options.to, "file": str(options.out)}
     show(options, document, lambda: [run_table(run, options.out)])
     return OK

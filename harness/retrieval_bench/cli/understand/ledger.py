@@ -167,7 +167,7 @@ def _draw(found: Ledger) -> None:
     from retrieval_bench.runs.records import PICTURES, add_files
 
     if found.run.folder is not None:
-        about = f"{found.run.summary['dataset']['name']}, k = {found.run.summary['k']}"
+        about = f"{found.run.summary.dataset.name}, k = {found.run.summary.k}"
         with suppress(MissingDependencyError):
             svg = part_bars(found, about=about)
             add_files(found.run.folder, {f"{PICTURES}/parts.svg": svg})

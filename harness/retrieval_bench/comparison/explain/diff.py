@@ -361,7 +361,7 @@ def explain(runs: Sequence[Run], dataset: Dataset, metric: Metric | None = None)
             deeper than they are.
     """
     _check(runs)
-    first, k = runs[0].evaluation, int(runs[0].summary["k"])
+    first, k = runs[0].evaluation, runs[0].summary.k
     metric = first.metrics[0] if metric is None else metric
     if metric.cut is not None and metric.cut > k:
         raise ConfigError(

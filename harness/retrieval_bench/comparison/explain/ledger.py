@@ -17,7 +17,7 @@ A part that helps is never called dead, however little it helps.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -36,6 +36,7 @@ from retrieval_bench.measure.calls import OK
 from retrieval_bench.metrics import Judgements, Metric, judge
 from retrieval_bench.metrics.judged import NONE
 from retrieval_bench.runs.run import UNKNOWN, Rankings, Run
+from retrieval_bench.runs.summary import PartFacts
 from retrieval_bench.stats.paired import paired_tests
 from retrieval_bench.stats.power import MARGIN, check_margin
 from retrieval_bench.stats.randomization import ROUNDING
@@ -143,10 +144,10 @@ class Ledger:
         """The document of ``explain --by stage``."""
         return {
             "retriever": self.run.name,
-            "dataset": self.run.summary["dataset"]["name"],
-            "run_id": self.run.summary.get("run_id"),
+            "dataset": self.run.summary.dataset.name,
+            "run_id": self.run.summary.run_id,
             "metric": str(self.metric),
-            "k": self.run.summary["k"],
+            "k": self.run.summary.k,
             "margin": self.margin,
             "n": self.n,
             "failed": self.failed,
@@ -169,11 +170,11 @@ def ledger(
             none.
     """
     check_margin(margin)
-    parts: Sequence[Mapping[str, Any]] = run.summary.get("parts", ())
+    parts = run.summary.parts
     if not parts:
         return None
     metric = metric or run.evaluation.metrics[0]
-    _check(metric, int(run.summary["k"]))
+    _check(metric, run.summary.k)
     seen = _Seen.of(run, dataset, metric)
     failed = len(run.evaluation.query_ids) - len(seen.rows)
     rows = _one_fusion(_judged([_draft(seen, part) for part in parts], metric, margin, failed))
@@ -185,7 +186,7 @@ def ledger_of(run: Run, dataset: Dataset) -> Ledger | None:
     """By the first metric, for whoever shows a run; None also where that metric has no ledger, or
     nothing is judged."""
     metric = run.evaluation.metrics[0]
-    if not run.judged or metric.geometric or (metric.cut or 0) > int(run.summary["k"]):
+    if not run.judged or metric.geometric or (metric.cut or 0) > run.summary.k:
         return None
     return ledger(run, dataset, metric)
 
@@ -243,12 +244,12 @@ _Draft = tuple[Row, NDArray[np.float64]]
 part and with it."""
 
 
-def _draft(seen: _Seen, part: Mapping[str, Any]) -> _Draft:
+def _draft(seen: _Seen, part: PartFacts) -> _Draft:
     run, nothing = seen.run, np.empty((2, 0))
-    row = Row(part["name"], part["kind"], part["instead"], Worth.UNKNOWN, cost=cost_of(run, part))
-    lists = run.rankings.without.get(part["name"])
+    row = Row(part.name, part.kind, part.instead, Worth.UNKNOWN, cost=cost_of(run, part))
+    lists = run.rankings.without.get(part.name)
     if lists is None:
-        why = part.get("why") or "what was kept does not say what comes without it"
+        why = part.why or "what was kept does not say what comes without it"
         return replace(row, why=why), nothing
     known = lists[seen.rows, 0] != UNKNOWN
     rows, values = seen.rows[known], seen.values[known]
@@ -257,7 +258,7 @@ def _draft(seen: _Seen, part: Mapping[str, Any]) -> _Draft:
     others = seen.score(lists[rows], rows)
     gains = values - others
     gains[np.abs(gains) <= ROUNDING] = 0.0
-    k = int(run.summary["k"])
+    k = run.summary.k
     changed = _changed(run.rankings.ranking[rows, :k], lists[rows, :k])
     row = replace(
         row,
@@ -270,7 +271,7 @@ def _draft(seen: _Seen, part: Mapping[str, Any]) -> _Draft:
         hurt=int(np.count_nonzero(gains < 0)),
     )
     reason, blind = _structure(run, part, seen.metric, rows)
-    alike = part["kind"] == "leg" and not changed
+    alike = part.kind == "leg" and not changed
     if reason and not gains.any() and (blind or alike):
         row = replace(row, worth=Worth.DEAD)
     return replace(row, why=reason), np.stack([others, values])
@@ -286,13 +287,13 @@ def _changed(one: Positions, other: Positions) -> int:
     return int(np.count_nonzero((padded[0] != padded[1]).any(axis=1)))
 
 
-def _structure(run: Run, part: Mapping[str, Any], metric: Metric, rows: Rows) -> tuple[str, bool]:
+def _structure(run: Run, part: PartFacts, metric: Metric, rows: Rows) -> tuple[str, bool]:
     """What the lists say of what ``part`` can change, and whether the metric cannot see it."""
-    if part["kind"] == "leg":
-        return _beside_others(run.rankings, run.summary["parts"], part, rows), False
-    gets = run.rankings.kept(part["gets"]) if part["kind"] == "reranker" else None
-    k = int(run.summary["k"])
-    if gets is None or "/" in part["name"]:
+    if part.kind == "leg":
+        return _beside_others(run.rankings, run.summary.parts, part, rows), False
+    gets = run.rankings.kept(part.gets) if part.kind == "reranker" else None
+    k = run.summary.k
+    if gets is None or "/" in part.name:
         return "", False
     lengths, ranked = (gets[rows] != NONE).sum(axis=1), run.rankings.ranking[rows, :k]
     if lengths.max(initial=0) > k or not _same_documents(gets[rows], ranked):
@@ -319,22 +320,22 @@ FEWEST = 30
 
 def _beside_others(
     rankings: Rankings,
-    parts: Sequence[Mapping[str, Any]],
-    part: Mapping[str, Any],
+    parts: Sequence[PartFacts],
+    part: PartFacts,
     rows: Rows,
 ) -> str:
     """Whether another leg of the same hybrid has the same list, or all of it; of several texts, for
     each of them. A leg that found nothing is not compared."""
-    own = _lists(rankings, part["gives"])
-    holder = part["name"].rpartition("/")[0]
+    own = _lists(rankings, part.gives)
+    holder = part.name.rpartition("/")[0]
     if not own or len(rows) < FEWEST or not (own[0][rows] != NONE).any(axis=1).all():
         return ""
     for other in parts:
-        beside = other["kind"] == "leg" and other["name"].rpartition("/")[0] == holder
-        lists = _lists(rankings, other["gives"]) if beside and other is not part else []
+        beside = other.kind == "leg" and other.name.rpartition("/")[0] == holder
+        lists = _lists(rankings, other.gives) if beside and other is not part else []
         if len(lists) != len(own):
             continue
-        name, pairs = other["name"].rpartition("/")[2], list(zip(own, lists, strict=True))
+        name, pairs = other.name.rpartition("/")[2], list(zip(own, lists, strict=True))
         if not any(_changed(mine[rows], theirs[rows]) for mine, theirs in pairs):
             return f"its list is the same as that of {name}"
         if all(_is_within(mine[rows], theirs[rows]) for mine, theirs in pairs):

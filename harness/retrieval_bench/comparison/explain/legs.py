@@ -14,7 +14,7 @@ def best_leg(run: Run, dataset: Dataset) -> Delta | None:
     """The leg with the highest mean (b) beside the fused ranking (a), by the first metric, tested
     with all legs as one family; None for a run without lists of legs."""
     metric = run.evaluation.metrics[0]
-    if not run.judged or not run.rankings.leg_lists or (metric.cut or 0) > int(run.summary["k"]):
+    if not run.judged or not run.rankings.leg_lists or (metric.cut or 0) > run.summary.k:
         return None
     explanation = explain([run], dataset, metric)
     legs = explanation.legs_of(0)
@@ -22,7 +22,7 @@ def best_leg(run: Run, dataset: Dataset) -> Delta | None:
         return None
     names = [system.leg or system.name for system in explanation.systems]
     columns = [explanation.values[:, [at]] for at in range(len(names))]
-    judge = PairJudge(run.summary["dataset"]["name"], names, (metric,), columns)
+    judge = PairJudge(run.summary.dataset.name, names, (metric,), columns)
     deltas = judge.judged([(0, leg) for leg in legs], Rules(MARGIN, (), RESAMPLES))
     means = [explanation.means[leg].mean for leg in legs]
     return deltas[means.index(max(means))]

@@ -14,6 +14,7 @@ from retrieval_bench.core.document import document
 from retrieval_bench.metrics.judged import NONE
 from retrieval_bench.runs.run import Run
 from retrieval_bench.runs.spent import PER, means, total
+from retrieval_bench.runs.summary import PartFacts
 from retrieval_bench.stats.percentiles import needs
 
 _NS_PER_MS = 1e6
@@ -43,11 +44,11 @@ class Cost:
         return document(self)
 
 
-def cost_of(run: Run, part: Mapping[str, Any]) -> Cost:
+def cost_of(run: Run, part: PartFacts) -> Cost:
     """What ``part``, an entry of ``parts`` of the summary of ``run``, takes."""
     p50 = p95 = share = None
     calls = ~run.timings.failed
-    if part["timed"] and run.asked is None and run.summary["latency_ms"].get("mean") is not None:
+    if part.timed and run.asked is None and run.summary.latency_ms.mean is not None:
         wall = run.timings.wall_ns[calls].astype(np.float64)
         saved = _saved_ns(run, part, calls)
         if saved is not None and len(wall):
@@ -63,20 +64,18 @@ def cost_of(run: Run, part: Mapping[str, Any]) -> Cost:
     return Cost(p50, p95, share, used, None if money is None else PER * money)
 
 
-def _saved_ns(
-    run: Run, part: Mapping[str, Any], calls: NDArray[np.bool_]
-) -> NDArray[np.float64] | None:
+def _saved_ns(run: Run, part: PartFacts, calls: NDArray[np.bool_]) -> NDArray[np.float64] | None:
     """Nanoseconds of each call that go with the part; None where no stage of it was timed."""
     known = run.timings.stages
-    own = [name for name in part["stages"] if name in known]
+    own = [name for name in part.stages if name in known]
     if not own:
         return None
     spent = {
         name: np.maximum(known[name][calls], 0).astype(np.float64)
-        for name in [*own, *part["beside"]]
+        for name in [*own, *part.beside]
         if name in known
     }
-    beside = [spent[name] for name in part["beside"] if name in spent]
+    beside = [spent[name] for name in part.beside if name in spent]
     at_once = [name for name in own if name.startswith(_WHOLE)] if beside else []
     one_by_one = [spent[name] for name in own if name not in at_once]
     saved = np.sum(one_by_one, axis=0) if one_by_one else np.zeros(int(calls.sum()))
@@ -86,14 +85,14 @@ def _saved_ns(
     return np.asarray(_share(run, part, calls) * saved)
 
 
-def _share(run: Run, part: Mapping[str, Any], calls: NDArray[np.bool_]) -> Any:
+def _share(run: Run, part: PartFacts, calls: NDArray[np.bool_]) -> Any:
     """How much of the time of its stages goes with the part: of a depth, for each call, the share
     of the documents of its list beyond k."""
-    lists = run.rankings.kept(part["gets"]) if part["kind"] == "depth" and part["gets"] else None
+    lists = run.rankings.kept(part.gets) if part.kind == "depth" and part.gets else None
     if lists is None:
-        return part["share"]
+        return part.share
     length = (lists != NONE).sum(axis=1)[run.timings.query[calls]]
-    return 1 - np.minimum(length, int(run.summary["k"])) / np.maximum(length, 1)
+    return 1 - np.minimum(length, run.summary.k) / np.maximum(length, 1)
 
 
 def _difference(
@@ -105,11 +104,9 @@ def _difference(
     return float(ends[0] - ends[1]) / _NS_PER_MS
 
 
-def _used(
-    run: Run, part: Mapping[str, Any], calls: NDArray[np.bool_]
-) -> NDArray[np.float64] | None:
+def _used(run: Run, part: PartFacts, calls: NDArray[np.bool_]) -> NDArray[np.float64] | None:
     """What each call used up for the part, (calls, 4)."""
-    own = [name for name in run.timings.usage if _belongs(name, part["stages"])]
+    own = [name for name in run.timings.usage if _belongs(name, part.stages)]
     if not own:
         return None
     return total({name: run.timings.usage[name][calls] for name in own})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -47,7 +46,7 @@ def reached(run: Run, dataset: Dataset, metric: Metric, level: float) -> list[Re
     place = {query_id: at for at, query_id in enumerate(run.rankings.query_ids)}
     ids = list(run.evaluation.query_ids)
     rows = [place[query_id] for query_id in ids]
-    k, judgements = int(run.summary["k"]), Judgements(dataset.qrels)
+    k, judgements = run.summary.k, Judgements(dataset.qrels)
     calls = ~run.timings.failed
     found = []
     for name in listed[:-1]:
@@ -66,9 +65,9 @@ def reached(run: Run, dataset: Dataset, metric: Metric, level: float) -> list[Re
 def time_level(runs: Sequence[Run]) -> str:
     """Which percentile quality is held against: p95, where any run has it, or p50; empty where
     none has a time."""
-    reports = [run.summary.get("latency_ms", {}) for run in runs]
-    others = (str(name) for one in reports for name in one if re.fullmatch(r"p[\d.]+", name))
+    reports = [run.summary.latency_ms for run in runs]
+    others = (name for one in reports for name in one.levels)
     for level in ("p95", "p50", *others):
-        if any((one.get(level) or {}).get("value") is not None for one in reports):
+        if any(one.at(level).value is not None for one in reports):
             return level
     return ""

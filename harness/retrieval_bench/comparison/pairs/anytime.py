@@ -26,6 +26,7 @@ from retrieval_bench.core.types import Verdict
 from retrieval_bench.measure.calls import OK
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
+from retrieval_bench.runs.summary import UntilFacts
 from retrieval_bench.stats.intervals import Floats, Scale
 from retrieval_bench.stats.randomization import ROUNDING
 from retrieval_bench.stats.sequential import Betting, anytime_intervals, verdicts
@@ -125,10 +126,9 @@ class Asked:
     @classmethod
     def of(cls, runs: Sequence[Run], decided: bool) -> Asked:
         """Of ``runs`` that were measured together, until decided."""
-        facts = runs[0].summary["until_decided"]
-        asked, queries = facts["asked"], facts["queries"]
-        calls = (asked * len(runs), (queries - asked) * len(runs))
-        return cls(facts["target"], asked, queries, *calls, decided)
+        facts = _until(runs[0])
+        calls = (facts.asked * len(runs), (facts.queries - facts.asked) * len(runs))
+        return cls(facts.target, facts.asked, facts.queries, *calls, decided)
 
     @property
     def total(self) -> int | None:
@@ -235,7 +235,7 @@ def _judged(
     systems = sorted({at for pair in pairs for at in pair})
     place = {at: row for row, at in enumerate(systems)}
     told = [_in_order(runs[at], metric) for at in systems]
-    until = runs[pairs[0][0]].summary["until_decided"]
+    until = _until(runs[pairs[0][0]])
     deltas = deltas_in_order(
         [names[at] for at in systems],
         np.stack([values for values, _ in told]),
@@ -243,7 +243,7 @@ def _judged(
         [(place[i], place[j]) for i, j in pairs],
         scale_to_bet_on(metric),
         margin=margin,
-        total=until["queries"] if until["target"] == "split" else None,
+        total=until.queries if until.target == "split" else None,
     )
     return [
         Delta("", "", "", Verdict.MISSING, n=delta.n, reason=why)
@@ -251,6 +251,11 @@ def _judged(
         else delta
         for (i, j), delta in zip(pairs, deltas, strict=True)
     ]
+
+
+def _until(run: Run) -> UntilFacts:
+    assert run.summary.until_decided is not None  # such runs alone are looked at here
+    return run.summary.until_decided
 
 
 def deltas_in_order(

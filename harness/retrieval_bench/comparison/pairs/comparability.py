@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from retrieval_bench.core.errors import distinct_names
-from retrieval_bench.core.selves import DROP, KEEP
+from retrieval_bench.core.selves import DROP
 from retrieval_bench.data.needs_judgements import CHOSEN
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
+from retrieval_bench.runs.summary import DatasetFacts
 
 NOTHING_RELEVANT = "nothing could be compared: no evaluated query has a relevant document"
 
@@ -22,31 +22,31 @@ def by_dataset(runs: Sequence[Run]) -> list[tuple[str, list[int]]]:
     Where no two runs are on the same dataset, all stand in one group: whoever gave them wants to
     hear why they cannot be compared.
     """
-    places: dict[tuple[Any, Any], list[int]] = {}
+    places: dict[tuple[str, str], list[int]] = {}
     for at, run in enumerate(runs):
-        data = run.summary["dataset"]
-        places.setdefault((data.get("fingerprint"), data.get("split")), []).append(at)
+        data = run.summary.dataset
+        places.setdefault((data.fingerprint, data.split), []).append(at)
     groups = list(places.values())
     if all(len(group) == 1 for group in groups):
         groups = [list(range(len(runs)))]
-    names = distinct_names(_labels([runs[group[0]].summary["dataset"] for group in groups]))
+    names = distinct_names(_labels([runs[group[0]].summary.dataset for group in groups]))
     return list(zip(names, groups, strict=True))
 
 
-def _labels(datasets: Sequence[Mapping[str, Any]]) -> list[str]:
+def _labels(datasets: Sequence[DatasetFacts]) -> list[str]:
     """Their names; with the split where several have a name, and its splits tell them apart."""
-    names = [str(data.get("name", "dataset")) for data in datasets]
-    rules = {data.get("self_hits", KEEP) for data in datasets}
+    names = [data.name for data in datasets]
+    rules = {data.self_hits for data in datasets}
     if len(rules) > 1:
         names = [
-            f"{name}, hits on the query itself dropped" if data.get("self_hits") == DROP else name
+            f"{name}, hits on the query itself dropped" if data.self_hits == DROP else name
             for name, data in zip(names, datasets, strict=True)
         ]
     splits: dict[str, list[str]] = {}
     for name, data in zip(names, datasets, strict=True):
-        splits.setdefault(name, []).append(str(data.get("split")))
+        splits.setdefault(name, []).append(data.split)
     return [
-        f"{name} {data.get('split')}" if 1 < len(splits[name]) == len(set(splits[name])) else name
+        f"{name} {data.split}" if 1 < len(splits[name]) == len(set(splits[name])) else name
         for name, data in zip(names, datasets, strict=True)
     ]
 
@@ -62,18 +62,19 @@ def common_metrics(runs: Sequence[Run]) -> tuple[Metric, ...]:
 
 def not_comparable(a: Run, b: Run) -> str:
     """Why the quality of two runs cannot be compared; empty when it can."""
-    rules = [run.summary["dataset"].get("self_hits", KEEP) for run in (a, b)]
+    rules = [run.summary.dataset.self_hits for run in (a, b)]
     if rules[0] != rules[1]:
         return f"hits on the query itself: self_hits {rules[0]} and {rules[1]}"
     for what in ("split", "fingerprint"):
-        if a.summary["dataset"].get(what) != b.summary["dataset"].get(what):
+        if getattr(a.summary.dataset, what) != getattr(b.summary.dataset, what):
             return f"different dataset {what}"
     for what in ("k", "convention", "metrics_version"):
-        if a.summary.get(what) != b.summary.get(what):
-            return f"{what} {a.summary.get(what)} and {b.summary.get(what)}"
+        here, there = getattr(a.summary, what), getattr(b.summary, what)
+        if here != there:
+            return f"{what} {here} and {there}"
     if set(a.evaluation.query_ids) != set(b.evaluation.query_ids):
         return "different queries were finished"
-    if a.summary["dataset"].get("drawn_from") is not None:
+    if a.summary.dataset.drawn_from is not None:
         return f"{CHOSEN}; `retrieval-bench label status` has the verdict"
     return _asked_apart(a, b)
 
@@ -108,14 +109,14 @@ def _what_differs(alike: Sequence[tuple[str, Run]]) -> str:
 
 def _language(run: Run) -> dict[str, str]:
     """That of the dataset, which decides on stems and stop words."""
-    named = run.summary["dataset"].get("language")
+    named = run.summary.dataset.language
     return {} if named is None else {"language": str(named)}
 
 
 def nothing_judged(runs: Sequence[Run]) -> bool:
     """Whether all of ``runs`` are on one dataset where nothing is judged."""
-    data = [run.summary["dataset"] for run in runs]
-    same = len({(one.get("fingerprint"), one.get("split")) for one in data}) == 1
+    data = [run.summary.dataset for run in runs]
+    same = len({(one.fingerprint, one.split) for one in data}) == 1
     return same and not any(run.judged for run in runs)
 
 
@@ -127,7 +128,7 @@ def nothing_can_differ(a: Run, b: Run, metric: Metric) -> str:
     if nothing_is_relevant(a) and nothing_is_relevant(b):
         return NOTHING_RELEVANT
     for run in (a, b):
-        depth, documents = run.summary.get("k", 0), run.summary["dataset"].get("n_documents", 0)
+        depth, documents = run.summary.k, run.summary.dataset.n_documents or 0
         if not 0 < documents <= min(depth, metric.cut or depth):
             return ""
     values = a.evaluation.values(metric)
@@ -139,7 +140,7 @@ def nothing_can_differ(a: Run, b: Run, metric: Metric) -> str:
 def nothing_is_relevant(run: Run) -> bool:
     """Whether no query that ``run`` was evaluated on has a relevant document."""
     n = len(run.evaluation.query_ids)
-    return bool(n) and run.summary["dataset"].get("n_without_relevant") == n
+    return bool(n) and run.summary.dataset.n_without_relevant == n
 
 
 _BY_PRESENCE = ("R", "Success")

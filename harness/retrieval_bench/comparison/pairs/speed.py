@@ -169,8 +169,7 @@ def timed_differently(runs: Sequence[Run]) -> str:
     if len({known.get("machine", {}).get("fingerprint") for known in surroundings}) > 1:
         return "measured on different machines"
     settings = [
-        {"k": run.summary.get("k"), "threads": known.get("threads")}
-        | run.manifest.get("protocol", {})
+        {"k": run.summary.k, "threads": known.get("threads")} | run.manifest.get("protocol", {})
         for run, known in zip(runs, surroundings, strict=True)
     ]
     different = [
@@ -194,7 +193,7 @@ def _refused(a: Run, b: Run) -> tuple[Verdict, str]:
         names = " and ".join(dict.fromkeys(replayed))
         return Verdict.MISSING, f"no times of {names}: the rankings were read from a saved run"
     for what in ("fingerprint", "split"):
-        if a.summary["dataset"].get(what) != b.summary["dataset"].get(what):
+        if getattr(a.summary.dataset, what) != getattr(b.summary.dataset, what):
             return Verdict.NOT_COMPARABLE, f"different dataset {what}"
     different = timed_differently([a, b])
     if different:
@@ -205,8 +204,8 @@ def _refused(a: Run, b: Run) -> tuple[Verdict, str]:
 
 
 def _replayed(run: Run) -> bool:
-    latency = run.summary.get("latency_ms", {})
-    return latency.get("mean") is None and latency.get("n", 0) > 0
+    latency = run.summary.latency_ms
+    return latency.mean is None and latency.n > 0
 
 
 def _no_tail(pairs: Pairs) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -17,8 +17,9 @@ from retrieval_bench.experiment.failing import joined_attempts
 from retrieval_bench.measure.calls import NOT_RUN, OK, Timings
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.runs.run import Rankings, Run
+from retrieval_bench.runs.summary import Summary
 
-Resummarize = Callable[[Mapping[str, Any], Timings], Mapping[str, Any]]
+Resummarize = Callable[[Summary, Timings], Summary]
 """A summary with the timings of all launches -> the summary with its times computed anew."""
 
 
@@ -66,13 +67,12 @@ def merge(
         told += _differences(run, [other for other in runs if other is not run])
         told += _others_told(run, [(k.number, k.runs[at]) for k in kept if k is not base])
         again = resummarize(run.summary, timings)
-        summary = {
-            **again,
+        summary = again.but(
             **joined_attempts([one.summary for one in runs]),
-            "latency_ms": again["latency_ms"] | _warming(runs),
-            "status": "partial" if partial else "complete",
-            "warnings": [*run.summary["warnings"], *told],
-        }
+            latency_ms=again.latency_ms.but(**_warming(runs)),
+            status="partial" if partial else "complete",
+            warnings=[*run.summary.warnings, *told],
+        )
         manifest = {
             **run.manifest,
             "protocol": protocol.as_dict(),
@@ -83,15 +83,15 @@ def merge(
 
 
 def _complete(launch: Launch) -> bool:
-    return all(run.summary["status"] == "complete" for run in launch.runs)
+    return all(run.summary.status == "complete" for run in launch.runs)
 
 
 def _warming(runs: Sequence[Run]) -> dict[str, Any]:
     """The longest warm-up of all launches; steady only where each of them was."""
-    each = [run.summary["latency_ms"] for run in runs]
-    steady = [one.get("steady_after") for one in each]
+    each = [run.summary.latency_ms for run in runs]
+    steady = [one.steady_after for one in each]
     return {
-        "warm_up_calls": max(one.get("warm_up_calls", 0) for one in each),
+        "warm_up_calls": max(one.warm_up_calls for one in each),
         "steady_after": None if None in steady else max(n for n in steady if n is not None),
     }
 
@@ -172,10 +172,10 @@ def _wide(ranking: NDArray[Any], width: int) -> NDArray[Any]:
 
 def _others_told(base: Run, others: Sequence[tuple[int, Run]]) -> list[str]:
     """Warnings that only other launches gave; one that differs in its figures is the same."""
-    known = {_without_figures(text) for text in base.summary["warnings"]}
+    known = {_without_figures(text) for text in base.summary.warnings}
     lines = []
     for number, run in others:
-        for text in run.summary["warnings"]:
+        for text in run.summary.warnings:
             if _without_figures(text) not in known:
                 known.add(_without_figures(text))
                 lines.append(with_text(text, f"launch {number + 1}: {text}"))
@@ -198,9 +198,9 @@ def _entry(launch: Launch, at: int, protocol: Protocol) -> dict[str, Any]:
         return entry | {"status": "lost", "reason": launch.lost}
     run = launch.runs[at]
     return entry | {
-        "status": run.summary["status"],
+        "status": run.summary.status,
         "calls": len(run.timings.wall_ns),
-        "index": run.summary["index"],
-        "warm_up_calls": run.summary["latency_ms"].get("warm_up_calls"),
+        "index": run.summary.index.document(),
+        "warm_up_calls": run.summary.latency_ms.warm_up_calls,
         "noise": run.manifest.get("noise"),
     }

@@ -110,9 +110,4 @@ def _measured(spec: Mapping[str, Any], pulse: Pulse) -> list[Run]:
 
 def _plain(run: Run) -> Run:
     """The same run without objects of the retriever's own, which the parent could not read."""
-    plain = json.loads(to_json(run.summary))
-    return replace(
-        run,
-        summary=plain | {"warnings": list(run.summary["warnings"])},
-        manifest=json.loads(to_json(run.manifest)),
-    )
+    return replace(run, manifest=json.loads(to_json(run.manifest)))

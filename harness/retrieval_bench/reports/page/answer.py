@@ -14,7 +14,7 @@ from retrieval_bench.reports.render.markup import Markup, el, joined, own_direct
 from retrieval_bench.reports.render.table import result, warning
 from retrieval_bench.reports.render.words import metric_label
 from retrieval_bench.reports.tables.brief import warnings_of
-from retrieval_bench.reports.tables.run_facts import below_clock, latency_of
+from retrieval_bench.reports.tables.run_facts import below_clock
 
 _NAMED = 3
 """So many leaders, and so many other systems in the third tile, are named."""
@@ -98,7 +98,7 @@ def _tiles(group: DatasetComparison, name: str) -> Markup:
     """Quality of ``name``, its p50, and how fast the others are beside it."""
     metric = group.metrics[0]
     run = group.runs[group.names.index(name)]
-    mean, p50 = run.evaluation.mean(metric), latency_of(run).get("p50", {})
+    mean, p50 = run.evaluation.mean(metric), run.summary.latency_ms.at("p50")
     of = f" of {name}" if len(group.names) > 1 else ""
     tiles = [_tile(f"{metric_label(metric)}{of}", Cell(mean.mean, SHORT_QUALITY, mean.ci95))]
     if below_clock(run):

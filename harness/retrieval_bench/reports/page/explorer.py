@@ -65,7 +65,7 @@ class Explorer:
     @property
     def k(self) -> int:
         """Cut-off of the rankings."""
-        return int(self.data.runs[0].summary["k"])
+        return self.data.runs[0].summary.k
 
     @cached_property
     def _texts(self) -> dict[str, str]:

@@ -22,7 +22,7 @@ from retrieval_bench.reports.pictures.of_runs import (
 )
 from retrieval_bench.reports.render.markup import Markup, el
 from retrieval_bench.reports.render.words import metric_label
-from retrieval_bench.reports.tables.run_facts import latency_of
+from retrieval_bench.reports.tables.usage import money_of
 
 MOST_METRICS = 6
 """Panels of the picture of quality where there are more systems than can be told apart."""
@@ -120,13 +120,13 @@ def front(
         return ""
     spots = []
     for name, run in zip(group.names, group.runs, strict=True):
-        mean, time = run.evaluation.mean(metric), latency_of(run).get(level, {})
-        ends = time.get("ci95")
+        mean, time = run.evaluation.mean(metric), run.summary.latency_ms.at(level)
+        ends = time.ci95
         spots.append(
             Spot(
                 name,
                 mean.mean,
-                time.get("value"),
+                time.value,
                 mean.ci95,
                 None if ends is None else (ends[0], ends[1]),
                 tuple((one.step, one.quality, one.ms) for one in paths.get(name, ())),
@@ -145,7 +145,7 @@ def front(
 def money(group: DatasetComparison, leaders: tuple[str, ...], width: int = WIDTH) -> str:
     """Quality against money, as SVG; empty where fewer than two systems say what they take."""
     metric = group.metrics[0]
-    each = [run.summary.get("usage", {}).get("money_per_1000_queries") for run in group.runs]
+    each = [money_of(run.summary) for run in group.runs]
     if len([one for one in each if one]) < 2:
         return ""
     means = [run.evaluation.mean(metric) for run in group.runs]
@@ -198,5 +198,5 @@ def _parts(ledger: Ledger, about: str, width: int) -> str:
 
 
 def _about(group: DatasetComparison) -> str:
-    cuts = sorted({int(run.summary["k"]) for run in group.runs})
+    cuts = sorted({run.summary.k for run in group.runs})
     return f"{group.dataset}, k = {' / '.join(map(str, cuts))}"

@@ -125,9 +125,9 @@ def _rules(comparison: Comparison, group: DatasetComparison) -> dict[str, str]:
         return " / ".join(dict.fromkeys(str(value) for value in values))
 
     def data(name: str) -> str:
-        return all_of([summary["dataset"].get(name, "?") for summary in summaries])
+        return all_of([summary.dataset.get(name, "?") for summary in summaries])
 
-    used = list(dict.fromkeys(summary.get("convention", "?") for summary in summaries))
+    used = list(dict.fromkeys(summary.convention for summary in summaries))
     sources = [f"{name} ({CONVENTIONS[name].source})" for name in used if name in CONVENTIONS]
     tested = {
         "intervals of means": f"95 %, {methods(m.scale for m in group.metrics)}",
@@ -142,8 +142,8 @@ def _rules(comparison: Comparison, group: DatasetComparison) -> dict[str, str]:
             "documents": data("n_documents"),
             "evaluated queries": "none: nothing is judged",
             "fingerprint": data("fingerprint"),
-            "hits per query (k)": all_of([summary.get("k", "?") for summary in summaries]),
-            "ties": all_of([summary.get("tie_rule", "?") for summary in summaries]),
+            "hits per query (k)": all_of([summary.k for summary in summaries]),
+            "ties": all_of([summary.tie_rule for summary in summaries]),
             "likeness": f"overlap@{group.likeness.k}; RBO, p = {PERSISTENCE}, extrapolated",
             "intervals of means": f"95 %, {methods([SHARE])}",
         }
@@ -153,10 +153,10 @@ def _rules(comparison: Comparison, group: DatasetComparison) -> dict[str, str]:
         "evaluated queries": data("n_queries"),
         "unanswerable queries": data("n_unanswerable"),
         "fingerprint": data("fingerprint"),
-        "hits per query (k)": all_of([summary.get("k", "?") for summary in summaries]),
+        "hits per query (k)": all_of([summary.k for summary in summaries]),
         "convention": " / ".join(sources or map(str, used)),
-        "ties": all_of([summary.get("tie_rule", "?") for summary in summaries]),
-        "version of the metrics": all_of([s.get("metrics_version", "?") for s in summaries]),
+        "ties": all_of([summary.tie_rule for summary in summaries]),
+        "version of the metrics": all_of([s.metrics_version for s in summaries]),
         **tested,
         "level": f"{QUALITY_ALPHA:g}",
         "margin of equivalence": f"{comparison.margin:g}",
@@ -177,7 +177,7 @@ def runs_table(comparison: Comparison) -> Table:
                 [
                     name,
                     group.dataset,
-                    str(run.summary.get("status", "?")),
+                    str(run.summary.status),
                     str(run.manifest.get("created", "?"))[:16].replace("T", " "),
                     str(retriever.get("hash") or "-"),
                     str(git.get("commit") or "-")[:12] if isinstance(git, dict) else "-",

@@ -77,7 +77,7 @@ def write_report(
     check_place(path)
     for group in comparison.groups if methods else ():
         if group.likeness is not None:
-            split = str(group.runs[0].summary["dataset"]["split"])
+            split = str(group.runs[0].summary.dataset.split)
             raise unjudged(group.dataset, split, "--methods", instead="leave --methods out")
     sources = datasets_of([group.runs for group in comparison.groups], datasets)
     analysis = analyse(comparison, sources)

@@ -145,8 +145,8 @@ class GroupPage:
         )
 
     def _untimed(self) -> str:
-        calls = max(run.summary["latency_ms"].get("n", 0) for run in self._group.runs)
-        replayed = all(run.summary["latency_ms"].get("mean") is None for run in self._group.runs)
+        calls = max(run.summary.latency_ms.n for run in self._group.runs)
+        replayed = all(run.summary.latency_ms.mean is None for run in self._group.runs)
         if replayed or not calls:
             return "No system has a time: these are rankings that were made elsewhere."
         least = NEEDS[50.0].printed

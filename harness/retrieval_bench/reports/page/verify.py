@@ -177,14 +177,14 @@ def _places(run: Saved, given: Sequence[Path]) -> Iterator[Path]:
 def _of_run(run: Run, sources: Sequence[Dataset | str]) -> Iterator[Difference]:
     """What a run says of itself and its own rankings and times do not."""
     where = str(run.folder)
-    latency = run.summary["latency_ms"]
-    if latency.get("mean") is not None:
+    latency = run.summary.latency_ms
+    if latency.mean is not None:
         report = latency_report(run.timings).as_dict()
         for level in ("p50", "p95", "p99", "mean"):
             said, now = (_value(one.get(level)) for one in (latency, report))
             if said is not None and not _equal(said, now):
                 yield Difference(f"{where}: {level}", f"{said}", f"{now}")
-    fingerprint = run.summary["dataset"]["fingerprint"]
+    fingerprint = run.summary.dataset.fingerprint
     for data in sources:
         if isinstance(data, Dataset) and data.fingerprint == fingerprint:
             yield from _of_rankings(run, data, where)

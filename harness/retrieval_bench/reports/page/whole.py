@@ -19,7 +19,6 @@ from typing import Any
 from retrieval_bench.comparison.analysis import Analysis
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.likeness import Likeness
-from retrieval_bench.core import secrets
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.version import VERSION
 from retrieval_bench.reports.page.answer import answers_html, headline
@@ -133,20 +132,16 @@ def _manifest(run: Run, label: str, surroundings: dict[str, str]) -> str:
 
 def _silent(run: Run) -> Run:
     """A run whose sentences cannot quote a text; how many warnings there were is told."""
-    n = len(run.summary.get("warnings", ()))
+    n = len(run.summary.warnings)
     notes = [f"{n:,} {_WITHOUT_TEXTS}"] if n else []
-    silenced: dict[str, list[str]] = {
-        name: [] for name in secrets.FREE_TEXTS if name in run.summary
-    }
-    return _placeless(replace(run, summary={**run.summary, **silenced, "warnings": notes}))
+    return _placeless(replace(run, summary=run.summary.but(health=[], warnings=notes)))
 
 
 def _placeless(run: Run) -> Run:
     """A run that does not say where anything lies outside of the folder that the reader is in."""
-    texts = {name: run.summary[name] for name in secrets.FREE_TEXTS if name in run.summary}
     return replace(
         run,
-        summary={**run.summary, **without_folders(texts)},
+        summary=run.summary.with_texts(without_folders),
         manifest=without_folders(run.manifest),
         folder=None if run.folder is None else Path(without_folders(relative_folder(run))),
     )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from retrieval_bench.reports.pictures.canvas import WIDTH
 from retrieval_bench.reports.render.words import metric_label, worth_label
 from retrieval_bench.runs.run import Run
 from retrieval_bench.runs.stages import StageReport, Times
+from retrieval_bench.runs.summary import LatencyFacts
 from retrieval_bench.stats.percentiles import Percentile
 
 MS = 1e6
@@ -36,7 +36,7 @@ def run_pictures(run: Run) -> dict[str, str]:
     """
     if not _has_times(run):
         return {}
-    about = f"{run.summary['dataset']['name']}, k = {run.summary['k']}"
+    about = f"{run.summary.dataset.name}, k = {run.summary.k}"
     pictures = {
         "latency.svg": ecdf([_calls(run, run.name)], about=about),
         "queries.svg": slow_queries(run.name, run, about=about),
@@ -54,7 +54,7 @@ def side_by_side(names: Sequence[str], runs: Sequence[Run], *, width: int = WIDT
     timed = _timed(names, runs)
     if not timed:
         return ""
-    return ecdf(timed, about=str(runs[0].summary["dataset"]["name"]), width=width)
+    return ecdf(timed, about=str(runs[0].summary.dataset.name), width=width)
 
 
 def drift(names: Sequence[str], runs: Sequence[Run], *, about: str = "", width: int = WIDTH) -> str:
@@ -112,7 +112,7 @@ def slow_queries(name: str, run: Run, *, about: str = "", width: int = WIDTH) ->
 
 def _has_times(run: Run) -> bool:
     """Whether there are calls, and they are no replay."""
-    return len(run.timings.wall_ns) > 0 and run.summary["latency_ms"].get("mean") is not None
+    return len(run.timings.wall_ns) > 0 and run.summary.latency_ms.mean is not None
 
 
 def _timed(names: Sequence[str], runs: Sequence[Run]) -> list[Calls]:
@@ -130,20 +130,14 @@ def _calls(run: Run, name: str) -> Calls:
         round=(timings.launch * (timings.round.max(initial=0) + 1) + timings.round).astype(
             np.int32
         ),
-        percentiles=_percentiles(run.summary["latency_ms"]),
+        percentiles=_percentiles(run.summary.latency_ms),
     )
 
 
-def _percentiles(latency: Mapping[str, Any]) -> list[Percentile]:
+def _percentiles(latency: LatencyFacts) -> list[Percentile]:
     return [
-        Percentile(
-            float(name[1:]),
-            entry["value"],
-            None if entry["ci95"] is None else (entry["ci95"][0], entry["ci95"][1]),
-            entry.get("reason"),
-        )
-        for name, entry in latency.items()
-        if isinstance(entry, dict) and "ci95" in entry
+        Percentile(float(name[1:]), entry.value, entry.ci95, entry.reason or None)
+        for name, entry in latency.levels.items()
     ]
 
 

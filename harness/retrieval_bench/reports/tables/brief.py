@@ -4,10 +4,9 @@ figures that it rests on, and what to do next. The rest is behind ``-v``."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import PurePath
-from typing import Any
 
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.explain.ledger import Ledger
@@ -50,8 +49,6 @@ from retrieval_bench.reports.tables.run_facts import (
     below_clock,
     corpus,
     evaluated,
-    latency_of,
-    levels,
     origin_of,
 )
 from retrieval_bench.reports.tables.understand.board import board_tables
@@ -73,6 +70,7 @@ from retrieval_bench.reports.tables.understand.likeness import (
 )
 from retrieval_bench.reports.tables.usage import AMOUNT, money_of, usage_text
 from retrieval_bench.runs.run import Run, relative_folder
+from retrieval_bench.runs.summary import LatencyFacts, Summary
 
 SYSTEMS_SHOWN, WARNINGS_SHOWN = 8, 4
 """The others are behind ``-v``."""
@@ -90,10 +88,10 @@ def run_brief(run: Run, leg: Delta | None = None, ledger: Ledger | None = None) 
         leg: of a hybrid, its best leg beside it.
         ledger: of a retriever that is made of parts, what they buy.
     """
-    summary, latency = run.summary, latency_of(run)
+    summary, latency = run.summary, run.summary.latency_ms
     lead: list[str] = list(nothing_judged(run))
-    if origin_of(summary["dataset"]):
-        lead.append(result(f"Over {evaluated(summary['dataset'])}."))
+    if origin_of(summary.dataset):
+        lead.append(result(f"Over {evaluated(summary.dataset)}."))
     lead += [beside_leg(run, leg)] if leg is not None else []
     lead += parts_that_should_go(ledger, leg)
     warnings, worth_knowing = _shown(map(warning, _warnings(run)))
@@ -145,14 +143,14 @@ def _title(run: Run) -> str:
     metric, mean = run.evaluation.metrics[0], run.evaluation.means[0]
     cell = Cell(mean.mean, SHORT_QUALITY, mean.ci95)
     figures = [f"{metric_label(metric)} {cell.text} {cell.more}".strip()] if run.judged else []
-    p50 = latency_of(run).get("p50", {})
+    p50 = run.summary.latency_ms.at("p50")
     if below_clock(run):
         figures.append(f"p50 {BELOW_CLOCK}")
-    elif p50.get("value") is not None:
-        time = Cell(p50["value"], SHORT_MS, p50.get("ci95"))
+    elif p50.value is not None:
+        time = Cell(p50.value, SHORT_MS, p50.ci95)
         figures.append(f"{f'p50 {time.text} {time.more}'.strip()} ms")
-    partial = " (PARTIAL RUN)" if run.summary.get("status") == "partial" else ""
-    title = f"{run.name} on {run.summary['dataset']['name']}{partial}"
+    partial = " (PARTIAL RUN)" if run.summary.status == "partial" else ""
+    title = f"{run.name} on {run.summary.dataset.name}{partial}"
     return f"{title}: {', '.join(figures)}" if figures else title
 
 
@@ -160,37 +158,36 @@ def _warnings(run: Run) -> list[str]:
     """What changes how the figures must be read."""
     summary = run.summary
     failed = []
-    if summary.get("n_failed") and run.judged:  # a warning of the run tells it, too
-        queries = counted(summary["n_failed"], "query")
+    if summary.n_failed and run.judged:  # a warning of the run tells it, too
+        queries = counted(summary.n_failed, "query")
         failed = [f"Search FAILED on {queries}: each evaluated one counts 0 in every mean."]
-        if answered := summary.get("answered"):
-            name, entry = next(iter(answered["metrics"].items()))
-            figure = f"{metric_label(name)} {Cell(entry['mean'], SHORT_QUALITY).text}"
-            failed[0] += f" Over the {answered['n']:,} that were answered: {figure}."
-    return [*failed, *loudest_first(summary.get("warnings", ()))]
+        if answered := summary.answered:
+            name, entry = next(iter(answered.metrics.items()))
+            figure = f"{metric_label(name)} {Cell(entry.mean, SHORT_QUALITY).text}"
+            failed[0] += f" Over the {answered.n:,} that were answered: {figure}."
+    return [*failed, *loudest_first(summary.warnings)]
 
 
-def _latency(latency: Mapping[str, Any]) -> str:
+def _latency(latency: LatencyFacts) -> str:
     """The percentiles that the run stands behind."""
     figures = []
-    for level in levels(latency):
-        entry = latency[level]
-        if entry.get("value") is None or (level == "p99" and entry.get("ci95") is None):
+    for level, entry in latency.levels.items():
+        if entry.value is None or (level == "p99" and entry.ci95 is None):
             continue
-        cell = Cell(entry["value"], SHORT_MS, entry.get("ci95"))
+        cell = Cell(entry.value, SHORT_MS, entry.ci95)
         figures.append(f"{level} {cell.text} {cell.more}".strip())
     if not figures:
         return ""
-    return f"{'   '.join(figures[:2])} ms over {counted(latency['n'], 'call')}, 1 client"
+    return f"{'   '.join(figures[:2])} ms over {counted(latency.n, 'call')}, 1 client"
 
 
-def _ready(summary: Mapping[str, Any]) -> str:
-    index, n = summary.get("index", {}), summary["dataset"].get("n_documents", 0)
-    if index.get("seconds") is None:
+def _ready(summary: Summary) -> str:
+    index, n = summary.index, summary.dataset.n_documents or 0
+    if index.seconds is None:
         return ""
-    memory = index.get("peak_rss_bytes")
+    memory = index.peak_rss_bytes
     peak = f", peak memory {MEGABYTES.text(memory)} MB" if memory else ""
-    return f"{index['seconds']:.1f} s (indexing {counted(n, 'document')}){peak}"
+    return f"{index.seconds:.1f} s (indexing {counted(n, 'document')}){peak}"
 
 
 # -- a comparison --------------------------------------------------------------------------------
@@ -307,7 +304,7 @@ def beside_leader(
     times = [
         level
         for level in ("p50", "p95")
-        if any(latency_of(run).get(level, {}).get("value") is not None for run in group.runs)
+        if any(run.summary.latency_ms.at(level).value is not None for run in group.runs)
     ]
     paid = any(money_of(run.summary) is not None for run in group.runs)
     rows: list[list[Content]] = []
@@ -316,7 +313,7 @@ def beside_leader(
         row += ("-", "") if name == leader else against(group, metric, name, leader)
         if deepest is not None:
             row.append(Cell(run.evaluation.mean(deepest).mean, SHORT_QUALITY))
-        values = [latency_of(run).get(level, {}).get("value") for level in times]
+        values = [run.summary.latency_ms.at(level).value for level in times]
         row += [Cell(value, SHORT_MS) for value in values]
         rows.append([*row, Cell(money_of(run.summary), AMOUNT)] if paid else row)
     columns = ["system", metric_label(metric), f"against {leader}", ""]
@@ -326,12 +323,12 @@ def beside_leader(
 
 
 def _title_of(group: DatasetComparison) -> str:
-    cuts = sorted({run.summary["k"] for run in group.runs})
+    cuts = sorted({run.summary.k for run in group.runs})
     timed = ""
-    if any(latency_of(run).get("mean") is not None for run in group.runs):
+    if any(run.summary.latency_ms.mean is not None for run in group.runs):
         together = timed_together(group.runs) and not timed_differently(group.runs)
         timed = f"; times {'interleaved' if together else 'measured apart'}, 1 client"
-    documents = {corpus(run.summary["dataset"]) for run in group.runs}
+    documents = {corpus(run.summary.dataset) for run in group.runs}
     of = f", {documents.pop()}" if len(documents) == 1 else ""
     return f"{group.dataset}: {queries_of(group)}{of}, top {' / '.join(map(str, cuts))}{timed}"
 
@@ -359,7 +356,5 @@ def warnings_of(group: DatasetComparison) -> list[str]:
     return [
         *map(warning, group.warnings),
         *([timed] if kind_of(timed) is NoteKind.WARNING else []),
-        *said(
-            lambda run: list(map(warning, loudest_first(run.summary.get("warnings", ())))), pairs
-        ),
+        *said(lambda run: list(map(warning, loudest_first(run.summary.warnings))), pairs),
     ]

@@ -12,8 +12,7 @@ from retrieval_bench.core.figures import LEAST_SHOWN_MS
 from retrieval_bench.data.needs_judgements import judged_by
 from retrieval_bench.reports.render.table import Note, NoteKind
 from retrieval_bench.runs.run import Run
-
-_LEVEL = re.compile(r"p[\d.]+")
+from retrieval_bench.runs.summary import DatasetFacts, LatencyFacts, Summary
 
 _ABSOLUTE = re.compile(
     r"""(?<![\w:/.…~])(?:/(?:[^/\s"'<>:,;]+/)+|[A-Za-z]:\\(?:[^\\\s"'<>:,;]+\\)*)"""
@@ -24,30 +23,29 @@ WARNINGS_SHOWN = 5
 """Of each run; the others are in its summary.json."""
 
 
-def title_of(summaries: Sequence[Mapping[str, Any]], what: str) -> str:
+def title_of(summaries: Sequence[Summary], what: str) -> str:
     """What was measured on what; only what holds for all ``summaries``."""
-    data = {f"{s['dataset']['name']} ({s['dataset']['split']})" for s in summaries}
-    cuts = {s["k"] for s in summaries}
+    data = {f"{s.dataset.name} ({s.dataset.split})" for s in summaries}
+    cuts = {s.k for s in summaries}
     title = f"{what} on {data.pop() if len(data) == 1 else f'{len(data)} datasets'}"
     if len(cuts) == 1:
         title += f", k = {cuts.pop()}"
-    partial = all(s.get("status") == "partial" for s in summaries)
+    partial = all(s.status == "partial" for s in summaries)
     return title + (" - PARTIAL RUN" if partial else "")
 
 
 def measured_on(run: Run) -> list[str]:
     """Data, calls, machine and convention, a sentence each."""
-    data, latency = run.summary["dataset"], latency_of(run)
+    data, latency = run.summary.dataset, run.summary.latency_ms
     environment = run.manifest.get("environment", {})
     machine = environment.get("machine", {})
-    n_unanswerable, n_not_run = data.get("n_unanswerable", 0), data.get("n_not_run", 0)
-    besides = [f"{counted(n_unanswerable, 'unanswerable query')} not scored"] * bool(n_unanswerable)
-    besides += [f"{n_not_run:,} not judged in this split"] * bool(n_not_run)
-    if filters := run.summary.get("filters"):
-        leaked = "" if filters["leaked"] else ", no hit outside of it"
-        leaked = leaked if filters["leaked"] is not None else ""
-        besides.append(f"{counted(filters['queries'], 'query')} with a filter{leaked}")
-    warm_up = counted(latency.get("warm_up_calls", 0), "call")
+    n = data.n_unanswerable
+    besides = [f"{counted(n, 'unanswerable query')} not scored"] * bool(n)
+    besides += [f"{data.n_not_run:,} not judged in this split"] * bool(data.n_not_run)
+    if filters := run.summary.filters:
+        leaked = ", no hit outside of it" if filters.leaked == 0 else ""
+        besides.append(f"{counted(filters.queries, 'query')} with a filter{leaked}")
+    warm_up = counted(latency.warm_up_calls, "call")
     counting = evaluated(data)
     if not run.judged:
         counting = f"{counted(len(run.rankings.query_ids), 'query')}, none of them judged"
@@ -56,104 +54,88 @@ def measured_on(run: Run) -> list[str]:
         _once(run)
         if run.asked is not None
         else Note(
-            f"Calls: {_launches(latency)}{counted(latency.get('rounds', 0), 'round')} after "
+            f"Calls: {_launches(latency)}{counted(latency.rounds, 'round')} after "
             f"{warm_up} of warm-up ({_steady(latency)}), "
             f"{counted(environment.get('threads', 1), 'thread')}.",
-            NoteKind.WARNING if latency.get("steady_after") is None else NoteKind.METHOD,
+            NoteKind.WARNING if latency.steady_after is None else NoteKind.METHOD,
         ),
         (
             f"Machine: {machine.get('processor', 'unknown')}, "
             f"{machine.get('usable_cores', '?')} cores, {machine.get('python', 'Python ?')}."
         ),
         (
-            f"Convention: {run.summary.get('convention', '?')}; ties: "
-            f"{run.summary.get('tie_rule', '?')}; data fingerprint {data['fingerprint'][:12]}."
+            f"Convention: {run.summary.convention}; ties: "
+            f"{run.summary.tie_rule}; data fingerprint {data.fingerprint[:12]}."
         ),
     ]
 
 
 def _once(run: Run) -> str:
     """How a run was measured that asked no more than needed."""
-    until = run.summary["until_decided"]
-    asked = f"{until['asked']:,} of {counted(until['queries'], 'query')}"
+    until = run.summary.until_decided
+    assert until is not None
+    asked = f"{until.asked:,} of {counted(until.queries, 'query')}"
     return f"Calls: {asked}, each asked once, without warm-up, until decided."
 
 
-def corpus(data: Mapping[str, Any]) -> str:
+def corpus(data: DatasetFacts) -> str:
     """How many documents there are."""
-    n = data.get("n_documents", 0)
+    n = data.n_documents
     return counted(n, "document") if n else "no corpus here (external)"
 
 
-def evaluated(data: Mapping[str, Any]) -> str:
+def evaluated(data: DatasetFacts) -> str:
     """How many queries count."""
-    return f"{counted(data.get('n_queries', 0), 'evaluated query')}{origin_of(data)}"
+    return f"{counted(data.n_queries, 'evaluated query')}{origin_of(data)}"
 
 
-def origin_of(data: Mapping[str, Any]) -> str:
+def origin_of(data: DatasetFacts) -> str:
     """Who judged the queries, and how many of them were made from the document that answers them;
     nothing where that is not known."""
     told = ""
-    if made := data.get("known_items"):
+    if made := data.known_items:
         copied = made.get("copied")
         words = "" if copied is None else f", {100 * copied:.0f} % of their words copied"
         told += f" ({made['n']:,} known-item{words})"
-    if judges := judged_by(data.get("judges", {})):
+    if judges := judged_by(data.judges):
         told += f", {judges}"
     return told
 
 
-def _launches(latency: Mapping[str, Any]) -> str:
-    n = latency.get("launches", 1)
+def _launches(latency: LatencyFacts) -> str:
+    n = latency.launches
     return f"{n} launches of " if n > 1 else ""
 
 
-def _steady(latency: Mapping[str, Any]) -> str:
-    settled = latency.get("steady_after") is not None
+def _steady(latency: LatencyFacts) -> str:
+    settled = latency.steady_after is not None
     return "times had settled" if settled else "times had not settled"
 
 
-def unsupported(summary: Mapping[str, Any]) -> list[str]:
+def unsupported(summary: Summary) -> list[str]:
     """Why percentiles are missing, equal reasons together."""
     missing: dict[str, list[str]] = {}
-    latency = summary.get("latency_ms", {})
-    for prefix, family in (("", latency), ("per-query ", latency.get("mix", {}))):
-        for level in levels(family):
-            if reason := family[level].get("reason"):
-                missing.setdefault(reason, []).append(f"{prefix}{level}")
+    latency = summary.latency_ms
+    for prefix, family in (("", latency.levels), ("per-query ", latency.mix.levels)):
+        for level, entry in family.items():
+            if entry.reason:
+                missing.setdefault(entry.reason, []).append(f"{prefix}{level}")
     return [f"No {', '.join(names)}: {reason}." for reason, names in missing.items()]
 
 
-def shown_warnings(summary: Mapping[str, Any]) -> list[str]:
+def shown_warnings(summary: Summary) -> list[str]:
     """The first warnings, and how many more there are."""
-    warnings = list(summary.get("warnings", ()))
+    warnings = list(summary.warnings)
     more = len(warnings) - WARNINGS_SHOWN
     if more <= 0:
         return warnings
     return [*warnings[:WARNINGS_SHOWN], f"... and {more:,} more in summary.json"]
 
 
-def levels(latency: Mapping[str, Any]) -> list[str]:
-    """Names of the percentiles that were reported."""
-    return [name for name in latency if _LEVEL.fullmatch(name)]
-
-
-def latency_of(run: Run) -> Mapping[str, Any]:
-    """``latency_ms`` of the summary."""
-    found: Mapping[str, Any] = run.summary.get("latency_ms", {})
-    return found
-
-
 def below_clock(run: Run) -> bool:
     """Whether half of the calls took no time that a clock can tell."""
-    p50 = latency_of(run).get("p50", {}).get("value")
+    p50 = run.summary.latency_ms.at("p50").value
     return p50 is not None and p50 < LEAST_SHOWN_MS
-
-
-def unanswerable(summary: Mapping[str, Any]) -> tuple[int, int]:
-    """Unanswerable queries: how many, and how many of them got hits."""
-    found = summary.get("unanswerable", {})
-    return found.get("n", 0), found.get("returned_hits", 0)
 
 
 def without_folders(value: Any) -> Any:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from retrieval_bench.core.figures import three_digits
 from retrieval_bench.reports.render.cells import Cell, Content, Form
 from retrieval_bench.reports.render.table import Table
+from retrieval_bench.runs.summary import Summary
 
 AMOUNT = Form(three_digits)
 """Of tokens, calls or money."""
@@ -15,47 +15,45 @@ AMOUNT = Form(three_digits)
 _WORDS = {"tokens_in": "tokens in", "tokens_out": "tokens out", "calls": "calls"}
 
 
-def usage_text(summary: Mapping[str, Any]) -> str:
+def usage_text(summary: Summary) -> str:
     """In a line: money for a thousand queries, and what a query uses up; empty where nothing is
     known."""
-    usage = summary.get("usage")
+    usage = summary.usage
     if usage is None:
         return ""
-    each = usage["per_query"]
+    each = usage.per_query
     used = [
-        "1 call" if (name, each[name]) == ("calls", 1) else f"{three_digits(each[name])} {word}"
+        "1 call" if (name, n) == ("calls", 1) else f"{three_digits(n)} {word}"
         for name, word in _WORDS.items()
-        if each.get(name)
+        if (n := each.get(name))
     ]
-    money = usage["money_per_1000_queries"]
+    money = usage.money_per_1000_queries
     said = [] if money is None else [f"{three_digits(money)} for 1,000 queries"]
     return "; ".join([*said, *([f"a query takes {', '.join(used)}"] if used else [])])
 
 
-def money_of(summary: Mapping[str, Any]) -> float | None:
+def money_of(summary: Summary) -> float | None:
     """For a thousand queries; None where it is not known."""
-    found: float | None = summary.get("usage", {}).get("money_per_1000_queries")
-    return found
+    return None if summary.usage is None else summary.usage.money_per_1000_queries
 
 
-def tokens_of(summary: Mapping[str, Any]) -> float | None:
+def tokens_of(summary: Summary) -> float | None:
     """Of a query, in and out together; None where it is not known."""
-    each = summary.get("usage", {}).get("per_query", {})
-    found = [each[name] for name in ("tokens_in", "tokens_out") if each.get(name) is not None]
+    each = {} if summary.usage is None else summary.usage.per_query
+    found = [n for name in ("tokens_in", "tokens_out") if (n := each.get(name)) is not None]
     return sum(found) if found else None
 
 
-def usage_tables(name: str, summary: Mapping[str, Any]) -> list[Table]:
+def usage_tables(name: str, summary: Summary) -> list[Table]:
     """What each stage uses up; nothing where nothing is known."""
-    usage = summary.get("usage")
+    usage = summary.usage
     if usage is None:
         return []
-    rows: list[list[Content]] = [[stage, *_row(each)] for stage, each in usage["stages"].items()]
-    rows.append(["whole call", *_row(usage["per_query"])])
+    rows: list[list[Content]] = [[stage, *_row(each)] for stage, each in usage.stages.items()]
+    rows.append(["whole call", *_row(usage.per_query)])
     notes = ["Means over the answered calls; money is in the currency of the prices."]
-    spent = usage.get("spent")
-    if spent is not None and spent.get("money") is not None:
-        money = three_digits(spent["money"])
+    if usage.spent is not None and usage.spent.money is not None:
+        money = three_digits(usage.spent.money)
         notes.append(f"This measurement spent {money}, its warm-up included.")
     columns = ("stage", "tokens in", "tokens out", "calls", "money / 1,000")
     return [Table(f"What a query of {name} uses up", columns, rows, (len(rows) - 1,), notes)]

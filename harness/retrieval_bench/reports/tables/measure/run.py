@@ -28,18 +28,16 @@ from retrieval_bench.reports.render.table import Table, next_step, result, warni
 from retrieval_bench.reports.render.words import metric_label
 from retrieval_bench.reports.tables.measure.stage import stage_tables
 from retrieval_bench.reports.tables.run_facts import (
-    latency_of,
-    levels,
     measured_on,
     shown_warnings,
     title_of,
-    unanswerable,
     unsupported,
 )
 from retrieval_bench.reports.tables.understand.ledger import ledger_table
 from retrieval_bench.reports.tables.understand.likeness import hits_cells, nothing_judged
 from retrieval_bench.reports.tables.usage import usage_tables
 from retrieval_bench.runs.run import Run, relative_folder
+from retrieval_bench.runs.summary import LatencyFacts, PercentileFacts, Summary
 
 
 def beside_leg(run: Run, leg: Delta) -> str:
@@ -69,28 +67,26 @@ def run_tables(run: Run, leg: Delta | None = None, ledger: Ledger | None = None)
         leg: of a hybrid, its best leg beside it.
         ledger: of a retriever that is made of parts, what they buy.
     """
-    summary, latency = run.summary, latency_of(run)
+    summary, latency = run.summary, run.summary.latency_ms
     quality_rows: list[list[Content]] = [
-        [metric_label(name), quality(entry["mean"], entry["ci95"]), f"n = {entry['n']:,}"]
-        for name, entry in summary["metrics"].items()
+        [metric_label(name), quality(entry.mean, entry.ci95), f"n = {entry.n:,}"]
+        for name, entry in summary.metrics.items()
     ]
     quality_rows += [
         [name, quality(share), "hits with a judgement"]
         for name, share in run.evaluation.judged.items()
     ]
-    time_rows = _percentile_rows(latency, "", counted(latency.get("n", 0), "call"))
-    time_rows.append(["mean ms", milliseconds(latency.get("mean")), _spread(latency)])
-    mix = latency.get("mix", {})
-    if mix:
-        queries = counted(mix.get("n", 0), "query")
-        supported = {level: mix[level] for level in levels(mix) if mix[level]["value"] is not None}
-        time_rows += _percentile_rows(supported, "per-query ", f"{queries}, each its median")
+    time_rows = _percentile_rows(latency.levels, "", counted(latency.n, "call"))
+    time_rows.append(["mean ms", milliseconds(latency.mean), _spread(latency)])
+    supported = {level: one for level, one in latency.mix.levels.items() if one.value is not None}
+    each = f"{counted(latency.mix.n, 'query')}, each its median"
+    time_rows += _percentile_rows(supported, "per-query ", each)
     index_rows = _index_rows(summary)
     if not run.judged:
         quality_rows = [["hits a query", *hits_cells(run)]]
     sections = [quality_rows, time_rows, index_rows]
     main = Table(
-        title_of([summary], summary["retriever"]),
+        title_of([summary], summary.retriever),
         ("", "value", ""),
         [row for section in sections for row in section],
         [len(quality_rows), len(quality_rows) + len(time_rows)],
@@ -102,35 +98,32 @@ def run_tables(run: Run, leg: Delta | None = None, ledger: Ledger | None = None)
     return [*first, last.with_notes(_notes(run))]
 
 
-def _percentile_rows(latency: Mapping[str, Any], prefix: str, of: str) -> list[list[Content]]:
-    names = levels(latency)
+def _percentile_rows(
+    levels: Mapping[str, PercentileFacts], prefix: str, of: str
+) -> list[list[Content]]:
     return [
-        [
-            f"{prefix}{level} ms",
-            milliseconds(latency[level].get("value"), latency[level].get("ci95")),
-            of if level == names[0] else "",
-        ]
-        for level in names
+        [f"{prefix}{level} ms", milliseconds(entry.value, entry.ci95), of if at == 0 else ""]
+        for at, (level, entry) in enumerate(levels.items())
     ]
 
 
-def _spread(latency: Mapping[str, Any]) -> str:
-    if latency.get("sd") is None:
+def _spread(latency: LatencyFacts) -> str:
+    if latency.sd is None:
         return ""
-    sd, longest = milliseconds(latency["sd"]).text, milliseconds(latency["max"]).text
+    sd, longest = milliseconds(latency.sd).text, milliseconds(latency.max).text
     return f"sd {sd}, max {longest}"
 
 
-def without_selves(summary: Mapping[str, Any]) -> list[str]:
+def without_selves(summary: Summary) -> list[str]:
     """How many hits on the query itself were dropped, where they are."""
-    if not summary.get("n_self_hits"):
+    if not summary.n_self_hits:
         return []
-    return [f"{dropped(summary['n_self_hits'])} Such queries are asked for one hit more."]
+    return [f"{dropped(summary.n_self_hits)} Such queries are asked for one hit more."]
 
 
-def needless(summary: Mapping[str, Any]) -> list[str]:
+def needless(summary: Summary) -> list[str]:
     """Whether unanswerable queries returned results."""
-    n, with_hits = unanswerable(summary)
+    n, with_hits = summary.unanswerable.n, summary.unanswerable.returned_hits
     if not n:
         return []
     if n == 1:
@@ -144,45 +137,45 @@ def needless(summary: Mapping[str, Any]) -> list[str]:
 def _notes(run: Run) -> list[str]:
     summary = run.summary
     notes = [*measured_on(run), *without_selves(summary), *needless(summary)]
-    if summary.get("n_failed"):
-        failed = counted(summary["n_failed"], "query")
+    if summary.n_failed:
+        failed = counted(summary.n_failed, "query")
         notes.append(warning(f"Search FAILED on {failed}: each evaluated one counts 0."))
-    if answered := summary.get("answered"):
+    if answered := summary.answered:
         means = [
-            f"{metric_label(name)} {quality(entry['mean']).text}"
-            for name, entry in answered["metrics"].items()
+            f"{metric_label(name)} {quality(entry.mean).text}"
+            for name, entry in answered.metrics.items()
         ]
-        over = f"Over the {answered['n']:,} evaluated queries that were answered"
+        over = f"Over the {answered.n:,} evaluated queries that were answered"
         notes.append(f"{over}: {', '.join(means)}.")
-    stalls = latency_of(run).get("stalls")
+    stalls = run.summary.latency_ms.stalls
     if stalls:
         notes.append(f"{counted(stalls, 'call')} far slower than their query usually is (stalls).")
     notes += unsupported(summary)
-    if summary.get("n_collapsed"):
-        hits = counted(summary["n_collapsed"], "hit")
+    if summary.n_collapsed:
+        hits = counted(summary.n_collapsed, "hit")
         notes.append(f"{hits} of a unit that was already in the ranking.")
-    notes += summary.get("health", ())
+    notes += summary.health
     notes += map(warning, shown_warnings(summary))
     if run.folder is not None:
         notes.append(next_step(f"saved: {relative_folder(run)}"))
     return notes
 
 
-def _index_rows(summary: Mapping[str, Any]) -> list[list[Content]]:
-    index, n_documents = summary.get("index", {}), summary["dataset"].get("n_documents", 0)
+def _index_rows(summary: Summary) -> list[list[Content]]:
+    index, n_documents = summary.index, summary.dataset.n_documents
     rows: list[list[Content]] = []
-    if index.get("seconds"):
-        rate = f"{n_documents / index['seconds']:,.0f} documents/s" if n_documents else ""
-        rows.append(["index s", seconds(index["seconds"]), rate])
-    if index.get("disk_bytes"):
-        rows.append(["disk MB", Cell(index["disk_bytes"], MEGABYTES), "kept by the retriever"])
-    if index.get("peak_rss_bytes"):
-        rows.append(["peak memory MB", Cell(index["peak_rss_bytes"], MEGABYTES), "process"])
-    if server := summary.get("server"):
-        of = f"{server['processes']:,} process{'' if server['processes'] == 1 else 'es'}"
-        if server["memory_bytes"]:
-            rows.append(["server memory MB", Cell(server["memory_bytes"], MEGABYTES), of])
-        rows.append(["server cpu ms", milliseconds(server["cpu_ms_per_call"]), "a call"])
+    if index.seconds:
+        rate = f"{n_documents / index.seconds:,.0f} documents/s" if n_documents else ""
+        rows.append(["index s", seconds(index.seconds), rate])
+    if index.disk_bytes:
+        rows.append(["disk MB", Cell(index.disk_bytes, MEGABYTES), "kept by the retriever"])
+    if index.peak_rss_bytes:
+        rows.append(["peak memory MB", Cell(index.peak_rss_bytes, MEGABYTES), "process"])
+    if server := summary.server:
+        of = f"{server.processes:,} process{'' if server.processes == 1 else 'es'}"
+        if server.memory_bytes:
+            rows.append(["server memory MB", Cell(server.memory_bytes, MEGABYTES), of])
+        rows.append(["server cpu ms", milliseconds(server.cpu_ms_per_call), "a call"])
     return rows
 
 

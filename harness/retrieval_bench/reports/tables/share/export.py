@@ -27,5 +27,5 @@ def export_tables(made: Exported) -> list[Table]:
 
 def run_table(run: Run, path: Path) -> Table:
     """Which run was written where."""
-    told = f"{run.name} on {run.summary['dataset']['name']}, with its metadata: {path}"
+    told = f"{run.name} on {run.summary.dataset.name}, with its metadata: {path}"
     return Table("", (), (), lead=[result(told)])

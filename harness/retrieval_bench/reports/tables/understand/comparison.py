@@ -51,12 +51,9 @@ from retrieval_bench.reports.render.words import (
     verdict_label,
 )
 from retrieval_bench.reports.tables.run_facts import (
-    latency_of,
-    levels,
     measured_on,
     origin_of,
     shown_warnings,
-    unanswerable,
     unsupported,
 )
 from retrieval_bench.reports.tables.understand.board import board_tables
@@ -160,7 +157,7 @@ def cost_table(group: DatasetComparison) -> Table:
     """Systems in rows: times of a call, throughput, what the index takes, and what differs between
     the runs."""
     runs = group.runs
-    names = list(dict.fromkeys(level for run in runs for level in levels(latency_of(run))))
+    names = list(dict.fromkeys(level for run in runs for level in run.summary.latency_ms.levels))
     facts = [
         *((name, fact) for name, fact in _WHERE_ANY.items() if any(map(fact, runs))),
         *(
@@ -169,21 +166,21 @@ def cost_table(group: DatasetComparison) -> Table:
             if len({fact(run) for run in runs}) > 1
         ),
     ]
-    used = any("usage" in run.summary for run in runs)
+    used = any(run.summary.usage is not None for run in runs)
     rows: list[list[Content]] = []
     for name, run in group.ranked(group.metrics[0]):
-        latency, index = latency_of(run), run.summary.get("index", {})
-        entries = [latency.get(level, {}) for level in names]
-        mean = latency.get("mean")
+        latency, index = run.summary.latency_ms, run.summary.index
+        entries = [latency.at(level) for level in names]
+        mean = latency.mean
         rows.append(
             [
                 name,
-                *(milliseconds(entry.get("value"), entry.get("ci95")) for entry in entries),
+                *(milliseconds(entry.value, entry.ci95) for entry in entries),
                 Cell(1000 / mean if mean else None, RATE),
-                count(latency.get("n", 0)),
-                seconds(index.get("seconds")),
-                Cell(index.get("peak_rss_bytes") or None, MEGABYTES),
-                Cell(index.get("disk_bytes") or None, MEGABYTES),
+                count(latency.n),
+                seconds(index.seconds),
+                Cell(index.peak_rss_bytes or None, MEGABYTES),
+                Cell(index.disk_bytes or None, MEGABYTES),
                 *([Cell(tokens_of(run.summary), AMOUNT)] if used else []),
                 *([Cell(money_of(run.summary), AMOUNT)] if used else []),
                 *(fact(run) or "" for _, fact in facts),
@@ -196,11 +193,11 @@ def cost_table(group: DatasetComparison) -> Table:
             "the retriever keeps."
         ),
     ]
-    if any(latency_of(run).get("stalls") for run in runs):
+    if any(run.summary.latency_ms.stalls for run in runs):
         notes.append(
             "stalls: calls far slower than their query usually is; they count in all figures."
         )
-    if any(unanswerable(run.summary)[0] for run in runs):
+    if any(run.summary.unanswerable.n for run in runs):
         notes.append(
             "unanswerable: how many unanswerable queries returned results (not in the scores)."
         )
@@ -217,8 +214,8 @@ def cost_table(group: DatasetComparison) -> Table:
 
 
 def _unanswerable(run: Run) -> str:
-    n, hits = unanswerable(run.summary)
-    return f"{hits} of {n}" if n else ""
+    found = run.summary.unanswerable
+    return f"{found.returned_hits} of {found.n}" if found.n else ""
 
 
 def _number(n: int) -> str:
@@ -226,16 +223,16 @@ def _number(n: int) -> str:
 
 
 _WHERE_ANY: Mapping[str, Callable[[Run], str]] = {
-    "stalls": lambda run: _number(latency_of(run).get("stalls") or 0),
-    "failed": lambda run: _number(run.summary.get("n_failed", 0)),
+    "stalls": lambda run: _number(run.summary.latency_ms.stalls or 0),
+    "failed": lambda run: _number(run.summary.n_failed),
     "unanswerable": _unanswerable,
 }
 
 _WHERE_DIFFERENT: Mapping[str, Callable[[Run], str]] = {
-    "status": lambda run: str(run.summary.get("status", "?")),
-    "k": lambda run: str(run.summary.get("k", "?")),
+    "status": lambda run: str(run.summary.status),
+    "k": lambda run: str(run.summary.k),
     "threads": lambda run: str(run.manifest.get("environment", {}).get("threads", "?")),
-    "rounds": lambda run: str(latency_of(run).get("rounds", "?")),
+    "rounds": lambda run: str(run.summary.latency_ms.rounds),
 }
 
 
@@ -403,8 +400,8 @@ def how_measured(group: DatasetComparison) -> list[str]:
     """What was measured on what, what is missing and why, and what the runs warn of."""
     runs, pairs = group.runs, list(zip(group.names, group.runs, strict=True))
     data = {
-        (facts["fingerprint"], facts["split"]): f"{facts['name']} ({facts['split']})"
-        for facts in (run.summary["dataset"] for run in runs)
+        (facts.fingerprint, facts.split): f"{facts.name} ({facts.split})"
+        for facts in (run.summary.dataset for run in runs)
     }
     if len(data) > 1:
         where = f"{len(data)} datasets or splits: {', '.join(data.values())}"
@@ -414,7 +411,7 @@ def how_measured(group: DatasetComparison) -> list[str]:
         *other_settings(group.names, runs),
         how_timed(runs),
         *said(lambda run: unsupported(run.summary), pairs),
-        *said(lambda run: run.summary.get("health", ()), pairs),
+        *said(lambda run: run.summary.health, pairs),
         *said(lambda run: list(map(warning, shown_warnings(run.summary))), pairs),
     ]
 
@@ -462,7 +459,7 @@ def queries_of(group: DatasetComparison) -> str:
         n = max(len(run.rankings.query_ids) for run in group.runs)
         return f"{counted(n, 'query')}, none judged"
     counts = sorted({run.evaluation.means[0].n for run in group.runs})
-    origin = origin_of(group.runs[0].summary["dataset"])
+    origin = origin_of(group.runs[0].summary.dataset)
     if group.asked is not None:
         return f"{group.asked.asked:,} of {counted(group.asked.queries, 'query')}{origin}"
     if len(counts) == 1:

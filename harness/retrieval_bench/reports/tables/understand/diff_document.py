@@ -25,11 +25,11 @@ def diff_document(
     """
     names = [system.name for system in explanation.systems]
     minuend, subtrahend = explanation.subtracted
-    data = explanation.runs[0].summary["dataset"]
+    data = explanation.runs[0].summary.dataset
     return {
         "metric": str(explanation.metric),
         "k": explanation.k,
-        "dataset": {key: data.get(key) for key in ("name", "split", "fingerprint")},
+        "dataset": {"name": data.name, "split": data.split, "fingerprint": data.fingerprint},
         "difference": f"{minuend} - {subtrahend}",
         "systems": [
             {

@@ -27,7 +27,6 @@ from retrieval_bench.reports.render.words import (
     word_beside,
     worth_label,
 )
-from retrieval_bench.reports.tables.run_facts import latency_of
 from retrieval_bench.runs.run import Run
 
 FILTERS = "filters"
@@ -151,8 +150,8 @@ def _takes(row: Row) -> str:
 
 def _title(ledger: Ledger) -> str:
     metric = metric_label(ledger.metric)
-    name, data = ledger.run.name, ledger.run.summary["dataset"]["name"]
-    p50 = latency_of(ledger.run).get("p50", {}).get("value")
+    name, data = ledger.run.name, ledger.run.summary.dataset.name
+    p50 = ledger.run.summary.latency_ms.at("p50").value
     time = "" if p50 is None else f", p50 {short_ms(p50)} ms"
     queries = counted(ledger.n, "query")
     return (
@@ -168,7 +167,7 @@ def _notes(ledger: Ledger, *, again: bool) -> list[str]:
         for row in ledger.rows
         if row.why and row.worth not in (Worth.DEAD, Worth.UNKNOWN)
     ]
-    if ledger.run.summary["dataset"].get("drawn_from") is not None:
+    if ledger.run.summary.dataset.drawn_from is not None:
         notes.append(warning(f"{CHOSEN[0].upper()}{CHOSEN[1:]}: what is said holds for these."))
     needed = [row for row in ledger.rows if row.queries_needed]
     varying = [f"{r.name} {about(r.queries_needed or 0)}" for r in needed if r.helped or r.hurt]
@@ -219,12 +218,10 @@ def asking(run: Run) -> str:
         inside = source.is_relative_to(Path.cwd())
         name = str(source.relative_to(Path.cwd()) if inside else source)
     words = ["retrieval-bench", "explain", name, "--by", "stage"]
-    data = run.manifest.get("dataset", {}).get("source") or summary["dataset"]["name"]
+    data = run.manifest.get("dataset", {}).get("source") or summary.dataset.name
     words += [] if data == "science-mini" else ["--dataset", data]
-    words += (
-        [] if summary["dataset"]["split"] == "test" else ["--split", summary["dataset"]["split"]]
-    )
-    words += [] if summary["k"] == 10 else ["--k", str(summary["k"])]
+    words += [] if summary.dataset.split == "test" else ["--split", summary.dataset.split]
+    words += [] if summary.k == 10 else ["--k", str(summary.k)]
     words += ["--set", *told["overrides"]] if told.get("overrides") else []
     return " ".join(map(quote, words))
 

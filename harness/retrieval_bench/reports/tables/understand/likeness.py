@@ -18,9 +18,9 @@ from retrieval_bench.data.needs_judgements import TO_JUDGE
 from retrieval_bench.reports.render.cells import SHORT_MS, Cell, Content, Form, count
 from retrieval_bench.reports.render.table import Note, NoteKind, Table, next_step, result
 from retrieval_bench.reports.render.text import clean, cut
-from retrieval_bench.reports.tables.run_facts import latency_of
 from retrieval_bench.reports.tables.usage import AMOUNT, money_of
 from retrieval_bench.runs.run import Run, relative_folder
+from retrieval_bench.runs.summary import HitFacts
 
 SHORT, LONG = 3, 10
 """Queries that differ most, in short and in full."""
@@ -42,15 +42,15 @@ NOTHING_JUDGED = (
 def hits_text(run: Run) -> str:
     """How many hits the queries got."""
     mean, rest = hits_cells(run)
-    return f"{mean.text} {rest}" if run.summary["hits"]["n"] else rest
+    return f"{mean.text} {rest}" if _hits(run).n else rest
 
 
 def hits_cells(run: Run) -> tuple[Cell, str]:
     """The mean, and what is behind it."""
-    hits, k = run.summary["hits"], run.summary["k"]
-    mean, few, none = Cell(hits["mean"], _HITS), hits["fewer_than_k"], hits["none"]
-    text = f"of {k:,} on average, over {counted(hits['n'], 'query')}"
-    if not hits["n"]:
+    hits, k = _hits(run), run.summary.k
+    mean, few, none = Cell(hits.mean, _HITS), hits.fewer_than_k, hits.none
+    text = f"of {k:,} on average, over {counted(hits.n, 'query')}"
+    if not hits.n:
         return mean, "no query was answered"
     if not few:
         return mean, f"{text}; none got fewer"
@@ -58,6 +58,11 @@ def hits_cells(run: Run) -> tuple[Cell, str]:
         mean,
         f"{text}; {few:,} got fewer, {f'{none:,} of them none' if none else 'all at least one'}",
     )
+
+
+def _hits(run: Run) -> HitFacts:
+    assert run.summary.hits is not None  # nothing is judged
+    return run.summary.hits
 
 
 def nothing_judged(run: Run) -> list[Note]:
@@ -89,20 +94,20 @@ def systems_table(
     levels = [
         level
         for level in ("p50", "p95") * times
-        if any(latency_of(run).get(level, {}).get("value") is not None for run in group.runs)
+        if any(run.summary.latency_ms.at(level).value is not None for run in group.runs)
     ]
-    failed = any(run.summary.get("n_failed") for run in group.runs)
+    failed = any(run.summary.n_failed for run in group.runs)
     paid = times and any(money_of(run.summary) is not None for run in group.runs)
-    cuts = {run.summary["k"] for run in group.runs}
+    cuts = {run.summary.k for run in group.runs}
     few = f"fewer than {cuts.pop():,}" if len(cuts) == 1 else "fewer than k"
     notes = [f'"{few}", "none": queries that got so few hits.']
     rows: list[list[Content]] = []
     for name, run in list(zip(group.names, group.runs, strict=True))[:most]:
-        hits = run.summary["hits"]
-        row: list[Content] = [name, Cell(hits["mean"], _HITS), count(hits["fewer_than_k"])]
-        row.append(count(hits["none"]))
-        row += [count(run.summary.get("n_failed", 0))] if failed else []
-        values = [latency_of(run).get(level, {}).get("value") for level in levels]
+        hits = _hits(run)
+        row: list[Content] = [name, Cell(hits.mean, _HITS), count(hits.fewer_than_k)]
+        row.append(count(hits.none))
+        row += [count(run.summary.n_failed)] if failed else []
+        values = [run.summary.latency_ms.at(level).value for level in levels]
         row += [Cell(value, SHORT_MS) for value in values]
         rows.append([*row, Cell(money_of(run.summary), AMOUNT)] if paid else row)
     columns = ["system", "hits a query", few, "none", *(["failed"] if failed else [])]
