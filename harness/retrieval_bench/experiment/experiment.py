@@ -31,6 +31,7 @@ from retrieval_bench.experiment.ablation import (
     left_out,
     purse_after,
 )
+from retrieval_bench.experiment.account import resummarize, summarize
 from retrieval_bench.experiment.candidate import Candidate, Searched, ask, close_all
 from retrieval_bench.experiment.counted import evaluated
 from retrieval_bench.experiment.equal_scores import effect_of_ties, tie_warnings
@@ -38,7 +39,6 @@ from retrieval_bench.experiment.failing import recovered
 from retrieval_bench.experiment.filtered import filtered, leaks
 from retrieval_bench.experiment.fresh.launches import LaunchSpec, run_launches
 from retrieval_bench.experiment.interrupts import interrupts_deferred
-from retrieval_bench.experiment.summary import resummarize, summarize
 from retrieval_bench.experiment.until import Asking, Until
 from retrieval_bench.experiment.warnings import (
     deep,

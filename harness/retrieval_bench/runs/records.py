@@ -1,6 +1,6 @@
 """What a run leaves on disk: one folder, written once, complete or not at all.
 
-The layout is versioned by ``schema_version`` (see :mod:`.experiment.summary`); a folder of a newer
+The layout is versioned by ``schema_version`` (see :mod:`.runs.summary`); a folder of a newer
 version is refused with a clear message, never half understood.
 """
 

@@ -257,7 +257,7 @@ def test_what_is_missing_is_said(folder: Path, changes: dict[str, Any], told: st
 
 
 def test_ctrl_c_ends_it_all(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    partial = [SimpleNamespace(summary={"status": "partial"})]
+    partial = [SimpleNamespace(summary=SimpleNamespace(status="partial"))]
     stopped = SimpleNamespace(run=lambda *args, **options: partial)
     monkeypatch.setattr(
         "retrieval_bench.reproduction.answered.prepare", lambda *args, **options: stopped

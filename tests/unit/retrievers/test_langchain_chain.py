@@ -167,7 +167,7 @@ def test_of_a_chain_the_last_step_can_be_left_out_without_a_call() -> None:
     }
     assert {name for name, part in parts.items() if part["known"]} == {"rank"}
     assert (parts["rank"]["gets"], parts["rank"]["gives"]) == ("find", "rank")
-    assert parts["rank"]["stages"] == ["step:rank"]
+    assert parts["rank"].stages == ("step:rank",)
     assert without(run, "rank") == [["a", "b", "c"]] * 2
     assert set(run.rankings.without) == {"rank"}
     assert before == len(run.timings.wall_ns) + run.summary["latency_ms"]["warm_up_calls"]
