@@ -10,7 +10,7 @@ import numpy as np
 from retrieval_bench.core.retriever import Capabilities
 from retrieval_bench.core.types import Dataset, Document, LegTrace, Query, Ranking
 from retrieval_bench.data import build_dataset
-from retrieval_bench.experiment.account import summarize
+from retrieval_bench.experiment.accounting import summarize
 from retrieval_bench.measure.calls import Measurement, Timings
 from retrieval_bench.metrics import default_metrics
 from retrieval_bench.runs.evaluation import evaluate

@@ -222,6 +222,6 @@ def _members(kind: type) -> list[str]:
     for name, member in inspect.getmembers(kind):
         text = (inspect.getdoc(member) or "").partition("\n\n")[0]
         call = "()" if inspect.isroutine(member) else ""
-        if name in ours - told and not name.startswith("_") and text:
+        if name in ours - told and not name.startswith(("_", "model_")) and text:
             lines.append(f"* `{name}{call}`: {api_records.plain(text)}")
     return ["", "Also:", "", *lines] if lines else []

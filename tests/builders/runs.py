@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from retrieval_bench.core.retriever import Capabilities
 from retrieval_bench.core.types import Dataset, Query, Ranking
-from retrieval_bench.experiment.account import summarize
+from retrieval_bench.experiment.accounting import summarize
 from retrieval_bench.measure.calls import Measurement, Timings
 from retrieval_bench.metrics import default_metrics, parse_metrics
 from retrieval_bench.runs.evaluation import Evaluation, Mean, evaluate

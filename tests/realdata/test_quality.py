@@ -122,4 +122,4 @@ class TestDense:
 
 
 def _ndcg(result: ComparisonResult) -> dict[str, float]:
-    return {run.name: run.summary["metrics"]["nDCG@10"]["mean"] for run in result.runs}
+    return {run.name: run.summary.metrics["nDCG@10"].mean or 0.0 for run in result.runs}

@@ -31,7 +31,7 @@ from retrieval_bench.experiment.ablation import (
     left_out,
     purse_after,
 )
-from retrieval_bench.experiment.account import resummarize, summarize
+from retrieval_bench.experiment.accounting import resummarize, summarize
 from retrieval_bench.experiment.candidate import Candidate, Searched, ask, close_all
 from retrieval_bench.experiment.counted import evaluated
 from retrieval_bench.experiment.equal_scores import effect_of_ties, tie_warnings

@@ -7,7 +7,7 @@ not written. What another version has beside is kept and written back.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -51,36 +51,6 @@ class Facts(BaseModel):
         said = {name: vars(self)[name] for name in self.model_fields_set if name in vars(self)}
         return type(self).model_validate(said | (self.model_extra or {}) | facts)
 
-    # Until every look-up is an attribute.
-
-    def keys(self) -> list[str]:
-        return [name for name in type(self).model_fields if name in self.model_fields_set] + list(
-            self.model_extra or {}
-        )
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self:
-            raise KeyError(name)
-        return getattr(self, name)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.model_fields_set
-
-    def __len__(self) -> int:
-        return len(self.keys())
-
-    def get(self, name: str, default: Any = None) -> Any:
-        try:
-            return self[name]
-        except KeyError:
-            return default
-
-    def items(self) -> Iterator[tuple[str, Any]]:
-        return ((name, self[name]) for name in self.keys())
-
-
-Mapping.register(Facts)
-
 
 class Levels(Facts):
     """Facts among which percentiles stand under their names (``p50``, ``p99.9``); here they are the
@@ -99,27 +69,6 @@ class Levels(Facts):
         found: dict[str, Any] = {}
         for name, fact in handler(self).items():
             found.update(fact if name == "levels" else {name: fact})
-        return found
-
-    def keys(self) -> list[str]:
-        names = []
-        for name in Facts.keys(self):
-            names += list(self._levels) if name == "levels" else [name]
-        return names
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._levels or super().__contains__(name)
-
-    def __getitem__(self, name: str) -> Any:
-        return self._levels[name] if name in self._levels else super().__getitem__(name)
-
-    def at(self, level: str) -> Any:
-        """What is said of a percentile, ``p50``; nothing of one that was not asked for."""
-        return self._levels.get(level, PercentileFacts())
-
-    @property
-    def _levels(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = vars(self)["levels"]
         return found
 
 
@@ -234,6 +183,10 @@ class LatencyFacts(Levels):
     warm_up_calls: int = 0
     steady_after: int | None = None
     overhead: float | None = None
+
+    def at(self, level: str) -> PercentileFacts:
+        """What is said of a percentile, ``p50``; nothing of one that was not asked for."""
+        return self.levels.get(level, PercentileFacts())
 
 
 class TimesFacts(Facts):

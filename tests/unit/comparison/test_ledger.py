@@ -168,7 +168,7 @@ class TestVerdicts:
         steps: Steps = [{"retrieve": Scripted("base", LISTS), "depth": 30}, {"rerank": scores}]
         run, data = measured(pipeline(steps))
         found = some(ledger(run, data))
-        assert run.summary["n_failed"] == 1
+        assert run.summary.n_failed == 1
         assert (found.n, found.rows[0].n) == (N - 1, N - 1)
         assert found.rows[0].gain == 0.0
 
@@ -226,7 +226,7 @@ def test_the_share_of_a_depth_is_of_the_documents_there_are() -> None:
     short = {text: found[:20] for text, found in LISTS.items()}
     steps: Steps = [{"retrieve": Scripted("base", short), "depth": 100}, {"rerank": Placing(RANKS)}]
     run, _ = measured(pipeline(steps))
-    (part,) = [one for one in run.summary["parts"] if one["kind"] == "depth"]
+    (part,) = [one for one in run.summary.parts if one.kind == "depth"]
     stage = run.timings.stages["step:rerank"]
     half = replace(run, timings=replace(run.timings, wall_ns=2 * stage))
     assert cost_of(half, part).share == pytest.approx(0.25)
@@ -301,7 +301,7 @@ def test_how_far_a_pipeline_is_after_each_step() -> None:
     base = np.where(RANKS < 10, 1 / np.log2(RANKS + 2), 0.0).mean()
     assert [one.quality for one in found] == pytest.approx([base, 1 / np.log2(3)])
     first, second = (some(one.ms) for one in found)
-    assert first < second < some(run.summary["latency_ms"]["p50"]["value"])
+    assert first < second < some(run.summary.latency_ms.levels["p50"].value)
 
 
 def test_the_table_says_what_is_computed_and_what_was_not_asked() -> None:

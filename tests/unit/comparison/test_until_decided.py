@@ -218,10 +218,10 @@ def test_runs_of_other_orders_and_full_runs_beside_them_are_refused() -> None:
 def test_no_time_is_shown_and_the_interval_is_named_everywhere() -> None:
     comparison = until(Knowing("bad", never), Knowing("good", always))
     for run in comparison.runs:
-        assert run.summary["latency_ms"]["p50"]["value"] is None
-        assert run.summary["stages_ms"] == {}
+        assert run.summary.latency_ms.levels["p50"].value is None
+        assert run.summary.stages_ms == {}
         assert run.manifest["protocol"]["profile"] == RANKINGS_ONLY
-        assert not [w for w in run.summary["warnings"] if "settled" in w or "warm-up" in w]
+        assert not [w for w in run.summary.warnings if "settled" in w or "warm-up" in w]
     brief = " ".join(terminal.plain(comparison_brief(comparison)).split())
     assert "anytime-valid intervals by betting, of the mean of all queries of this split" in brief
     assert " ms" not in brief

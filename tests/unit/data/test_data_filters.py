@@ -144,7 +144,7 @@ class TestFingerprint:
 class TestRuns:
     def test_a_built_in_leaks_nothing(self) -> None:
         run = bench("bm25", data(*FILTERED), k=3, protocol=QUICK).run
-        assert run.summary["filters"].document() == {
+        assert run.summary.document()["filters"] == {
             "queries": 2,
             "leaked": 0,
             "leaking": 0,
@@ -152,7 +152,7 @@ class TestRuns:
         }
         assert [run.rankings.row(at).doc_ids for at in range(2)] == [["d0", "d2"], ["d1"]]
         assert len(run.rankings.row(2)) == 3
-        assert not any("leaked" in warning for warning in run.summary["warnings"])
+        assert not any("leaked" in warning for warning in run.summary.warnings)
 
     def test_chunks_are_filtered_and_their_units_too(self) -> None:
         chunks = [
@@ -164,32 +164,32 @@ class TestRuns:
         dataset = build_dataset("pages", chunks, asked, judged, language="en", unit_key="page")
         run = bench("bm25", dataset, k=2, protocol=QUICK).run
         assert [run.rankings.row(at).doc_ids for at in range(2)] == [["p0", "p1"], []]
-        assert run.summary["filters"]["leaked"] == 0
+        assert run.summary.document()["filters"]["leaked"] == 0
 
     def test_what_leaks_is_counted(self) -> None:
         def careless(text: str, k: int) -> list[str]:
             return ["d0", "d1", "d2"][:k]
 
         run = bench(careless, data(*FILTERED), k=3, protocol=QUICK).run
-        assert run.summary["filters"].document() == {
+        assert run.summary.document()["filters"] == {
             "queries": 2,
             "leaked": 3,
             "leaking": 2,
             "applied": False,
         }
-        (warning,) = [w for w in run.summary["warnings"] if "leaked" in w]
+        (warning,) = [w for w in run.summary.warnings if "leaked" in w]
         assert warning.startswith("3 hits of 2 queries leaked")
         assert isinstance(warning, Notice)
         assert warning.code is Code.LEAKED
 
     def test_without_a_corpus_nobody_can_tell(self) -> None:
         run = bench(lambda text, k: ["d0"], data(*FILTERED, documents=None), k=3, protocol=QUICK)
-        assert run.run.summary["filters"]["leaked"] is None
-        assert any("nobody can tell" in w for w in run.run.summary["warnings"])
+        assert run.run.summary.document()["filters"]["leaked"] is None
+        assert any("nobody can tell" in w for w in run.run.summary.warnings)
 
     def test_without_filters_nothing_is_said(self) -> None:
         run = bench("bm25", data(None, None, None), k=3, protocol=QUICK).run
-        assert "filters" not in run.summary
+        assert run.summary.filters is None
 
     def test_a_run_file_of_others_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "run.trec").write_text("q1 Q0 d0 1 1.0 x\n")

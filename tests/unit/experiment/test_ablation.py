@@ -463,7 +463,7 @@ def test_a_measured_run_holds_the_rankings_without_its_parts(ablate: bool) -> No
     protocol = Protocol(rounds=1, warm_up_s=0)
     experiment = prepare([whole], data, k=K, protocol=protocol, save=False)
     (run,) = replace(experiment, ablate=ablate).run(save=False)
-    known = {part["name"] for part in run.summary["parts"] if part["known"]}
+    known = {part.name for part in run.summary.parts if part.known}
     assert known == set(run.rankings.without)
     assert known == (
         {"rewrite", "rerank", "rerank depth 10"} if ablate else {"rerank", "rerank depth 10"}

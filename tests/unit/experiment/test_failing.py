@@ -17,6 +17,7 @@ from retrieval_bench.data import build_dataset
 from retrieval_bench.experiment.failing import joined_attempts
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.runs.summary import Summary
+from tests.builders import some
 from tests.builders.tables import folded
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -49,7 +50,7 @@ def test_quality_is_that_of_the_answer_that_came_later() -> None:
     def how(query: int, n: int) -> Exception | None:
         return TransientError("503") if query < 2 and n == 1 else None
 
-    summary = bench(failing(how), data(), k=3, protocol=QUICK).run.summary
+    summary = bench(failing(how), data(), k=3, protocol=QUICK).run.summary.document()
     assert summary["metrics"]["nDCG@3"]["mean"] == 1.0
     assert (summary["n_failed"], summary["latency_ms"]["failed_calls"]) == (0, 2)
     attempts = summary["attempts"]
@@ -69,7 +70,7 @@ def test_means_with_failures_as_zero_and_over_answered_queries() -> None:
         return ValueError("no") if query < 2 else None
 
     result = bench(failing(how), data(), k=3, protocol=QUICK)
-    summary = result.run.summary
+    summary = result.run.summary.document()
     assert summary["metrics"]["nDCG@3"]["mean"] == 0.75
     assert summary["answered"]["n"] == 6
     assert summary["answered"]["metrics"]["nDCG@3"]["mean"] == 1.0
@@ -91,8 +92,8 @@ def test_a_config_says_what_is_made_again_and_how_often(tmp_path: Path) -> None:
     )
     given: dict[str, Any] = {"target": "callable", "params": {"function": "busy.py:some"}}
     for retry, calls in (({"times": 0}, 1), ({"when": ["timeout"]}, 1), ({"times": 1}, 2)):
-        summary = bench({**given, "retry": retry}, data(), k=3, protocol=QUICK).run.summary
-        assert summary["attempts"]["failed"] == {"429": calls}
+        run = bench({**given, "retry": retry}, data(), k=3, protocol=QUICK).run
+        assert some(run.summary.attempts).failed == {"429": calls}
     with pytest.raises(ConfigError, match="retry"):
         bench({**given, "retry": {"when": ["418"]}}, data(), k=3, protocol=QUICK)
     with pytest.raises(ConfigError, match="rate_limit"):

@@ -81,8 +81,8 @@ def test_every_launch_measures_all_retrievers_together(project: Path) -> None:
     runs = measured("scripted:Normal", "scripted:Second", reporter=phases)
     assert [run.name for run in runs] == ["Normal", "Second"]
     for run in runs:
-        assert run.summary["status"] == "complete"
-        assert run.summary["latency_ms"]["n"] == 24
+        assert run.summary.status == "complete"
+        assert run.summary.latency_ms.n == 24
         assert np.bincount(run.timings.launch).tolist() == [12, 12]
         assert run.manifest["protocol"]["launches"] == 2
         entries = run.manifest["launches"]
@@ -144,8 +144,8 @@ def test_a_worker_that_dies_costs_its_launch_only(project: Path) -> None:
     )
     assert reasons[2].startswith(f"launch 3 of 4 died: killed by SIGSEGV {busy}")
     assert "last words: Fatal Python error: Segmentation fault" in reasons[2]
-    assert run.summary["warnings"][-3:] == reasons
-    assert kept["status"] == run.summary["status"] == "complete"
+    assert run.summary.warnings[-3:] == reasons
+    assert kept["status"] == run.summary.status == "complete"
     assert run.timings.launch.tolist() == [3] * 8  # the number that the manifest has
     assert nothing_is_left(project)
 
@@ -215,8 +215,8 @@ def test_ctrl_c_gives_what_was_measured_as_partial(project: Path) -> None:
     protocol = Protocol(rounds=100, warm_up_s=0, launches=3)
     (run,) = measured({"target": "scripted:Waits"}, protocol=protocol)
     pressed.join()
-    assert run.summary["status"] == "partial"
-    assert "interrupted in launch 2 of 3" in run.summary["warnings"]
+    assert run.summary.status == "partial"
+    assert "interrupted in launch 2 of 3" in run.summary.warnings
     assert [entry["status"] for entry in run.manifest["launches"]] == ["complete", "partial"]
     first, second = np.bincount(run.timings.launch).tolist()
     assert (first, 0 < second < 400) == (400, True)
@@ -341,11 +341,11 @@ def merged(*runs: Run | str, interrupted: bool = False) -> Run:
 def test_rankings_that_differ_between_launches_are_told() -> None:
     base = made(["ab", "cd", "ef", "", None])
     same = made(["ab", "cd", "ef", "", None])
-    assert merged(base, same).summary["warnings"] == []
+    assert merged(base, same).summary.warnings == []
     # Another order, one document less, one that the base never returned, one that now answers.
     other = made(["ba", "c", "efx", "", "a"])
     wider = made(["ab", "cd", "ef", "", None])
-    told = merged(base, other, wider).summary["warnings"]
+    told = merged(base, other, wider).summary.warnings
     assert told[0].startswith("3 queries got another ranking in another launch")
     assert told[1].startswith("1 query failed in some launches and not in others")
     assert len(told) == 2
@@ -353,8 +353,8 @@ def test_rankings_that_differ_between_launches_are_told() -> None:
 
 def test_a_query_that_was_not_reached_is_no_difference() -> None:
     run = merged(made(["ab", "cd"]), made(["ab", "-"], status="partial"), interrupted=True)
-    assert run.summary["warnings"] == ["interrupted in launch 2 of 2"]
-    assert run.summary["status"] == "partial"
+    assert run.summary.warnings == ["interrupted in launch 2 of 2"]
+    assert run.summary.status == "partial"
     assert run.status == (OK, OK)
 
 
@@ -366,8 +366,8 @@ def test_quality_is_that_of_the_first_complete_launch() -> None:
     assert [entry["status"] for entry in entries] == ["lost", "partial", "complete"]
     assert entries[0]["reason"] == "launch 1 died"
     assert entries[2]["noise"] == {"steal": 0.1}
-    assert run.summary["status"] == "partial"
-    assert run.summary["warnings"] == ["launch 1 died"]
+    assert run.summary.status == "partial"
+    assert run.summary.warnings == ["launch 1 died"]
 
 
 def test_stages_that_a_launch_did_not_report_stay_unknown() -> None:
@@ -385,4 +385,7 @@ def test_warnings_of_other_launches_are_told_once() -> None:
         made(["a"], warnings=["load was 2.25", "3 repeated calls failed"]),
         made(["a"], warnings=["4 repeated calls failed"]),
     )
-    assert run.summary["warnings"] == ["load was 1.5", "launch 2: 3 repeated calls failed"]
+    assert run.summary.warnings == [
+        "load was 1.5",
+        "launch 2: 3 repeated calls failed",
+    ]

@@ -126,7 +126,7 @@ def test_objects_of_every_library_are_compared_as_they_are() -> None:
     names = ["TermOverlap", "first", "HarnessRetriever", "Listed", "InMemoryBM25Retriever"]
     assert [run.name for run in result.runs] == [*names, "Pipeline"]
     for run in result.runs:
-        assert run.summary["metrics"]["R@2"]["mean"] == 1.0
+        assert run.summary.metrics["R@2"].mean == 1.0
 
 
 @pytest.mark.slow

@@ -60,13 +60,16 @@ def test_what_was_measured_before_comes_with_what_cannot_be_saved(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     made = run_each(prepared("one", "two", "three"))
-    assert next(made)[0].summary["dataset"]["name"] == "one"
+    assert next(made)[0].summary.dataset.name == "one"
     runs = tmp_path / "results" / "runs"
     runs.rename(tmp_path / "kept")
     runs.write_text("", encoding="utf-8")
     with pytest.raises(RecordError) as caught:
         next(made)
-    assert [run.summary["dataset"]["name"] for run in caught.value.runs] == ["one", "two"]
+    assert [run.summary.dataset.name for run in caught.value.runs] == [
+        "one",
+        "two",
+    ]
     assert Closing.closed == 3
 
 

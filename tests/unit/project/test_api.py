@@ -206,7 +206,7 @@ def test_retrievers_may_be_objects_functions_mappings_and_langchain_retrievers()
     ]
     result = compare(systems, data(), k=3, protocol=ONCE)
     assert [run.name for run in result.runs][:3] == ["TermOverlap", "first", "k1 of 2"]
-    assert all(run.summary["metrics"]["R@3"]["mean"] == 1.0 for run in result.runs)
+    assert all(run.summary.metrics["R@3"].mean == 1.0 for run in result.runs)
     assert len(result.deltas) == 6 * 5
     assert "TermOverlap" in str(result)
     assert [found.dataset for found in result.recommendations] == ["tiny"]
@@ -618,7 +618,7 @@ def test_without_a_dataset_retrievers_are_compared_on_the_bundled_one() -> None:
     compared = retrieval_bench.compare(
         ["bm25", {"target": "bm25", "params": {"b": 0.2}}], protocol=quick
     )
-    assert [run.summary["dataset"]["name"] for run in compared.runs] == ["science-mini"] * 2
+    assert [run.summary.dataset.name for run in compared.runs] == ["science-mini"] * 2
 
 
 def test_a_dataset_is_compared_on_once_and_rules_are_checked_first(tmp_path: Path) -> None:

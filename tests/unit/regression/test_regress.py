@@ -268,7 +268,7 @@ class TestOfARun:
             number = run.rankings.query_ids.index(query)
             expected = np.median(timings.wall_ns[timings.query == number])
             assert median == pytest.approx(expected, abs=0.5)
-        assert found.call["p50"]["value"] == run.summary["latency_ms"]["p50"]["value"]
+        assert found.call["p50"]["value"] == run.summary.latency_ms.levels["p50"].value
 
     def test_the_mean_is_that_of_all_answered_calls(self) -> None:
         """Every twentieth one pauses: the median of no query tells."""

@@ -123,10 +123,10 @@ def test_chroma_ranks_as_an_exact_index_of_the_same_vectors(
 ) -> None:
     served = bench("http-chroma", data, protocol=QUICK, overrides=overrides).run
     exact = bench("dense-light", data, protocol=QUICK).run
-    mean = served.summary["metrics"]["nDCG@10"]["mean"]
-    assert mean == pytest.approx(exact.summary["metrics"]["nDCG@10"]["mean"], abs=0.02)
+    mean = served.summary.metrics["nDCG@10"].mean
+    assert mean == pytest.approx(exact.summary.metrics["nDCG@10"].mean, abs=0.02)
     assert served.manifest["retriever"]["facts"]["connections_opened"] == 1
-    direct = {name for name, one in served.summary["stages_ms"].items() if one["direct"]}
+    direct = {name for name, one in served.summary.stages_ms.items() if one.direct}
     assert direct == {"encode", "request", "wrapper", "other"}
 
 

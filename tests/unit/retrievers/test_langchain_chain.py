@@ -106,19 +106,19 @@ def test_steps_without_a_name_of_their_own_are_counted() -> None:
         return plain | find(documents) | RunnableLambda(lambda found: found)
 
     run = measured(factory)
-    told = [fact for fact in run.summary["health"] if "have no name of their own" in fact]
+    told = [fact for fact in run.summary.health if "have no name of their own" in fact]
     assert len(told) == 1
     assert told[0].startswith("2 of 3 steps of ")
     assert ".with_config(run_name=...)" in told[0]
-    assert not [f for f in measured(ranking_chain).summary["health"] if "no name" in f]
+    assert not [f for f in measured(ranking_chain).summary.health if "no name" in f]
 
 
 def test_what_a_model_used_up_is_read_by_step() -> None:
     run = measured(rewriting_chain, price={"tokens_in": 1_000, "calls": 0.25})
-    assert run.summary["usage"]["stages"] == {
+    assert run.summary.document()["usage"]["stages"] == {
         "step:rewrite": {"tokens_in": 30.0, "tokens_out": 5.0, "calls": 1.0, "money": 0.28}
     }
-    assert run.summary["usage"]["silent"] == 0
+    assert run.summary.document()["usage"]["silent"] == 0
 
 
 def test_a_model_inside_of_a_step_counts_for_the_step() -> None:
@@ -158,19 +158,19 @@ def test_of_a_chain_the_last_step_can_be_left_out_without_a_call() -> None:
 
     run = measured(factory)
     before = len(asked)
-    parts = {part["name"]: part for part in run.summary["parts"]}
-    assert {name: part["kind"] for name, part in parts.items()} == {
+    parts = {part.name: part for part in run.summary.parts}
+    assert {name: part.kind for name, part in parts.items()} == {
         "count": "rewriting",
         "rewrite": "rewriting",
         "StrOutputParser": "rewriting",
         "rank": "reranker",
     }
-    assert {name for name, part in parts.items() if part["known"]} == {"rank"}
-    assert (parts["rank"]["gets"], parts["rank"]["gives"]) == ("find", "rank")
+    assert {name for name, part in parts.items() if part.known} == {"rank"}
+    assert (parts["rank"].gets, parts["rank"].gives) == ("find", "rank")
     assert parts["rank"].stages == ("step:rank",)
     assert without(run, "rank") == [["a", "b", "c"]] * 2
     assert set(run.rankings.without) == {"rank"}
-    assert before == len(run.timings.wall_ns) + run.summary["latency_ms"]["warm_up_calls"]
+    assert before == len(run.timings.wall_ns) + run.summary.latency_ms.warm_up_calls
 
 
 def test_a_query_without_hits_does_not_keep_the_last_step_from_being_left_out() -> None:
@@ -199,5 +199,5 @@ def test_a_runnable_that_is_no_sequence_has_no_steps() -> None:
         return find(documents)
 
     run = measured(factory)
-    assert "parts" not in run.summary
+    assert not run.summary.parts
     assert run.rankings.step_lists == {}

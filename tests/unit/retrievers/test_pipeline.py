@@ -118,7 +118,7 @@ def test_measured_it_has_the_same_figures(given: Any) -> None:
     alone = bench(given, samples(), k=5, protocol=ONCE).run
     steps: list[dict[str, Any]] = [{"retrieve": given}]
     whole = bench({"target": "pipeline", "params": {"steps": steps}}, samples(), protocol=ONCE, k=5)
-    assert whole.run.summary["metrics"] == alone.summary["metrics"]
+    assert whole.run.summary.metrics == alone.summary.metrics
     assert np.array_equal(whole.run.rankings.scores, alone.rankings.scores, equal_nan=True)
     assert whole.run.rankings.doc_ids[: len(alone.rankings.doc_ids)]
 
@@ -591,7 +591,7 @@ def test_a_dataset_without_documents_serves_no_pipeline_that_reads_them() -> Non
     data = build_dataset("none", None, [QUERY], {"q1": {"a": 1}})
     steps: list[dict[str, Any]] = [{"retrieve": Scripted(LIST)}]
     run = bench(Pipeline(steps=steps), data, k=2, protocol=ONCE).run
-    assert run.summary["metrics"]["R@2"]["mean"] == 1.0
+    assert run.summary.metrics["R@2"].mean == 1.0
     with pytest.raises(DataError, match="has no corpus"):
         bench(Pipeline(steps=[*steps, {"rerank": alike}]), data, k=2, protocol=ONCE)
 

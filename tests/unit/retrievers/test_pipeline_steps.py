@@ -51,9 +51,7 @@ def refused(*steps: Mapping[str, Any]) -> str:
 
 
 def warning(run: Run, code: Code) -> str:
-    (found,) = [
-        one for one in run.summary["warnings"] if isinstance(one, Notice) and one.code == code
-    ]
+    (found,) = [one for one in run.summary.warnings if isinstance(one, Notice) and one.code == code]
     return found
 
 
@@ -90,7 +88,7 @@ def test_scores_that_are_none_fail_the_query_and_are_named(bad: Any, told: str) 
     assert run.status[0] == run.status[2] == "ok"
     assert told in run.status[1]
     assert "in step 'rerank' of the pipeline" in run.status[1]
-    assert run.summary["n_failed"] == 1
+    assert run.summary.n_failed == 1
     assert told in warning(run, Code.FAILED)
     assert ranked(run) == [["c", "b", "a"], [], ["c", "b", "a"]]
 
@@ -205,14 +203,14 @@ def test_the_order_of_a_compressor_counts_and_it_gives_no_scores() -> None:
     run = measured({"rerank": compressor(lambda found: found)})
     assert ranked(run) == [["c", "b", "a"], ["a", "b", "c"], ["c", "b", "a"]]
     assert np.isnan(run.rankings.scores).all()
-    assert run.summary["tie_rule"] == "order of the list"
+    assert run.summary.tie_rule == "order of the list"
 
 
 def test_documents_that_a_compressor_drops_are_gone_and_counted() -> None:
     run = measured({"rerank": compressor(lambda found: found[2:])})
     assert ranked(run)[1] == ["c"]
-    assert "rerank left out 2 documents in 1 of 3 calls" in run.summary["health"]
-    assert run.summary["n_failed"] == 0
+    assert "rerank left out 2 documents in 1 of 3 calls" in run.summary.health
+    assert run.summary.n_failed == 0
 
 
 def test_documents_that_a_compressor_repeats_count_once_and_are_warned_of() -> None:
@@ -228,7 +226,7 @@ def test_documents_that_a_compressor_invents_fail_the_query() -> None:
     own = [LangChainDocument("own", id="z"), LangChainDocument("own", id="y")]
     run = measured({"rerank": compressor(lambda found: [*own, *found])})
     assert "gave document 'z', which it did not get, and 1 more" in run.status[1]
-    assert run.summary["n_failed"] == 1
+    assert run.summary.n_failed == 1
 
 
 def test_ids_of_a_compressor_s_documents_may_stand_in_their_metadata() -> None:
@@ -276,7 +274,7 @@ class TestLlamaIndex:
     def test_dropped_and_repeated_nodes_are_counted(self) -> None:
         run = measured({"rerank": Postprocessing(lambda nodes: [nodes[1], nodes[0], nodes[1]])})
         assert ranked(run)[1] == ["b", "a"]
-        assert "rerank left out 1 document in 1 of 3 calls" in run.summary["health"]
+        assert "rerank left out 1 document in 1 of 3 calls" in run.summary.health
         assert "it repeated 1 document" in warning(run, Code.RETRIEVER)
 
     def test_invented_nodes_fail_the_query(self) -> None:

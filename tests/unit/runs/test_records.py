@@ -363,7 +363,7 @@ class TestOddTexts:
         )
         read = read_run(write_run(run).folder or Path())
         assert read.name == r"name \udc80"
-        assert read.summary["warnings"] == read.summary["health"] == [r"odd \udcff"]
+        assert read.summary.warnings == read.summary.health == [r"odd \udcff"]
         assert read.manifest["facts"] == {"1": [r"\udc80"]}
         assert read.manifest[r"\udc80"] == r"\udc80"
         assert read.status[1] == r"ValueError: \udc80"
@@ -390,18 +390,18 @@ class TestOddTexts:
             "before",
             r"run.trec was not written: id 'a\tb' cannot stand in a TREC run",
         ]
-        assert written.summary["warnings"] == warnings
+        assert written.summary.warnings == warnings
         assert sorted(_files(written.folder)) == [
             "SHA256SUMS", "manifest.json", "per_query.csv", "rankings.npz", "summary.json",
             "timings.npz",
         ]  # fmt: skip
-        assert read_run(written.folder or Path()).summary["warnings"] == warnings
+        assert read_run(written.folder or Path()).summary.warnings == warnings
 
     def test_an_id_that_others_would_split_is_saved_without_trec_text(self) -> None:
         run = make_run()
         odd = dataclasses.replace(run.rankings, doc_ids=("검색 안내.pdf", "d2", "d3"))
         written = write_run(dataclasses.replace(run, rankings=odd))
-        (warning,) = written.summary["warnings"]
+        (warning,) = written.summary.warnings
         assert warning.startswith(
             "run.trec was not written: id '검색 안내.pdf' cannot stand in a TREC run"
         )
@@ -412,8 +412,8 @@ class TestOddTexts:
         run = make_run(warnings=["\x1b[2Jgone"], health=["a\rb", "ক্ষ é 검색 👩‍🔬"])
         run = dataclasses.replace(run, status=("ok", "E: \x1b[31m\nred\x00", "ok"))
         read = read_run(write_run(run).folder or Path())
-        assert read.summary["warnings"] == [r"\x1b[2Jgone"]
-        assert read.summary["health"] == [r"a\rb", "ক্ষ é 검색 👩‍🔬"]
+        assert read.summary.warnings == [r"\x1b[2Jgone"]
+        assert read.summary.health == [r"a\rb", "ক্ষ é 검색 👩‍🔬"]
         assert read.status[1] == r"E: \x1b[31m\nred\x00"
         assert b"\x1b" not in b"".join(
             content for name, content in _files(read.folder).items() if not name.endswith("npz")

@@ -45,7 +45,7 @@ def test_a_run_finds_its_dataset_again_from_another_folder(
     monkeypatch.chdir(os.sep)
     found = dataset_of([run])
     assert [query.text for query in found.queries] == ["city"]
-    assert found.fingerprint == run.summary["dataset"]["fingerprint"]
+    assert found.fingerprint == run.summary.dataset.fingerprint
 
 
 def test_names_stay_names_and_objects_have_no_place(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_a_dataset_that_changed_or_moved_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="not found again") as missing:
         dataset_of([run])
     assert "--dataset" in str(missing.value)
-    assert dataset_of([run], moved).fingerprint == run.summary["dataset"]["fingerprint"]
+    assert dataset_of([run], moved).fingerprint == run.summary.dataset.fingerprint
     other = folder(tmp_path / "other", queries='{"_id": "q", "text": "another"}\n')
     with pytest.raises(DataError, match="not the one of the runs"):
         dataset_of([run], other)

@@ -57,7 +57,7 @@ def test_the_fusion_of_saved_runs_is_that_of_a_hybrid_that_asks_the_same_systems
     assert found.evaluation.metrics == saved[0].evaluation.metrics
     assert set(found.rankings.leg_lists) == {"words", "stems"}
     assert found.folder is not None
-    assert found.summary["latency_ms"]["mean"] is None
+    assert found.summary.latency_ms.mean is None
 
 
 @pytest.mark.slow

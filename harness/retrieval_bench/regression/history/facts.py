@@ -22,6 +22,7 @@ from retrieval_bench.duets.result import DOCUMENT, read_duet
 from retrieval_bench.duets.result import ROOT as DUETS
 from retrieval_bench.measure.protocol import RANKINGS_ONLY
 from retrieval_bench.runs.records import DEFAULT_ROOT, MANIFEST, SCHEMA_VERSION, SUMMARY, read_json
+from retrieval_bench.runs.summary import Summary
 
 COMPLETE = "complete"
 
@@ -268,48 +269,48 @@ def _beside(runs: Sequence[SavedRun]) -> list[SavedRun]:
 
 
 def _run(folder: Path) -> SavedRun:
-    summary = read_json(folder / SUMMARY)
-    version = summary.get("schema_version")
+    document = read_json(folder / SUMMARY)
+    version = document.get("schema_version")
     if not isinstance(version, int) or version > SCHEMA_VERSION:
         raise RecordError(f"schema_version {version}, which is not known here")
-    manifest = read_json(folder / MANIFEST)
-    data, retriever = summary["dataset"], manifest["retriever"]
+    summary, manifest = Summary.model_validate(document), read_json(folder / MANIFEST)
+    data, retriever = summary.dataset, manifest["retriever"]
     environment = manifest["environment"]
     machine, git = environment["machine"], environment.get("git") or {}
     same_quality = {
-        "fingerprint": str(data["fingerprint"]),
-        "split": str(data["split"]),
-        "k": int(summary["k"]),
-        "convention": str(summary["convention"]),
-        "metrics_version": summary["metrics_version"],
+        "fingerprint": data.fingerprint,
+        "split": data.split,
+        "k": summary.k,
+        "convention": summary.convention,
+        "metrics_version": summary.metrics_version,
     }
     protocol = manifest["protocol"]
     timed = protocol.get("profile") != RANKINGS_ONLY
-    name = str(summary["retriever"])
+    name = summary.retriever
     return SavedRun(
-        id=str(summary["run_id"]),
+        id=summary.run_id,
         folder=folder,
         created=_time(manifest["created"]),
         retriever=name,
         source=_named(name, retriever),
         overrides=None if (given := retriever.get("overrides")) is None else tuple(given),
-        dataset=str(data["name"]),
-        data=_data_named(str(data["name"]), (manifest.get("dataset") or {}).get("source")),
-        status=str(summary["status"]),
-        failed=int(summary.get("n_failed", 0)),
+        dataset=data.name,
+        data=_data_named(data.name, (manifest.get("dataset") or {}).get("source")),
+        status=summary.status,
+        failed=summary.n_failed,
         commit=_text(git.get("commit")),
         dirty=None if git.get("dirty") is None else bool(git["dirty"]),
         config=_text(retriever.get("hash")),
         params=dict(flat(retriever.get("params") or {})),
         metrics={
-            str(metric): Figure(_finite(found["mean"]), _ends(found.get("ci95")))
-            for metric, found in summary["metrics"].items()
-            if found["mean"] is not None
+            metric: Figure(_finite(found.mean), found.ci95)
+            for metric, found in summary.metrics.items()
+            if found.mean is not None
         },
         latency={
-            level: Figure(_finite(found["value"]), _ends(found.get("ci95")))
-            for level, found in (summary["latency_ms"] if timed else {}).items()
-            if level[:1] == "p" and isinstance(found, dict) and found.get("value") is not None
+            level: Figure(_finite(found.value), found.ci95)
+            for level, found in (summary.latency_ms.levels if timed else {}).items()
+            if found.value is not None
         },
         same_quality=same_quality,
         same_latency={

@@ -103,8 +103,8 @@ def _tiles(group: DatasetComparison, name: str) -> Markup:
     tiles = [_tile(f"{metric_label(metric)}{of}", Cell(mean.mean, SHORT_QUALITY, mean.ci95))]
     if below_clock(run):
         tiles.append(_tile(f"p50{of}", Cell(BELOW_CLOCK)))
-    elif p50.get("value") is not None:
-        time = Cell(p50["value"], SHORT_MS, p50.get("ci95"))
+    elif p50.value is not None:
+        time = Cell(p50.value, SHORT_MS, p50.ci95)
         tiles.append(_tile(f"p50{of}", time, " ms"))
     if beside := _beside(group, name):
         lines = [el("span", line, dir="auto") for line in beside]

@@ -125,7 +125,7 @@ def _rules(comparison: Comparison, group: DatasetComparison) -> dict[str, str]:
         return " / ".join(dict.fromkeys(str(value) for value in values))
 
     def data(name: str) -> str:
-        return all_of([summary.dataset.get(name, "?") for summary in summaries])
+        return all_of([getattr(summary.dataset, name) for summary in summaries])
 
     used = list(dict.fromkeys(summary.convention for summary in summaries))
     sources = [f"{name} ({CONVENTIONS[name].source})" for name in used if name in CONVENTIONS]

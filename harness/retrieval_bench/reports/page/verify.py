@@ -181,7 +181,7 @@ def _of_run(run: Run, sources: Sequence[Dataset | str]) -> Iterator[Difference]:
     if latency.mean is not None:
         report = latency_report(run.timings).as_dict()
         for level in ("p50", "p95", "p99", "mean"):
-            said, now = (_value(one.get(level)) for one in (latency, report))
+            said, now = (_value(one.get(level)) for one in (latency.document(), report))
             if said is not None and not _equal(said, now):
                 yield Difference(f"{where}: {level}", f"{said}", f"{now}")
     fingerprint = run.summary.dataset.fingerprint

@@ -262,7 +262,7 @@ def _contents(parts: Sequence[Part]) -> Markup:
 
 def _about(comparison: Comparison) -> list[str]:
     datasets = [
-        f"{group.dataset}: {queries_of(group)}, {corpus(group.runs[0].summary['dataset'])}"
+        f"{group.dataset}: {queries_of(group)}, {corpus(group.runs[0].summary.dataset)}"
         for group in comparison.groups
     ]
     runs = counted(len(comparison.runs), "run")
