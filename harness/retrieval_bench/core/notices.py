@@ -21,6 +21,7 @@ class Code(StrEnum):
     THREADS = "threads"
     CLOCK = "clock"
     OBSERVERS = "observers"
+    OUTSIDE_SERVER = "outside-server"
     REMEMBERED = "answers-remembered"
     PROMPTS = "prompts-missing"
     PARTIAL = "partial-answers"
@@ -51,7 +52,10 @@ SMALL = frozenset({Code.DEEP, Code.DATA, Code.NO_KNOWN_TERM})
 
 
 OF_TIMES = frozenset(
-    {Code.LOST_LAUNCH, Code.UNSTEADY, Code.BUSY, Code.THREADS, Code.CLOCK, Code.OBSERVERS}
+    {
+        *(Code.LOST_LAUNCH, Code.UNSTEADY, Code.BUSY, Code.THREADS),
+        *(Code.CLOCK, Code.OBSERVERS, Code.OUTSIDE_SERVER),
+    }
 )
 """They say something of times alone."""
 
@@ -96,7 +100,7 @@ def says(texts: Iterable[str], *codes: Code) -> bool:
     return any(isinstance(text, Notice) and text.code in codes for text in texts)
 
 
-LOUD = frozenset({Code.PROMPTS, Code.PARTIAL, Code.NOTHING_FOUND})
+LOUD = frozenset({Code.PROMPTS, Code.PARTIAL, Code.NOTHING_FOUND, Code.OUTSIDE_SERVER})
 """They say that a figure is not that of what was meant to be measured, and are shown first."""
 
 

@@ -39,6 +39,7 @@ from retrieval_bench.experiment.failing import recovered
 from retrieval_bench.experiment.filtered import filtered, leaks
 from retrieval_bench.experiment.fresh.launches import LaunchSpec, run_launches
 from retrieval_bench.experiment.interrupts import interrupts_deferred
+from retrieval_bench.experiment.server_time import outside_server
 from retrieval_bench.experiment.until import Asking, Until
 from retrieval_bench.experiment.warnings import (
     deep,
@@ -441,6 +442,7 @@ class Experiment:
             *failures(measurement.status),
             *recovered(measurement.attempts),
             *silent(measurement.timings),
+            *outside_server(measurement.timings, facts),
             *coded(ablation.warnings, Code.OTHER),
             *coded(told, Code.RETRIEVER),
         ]
