@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -25,6 +26,8 @@ from retrieval_bench.runs.run import Rankings
 
 COPIES = 0.5
 """From this share of the hits in ties on that have the text of another hit, texts are the cause."""
+
+_WORD = re.compile(r"\w+")
 
 
 def tie_keys(rankings: Rankings, can: Capabilities) -> NDArray[np.floating[Any]]:
@@ -83,5 +86,9 @@ def _copies(rankings: Rankings, data: Dataset, can: Capabilities) -> float:
 
 
 def _texts(documents: Iterable[Document], ids: set[str]) -> dict[str, int]:
-    """Hashes of the texts of these documents."""
-    return {one.id: hash(one.contents) for one in documents if one.id in ids}
+    """Hashes of the words of these documents."""
+    return {
+        one.id: hash(tuple(_WORD.findall(one.contents.casefold())))
+        for one in documents
+        if one.id in ids
+    }

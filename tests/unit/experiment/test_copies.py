@@ -8,7 +8,14 @@ import pytest
 
 from retrieval_bench.core.types import Dataset, Document, Query
 from retrieval_bench.experiment.doctor import copies as module
-from retrieval_bench.experiment.doctor.copies import Copies, Place, Twins, look_into, tokens
+from retrieval_bench.experiment.doctor.copies import (
+    Copies,
+    Place,
+    Twin,
+    Twins,
+    look_into,
+    tokens,
+)
 
 ENGLISH = "The old lighthouse keeper counted nine ships before the storm came in."
 
@@ -41,6 +48,16 @@ def twins(documents: Mapping[str, str], qrels: Mapping[str, Mapping[str, int]]) 
     looked = look_into(data(documents, dict.fromkeys(qrels, "anything"), qrels))
     assert looked is not None
     return looked[1]
+
+
+def unjudged(
+    documents: Mapping[str, str],
+    qrels: Mapping[str, Mapping[str, int]],
+    unit_of: Mapping[str, str] | None = None,
+) -> Twins:
+    looked = look_into(data(documents, dict.fromkeys(qrels, "anything"), qrels, unit_of))
+    assert looked is not None
+    return looked[2]
 
 
 class TestTokens:
@@ -212,3 +229,25 @@ class TestTwins:
         documents = {"a": LONG, "b": LONG, "c": LONG, "d": LONG}
         found = twins(documents, {"q1": {"a": 1, "b": 0}, "q2": {"c": 1, "d": 0}})
         assert (found.pairs, found.documents) == (1, 2)
+
+
+class TestUnjudgedCopies:
+    SAME: Mapping[str, str] = dict(zip("abcd", ["Red a.", "red  A", "RED a", "Red"], strict=True))
+
+    def test_each_copy_of_each_relevant_document_is_counted(self) -> None:
+        qrels = {"q1": {"a": 1, "d": 0}, "q2": {"c": 2, "a": 1}, "q3": {"d": 1}}
+        found = unjudged(self.SAME, qrels)
+        assert (found.pairs, found.queries, found.documents) == (4, 2, 4)
+        assert found.example == Twin("q1", "a", "b", 1.0)
+
+    @pytest.mark.parametrize(
+        "grades",
+        [{"a": 1, "b": 0, "c": 1}, {"a": 0}, {"d": 1}, {"gone": 1}, {"a": 1, "b": -1, "c": 0}],
+    )
+    def test_of_what_is_judged_or_not_relevant_none_is_missed(self, grades: dict[str, int]) -> None:
+        assert unjudged(self.SAME, {"q": grades}).pairs == 0
+
+    def test_texts_without_a_word_and_units_of_several_documents_are_none(self) -> None:
+        assert unjudged({"a": "...", "b": "!!!"}, {"q": {"a": 1}}).pairs == 0
+        units = {"a": "u", "b": "v", "c": "w", "d": "x"}
+        assert unjudged(self.SAME, {"q": {"u": 1}}, units).pairs == 0

@@ -188,6 +188,24 @@ class TestTwins:
         assert Judgements(GRADED, twins=Twins(0, 0, 9)).warnings == ()
 
 
+class TestUnjudgedCopies:
+    def copies(self, queries: int) -> Judgements:
+        found = Twins(3 * queries, queries, 9, Twin("q1", "d1", "d2", 1.0) if queries else None)
+        return Judgements(GRADED, unjudged_copies=found)
+
+    def test_of_many_queries_they_are_a_warning_with_an_example(self) -> None:
+        text = one_warning(self.copies(GRADED.queries))
+        assert text.startswith(f"{GRADED.queries} of {GRADED.queries} queries have a relevant doc")
+        assert "for q1, d1 is relevant, and d2, with the same text, is not judged" in text
+        assert text.endswith("judge copies alike, or take them out of the corpus.")
+
+    def test_of_few_they_are_a_fact_and_of_none_not_worth_a_word(self) -> None:
+        few = self.copies(1)
+        assert few.warnings == ()
+        assert few.facts[-1].startswith(f"1 of {GRADED.queries} queries has a relevant document")
+        assert self.copies(0).facts == Judgements(GRADED).facts
+
+
 class TestKnownItems:
     QRELS: Mapping[str, Mapping[str, int]] = {f"q{i}": {"a": 1, "b": 0} for i in range(4)}
 
@@ -230,7 +248,15 @@ def test_queries_without_a_relevant_document_are_a_warning_with_what_to_do() -> 
 
 def test_json_has_every_figure() -> None:
     found = copied(8, 0).as_dict()
-    assert list(found) == ["counts", "judged", "pool", "no_pool", "copies", "twins"]
+    assert list(found) == [
+        "counts",
+        "judged",
+        "pool",
+        "no_pool",
+        "copies",
+        "twins",
+        "unjudged_copies",
+    ]
     assert found["counts"]["grades"] == [
         {"grade": 0, "n": 80}, {"grade": 1, "n": 40}, {"grade": 2, "n": 40},
     ]  # fmt: skip

@@ -1,17 +1,19 @@
-"""What the texts of documents say of judgements: copied queries, and twins judged differently.
+"""What the texts of documents say of judgements: copied queries, twins that are judged differently,
+and copies of relevant documents that are not judged.
 
 A text is a sequence of tokens: a word, or in a script that is written without blanks (Han, Kana,
 Hangul, Thai, Lao, Burmese, Khmer) a single character. Case, width, punctuation and white space do
 not count (NFKC, case folded). So a copy is found in any script, whatever stands between its words.
 
 The corpus is walked once. Of all its tokens only hashes of a few in a row are looked up, in a table
-of those of the queries; texts are kept of nothing but judged documents, as hashes.
+of those of the queries; of texts hashes are kept: of whole ones, and of the parts of judged ones.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -103,7 +105,7 @@ class Twin:
     Attributes:
         query: id of the query.
         relevant: id of the document that is.
-        other: id of the one that is judged and is not.
+        other: id of the one that is not, or is not judged.
         similarity: share of their shingles that both have.
     """
 
@@ -115,7 +117,8 @@ class Twin:
 
 @dataclass(frozen=True, slots=True)
 class Twins:
-    """Documents with nearly the same text that are judged differently.
+    """Documents with nearly the same text that are judged differently, or documents with the same
+    text of which one is relevant and the other is not judged.
 
     Attributes:
         pairs: of documents, for one query each.
@@ -157,15 +160,16 @@ def _alone() -> re.Pattern[str]:
     return re.compile(f"[{_ALONE}]")
 
 
-def look_into(dataset: Dataset) -> tuple[Copies, Twins] | None:
-    """Copied queries and twins among judged documents, in one walk; None without a corpus.
+def look_into(dataset: Dataset) -> tuple[Copies, Twins, Twins] | None:
+    """Copied queries, twins among judged documents, and unjudged copies of relevant documents, in
+    one walk; None without a corpus.
 
     The first :data:`READ` documents are looked at, and all judged ones. Where judgements are on
-    units that several documents make up, no twins are looked for.
+    units that several documents make up, neither twins nor such copies are looked for.
     """
     if dataset.documents is None:
         return None
-    copies, twins = _Copied(dataset), _Judged(dataset)
+    copies, twins, equals = _Copied(dataset), _Judged(dataset), _Equals(dataset)
     judged = {doc_id for query in dataset.evaluated for doc_id in dataset.qrels[query.id]}
     unit_of = dataset.unit_of
     read = 0
@@ -178,7 +182,8 @@ def look_into(dataset: Dataset) -> tuple[Copies, Twins] | None:
         copies.add(document.id, unit, words)
         if document.id in twins.wanted:
             twins.add(document.id, words)
-    return copies.result(read), twins.result()
+        equals.add(document.id, words)
+    return copies.result(read), twins.result(), equals.result()
 
 
 class _Copied:
@@ -376,6 +381,39 @@ class _Judged:
         n = len(shingles) - int(np.ceil(NEAR * len(shingles))) + 1
         first: list[int] = shingles[:n].tolist()
         return first
+
+
+class _Equals:
+    """All documents by what their whole text is."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._qrels = dataset.qrels
+        self._queries = () if dataset.unit_of else dataset.evaluated
+        self._ids: dict[int, list[str]] = {}
+        self._text_of: dict[str, int] = {}
+
+    def add(self, doc_id: str, words: Sequence[str]) -> None:
+        """Keep a document; those without a word are no copies of each other."""
+        if words and self._queries:
+            self._text_of[doc_id] = text = hash(tuple(words))
+            self._ids.setdefault(text, []).append(doc_id)
+
+    def result(self) -> Twins:
+        """Each relevant document with each copy that is not judged for the query."""
+        pairs, queries, example = 0, 0, None
+        for query in self._queries:
+            before, grades = pairs, self._qrels[query.id]
+            judged = Counter(self._text_of.get(doc_id) for doc_id in grades)
+            for doc_id in (doc_id for doc_id, grade in grades.items() if grade > 0):
+                text = self._text_of.get(doc_id)
+                same = [] if text is None else self._ids[text]
+                copies = len(same) - judged[text]
+                if copies > 0 and example is None:
+                    other = next(one for one in same if one not in grades)
+                    example = Twin(query.id, doc_id, other, 1.0)
+                pairs += max(copies, 0)
+            queries += pairs > before
+        return Twins(pairs, queries, len(self._text_of), example)
 
 
 def _jaccard(one: Hashes, other: Hashes) -> float:

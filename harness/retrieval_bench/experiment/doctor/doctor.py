@@ -237,7 +237,6 @@ def _judgements(
     if not data.evaluated:
         return Judgements(counts(data))
     looked = look_into(data)
-    copies, twins = (None, None) if looked is None else looked
     lists = _lists(asked, answers)
     judged = judged_at(answers.name, lists, data.qrels, k)
     why = too_little_for_a_pool(lists, data.qrels) or _no_other(data)
@@ -250,7 +249,7 @@ def _judgements(
         else:
             compared = pool((answers.name, lists), (name, other), data.qrels, k)
             why = "" if compared else "the system to compare with found too little"
-    return Judgements(counts(data), judged, compared, why, copies, twins)
+    return Judgements(counts(data), judged, compared, why, *(looked or ()))
 
 
 def _lists(asked: Sequence[Query], answers: Searched) -> Lists:

@@ -93,6 +93,7 @@ class Judgements:
         no_pool: why they were not; empty where they were.
         copies: queries whose words stand in documents; None without a corpus.
         twins: documents with nearly the same text that are judged differently; None without one.
+        unjudged_copies: documents with the text of a relevant one that are not judged; likewise.
     """
 
     counts: Counts
@@ -101,6 +102,7 @@ class Judgements:
     no_pool: str = ""
     copies: Copies | None = None
     twins: Twins | None = None
+    unjudged_copies: Twins | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -133,19 +135,23 @@ class Judgements:
             _copied(self.copies),
             _elsewhere(self.copies),
             _twins(self.twins),
+            _unjudged_copies(self.unjudged_copies, self.counts.queries),
         )
         return tuple(text for text in found if text)
 
     def _few_copies(self) -> list[str]:
         """Copies that are too few to change anything."""
         found, told = self.copies, []
-        if found is None:
-            return []
-        of = f"of {counted(found.checked, 'longer query')}"
-        for n, where in ((found.relevant, "a relevant document"), (found.elsewhere, "another one")):
-            if n and not _many(n, found.checked):
-                stand = "stands" if n == 1 else "stand"
-                told.append(f"{n:,} {of} {stand} word for word in {where}.")
+        if found is not None:
+            of = f"of {counted(found.checked, 'longer query')}"
+            places = ((found.relevant, "a relevant document"), (found.elsewhere, "another one"))
+            for n, where in places:
+                if n and not _many(n, found.checked):
+                    stand = "stands" if n == 1 else "stand"
+                    told.append(f"{n:,} {of} {stand} word for word in {where}.")
+        equal, queries = self.unjudged_copies, self.counts.queries
+        if equal is not None and equal.queries and not _many(equal.queries, queries):
+            told.append(f"{_have_copies(equal.queries, queries)}.")
         return told
 
 
@@ -340,4 +346,21 @@ def _twins(found: Twins | None) -> str:
         f"{counted(found.queries, 'query')}: for {one.query}, {one.relevant} is relevant and "
         f"{one.other}, with {same}, is not. Which one a system finds is luck: give both the same "
         "grade, or keep one of them."
+    )
+
+
+def _have_copies(n: int, of: int) -> str:
+    have = "has" if n == 1 else "have"
+    whose = "of whose text there are copies that are not judged"
+    return f"{n:,} of {counted(of, 'query')} {have} a relevant document {whose}"
+
+
+def _unjudged_copies(found: Twins | None, queries: int) -> str:
+    if found is None or found.example is None or not _many(found.queries, queries):
+        return ""
+    one = found.example
+    return (
+        f"{_have_copies(found.queries, queries)} and count as not relevant: for {one.query}, "
+        f"{one.relevant} is relevant, and {one.other}, with the same text, is not judged. Which "
+        "one a system finds is luck: judge copies alike, or take them out of the corpus."
     )
