@@ -35,7 +35,7 @@ _WHO = {"GIT_CONFIG_GLOBAL": os.devnull} | {
 
 NOISE = re.compile(
     r"times (had not settled|still changed)|settled is not known|whether times had settled"
-    r"|other processes used|answers may be remembered",
+    r"|other processes used|answers may be remembered|asking the server takes",
     re.IGNORECASE,
 )
 """Warnings on times and on company that come and go; those on the machine are switched off."""

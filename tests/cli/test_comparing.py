@@ -198,8 +198,6 @@ class TestFusion:
         assert run("explain", "@last", "--format", "json") == 0
 
     def test_what_cannot_be_fused_is_refused(self, project: Path, run: Command) -> None:
-        assert run("compare", *BOTH, "--fuse", "rrf") == 2
-        assert "--fuse without saved runs" in run.err
         assert run("compare", *BOTH, "--dataset", "data", *QUICK) == 0
         assert run("compare", "@last", "--fuse", "borda") == 2
         assert "accepted: convex, rrf, tuned-convex, tuned-rrf" in run.err
@@ -267,3 +265,47 @@ class TestUntilDecided:
         assert run("compare", *BOTH, "--dataset", "data", *QUICK) == 0
         assert run("compare", "@last", "--until-decided") == 2
         assert "--until-decided for saved runs" in run.err
+
+
+RUNS = {
+    "one.run": "q1 Q0 d2 1 9.5 x\nq1 Q0 d1 2 8.5 x\nq2 Q0 d2 1 3.5 x\n",
+    "two.trec": "q1 Q0 d1 1 0.9 x\nq1 Q0 d3 2 0.8 x\nq2 Q0 d2 1 0.7 x\nq3 Q0 d3 1 0.6 x\n",
+}
+
+
+class TestFusing:
+    @pytest.fixture(autouse=True)
+    def runs(self, project: Path) -> None:
+        for name, text in RUNS.items():
+            (project / name).write_text(text, encoding="utf-8")
+
+    def test_two_run_files_are_fused_in_one_step(self, run: Command, project: Path) -> None:
+        systems = ("one.run", "two.trec", "--dataset", "data", "--fuse")
+        assert run("compare", *systems, *QUICK) == 0
+        assert "rrf of one + two" in run.out
+        # d1 is second and first, d2 first, d3 second: 1/61 + 1/62 is above both.
+        runs = (project / "results" / "runs").iterdir()
+        (folder,) = (path for path in runs if "rrf" in path.name)
+        assert (folder / "run.trec").read_text(encoding="utf-8").startswith("q1 Q0 d1 1 ")
+
+    def test_a_run_file_beside_a_retriever_as_well(self, run: Command) -> None:
+        systems = ("own.yaml", "one.run", "--dataset", "data", "--fuse", "convex")
+        assert run("compare", *systems, *QUICK) == 0
+        assert "convex of own + one" in run.out
+        assert "Times were measured apart" not in run.out
+
+    def test_a_name_that_is_no_fusion_is_refused_before_anything_is_measured(
+        self, run: Command, project: Path
+    ) -> None:
+        assert run("compare", "one.run", "two.trec", "--dataset", "data", "--fuse", "borda") == 2
+        assert "fusion 'borda'" in run.err
+        assert not (project / "results").exists()
+
+    def test_a_fusion_needs_the_queries_that_all_were_asked(self, run: Command) -> None:
+        systems = ("one.run", "two.trec", "--dataset", "data", "--fuse", "--until-decided")
+        assert run("compare", *systems) == 2
+        assert "--fuse with --until-decided" in run.err
+
+    def test_a_file_of_code_is_no_run(self, run: Command) -> None:
+        assert run("compare", "one.run", "own.py", "--dataset", "data") == 2
+        assert "unknown retriever 'own.py'" in run.err

@@ -178,6 +178,29 @@ class TestCommands:
         assert text == run.out
         assert "\x1b" not in text
 
+    @pytest.mark.parametrize(
+        ("asked", "told"),
+        [
+            (("bm25", *QUICK), "retrieval-bench compare bm25 dense --dataset data\n"),
+            (("own.yaml", *QUICK, "--k", "5"), "compare own.yaml bm25 --dataset data --k 5\n"),
+            (("own.py:Overlap", *QUICK), "compare own.py:Overlap bm25 --dataset data\n"),
+        ],
+    )
+    def test_what_has_no_parts_is_put_beside_another_one_next(
+        self, project: Path, run: Command, asked: tuple[str, ...], told: str
+    ) -> None:
+        assert run("bench", *asked) == 0
+        (line,) = (line for line in run.out.splitlines() if line.startswith("  next:"))
+        assert f"{line}\n".endswith(told)
+
+    def test_nothing_is_next_where_the_same_cannot_be_asked_again(
+        self, project: Path, run: Command
+    ) -> None:
+        (project / "own.run").write_text("q1 Q0 d1 1 2.5 x\n", encoding="utf-8")
+        for asked in (("bm25", "--set", "k1=1.5"), ("own.run",)):
+            assert run("bench", *asked, *QUICK) == 0
+            assert "next:" not in run.out
+
     @pytest.mark.slow
     def test_a_hybrid_is_held_against_its_best_leg_everywhere(
         self, project: Path, run: Command

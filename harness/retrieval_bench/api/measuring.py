@@ -30,7 +30,7 @@ from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.paired import EQUIVALENCE
 from retrieval_bench.stats.power import MARGIN
 from retrieval_bench.tuning import tune as run_tuning
-from retrieval_bench.tuning.fusing import with_fusions
+from retrieval_bench.tuning.fusing import checked, with_fusions
 
 
 def bench(
@@ -120,9 +120,9 @@ def compare(
         tests: further tests beside the randomisation test: "t", "wilcoxon".
         equivalence: the test of it: "bound" assumes nothing but the range of the metric, "tost"
             normal means.
-        fuse: of saved runs: also their fusions, each saved as a run: "rrf", "convex", "tuned-rrf",
-            "tuned-convex". A tuned one answers each query by the parameters that are best on other
-            queries.
+        fuse: also their fusions, each saved as a run, as are the retrievers then: "rrf", "convex",
+            "tuned-rrf", "tuned-convex". A tuned one answers each query by the parameters that are
+            best on other queries.
         until_decided: of retrievers: ask query by query, in a random order, until every pair is
             decided, for "split" (the mean of all these queries) or "population" (of queries like
             these). Of ``protocol`` only ``timeout_s``, ``max_s``, ``threads`` and ``seed`` count.
@@ -130,12 +130,14 @@ def compare(
     Raises:
         HarnessError: everything that is wrong with the input, in one message.
     """
-    fuse = [fuse] if isinstance(fuse, str) else fuse
+    fuse = checked([fuse] if isinstance(fuse, str) else fuse)
+    save = save or bool(fuse)
     rules: dict[str, Any] = {"margin": margin, "baseline": baseline, "tests": tests}
     rules["equivalence"] = equivalence
     refused = {
         "tests": bool(tests),
         "equivalence": equivalence != EQUIVALENCE[0],
+        "fuse": bool(fuse),
         "saved runs": any(map(_is_run, systems)),
     }
     if until_decided is not None and any(refused.values()):
@@ -149,12 +151,6 @@ def compare(
     if dataset is None and any(map(_is_run, systems)):
         runs = with_fusions([run_of(system) for system in systems], fuse, (), in_notebook(reporter))
         return ComparisonResult(with_texts(compare_runs(runs, **rules)))
-    if fuse:
-        raise ConfigError(
-            f"retrievers to measure, with fuse={list(fuse)}",
-            accepted="saved runs to fuse: compare([bench(..., save=True), ...], fuse=['rrf'])",
-            fix="measure them first",
-        )
     if len(systems) < 2:
         raise ConfigError(
             f"{len(systems)} retriever to compare",
@@ -181,6 +177,7 @@ def compare(
         watch=lambda *of: watch(*of, margin=margin, baseline=baseline),
     )
     runs = [run for runs in run_each(experiments, in_notebook(reporter), save=save) for run in runs]
+    runs = with_fusions(runs, fuse, [one.dataset for one in experiments], in_notebook(reporter))
     unjudged = [one.dataset for one in experiments if not one.dataset.judged]
     return ComparisonResult(with_texts(compare_runs(runs, **rules), unjudged))
 

@@ -80,7 +80,8 @@ def load_retriever_config(
 
     Args:
         name_or_path: a path that ends in .yaml or .yml, the name of a file in
-            ``configs/retrievers``, a plug-in's short name, or ``module:Class``.
+            ``configs/retrievers``, a plug-in's short name, ``module:Class``, or another file, which
+            is a run that ``trec_run`` replays.
         overrides: ``dotted.path=value`` into the parameters, values in YAML.
         base: folder that relative paths are tried against first.
 
@@ -263,9 +264,15 @@ def _find(name_or_path: str, base: Path | None) -> RetrieverConfig:
             return _from_file(found)
     if name_or_path in plugins.names("retriever"):
         return RetrieverConfig(name=name_or_path, target=name_or_path)
+    found, _ = find_file(name_or_path, base)
+    if found is not None and found.suffix != ".py":
+        params = {"path": str(found.resolve())}
+        name = Path(found.name.removesuffix(".gz")).stem
+        return RetrieverConfig(name=name, target="trec_run", params=params)
+    known = near_names(name_or_path, retriever_names())
     raise ConfigError(
         f"unknown retriever {name_or_path!r}",
-        accepted=near_names(name_or_path, retriever_names()) + "; or a path ending in .yaml",
+        accepted=f"{known}; or a path ending in .yaml, or a file of a run",
         fix="correct the name; `retrieval-bench data list` shows what exists",
     )
 

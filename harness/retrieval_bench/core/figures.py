@@ -56,7 +56,7 @@ def signed(value: float | None, decimals: int = 4, unit: str = "") -> str:
 def end_text(value: float, decimals: int = 3) -> str:
     """An end of the interval of a difference: with its sign, and with as many digits as it takes
     to see on which side of 0 it lies."""
-    text = f"{value:+,.{decimals}f}"
+    text = f"{value + 0.0:+,.{decimals}f}"  # -0.0 has no side
     if value == 0 or text.strip("+-0."):
         return text
     return f"{value:+.{-math.floor(math.log10(abs(value)))}f}"

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.stats.randomization import ROUNDING
+from retrieval_bench.stats.randomization import ROUNDING, signs
 from retrieval_bench.stats.resampling import gamma_sum_p
 
 Floats = NDArray[np.float64]
@@ -76,7 +76,8 @@ class Moments:
     def of(cls, differences: Floats) -> Moments:
         """Those of each column of ``differences``, (queries, columns)."""
         n, columns = differences.shape
-        above, below = differences > ROUNDING, differences < -ROUNDING
+        sign = signs(differences)
+        above, below = sign > 0, sign < 0
         if n == 0:
             zero, none = np.zeros(columns), np.zeros(columns, dtype=np.int64)
             return cls(0, zero, zero, zero, zero, none, none, zero, zero + 1)

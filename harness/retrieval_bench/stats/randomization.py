@@ -30,6 +30,12 @@ EXACT_ROWS = 13
 ROUNDING = 1e-12
 """Sums and differences up to this are none."""
 
+
+def signs(differences: Floats) -> NDArray[np.int64]:
+    """1 where a difference is above 0, -1 where it is below, 0 where it is rounding only."""
+    return np.where(np.abs(differences) <= ROUNDING, 0, np.sign(differences)).astype(np.int64)
+
+
 _CELLS = 4_000_000
 """Figures that are held at once; bounds the memory of a large comparison."""
 

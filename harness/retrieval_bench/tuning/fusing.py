@@ -53,6 +53,23 @@ def fusion_config(runs: Sequence[Run], method: str = METHODS[0]) -> dict[str, An
     return {"name": f"fusion of {' + '.join(names)}", "target": "hybrid", "params": params}
 
 
+def checked(hows: Sequence[str]) -> Sequence[str]:
+    """``hows``, if all of them are fusions.
+
+    Raises:
+        ConfigError: which one is none.
+    """
+    for how in hows:
+        if how not in ACCEPTED:
+            raise ConfigError(
+                f"fusion {how!r}",
+                where="--fuse",
+                accepted=near_names(how, ACCEPTED),
+                fix="name one",
+            )
+    return hows
+
+
 def with_fusions(
     runs: Sequence[Run],
     hows: Sequence[str],
@@ -94,10 +111,7 @@ def fused(runs: Sequence[Run], data: Dataset, how: str, reporter: Reporter | Non
     Raises:
         HarnessError: an unknown fusion, or runs that cannot be fused.
     """
-    if how not in ACCEPTED:
-        raise ConfigError(
-            f"fusion {how!r}", where="--fuse", accepted=near_names(how, ACCEPTED), fix="name one"
-        )
+    checked([how])
     config = fusion_config(runs, how.removeprefix(TUNED))
     k = min(run.summary.k for run in runs)
     metrics = [

@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from retrieval_bench.comparison.explain.winners import Partition, best_leg, by_fusion, outcome
+from retrieval_bench.comparison.explain.winners import Gap, Partition, best_leg, by_fusion, outcome
 from retrieval_bench.metrics import parse_metric
+from retrieval_bench.stats.paired import paired_tests
 
 METRIC = parse_metric("nDCG@10")
 FLOOR = np.zeros(6)
@@ -102,3 +103,14 @@ def test_no_query_gives_empty_groups() -> None:
         by_fusion("h", empty, np.zeros(0), np.zeros(0)),
     ):
         assert found.whole(METRIC).n == 0
+
+
+def test_a_gap_counts_as_the_test_of_the_pair_and_the_groups_do() -> None:
+    """What ``bench`` says that fusion hurt and helped, and what ``explain`` says."""
+    fused, leg = np.array([0.1 + 0.2, 0.5, 0.2, 0.7]), np.array([0.3, 0.5 + 5e-11, 0.9, 0.1])
+    gap = Gap.of(["h", "leg"], fused, leg)
+    found = paired_tests(np.stack([fused, leg])[:, :, None], [(0, 1)])
+    assert (gap.higher, gap.lower) == (1, 2)
+    assert (int(found.losses[0, 0]), int(found.wins[0, 0])) == (gap.higher, gap.lower)
+    groups = by_fusion("h", leg[:, None], fused, np.zeros(4))
+    assert labels(groups).count("lost by fusion") == gap.lower

@@ -5,7 +5,7 @@ import pytest
 from retrieval_bench.metrics import parse_metrics
 from retrieval_bench.reports.render import csv
 from retrieval_bench.reports.render.table import Table
-from retrieval_bench.reports.render.words import letter, marks, metric_label
+from retrieval_bench.reports.render.words import letter, marks, metric_label, on_dataset
 
 
 def test_letters_as_long_as_there_are_some_then_numbers() -> None:
@@ -48,3 +48,16 @@ def test_people_read_the_usual_names_of_metrics_and_programs_the_codes(
 def test_the_usual_names_can_be_typed() -> None:
     codes = ["AP@10", "RR", "R@100", "Success@1", "P@5"]
     assert [str(m) for m in parse_metrics([metric_label(code) for code in codes])] == codes
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("scifact", "on scifact"),
+        ("time", "on dataset time"),
+        ("Average", "on dataset Average"),
+        ("time-2024", "on time-2024"),
+    ],
+)
+def test_a_common_word_is_said_to_be_the_name_of_a_dataset(name: str, told: str) -> None:
+    assert on_dataset(name) == told

@@ -103,6 +103,16 @@ def test_lists_of_saved_runs_have_no_depth_to_tune(
     }
 
 
+def test_retrievers_are_measured_and_fused_in_one_step(
+    here: Path, saved: Sequence[Run], data: Dataset
+) -> None:
+    found = compare(LEGS, data, k=20, protocol=ONE_ROUND, fuse="rrf").runs
+    assert [run.name for run in found] == ["words", "stems", "rrf of words + stems"]
+    assert all(run.folder is not None for run in found)
+    same = fused(saved, data, "rrf")
+    assert found[2].evaluation.means[0].mean == same.evaluation.means[0].mean
+
+
 def test_what_cannot_be_fused_is_refused(saved: Sequence[Run], data: Dataset) -> None:
     with pytest.raises(ConfigError, match="fusion 'borda'") as told:
         fused(saved, data, "borda")
@@ -111,5 +121,5 @@ def test_what_cannot_be_fused_is_refused(saved: Sequence[Run], data: Dataset) ->
         fused(saved[:1], data, "rrf")
     with pytest.raises(ConfigError, match="not saved"):
         fused([saved[0], replace(saved[1], folder=None)], data, "rrf")
-    with pytest.raises(ConfigError, match="retrievers to measure, with fuse"):
-        compare(["bm25", "bm25s"], fuse=["rrf"])
+    with pytest.raises(ConfigError, match="fusion 'borda'"):
+        compare(["bm25", "bm25s"], fuse=["borda"])

@@ -41,7 +41,7 @@ def add_compare(commands: Any, name: str, **texts: str) -> None:
         "--fuse",
         nargs="*",
         metavar="HOW",
-        help="also fuse the saved runs and save that as a run: rrf (default), convex, tuned-rrf, "
+        help="also fuse the runs and save that as a run: rrf (default), convex, tuned-rrf, "
         "tuned-convex; tuned: each query by the parameters that are best on other queries",
     )
     add_systems(compare)
@@ -71,7 +71,8 @@ def add_systems(parser: argparse.ArgumentParser) -> None:
         "systems",
         nargs="*",
         metavar="SYSTEM",
-        help="retrievers to measure; or saved runs: a folder, @last, NAME@latest, start of an id",
+        help="retrievers to measure, also run files; or saved runs: a folder, @last, NAME@latest, "
+        "start of an id",
     )
     parser.add_argument("--retrievers", nargs="+", default=[], help=argparse.SUPPRESS)
     add_measuring(parser, several=True)
@@ -111,7 +112,7 @@ def _compare(options: argparse.Namespace) -> int:
     from retrieval_bench.reports.tables.understand.comparison import comparison_tables
     from retrieval_bench.reports.tables.understand.slice import slice_tables
     from retrieval_bench.runs.dataset import datasets_of
-    from retrieval_bench.tuning.fusing import with_fusions
+    from retrieval_bench.tuning.fusing import METHODS, checked, with_fusions
 
     def print_runs(runs: Sequence[Run]) -> Comparison:
         comparison, slicings = with_texts(decided(options, runs), moved(options)), []
@@ -138,14 +139,14 @@ def _compare(options: argparse.Namespace) -> int:
     name_systems(options)
     if options.runs and options.dataset and options.slices is None and options.fuse is None:
         raise _settled("dataset")
-    if options.fuse is not None and not options.runs:
-        raise _nothing_to_fuse()
+    if options.fuse is not None:
+        options.fuse = checked(options.fuse or [METHODS[0]])
     if options.until_decided is not None:
         _check_until_decided(options)
     runs = runs_asked_for(options, print_runs)
-    if runs is not None and options.fuse is not None:
+    if runs is not None and options.fuse and not any(run.interrupted for run in runs):
         with working(options) as bars:
-            runs = with_fusions(runs, options.fuse or ["rrf"], moved(options), bars)
+            runs = with_fusions(runs, options.fuse, moved(options), bars)
     return OK if runs is None else code_of(options, runs, print_runs(runs))
 
 
@@ -215,13 +216,13 @@ def runs_asked_for(
 def _prepared(options: argparse.Namespace) -> list[Experiment]:
     from retrieval_bench.comparison.comparison import check_asked, watch
     from retrieval_bench.comparison.explain.groupings import check_names
-    from retrieval_bench.core.errors import ConfigError
+    from retrieval_bench.core.errors import ConfigError, counted
     from retrieval_bench.data.needs_judgements import require_judged
     from retrieval_bench.experiment.several import prepare_several
 
     if len(options.retrievers) < 2:
         raise ConfigError(
-            f"{len(options.retrievers)} retrievers and no runs to compare",
+            f"{counted(len(options.retrievers), 'retriever')} and no runs to compare",
             accepted=f"{options.command} RUN RUN ..., or {options.command} A B --dataset D",
             fix="give two or more; use bench for one",
         )
@@ -267,6 +268,7 @@ def _check_until_decided(options: argparse.Namespace) -> None:
     given = [name for name in _OF_TIMES if getattr(options, name) != usual[name]]
     given += [name for name in ("tests", "slices") if getattr(options, name)]
     given += ["equivalence"] if options.equivalence != "bound" else []
+    given += ["fuse"] if options.fuse else []
     if given or options.slices is not None:
         name = given[0] if given else "slices"
         raise ConfigError(
@@ -280,16 +282,6 @@ _OF_TIMES = (
     "profile", "min_calls", "rounds", "max_calls", "launches", "warm_up", "collector",
     "percentiles",
 )  # fmt: skip
-
-
-def _nothing_to_fuse() -> Exception:
-    from retrieval_bench.core.errors import ConfigError
-
-    return ConfigError(
-        "--fuse without saved runs",
-        accepted="two saved runs or more, such as bm25@latest dense@latest",
-        fix="measure the systems first, and then compare their runs with --fuse",
-    )
 
 
 def _settled(name: str) -> Exception:

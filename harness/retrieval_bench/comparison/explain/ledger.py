@@ -39,7 +39,7 @@ from retrieval_bench.runs.run import UNKNOWN, Rankings, Run
 from retrieval_bench.runs.summary import PartFacts
 from retrieval_bench.stats.paired import paired_tests
 from retrieval_bench.stats.power import MARGIN, check_margin
-from retrieval_bench.stats.randomization import ROUNDING
+from retrieval_bench.stats.randomization import ROUNDING, signs
 from retrieval_bench.stats.resampling import holm, mean_below_p
 
 Positions = NDArray[np.int32]
@@ -257,7 +257,8 @@ def _draft(seen: _Seen, part: PartFacts) -> _Draft:
         return replace(row, why="no query was answered with and without it"), nothing
     others = seen.score(lists[rows], rows)
     gains = values - others
-    gains[np.abs(gains) <= ROUNDING] = 0.0
+    sign = signs(gains)
+    gains[sign == 0] = 0.0
     k = run.summary.k
     changed = _changed(run.rankings.ranking[rows, :k], lists[rows, :k])
     row = replace(
@@ -267,8 +268,8 @@ def _draft(seen: _Seen, part: PartFacts) -> _Draft:
         gain=float(gains.mean()),
         without=float(others.mean()),
         changed=changed,
-        helped=int(np.count_nonzero(gains > 0)),
-        hurt=int(np.count_nonzero(gains < 0)),
+        helped=int(np.count_nonzero(sign > 0)),
+        hurt=int(np.count_nonzero(sign < 0)),
     )
     reason, blind = _structure(run, part, seen.metric, rows)
     alike = part.kind == "leg" and not changed

@@ -24,11 +24,9 @@ from retrieval_bench.core.document import document
 from retrieval_bench.metrics import Judgements, Metric, judge
 from retrieval_bench.metrics.judged import NONE, Hits, JudgedRun, ordinals
 from retrieval_bench.runs.evaluation import Mean, averaged
+from retrieval_bench.stats.randomization import ROUNDING, signs
 
 Values = NDArray[np.float64]
-
-SAME = 1e-9
-"""Values of a metric that differ by no more are equal: sums may be rounded in another order."""
 
 LOST_BY_FUSION, GAINED_BY_FUSION = "lost by fusion", "gained by fusion"
 
@@ -55,8 +53,8 @@ class Gap:
     def of(cls, names: Sequence[str], one: NDArray[np.float64], other: NDArray[np.float64]) -> Gap:
         """From their values, query by query."""
         over = one - other
-        mean = float(over.mean()) if len(over) else 0.0
-        return cls(names[0], names[1], mean, int((over > 0).sum()), int((over < 0).sum()))
+        mean, sign = float(over.mean()) if len(over) else 0.0, signs(over)
+        return cls(names[0], names[1], mean, int((sign > 0).sum()), int((sign < 0).sum()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +124,8 @@ def outcome(names: Sequence[str], values: Values, floor: Values) -> Partition:
         floor: (queries,), the value of an empty ranking: no more than that is a miss.
     """
     gain = values[:, 1] - values[:, 0]
-    sign = _sign(gain)
-    miss = (values <= floor[:, None] + SAME).all(axis=1)
+    sign = signs(gain)
+    miss = (values <= floor[:, None] + ROUNDING).all(axis=1)
     member = np.select([miss, sign < 0, sign > 0], [3, 0, 1], 2)
     labels = (f"won by {names[0]}", f"won by {names[1]}", "tie", "both miss")
     return Partition("outcome", names[1], labels, member, tuple(names), values, gain)
@@ -145,8 +143,8 @@ def best_leg(
         floor: as in :func:`outcome`.
     """
     best, fused = of_legs.max(axis=1), list(runs.values())
-    miss = (of_legs <= floor[:, None] + SAME).all(axis=1)
-    wins = of_legs >= best[:, None] - SAME
+    miss = (of_legs <= floor[:, None] + ROUNDING).all(axis=1)
+    wins = of_legs >= best[:, None] - ROUNDING
     n = len(legs)
     member = np.select([miss, wins.sum(axis=1) > 1], [n + 1, n], wins.argmax(axis=1))
     labels = (*(f"won by {leg}" for leg in legs), "legs tie", "every leg misses")
@@ -168,17 +166,13 @@ def by_fusion(
     """
     best = of_legs.max(axis=1)
     gain = fused - best
-    sign = _sign(gain)
-    miss = np.maximum(best, fused) <= floor + SAME
+    sign = signs(gain)
+    miss = np.maximum(best, fused) <= floor + ROUNDING
     member = np.select([miss, sign < 0, sign > 0], [3, 0, 2], 1)
     best_leg = "best leg" if by == "fusion" else "best list before"
     labels = (f"lost by {by}", f"as its {best_leg}", f"gained by {by}", "all miss")
     values = np.column_stack([best, fused])
     return Partition("fusion", run, labels, member, (best_leg, run), values, gain)
-
-
-def _sign(difference: Values) -> NDArray[np.int64]:
-    return np.where(np.abs(difference) <= SAME, 0, np.sign(difference)).astype(np.int64)
 
 
 Positions = NDArray[np.int32]

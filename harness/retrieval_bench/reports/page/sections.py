@@ -14,7 +14,7 @@ from retrieval_bench.reports.page.pictures import Pictures, drawn, figure
 from retrieval_bench.reports.render.html import notes_html, whole
 from retrieval_bench.reports.render.markup import Markup, el, joined, own_direction
 from retrieval_bench.reports.render.table import NoteKind, kind_of
-from retrieval_bench.reports.render.words import metric_label
+from retrieval_bench.reports.render.words import metric_label, on_dataset
 from retrieval_bench.reports.tables.understand.comparison import (
     PAIRS_SHOWN,
     cost_table,
@@ -46,7 +46,7 @@ class Part:
 
     @property
     def whole_heading(self) -> str:
-        return f"{self.heading} on {self.dataset}" if self.dataset else self.heading
+        return f"{self.heading} {on_dataset(self.dataset)}" if self.dataset else self.heading
 
 
 class GroupPage:

@@ -26,6 +26,7 @@ from retrieval_bench.reports.page.provenance import Source, rules_table, runs_ta
 from retrieval_bench.reports.page.sections import GroupPage, Part
 from retrieval_bench.reports.render.html import notes_html, whole
 from retrieval_bench.reports.render.markup import Markup, el, joined, own_direction
+from retrieval_bench.reports.render.words import on_dataset
 from retrieval_bench.reports.tables.run_facts import corpus, without_folders
 from retrieval_bench.reports.tables.understand.board import board_tables
 from retrieval_bench.reports.tables.understand.comparison import queries_of
@@ -106,7 +107,7 @@ def _runs(comparison: Comparison) -> Markup:
     room, left_out = _MANIFESTS, 0
     for group in comparison.groups:
         for name, run in zip(group.names, group.runs, strict=True):
-            label = f"{name} on {group.dataset}"
+            label = f"{name} {on_dataset(group.dataset)}"
             text = _manifest(run, label, surroundings)
             room -= len(text.encode(errors="replace"))
             if room < 0:

@@ -24,6 +24,7 @@ from retrieval_bench.reports.pictures.canvas import (
 )
 from retrieval_bench.reports.pictures.palette import INK, SOFT, STYLES
 from retrieval_bench.reports.render.text import clean, cut, fitted, tick, width_of
+from retrieval_bench.stats.randomization import signs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,7 +85,8 @@ def gains(
 
 
 def _notes(values: NDArray[np.float64], a: str, b: str) -> list[str]:
-    won, lost = int((values > 0).sum()), int((values < 0).sum())
+    sign = signs(values)
+    won, lost = int((sign > 0).sum()), int((sign < 0).sum())
     counts = (
         f"{fitted(b, 190)} is above {fitted(a, 190)} on {counted(won, 'query')}, below it on "
         f"{lost:,} and equal to it on {len(values) - won - lost:,}."

@@ -9,6 +9,7 @@ from retrieval_bench.core.errors import counted
 from retrieval_bench.regression.history.facts import Figure, SavedDuet, SavedRun
 from retrieval_bench.regression.history.trends import P50, P95, Line, Subject
 from retrieval_bench.reports.pictures.history import Change, Course, Panel, Point, Timeline, history
+from retrieval_bench.reports.render.words import on_dataset
 from retrieval_bench.reports.tables.guard.history import line_words, trend_words
 
 _NOTES = (
@@ -31,7 +32,7 @@ def history_picture(subject: Subject) -> str:
     if pinned:
         timelines.append(_duets(subject, pinned))
     return history(
-        f"{subject.retriever} on {subject.dataset}",
+        f"{subject.retriever} {on_dataset(subject.dataset)}",
         timelines,
         about="runs from the oldest to the newest, at equal distances",
         notes=_NOTES,

@@ -35,6 +35,18 @@ LETTERS = "abcdefghijklmnoprstuvwxyz"
 """Without q, whose raised form many fonts lack."""
 
 
+_WORDS = (
+    "all average balance both cost demand dev hold latency line memory paper purpose quality "
+    "queries record schedule speed target test time top track train trial"
+)
+"""Names of datasets that a heading would turn into something else: "faster on average"."""
+
+
+def on_dataset(name: str) -> str:
+    """``on NAME``, as headings say it; a common word is said to be the name of a dataset."""
+    return f"on {'dataset ' if name.casefold() in _WORDS.split() else ''}{name}"
+
+
 def metric_label(metric: Metric | str) -> Label:
     """The name that people use: MRR@10 for RR@10, MAP for AP, recall@100 for R@100."""
     return Label(label_of(metric), str(metric))

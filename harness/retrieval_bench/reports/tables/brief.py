@@ -41,6 +41,7 @@ from retrieval_bench.reports.render.words import (
     BOUND,
     HOW_BRACKETED,
     metric_label,
+    on_dataset,
     verdict_label,
     word_beside,
 )
@@ -58,7 +59,7 @@ from retrieval_bench.reports.tables.understand.comparison import (
     queries_of,
     said,
 )
-from retrieval_bench.reports.tables.understand.ledger import asking, parts_that_should_go
+from retrieval_bench.reports.tables.understand.ledger import asking, parts_that_should_go, same_of
 from retrieval_bench.reports.tables.understand.likeness import (
     PAIRS_SHOWN,
     differing_brief,
@@ -108,9 +109,7 @@ def run_brief(run: Run, leg: Delta | None = None, ledger: Ledger | None = None) 
     rows += [["ready in", text] for text in [_ready(summary)] if text]
     notes: list[str] = [*without_selves(summary), *needless(summary), *worth_knowing]
     folder = [] if run.folder is None else [next_step(f"saved: {relative_folder(run)}")]
-    explain = [next_step("next:  retrieval-bench explain @last")] if leg and folder else []
-    if folder and not leg and ledger is not None:
-        explain = [next_step(f"next:  {asking(run)}")]
+    after = [next_step(f"next:  {text}") for text in [_next(run, leg, ledger)] if text and folder]
     where = "summary.txt in that folder" if folder else "-v"
     more = next_step(f"more:  {where} (stages, legs, all percentiles and notes)")
     judge = [] if run.judged else next_to_judge([run], measured=True)
@@ -118,10 +117,26 @@ def run_brief(run: Run, leg: Delta | None = None, ledger: Ledger | None = None) 
         _title(run),
         ("", ""),
         rows,
-        notes=[*notes, *folder, *explain, more, *judge],
+        notes=[*notes, *folder, *after, more, *judge],
         words=(0, 1),
         lead=lead,
     )
+
+
+def _next(run: Run, leg: Delta | None, ledger: Ledger | None) -> str:
+    """The command to go on with: it looks into the parts of a retriever, or puts another one beside
+    what has none, if that can be measured by one, too."""
+    if leg is not None:
+        return "retrieval-bench explain @last"
+    if ledger is not None:
+        return asking(run)
+    told, data = run.manifest.get("retriever", {}), run.summary["dataset"]
+    target = str(told.get("target") or "")  # an object has none
+    typed = target and not told.get("overrides") and (told.get("source") or not told.get("params"))
+    if not run.judged or not typed or target == "trec_run" or not data["n_documents"]:
+        return ""
+    words = ["--self-hits", data["self_hits"]] if "self_hits" in data else []
+    return same_of(run, "compare", "dense" if "bm25" in target else "bm25", *words)
 
 
 def _shown(notices: Iterable[str]) -> tuple[list[str], list[str]]:
@@ -150,7 +165,7 @@ def _title(run: Run) -> str:
         time = Cell(p50.value, SHORT_MS, p50.ci95)
         figures.append(f"{f'p50 {time.text} {time.more}'.strip()} ms")
     partial = " (PARTIAL RUN)" if run.summary.status == "partial" else ""
-    title = f"{run.name} on {run.summary.dataset.name}{partial}"
+    title = f"{run.name} {on_dataset(run.summary.dataset.name)}{partial}"
     return f"{title}: {', '.join(figures)}" if figures else title
 
 

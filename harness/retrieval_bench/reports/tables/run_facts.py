@@ -11,6 +11,7 @@ from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import LEAST_SHOWN_MS
 from retrieval_bench.data.needs_judgements import judged_by
 from retrieval_bench.reports.render.table import Note, NoteKind
+from retrieval_bench.reports.render.words import on_dataset
 from retrieval_bench.runs.run import Run
 from retrieval_bench.runs.summary import DatasetFacts, LatencyFacts, Summary
 
@@ -25,9 +26,9 @@ WARNINGS_SHOWN = 5
 
 def title_of(summaries: Sequence[Summary], what: str) -> str:
     """What was measured on what; only what holds for all ``summaries``."""
-    data = {f"{s.dataset.name} ({s.dataset.split})" for s in summaries}
+    data = {f"{on_dataset(s.dataset.name)} ({s.dataset.split})" for s in summaries}
     cuts = {s.k for s in summaries}
-    title = f"{what} on {data.pop() if len(data) == 1 else f'{len(data)} datasets'}"
+    title = f"{what} {data.pop() if len(data) == 1 else f'on {len(data)} datasets'}"
     if len(cuts) == 1:
         title += f", k = {cuts.pop()}"
     partial = all(s.status == "partial" for s in summaries)

@@ -18,7 +18,7 @@ from retrieval_bench.reports.render.cells import (
     quality,
 )
 from retrieval_bench.reports.render.table import Table, next_step, result
-from retrieval_bench.reports.render.words import metric_label
+from retrieval_bench.reports.render.words import metric_label, on_dataset
 
 LEFT_OUT_SHOWN = 5
 """The JSON document names all."""
@@ -133,7 +133,7 @@ def _newest(subject: Subject) -> list[str]:
 
 def _title(subject: Subject, shown: int, there: int, noun: str) -> str:
     some = "" if shown == there else f"the newest {shown:,} of "
-    return f"{subject.retriever} on {subject.dataset}: {some}{counted(there, noun)}"
+    return f"{subject.retriever} {on_dataset(subject.dataset)}: {some}{counted(there, noun)}"
 
 
 def _on_line(subject: Subject, run: SavedRun) -> str:

@@ -29,6 +29,7 @@ from retrieval_bench.reports.render.table import Table, next_step, result, warni
 from retrieval_bench.reports.render.words import (
     bound_text,
     metric_label,
+    on_dataset,
 )
 from retrieval_bench.reports.tables.guard.duet import duet_tables
 
@@ -126,7 +127,7 @@ def _saved(folder: str | None) -> list[str]:
 
 def _subject(facts: Mapping[str, Any]) -> str:
     data = facts["dataset"]
-    return f"{facts['retriever']} on {data['name']} ({data['split']}), k = {facts['k']}"
+    return f"{facts['retriever']} {on_dataset(data['name'])} ({data['split']}), k = {facts['k']}"
 
 
 def _quality_row(gate: QualityGate) -> list[Content]:

@@ -7,6 +7,7 @@ from retrieval_bench.duets.selftest import REPLAYS, Played, SelfTest
 from retrieval_bench.measure.disturbances import STOLEN
 from retrieval_bench.reports.render.cells import CHANGE, Cell, Content, count, percent
 from retrieval_bench.reports.render.table import Table, result, warning
+from retrieval_bench.reports.render.words import on_dataset
 
 _WORDS = ("FAIL", "PASS", "INCONCLUSIVE")
 
@@ -15,7 +16,7 @@ def selftest_tables(test: SelfTest) -> list[Table]:
     """The duets by kind, and what is visible in how much time."""
     tables = [
         Table(
-            f"Self-test: duets of {test.retriever} on {test.dataset}",
+            f"Self-test: duets of {test.retriever} {on_dataset(test.dataset)}",
             ("side b", "duets", "launches", *_WORDS, "FAIL, replayed"),
             [_row(test, one) for one in test.played if one.results],
             notes=_notes(test),

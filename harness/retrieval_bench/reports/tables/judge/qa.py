@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from retrieval_bench.core.errors import counted
 from retrieval_bench.reports.render.cells import Cell, Content, count, milliseconds, quality
 from retrieval_bench.reports.render.table import Table, result, warning
-from retrieval_bench.reports.render.words import metric_label
+from retrieval_bench.reports.render.words import metric_label, on_dataset
 from retrieval_bench.reports.tables.judge.reader import starts_of
 from retrieval_bench.scoring.answers import reader_spans, reader_text
 from retrieval_bench.scoring.answers.question_answering import Milliseconds, QuestionAnswering
@@ -40,7 +40,7 @@ def _retriever(answering: QuestionAnswering) -> Table:
     ]
     if answering.failed[0]:
         notes.append(warning(f"The search of {counted(answering.failed[0], 'question')} FAILED."))
-    title = f"Retriever {answering.retriever} on {answering.dataset}, k = {answering.k}"
+    title = f"Retriever {answering.retriever} {on_dataset(answering.dataset)}, k = {answering.k}"
     return Table(title, ("", "value", "questions"), rows, notes=notes)
 
 

@@ -8,7 +8,7 @@ from retrieval_bench.metrics.abstention import CRITERION
 from retrieval_bench.metrics.thresholds import ThresholdReport
 from retrieval_bench.reports.render.cells import SCORE, Cell, Content, count, difference, quality
 from retrieval_bench.reports.render.table import Table, result, warning
-from retrieval_bench.reports.render.words import metric_label
+from retrieval_bench.reports.render.words import metric_label, on_dataset
 from retrieval_bench.scoring.answers.submission import ALL, AUTO, HELD_OUT, Choice, Submission
 
 _EMPTY = (
@@ -40,7 +40,9 @@ def _lines(submission: Submission) -> Table:
         ("with documents", count(counts.returned)),
         *((f"empty: {what}", count(n)) for name, what in _EMPTY if (n := getattr(counts, name))),
     ]
-    title = f"Submission: {submission.retriever} on {submission.dataset}, k = {submission.k}"
+    title = (
+        f"Submission: {submission.retriever} {on_dataset(submission.dataset)}, k = {submission.k}"
+    )
     return Table(title, ("", "queries"), rows, [1])
 
 

@@ -20,6 +20,7 @@ from retrieval_bench.reports.render.cells import (
     milliseconds,
 )
 from retrieval_bench.reports.render.table import Table, warning
+from retrieval_bench.reports.render.words import on_dataset
 
 _SHARE = 0.1
 """Of a step from which on the importing in it gets a row of its own."""
@@ -60,7 +61,8 @@ def cold_tables(start: ColdStart) -> list[Table]:
         for when, entry in document["peak_rss_bytes"].items()
     ]
     data = document["dataset"]
-    title = f"Cold start of {start.retriever} on {data['name']} ({data['split']}), k = {start.k}"
+    where = f"{on_dataset(data['name'])} ({data['split']})"
+    title = f"Cold start of {start.retriever} {where}, k = {start.k}"
     partial = f" - PARTIAL: {len(start.processes)} of {start.planned} processes"
     return [
         Table(

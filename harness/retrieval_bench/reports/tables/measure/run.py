@@ -25,7 +25,7 @@ from retrieval_bench.reports.render.cells import (
     seconds,
 )
 from retrieval_bench.reports.render.table import Table, next_step, result, warning
-from retrieval_bench.reports.render.words import metric_label
+from retrieval_bench.reports.render.words import metric_label, on_dataset
 from retrieval_bench.reports.tables.measure.stage import stage_tables
 from retrieval_bench.reports.tables.run_facts import (
     measured_on,
@@ -186,7 +186,7 @@ def tutorial_table(name: str, dataset: str, k: int, latency: TutorialLatency) ->
     """The four figures of the usual notebook, and what keeps them from being relied on."""
     how = f"timed once by the wall clock, after {latency.warmup} spent on warming up"
     return Table(
-        f"{name} on {dataset}, k = {k}, timed as in a tutorial",
+        f"{name} {on_dataset(dataset)}, k = {k}, timed as in a tutorial",
         ("", "ms"),
         [(level, milliseconds(getattr(latency, level))) for level in ("mean", "p50", "p95", "p99")],
         notes=[
@@ -222,7 +222,7 @@ def plan_table(document: Mapping[str, Any]) -> Table:
         longest = document["warm_up_seconds_at_most"]
         notes.append(f"The warm-up goes on until times settle, for {longest:g} s at most.")
     return Table(
-        f"{', '.join(document['retrievers'])} on {document['dataset']}: nothing was run",
+        f"{', '.join(document['retrievers'])} {on_dataset(document['dataset'])}: nothing was run",
         ("", "calls"),
         [(name, count(document[key])) for name, key in rows if document[key] is not None],
         notes=[*notes, *map(warning, document["warnings"])],

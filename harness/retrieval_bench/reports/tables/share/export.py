@@ -9,6 +9,7 @@ from retrieval_bench.core.errors import counted
 from retrieval_bench.data.export import Exported
 from retrieval_bench.reports.render.cells import Content
 from retrieval_bench.reports.render.table import Table, result, warning
+from retrieval_bench.reports.render.words import on_dataset
 from retrieval_bench.runs.run import Run
 
 
@@ -27,5 +28,5 @@ def export_tables(made: Exported) -> list[Table]:
 
 def run_table(run: Run, path: Path) -> Table:
     """Which run was written where."""
-    told = f"{run.name} on {run.summary.dataset.name}, with its metadata: {path}"
+    told = f"{run.name} {on_dataset(run.summary.dataset.name)}, with its metadata: {path}"
     return Table("", (), (), lead=[result(told)])

@@ -48,6 +48,7 @@ from retrieval_bench.reports.render.words import (
     marks,
     meaning,
     metric_label,
+    on_dataset,
     verdict_label,
 )
 from retrieval_bench.reports.tables.run_facts import (
@@ -128,7 +129,7 @@ def quality_table(
     if letters and any(any(of_metric.values()) for of_metric in beaten.values()):
         notes.append(Note(meaning(len(names)), NoteKind.LEGEND))
     return Table(
-        f"Quality on {group.dataset}: means over {queries_of(group)}"
+        f"Quality {on_dataset(group.dataset)}: means over {queries_of(group)}"
         + (", with 95 % intervals" if group.asked is None else ""),
         ["system", *map(metric_label, group.metrics), *judged],
         rows,
@@ -148,7 +149,7 @@ def kinds_tables(group: DatasetComparison) -> list[Table]:
         for name, run in group.ranked(group.metrics[0])
         if "target" in (made := run.manifest.get("retriever", {}))
     ]
-    title = f"What the systems on {group.dataset} are"
+    title = f"What the systems {on_dataset(group.dataset)} are"
     columns = ["system", "retriever", "settings"]
     return [Table(title, columns, rows, words=(0, 1, 2))] if rows else []
 
@@ -206,7 +207,7 @@ def cost_table(group: DatasetComparison) -> Table:
         fixed += ["tokens", "money / 1,000"]
         notes.append("tokens: of a query, in and out; money: for 1,000 queries.")
     return Table(
-        f"Time and cost on {group.dataset}",
+        f"Time and cost {on_dataset(group.dataset)}",
         ["system", *(f"{level} ms" for level in names), *fixed, *(name for name, _ in facts)],
         rows,
         notes=notes,
@@ -263,7 +264,7 @@ def differences_table(
         notes.append(Note(text, NoteKind.MORE))
     columns = ["", "difference", "d", "won", "tied", "lost", "p (Holm)"]
     return Table(
-        f"Paired differences in {metric_label(metric)} on {group.dataset}",
+        f"Paired differences in {metric_label(metric)} {on_dataset(group.dataset)}",
         [*columns, *(f"p {name} (Holm)" for name in tests), "verdict"],
         rows,
         notes=notes,
@@ -423,7 +424,8 @@ def how_timed(runs: Sequence[Run]) -> str:
     different = timed_differently(runs)
     if different:
         return warning(f"Times cannot be compared: {different}.")
-    if not timed_together(runs):
+    timed = [run for run in runs if latency_of(run).get("mean") is not None]
+    if timed and not timed_together(timed):
         return warning(
             "Times were measured apart: a difference may be the machine's, not the system's."
         )

@@ -182,7 +182,18 @@ def _groups(explanation: Explanation, partition: Partition) -> Table:
         ("", "queries", "", *partition.columns, *([] if legs_only else ["difference"])),
         [*map(row, labels, groups), row("all", partition.whole(metric))],
         [len(groups)],
-        [] if legs_only else ["Difference: {} minus {}.".format(*explanation.subtracted)],
+        [] if legs_only else [_subtracted(explanation)],
+    )
+
+
+def _subtracted(explanation: Explanation) -> str:
+    """What the column of differences is; of a hybrid, beside what the answer goes by."""
+    one, other = explanation.subtracted
+    if len(explanation.runs) == 2 or explanation.made_by == RERANKING:
+        return f"Difference: {one} minus {other}."
+    return (
+        f"Difference: {one} minus the leg that is best on that query. What fusion hurt and helped, "
+        f"above, is beside {explanation.gap.other} on every query."
     )
 
 

@@ -24,6 +24,7 @@ from retrieval_bench.reports.render.table import Table, next_step, result, warni
 from retrieval_bench.reports.render.words import (
     BOUND,
     metric_label,
+    on_dataset,
     word_beside,
     worth_label,
 )
@@ -155,8 +156,8 @@ def _title(ledger: Ledger) -> str:
     time = "" if p50 is None else f", p50 {short_ms(p50)} ms"
     queries = counted(ledger.n, "query")
     return (
-        f"{name} on {data}, part by part: with all of them {metric} {ledger.mean:.3f} over "
-        f"{queries}{time}"
+        f"{name} {on_dataset(data)}, part by part: with all of them {metric} {ledger.mean:.3f} "
+        f"over {queries}{time}"
     )
 
 
@@ -212,18 +213,31 @@ def _notes(ledger: Ledger, *, again: bool) -> list[str]:
 
 def asking(run: Run) -> str:
     """The command that asks for what the lists of ``run`` do not hold, of the same measurement."""
+    overrides = run.manifest.get("retriever", {}).get("overrides")
+    return same_of(run, "explain", "--by", "stage", set_=overrides or ())
+
+
+def same_of(run: Run, command: str, *words: str, set_: Sequence[str] = ()) -> str:
+    """``command`` with the retriever of ``run``, ``words``, and the same dataset and depth."""
     told, summary = run.manifest.get("retriever", {}), run.summary
     source, name = Path(told.get("source") or ""), run.name
-    if source.suffix and not source.is_relative_to(packaged_configs()):
-        inside = source.is_relative_to(Path.cwd())
-        name = str(source.relative_to(Path.cwd()) if inside else source)
-    words = ["retrieval-bench", "explain", name, "--by", "stage"]
+    if not source.suffix:
+        name = str(told.get("target") or name)
+    elif not source.is_relative_to(packaged_configs()):
+        name = _from_here(source)
+    given = ["retrieval-bench", command, name, *words]
     data = run.manifest.get("dataset", {}).get("source") or summary.dataset.name
-    words += [] if data == "science-mini" else ["--dataset", data]
-    words += [] if summary.dataset.split == "test" else ["--split", summary.dataset.split]
-    words += [] if summary.k == 10 else ["--k", str(summary.k)]
-    words += ["--set", *told["overrides"]] if told.get("overrides") else []
-    return " ".join(map(quote, words))
+    given += [] if data == "science-mini" else ["--dataset", _from_here(Path(data))]
+    given += (
+        [] if summary.dataset.split == "test" else ["--split", summary.dataset.split]
+    )
+    given += [] if summary.k == 10 else ["--k", str(summary.k)]
+    given += ["--set", *set_] if set_ else []
+    return " ".join(map(quote, given))
+
+
+def _from_here(path: Path) -> str:
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def _tokens(row: Row) -> float | None:

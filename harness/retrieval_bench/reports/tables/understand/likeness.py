@@ -18,6 +18,7 @@ from retrieval_bench.data.needs_judgements import TO_JUDGE
 from retrieval_bench.reports.render.cells import SHORT_MS, Cell, Content, Form, count
 from retrieval_bench.reports.render.table import Note, NoteKind, Table, next_step, result
 from retrieval_bench.reports.render.text import clean, cut
+from retrieval_bench.reports.render.words import on_dataset
 from retrieval_bench.reports.tables.usage import AMOUNT, money_of
 from retrieval_bench.runs.run import Run, relative_folder
 from retrieval_bench.runs.summary import HitFacts
@@ -112,7 +113,9 @@ def systems_table(
         rows.append([*row, Cell(money_of(run.summary), AMOUNT)] if paid else row)
     columns = ["system", "hits a query", few, "none", *(["failed"] if failed else [])]
     columns += [f"{level} ms" for level in levels] + (["money / 1,000"] if paid else [])
-    return Table(title or f"What the systems on {group.dataset} find", columns, rows, notes=notes)
+    return Table(
+        title or f"What the systems {on_dataset(group.dataset)} find", columns, rows, notes=notes
+    )
 
 
 def likeness_table(found: Likeness, dataset: str, most: int | None = None) -> Table:
@@ -137,7 +140,7 @@ def likeness_table(found: Likeness, dataset: str, most: int | None = None) -> Ta
         more = counted(len(pairs) - len(shown), "more pair")
         notes.append(Note(f"{more}: -v shows all.", NoteKind.MORE))
     return Table(
-        f"How alike the systems on {dataset} answer",
+        f"How alike the systems {on_dataset(dataset)} answer",
         ["", f"overlap@{found.k}", "RBO", "queries", "the same"],
         [_pair(pair) for pair in shown],
         notes=notes,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from retrieval_bench.comparison.explain.slices import FEW, FEWEST, Slice, Slicing
 from retrieval_bench.reports.render.cells import Cell, Content, count, difference, quality
 from retrieval_bench.reports.render.table import Table
-from retrieval_bench.reports.render.words import metric_label
+from retrieval_bench.reports.render.words import metric_label, on_dataset
 from retrieval_bench.runs.evaluation import Mean
 
 LABEL_SHOWN = 50
@@ -27,7 +27,7 @@ def slice_tables(slicings: Sequence[Slicing]) -> list[Table]:
 def tables_of(slicing: Slicing) -> list[Table]:
     """The means, then the differences where there is a baseline; the last one has the notes."""
     metric = metric_label(slicing.metrics[0])
-    by = f"by {slicing.what} on {slicing.dataset}"
+    by = f"by {slicing.what} {on_dataset(slicing.dataset)}"
     # The one that the others are compared with stands first, where a small screen shows it.
     order = sorted(slicing.systems, key=lambda name: name != slicing.baseline)
     tables = [_table(f"{metric} {by}", slicing, order, quality, lambda one: one.means)]

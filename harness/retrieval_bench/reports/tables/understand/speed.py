@@ -10,7 +10,7 @@ from retrieval_bench.core.figures import times_text
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.reports.render.cells import Cell, Content, Form
 from retrieval_bench.reports.render.table import Note, NoteKind, Table
-from retrieval_bench.reports.render.words import speed_label
+from retrieval_bench.reports.render.words import on_dataset, speed_label
 from retrieval_bench.stats.percentiles import FEWEST_LAUNCHES
 
 PAIRS_SHOWN = 66
@@ -48,7 +48,7 @@ def speed_tables(group: DatasetComparison) -> list[Table]:
     left_out = [Note(f"{more:,} more pairs: --format json has all.", NoteKind.MORE)] if more else []
     return [
         Table(
-            f"Which is faster on {group.dataset}",
+            f"Which is faster {on_dataset(group.dataset)}",
             ("", "calls", "latency ratio", "verdict"),
             rows,
             (len(typical),) if tails else (),

@@ -7,7 +7,7 @@ from retrieval_bench.core.figures import p_text, short_ms, signed
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.reports.render.cells import Cell, Content, count, difference, quality
 from retrieval_bench.reports.render.table import Note, NoteKind, Table, result, warning
-from retrieval_bench.reports.render.words import metric_label
+from retrieval_bench.reports.render.words import metric_label, on_dataset
 from retrieval_bench.stats.intervals import graded, method
 from retrieval_bench.tuning.grid import Setting, as_yaml
 from retrieval_bench.tuning.price import Price
@@ -48,14 +48,14 @@ def sentence(tuning: Tuning) -> str:
     """The answer in one sentence."""
     name, data = tuning.retriever.name, tuning.dataset["name"]
     if tuning.winner.as_is and not tuning.delta.difference:
-        return f"{name} on {data}: nothing that was tried is better than {name} as it is"
+        return f"{name} {on_dataset(data)}: nothing that was tried is better than {name} as it is"
     answer = {
         Verdict.BETTER: "tuning helps",
         Verdict.WORSE: f"tuning does harm, keep {name} as it is",
         Verdict.EQUIVALENT: "tuning changes nothing that matters",
     }.get(tuning.delta.verdict, "no gain from tuning is shown")
     gain = f"{signed(tuning.held_out - tuning.default)} {metric_label(tuning.metric)}"
-    return f"{name} on {data}: {answer} ({gain} on held-out queries)"
+    return f"{name} {on_dataset(data)}: {answer} ({gain} on held-out queries)"
 
 
 def _notes(tuning: Tuning) -> list[str]:
