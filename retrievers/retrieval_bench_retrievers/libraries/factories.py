@@ -7,7 +7,6 @@ that a search asks for, so that nothing depends on a library's default, and chun
 from __future__ import annotations
 
 import inspect
-import traceback
 from abc import abstractmethod
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ from retrieval_bench.core.errors import (
     ContractError,
     HarnessError,
 )
+from retrieval_bench.core.foreign import innermost
 from retrieval_bench.core.retriever import (
     Answers,
     Capabilities,
@@ -341,10 +341,9 @@ class FactoryRetriever(Retriever):
         except HarnessError:
             raise
         except Exception as problem:
-            frame = traceback.extract_tb(problem.__traceback__)[-1]
             raise ContractError(
                 f"the factory {self._name} raised {type(problem).__name__}: {problem}",
-                where=f"{frame.filename}:{frame.lineno}",
+                where=innermost(problem),
                 fix="correct the factory or its parameters",
             ) from problem
         if not self._side.is_engine(made):

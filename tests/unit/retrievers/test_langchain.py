@@ -294,6 +294,15 @@ class TestWrongFactories:
             indexed(factory)
         assert "test_langchain.py:" in caught.value.where
 
+    def test_an_error_in_a_library_is_told_with_the_line_that_called_it(self) -> None:
+        def factory(documents: list[LangChainDocument], k: int) -> BaseRetriever:
+            text: Any = None
+            raise AssertionError(LangChainDocument(page_content=text))
+
+        with pytest.raises(ContractError, match="raised ValidationError") as caught:
+            indexed(factory)
+        assert "test_langchain.py:" in caught.value.where
+
     @pytest.mark.parametrize(
         ("factory", "params", "message"),
         [

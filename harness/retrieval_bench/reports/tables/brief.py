@@ -133,7 +133,8 @@ def _next(run: Run, leg: Delta | None, ledger: Ledger | None) -> str:
     told, data = run.manifest.get("retriever", {}), run.summary["dataset"]
     target = str(told.get("target") or "")  # an object has none
     typed = target and not told.get("overrides") and (told.get("source") or not told.get("params"))
-    if not run.judged or not typed or target == "trec_run" or not data["n_documents"]:
+    known = run.judged and run.answered and data["n_documents"]
+    if not (typed and known) or target == "trec_run":
         return ""
     words = ["--self-hits", data["self_hits"]] if "self_hits" in data else []
     return same_of(run, "compare", "dense" if "bm25" in target else "bm25", *words)
