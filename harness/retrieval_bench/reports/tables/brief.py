@@ -131,8 +131,9 @@ def _next(run: Run, leg: Delta | None, ledger: Ledger | None) -> str:
     if ledger is not None:
         return asking(run)
     told, data = run.manifest.get("retriever", {}), run.summary["dataset"]
-    target = str(told.get("target") or "")  # an object has none
-    typed = target and not told.get("overrides") and (told.get("source") or not told.get("params"))
+    target = str(told.get("target"))
+    typed = told.get("hash") and not told.get("overrides")  # an object has no hash
+    typed = typed and (told.get("source") or not told.get("params"))
     known = run.judged and run.answered and data["n_documents"]
     if not (typed and known) or target == "trec_run":
         return ""

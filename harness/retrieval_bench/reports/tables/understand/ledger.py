@@ -222,7 +222,7 @@ def same_of(run: Run, command: str, *words: str, set_: Sequence[str] = ()) -> st
     told, summary = run.manifest.get("retriever", {}), run.summary
     source, name = Path(told.get("source") or ""), run.name
     if not source.suffix:
-        name = str(told.get("target") or name)
+        name = str(told["target"]) if told.get("hash") else name  # an object has no hash
     elif not source.is_relative_to(packaged_configs()):
         name = _from_here(source)
     given = ["retrieval-bench", command, name, *words]
