@@ -50,6 +50,11 @@ class Candidate:
         with foreign_code(failed):
             return self.retriever.capabilities
 
+    def described(self, facts: Mapping[str, Any]) -> dict[str, Any]:
+        """``retriever`` of a manifest, with what it says of itself; an object does not say what it
+        was built from, and has no hash."""
+        return {"name": self.name, "hash": None, **self.config, "facts": dict(facts)}
+
 
 @dataclass(frozen=True, slots=True)
 class Searched:

@@ -472,12 +472,7 @@ class Experiment:
         )
         summary = summary.but(warnings=[*summary.warnings, *remembered(summary.latency_ms)])
         manifest = {
-            "retriever": {
-                "name": candidate.name,
-                "hash": None,  # an object does not say what it was built from
-                **candidate.config,
-                "facts": dict(facts),
-            },
+            "retriever": candidate.described(facts),
             "dataset": summary.dataset.document() | {"source": self.source},
             "k": self.k,
             "metrics": [str(metric) for metric in self.metrics],

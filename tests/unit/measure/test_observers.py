@@ -164,7 +164,7 @@ class TestLangSmith:
         monkeypatch.delitem(sys.modules, "langsmith.run_helpers")
         run = bench("bm25", data, protocol=QUICK).run
         assert "observers" not in run.manifest["environment"]
-        assert not [one for one in run.summary["warnings"] if "LangSmith" in one]
+        assert not [one for one in run.summary.warnings if "LangSmith" in one]
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_a_run_says_it_and_keeps_it(data: Path) -> None:
     with collect_runs():
         run = bench(Finds(), data, protocol=QUICK).run
     assert run.manifest["environment"]["observers"] == ["A callback handler of LangChain"]
-    told = [one for one in run.summary["warnings"] if getattr(one, "code", "") is Code.OBSERVERS]
+    told = [one for one in run.summary.warnings if getattr(one, "code", "") is Code.OBSERVERS]
     (warning,) = told
     assert isinstance(warning, Notice)
     assert about_times(warning)

@@ -296,7 +296,7 @@ def test_a_run_counts_it_as_a_failed_query(served: Service, tmp_path: Path) -> N
     _dataset(tmp_path)
     served.answer = _finding(lambda _n: 2)
     run = bench(_config(served), tmp_path, k=1, protocol=QUICK).run
-    summary = run.summary
+    summary = run.summary.document()
     assert summary["n_failed"] == 1
     assert summary["metrics"]["nDCG@1"]["mean"] == 0.75
     assert summary["attempts"]["failed"] == {"partial": 1}
@@ -311,10 +311,10 @@ def test_a_run_takes_it_where_it_is_accepted(served: Service, tmp_path: Path) ->
     _dataset(tmp_path)
     served.answer = _finding(lambda _n: 2)
     run = bench(_config(served, partial="accept"), tmp_path, k=1, protocol=QUICK).run
-    assert run.summary["n_failed"] == 0
-    assert run.summary["metrics"]["nDCG@1"]["mean"] == 1.0
-    assert _codes(run.summary["warnings"]).count(Code.PARTIAL) == 1
-    assert Code.FAILED not in _codes(run.summary["warnings"])
+    assert run.summary.n_failed == 0
+    assert run.summary.metrics["nDCG@1"].mean == 1.0
+    assert _codes(run.summary.warnings).count(Code.PARTIAL) == 1
+    assert Code.FAILED not in _codes(run.summary.warnings)
 
 
 def test_one_that_was_whole_when_asked_again_costs_no_quality(
@@ -323,7 +323,7 @@ def test_one_that_was_whole_when_asked_again_costs_no_quality(
     _dataset(tmp_path)
     served.answer = _finding(lambda n: int(n == 0))
     config = {**_config(served), "retry": {"times": 2}}
-    summary = bench(config, tmp_path, k=1, protocol=QUICK).run.summary
+    summary = bench(config, tmp_path, k=1, protocol=QUICK).run.summary.document()
     assert summary["n_failed"] == 0
     assert summary["metrics"]["nDCG@1"]["mean"] == 1.0
     assert summary["attempts"]["failed"] == {"partial": 1}

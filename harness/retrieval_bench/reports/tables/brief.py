@@ -19,6 +19,7 @@ from retrieval_bench.comparison.recommendation import Recommendation
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import BELOW_CLOCK
 from retrieval_bench.core.notices import loudest_first
+from retrieval_bench.core.selves import KEEP
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
 from retrieval_bench.reports.render.cells import (
@@ -130,14 +131,14 @@ def _next(run: Run, leg: Delta | None, ledger: Ledger | None) -> str:
         return "retrieval-bench explain @last"
     if ledger is not None:
         return asking(run)
-    told, data = run.manifest.get("retriever", {}), run.summary["dataset"]
+    told, data = run.manifest.get("retriever", {}), run.summary.dataset
     target = str(told.get("target"))
     typed = told.get("hash") and not told.get("overrides")  # an object has no hash
     typed = typed and (told.get("source") or not told.get("params"))
-    known = run.judged and run.answered and data["n_documents"]
+    known = run.judged and run.answered and data.n_documents
     if not (typed and known) or target == "trec_run":
         return ""
-    words = ["--self-hits", data["self_hits"]] if "self_hits" in data else []
+    words = [] if data.self_hits == KEEP else ["--self-hits", data.self_hits]
     return same_of(run, "compare", "dense" if "bm25" in target else "bm25", *words)
 
 

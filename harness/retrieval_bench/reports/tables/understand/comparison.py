@@ -424,7 +424,7 @@ def how_timed(runs: Sequence[Run]) -> str:
     different = timed_differently(runs)
     if different:
         return warning(f"Times cannot be compared: {different}.")
-    timed = [run for run in runs if latency_of(run).get("mean") is not None]
+    timed = [run for run in runs if run.summary.latency_ms.mean is not None]
     if timed and not timed_together(timed):
         return warning(
             "Times were measured apart: a difference may be the machine's, not the system's."

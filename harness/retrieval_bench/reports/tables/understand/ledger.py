@@ -228,9 +228,7 @@ def same_of(run: Run, command: str, *words: str, set_: Sequence[str] = ()) -> st
     given = ["retrieval-bench", command, name, *words]
     data = run.manifest.get("dataset", {}).get("source") or summary.dataset.name
     given += [] if data == "science-mini" else ["--dataset", _from_here(Path(data))]
-    given += (
-        [] if summary.dataset.split == "test" else ["--split", summary.dataset.split]
-    )
+    given += [] if summary.dataset.split == "test" else ["--split", summary.dataset.split]
     given += [] if summary.k == 10 else ["--k", str(summary.k)]
     given += ["--set", *set_] if set_ else []
     return " ".join(map(quote, given))
