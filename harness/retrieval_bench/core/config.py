@@ -27,6 +27,9 @@ YAML_FAULTS = (
 )
 """What PyYAML raises: its own errors, and whatever converting a value ends in (2024-02-30)."""
 
+LARGEST = 1 << 20
+"""Bytes of a YAML file: some seconds for PyYAML, and far more than settings need."""
+
 
 class RetrieverConfig(BaseModel):
     """A retriever by name, with its parameters; ``${NAME}`` is still unfilled here.
@@ -198,10 +201,20 @@ def read_yaml(path: Path) -> dict[str, Any]:
     """The mapping in a YAML file.
 
     Raises:
-        ConfigError: unreadable, not YAML, or not a mapping; with the line where YAML says it.
+        ConfigError: unreadable, too large, not YAML, or not a mapping; with the line where YAML
+            says it.
     """
     try:
-        content = yaml.load(path.read_bytes(), Loader=_UniqueKeyLoader)
+        with path.open("rb") as file:
+            text = file.read(LARGEST + 1)
+        if len(text) > LARGEST:
+            raise ConfigError(
+                f"the file holds more than {LARGEST:,} bytes",
+                where=str(path),
+                accepted="settings in YAML",
+                fix="name this file only if it holds settings; data stand in files of their own",
+            )
+        content = yaml.load(text, Loader=_UniqueKeyLoader)
     except OSError as problem:
         raise ConfigError(f"cannot read the file: {problem.strerror}", where=str(path)) from None
     except YAML_FAULTS as problem:

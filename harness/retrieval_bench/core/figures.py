@@ -97,14 +97,19 @@ def interval_of(ends: Sequence[float] | None, form: Any) -> str:
     return "" if ends is None else f"[{form(ends[0])}, {form(ends[1])}]"
 
 
+DIRECTIONS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+"""Characters that turn the direction of the text behind them, and so of what is not theirs."""
+
+
 def visible(text: str, keep: str = "") -> str:
-    """``text`` with control characters, but those in ``keep``, and lone surrogates as backslash
-    escapes: printed, it cannot move the cursor of a terminal."""
+    """``text`` with control characters, but those in ``keep``, those that turn the direction of
+    text, and lone surrogates as backslash escapes: printed, it cannot move the cursor of a terminal
+    nor change what stands around it."""
     if text.isprintable():
         return text
     return "".join(
         c.encode("unicode_escape").decode()
-        if c not in keep and unicodedata.category(c) in ("Cc", "Cs")
+        if c not in keep and (c in DIRECTIONS or unicodedata.category(c) in ("Cc", "Cs"))
         else c
         for c in text
     )

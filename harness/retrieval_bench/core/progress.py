@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from retrieval_bench.core.figures import visible
+
 Task = Callable[[int, int], None]
 """Told (done, total) of a phase that takes long."""
 
@@ -67,7 +69,7 @@ class Phase:
     @property
     def text(self) -> str:
         """For people."""
-        text = TEXTS[self.step].format(self.about)
+        text = TEXTS[self.step].format(visible(self.about))
         return f"{self.within}: {text}" if self.within else text
 
 

@@ -415,14 +415,12 @@ def judge_lists(
         judged = judgements.qrels.get(query_id)
         if not judged:
             continue
-        grade_of = judged.get
         seen = set()
         for i, doc_id in enumerate(doc_ids, start=1):
-            found = grade_of(doc_id, NOT_POOLED)
-            if found > NOT_POOLED:
+            if doc_id in judged:
                 row.append(at)
                 rank.append(i)
-                grade.append(found)
+                grade.append(judged[doc_id])
                 repeated.append(doc_id in seen)
                 seen.add(doc_id)
     hits = Hits(

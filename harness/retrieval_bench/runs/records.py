@@ -337,9 +337,10 @@ def _read_per_query(
     values: dict[str, dict[str, float]] = {}
     with path.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            status[row["query_id"]] = row["status"]
+            shown = visible(row["query_id"])
+            status[shown] = row["status"]
             if row["metric"]:
-                values.setdefault(row["query_id"], {})[row["metric"]] = float(row["value"])
+                values.setdefault(shown, {})[row["metric"]] = float(row["value"])
     names = list(summary.metrics)
     per_query = np.array(
         [[row[name] for name in names] for row in values.values()], dtype=np.float64

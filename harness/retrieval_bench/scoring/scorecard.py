@@ -7,7 +7,7 @@ document answers, how the run deals with them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeGuard, cast
@@ -230,8 +230,11 @@ def score_file(
     told = [*truth.origins, *own, *data_warnings(truth, lists)]
     told += _tie_warnings(scored, FROM_RETRIEVER if run.format == RUN_FOLDER else FROM_ELSEWHERE)
     scored = replace(scored, warnings=(*apart, *told, *run.warnings, *scored.warnings))
-    listed = run.ordered(convention(_COMPETITION).ties)
-    abstention = _abstention(listed, truth, rules, dev_ids, complete=run.format == RUN_FOLDER)
+    abstention = _abstention(
+        lambda: run.ordered(convention(_COMPETITION).ties),
+        *(truth, rules, dev_ids),
+        complete=run.format == RUN_FOLDER,
+    )
     return ScoreCard(str(run.path), truth.name, scored, truth.matches(lists), abstention)
 
 
@@ -258,16 +261,15 @@ def score_mapping(
     answers = _answers(given)
     depth = max(map(len, given.values()), default=1)
     scored = _scored(answers, truth, metrics, rules, depth)
-    ordered = {
-        query_id: Ranking(doc_ids, _scores_along(doc_ids, given[query_id]))
-        for query_id, doc_ids in (answers.under("list").lists or {}).items()
-    }
-    lists = {query_id: ranking.doc_ids for query_id, ranking in ordered.items()}
+    lists = answers.under("list").lists or {}
     apart = id_warnings(lists, truth, scored.run)
     told += [*truth.origins, *data_warnings(truth, lists)]
     told += _tie_warnings(scored, FROM_ELSEWHERE)
     scored = replace(scored, warnings=(*apart, *told, *scored.warnings))
-    abstention = _abstention(ordered, truth, rules, dev_ids)
+    abstention = _abstention(
+        lambda: {q: Ranking(of, _scores_along(of, given[q])) for q, of in lists.items()},
+        *(truth, rules, dev_ids),
+    )
     return ScoreCard("run", truth.name, scored, truth.matches(given), abstention)
 
 
@@ -349,7 +351,7 @@ def _scored(
 
 
 def _abstention(
-    ordered: Mapping[str, Ranking],
+    in_order: Callable[[], Mapping[str, Ranking]],
     truth: Truth,
     rules: Convention,
     dev_ids: Collection[str] | None,
@@ -362,7 +364,8 @@ def _abstention(
     text formats cannot hold an empty list.
 
     Args:
-        ordered: the rankings as the convention of the competition orders them.
+        in_order: gives the rankings as the convention of the competition orders them; asked only
+            where there are such queries.
         complete: the run has every query that was answered, if with nothing: one that it does not
             have failed, and says nothing of abstention.
     """
@@ -376,6 +379,7 @@ def _abstention(
             accepted="with judgements or a dataset that have queries which no document answers",
             fix="leave --dev out: here every query has an answer",
         )
+    ordered = in_order()
     queries = list(dict.fromkeys([*truth.judgements.qrels, *truth.unanswerable]))
     if complete or rules.missing == "left out":
         queries = [query_id for query_id in queries if query_id in ordered]

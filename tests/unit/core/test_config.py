@@ -126,6 +126,16 @@ def test_a_file_in_another_encoding_is_a_clear_error(tmp_path: Path) -> None:
         read_yaml(path)
 
 
+def test_a_file_that_is_far_too_large_for_settings_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "data.yaml"
+    path.write_text("name: x\n" + "# data\n" * 200_000, encoding="utf-8")
+    with pytest.raises(ConfigError, match="more than") as caught:
+        read_yaml(path)
+    assert str(path) in str(caught.value)
+    path.write_text("name: x\n" + "# data\n" * 100_000, encoding="utf-8")
+    assert read_yaml(path) == {"name": "x"}
+
+
 def test_an_unknown_name_is_answered_with_near_ones() -> None:
     with pytest.raises(ConfigError, match=r"did you mean bm25"):
         load_retriever_config("bm52")

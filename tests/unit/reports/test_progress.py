@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from types import ModuleType
 
 import pytest
 
 from retrieval_bench.core.progress import TEXTS, Phase, Silent, Step
-from retrieval_bench.reports.progress_bar import Lines, in_notebook
+from retrieval_bench.reports.progress_bar import Bars, Lines, in_notebook
 
 
 def test_a_phase_is_one_line_however_many_calls_it_has() -> None:
@@ -30,6 +31,22 @@ def test_phases_follow_each_other_and_say_in_which_launch_they_are() -> None:
         "retrieval-bench: launch 2 of 5: indexing bm25 ...",
         "retrieval-bench: asking the legs ...",
     ]
+
+
+class _Screen(io.StringIO):
+    """A file that says that it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_name_with_markup_or_control_characters_is_shown_as_text() -> None:
+    screen = _Screen()
+    phase = Phase(Step.INDEXING, "[/b] [red]\x1b[2J\u202e")
+    with Bars(screen) as bars, bars.phase(phase) as task:
+        task(1, 1)
+    for shown in (screen.getvalue(), f"{phase.text}\n"):
+        assert r"indexing [/b] [red]\x1b[2J\u202e" in shown
 
 
 def test_every_step_has_words_in_which_no_brace_is_left() -> None:

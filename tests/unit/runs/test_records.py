@@ -19,6 +19,7 @@ from retrieval_bench.measure.calls import Timings
 from retrieval_bench.metrics import parse_metrics
 from retrieval_bench.runs import records
 from retrieval_bench.runs.arrays import RANKINGS
+from retrieval_bench.runs.checksums import SUMS
 from retrieval_bench.runs.evaluation import evaluate
 from retrieval_bench.runs.records import SCHEMA_VERSION, read_run, to_json, write_run
 from retrieval_bench.runs.run import Run, pack_rankings
@@ -409,15 +410,29 @@ class TestOddTexts:
         assert read_run(written.folder or Path()).rankings.doc_ids == odd.doc_ids
 
     def test_control_characters_become_visible(self) -> None:
-        run = make_run(warnings=["\x1b[2Jgone"], health=["a\rb", "ক্ষ é 검색 👩‍🔬"])
+        run = make_run(warnings=["\x1b[2Jgone\u202e"], health=["a\rb", "ক্ষ é 검색 👩‍🔬"])
         run = dataclasses.replace(run, status=("ok", "E: \x1b[31m\nred\x00", "ok"))
         read = read_run(write_run(run).folder or Path())
-        assert read.summary.warnings == [r"\x1b[2Jgone"]
+        assert read.summary.warnings == [r"\x1b[2Jgone\u202e"]
         assert read.summary.health == [r"a\rb", "ক্ষ é 검색 👩‍🔬"]
         assert read.status[1] == r"E: \x1b[31m\nred\x00"
         assert b"\x1b" not in b"".join(
             content for name, content in _files(read.folder).items() if not name.endswith("npz")
         )
+
+    def test_an_id_that_turns_text_round_reads_back_as_it_was(self) -> None:
+        run = make_run()
+        ids = ("q\u202e1", *run.rankings.query_ids[1:])
+        odd = dataclasses.replace(run.rankings, query_ids=ids)
+        judged = dataclasses.replace(run.evaluation, query_ids=ids[:2])
+        folder = some(write_run(dataclasses.replace(run, rankings=odd, evaluation=judged)).folder)
+        file = folder / "per_query.csv"
+        assert "\u202e" not in file.read_text(encoding="utf-8")
+        assert read_run(folder).rankings.query_ids == ids
+        (folder / SUMS).unlink()
+        earlier = file.read_text(encoding="utf-8").replace(r"\u202e", "\u202e")
+        file.write_text(earlier, encoding="utf-8")
+        assert read_run(folder).evaluation.query_ids == judged.query_ids
 
     def test_a_huge_status_is_cut_and_reads_back(self) -> None:
         run = dataclasses.replace(make_run(), status=("ok", "E: " + "x" * 300_000, "ok"))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from threading import RLock
 
 from retrieval_bench.core.errors import ConfigError, counted
+from retrieval_bench.core.figures import DIRECTIONS
 from retrieval_bench.core.types import Document
 from retrieval_bench.labels.decide.deciding import decide
 from retrieval_bench.labels.decide.population import of_population
@@ -24,7 +25,7 @@ LONGEST_NOTE = 2_000
 """Characters of a note."""
 
 _NO_NAME = {"Cc", "Cs", "Cn", "Co", "Zl", "Zp"}
-_DIRECTIONS = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_DIRECTIONS = DIRECTIONS | {"\u200e", "\u200f"}
 
 
 class ChangedPoolError(ConfigError):

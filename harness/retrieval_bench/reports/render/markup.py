@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from retrieval_bench.core.figures import DIRECTIONS
+
 _HARMFUL = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]|[\u202a-\u202e\u2066-\u2069]"
 )
-_DIRECTIONS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 _VOID = frozenset({"meta", "link", "br", "input"})
 
@@ -27,7 +28,7 @@ class Markup(str):
 
 def harmless(text: str) -> str:
     """``text`` with what no page should hold replaced or left out."""
-    return _HARMFUL.sub(lambda found: "" if found[0] in _DIRECTIONS else "\ufffd", text)
+    return _HARMFUL.sub(lambda found: "" if found[0] in DIRECTIONS else "\ufffd", text)
 
 
 def escaped(text: str) -> Markup:

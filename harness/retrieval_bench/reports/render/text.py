@@ -9,18 +9,19 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from retrieval_bench.core.figures import DIRECTIONS
+
 _NARROW = frozenset(" fijlrtI.,:;'|!()[]/-")
 _WIDE = frozenset("mwMW@%+−…—")
 
 _JOINER = "\u200d"
-_BIDI_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def clean(text: str) -> str:
     """``text`` as one line that XML can hold: white space becomes a space, what has no meaning on
     a page (controls, lone surrogates, non-characters) U+FFFD, and what would turn the direction of
     the text behind it is left out."""
-    kept = (c for c in " ".join(text.split()) if c not in _BIDI_CONTROLS)
+    kept = (c for c in " ".join(text.split()) if c not in DIRECTIONS)
     return "".join("\ufffd" if _unprintable(c) else c for c in kept)
 
 
