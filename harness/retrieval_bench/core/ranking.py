@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Sequence
 from dataclasses import replace
+from itertools import islice
 from numbers import Integral
 from typing import Any
 
@@ -106,10 +107,10 @@ def _check_stages(ranking: Ranking) -> None:
 
 
 def _checked_ids(given: Sequence[str], k: int, known_ids: Container[str] | None) -> list[str]:
-    ids = list(given)
+    ids = list(islice(given, k + 1))  # whatever its length says, no more of it is read
     if len(ids) > k:
         raise ContractError(
-            f"{len(ids)} hits returned", accepted=f"at most k = {k}", fix="cut at k"
+            f"{len(given)} hits returned", accepted=f"at most k = {k}", fix="cut at k"
         )
     if not set(map(type, ids)) <= {str}:
         ids = [_as_text(doc_id) for doc_id in ids]

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import repeat
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -25,6 +28,20 @@ def test_top_k_is_the_head_of_the_full_sort(values: list[int], repeat: int, k: i
 def test_top_k_of_a_large_random_array() -> None:
     scores = np.random.default_rng(3).random(100_003).astype(np.float32)
     assert top_k(scores, 100).tolist() == np.argsort(-scores, kind="stable")[:100].tolist()
+
+
+def test_of_a_list_that_is_far_too_long_no_more_is_read_than_tells() -> None:
+    class Endless(list[str]):
+        """Says that it holds a billion ids, and has no end."""
+
+        def __len__(self) -> int:
+            return 10**9
+
+        def __iter__(self) -> Iterator[str]:
+            return repeat("d1")
+
+    with pytest.raises(ContractError, match="1000000000 hits"):
+        checked_ranking(Ranking(Endless()), 5, {"d1"})
 
 
 def test_pairs_become_a_ranking() -> None:
