@@ -86,8 +86,8 @@ def run_of(given: Any, unit_of: Mapping[str, str] = EMPTY) -> RunGiven:
         return {query: _best(scores.items(), unit_of) for query, scores in plain.items()}
     if all(isinstance(of, Sequence | np.ndarray) and not isinstance(of, str) for of in rankings):
         lists = {
-            id_text(query, where): list(docs)
-            if _are_texts(docs)
+            id_text(query, where): docs
+            if isinstance(docs, list) and _are_texts(docs)
             else [id_text(doc, f"{where}: query {query!r}") for doc in docs]
             for query, docs in given.items()
         }
