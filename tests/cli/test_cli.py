@@ -509,6 +509,26 @@ def test_an_unexpected_error_is_no_regression(
     assert "RuntimeError: with ${MY_KEY} inside" in run.err
 
 
+def test_metrics_that_look_deeper_than_k_are_one_error(project: Path, run: Command) -> None:
+    deep = [f"P@{cut}" for cut in range(11, 60)]
+    assert run("bench", "own.yaml", "--dry-run", "--metrics", "P@10", *deep) == 2
+    assert "metric P@11 and 48 more with k = 10" in run.err
+    assert "raise --k to 59" in run.err
+    assert run.err.count("P@") == 1
+
+
+def test_too_little_memory_is_no_bug(
+    project: Path, run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def large(*_: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("retrieval_bench.reports.tables.catalog.entries", large)
+    assert run("list") == 4
+    assert "not enough memory" in run.err
+    assert "Traceback" not in run.err
+
+
 def test_debug_shows_the_traceback_without_secrets(
     project: Path, run: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -102,7 +102,9 @@ class TestShow:
         show(options(), {}, lambda: FULL)
         assert capsys.readouterr().out.startswith("All.\n")
 
-    @pytest.mark.parametrize(("columns", "width"), [(None, 100), ("80", 80), ("120", 120)])
+    @pytest.mark.parametrize(
+        ("columns", "width"), [(None, 100), ("80", 80), ("120", 120), ("0", 100)]
+    )
     def test_notes_are_wrapped_at_100_columns_or_where_the_user_says(
         self,
         capsys: pytest.CaptureFixture[str],

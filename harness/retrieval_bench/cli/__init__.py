@@ -71,6 +71,10 @@ def run(options: argparse.Namespace) -> int:
         return INTERRUPTED
     except TerminatedError as ended:
         return int(ended.code or 0)
+    except MemoryError as problem:
+        what = "error: there is not enough memory\n  do: free some, or raise its limit (ulimit -v)"
+        _tell(problem, what, traceback=options.debug)
+        code = NOT_MEASURED
     except Exception as problem:
         _tell(problem, "this is a bug of retrieval-bench, please report it", traceback=True)
         return BUG

@@ -60,7 +60,7 @@ def show(
     from rich.console import Console
 
     drawn, terminal_ = io.StringIO(), sys.stdout.isatty()
-    width = None if terminal_ or "COLUMNS" in os.environ else terminal.PLAIN_WIDTH
+    width = shutil.get_terminal_size((terminal.PLAIN_WIDTH, 0)).columns
     terminal.to_console(
         laid_out, Console(file=drawn, width=width, force_terminal=terminal_ or None)
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -28,7 +29,11 @@ YAML_FAULTS = (
 """What PyYAML raises: its own errors, and whatever converting a value ends in (2024-02-30)."""
 
 LARGEST = 1 << 20
-"""Bytes of a YAML file: some seconds for PyYAML, and far more than settings need."""
+"""Bytes of a YAML file, and values that aliases may make of it: some seconds for PyYAML, and far
+more than settings need."""
+
+DEEPEST = 100
+"""Parts of a dotted key."""
 
 
 class RetrieverConfig(BaseModel):
@@ -304,6 +309,10 @@ def _apply(params: dict[str, Any], override: str) -> None:
     if not equals or not key:
         raise ConfigError(f"{override!r}", where="--set", accepted="key=value, key may be dotted")
     *parents, last = key.split(".")
+    if len(parents) >= DEEPEST:
+        raise ConfigError(
+            f"a key of {len(parents) + 1:,} parts", where="--set", accepted=f"up to {DEEPEST} parts"
+        )
     node: Any = params
     for part in parents:
         node = _step(node, part, where)
@@ -334,13 +343,35 @@ def _no_keys_inside(key: str, where: str) -> ConfigError:
 
 
 def _position(node: list[Any], part: str, where: str) -> int:
-    if part.isdecimal() and int(part) < len(node):
-        return int(part)
+    positions = list(map(str, range(len(node))))
+    if part in positions:
+        return positions.index(part)
     raise ConfigError(f"{part!r}", where=where, accepted=f"a position from 0 to {len(node) - 1}")
 
 
 class _UniqueKeyLoader(yaml.SafeLoader):
-    """YAML that refuses a key given twice, where PyYAML silently keeps the last."""
+    """YAML that refuses a key given twice, where PyYAML silently keeps the last, and aliases that
+    stand for too much."""
+
+    def get_single_node(self) -> yaml.Node | None:
+        """The document, whose aliases are counted each time before they become values."""
+        node: yaml.Node | None = super().get_single_node()
+        if node is not None and _n_values(node, {}) > LARGEST:
+            raise yaml.constructor.ConstructorError(
+                None, None, f"its aliases stand for more than {LARGEST:,} values", node.start_mark
+            )
+        return node
+
+
+def _n_values(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
+    """How many values ``node`` stands for: one inside of itself has no end."""
+    if node not in known:
+        known[node] = LARGEST + 1
+        inner = node.value if isinstance(node, yaml.CollectionNode) else ()
+        if isinstance(node, yaml.MappingNode):
+            inner = chain.from_iterable(inner)
+        known[node] = 1 + sum(_n_values(one, known) for one in inner)
+    return known[node]
 
 
 def _unique_mapping(loader: _UniqueKeyLoader, node: yaml.MappingNode) -> dict[Any, Any]:

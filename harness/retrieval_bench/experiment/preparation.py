@@ -85,16 +85,19 @@ def prepare(
     chosen: tuple[Metric, ...] = ()
     with problems.kept():
         chosen = parse_metrics(metrics) if metrics else ()
-    for metric in chosen:
-        if metric.cut is not None and isinstance(k, int) and metric.cut > k >= 1:
-            problems.add(
-                ConfigError(
-                    f"metric {metric} with k = {k}",
-                    where="--metrics",
-                    accepted=f"cut-offs up to k = {k}",
-                    fix=f"raise --k to {metric.cut}, or lower the cut-off",
-                )
+    deep = [
+        one for one in chosen if one.cut is not None and isinstance(k, int) and one.cut > k >= 1
+    ]
+    if deep:
+        more = f" and {len(deep) - 1:,} more" if deep[1:] else ""
+        problems.add(
+            ConfigError(
+                f"metric {deep[0]}{more} with k = {k}",
+                where="--metrics",
+                accepted=f"cut-offs up to k = {k}",
+                fix=f"raise --k to {max(one.cut or 0 for one in deep)}, or lower the cut-off",
             )
+        )
     if save:
         with problems.kept():
             check_destination(out)

@@ -61,7 +61,7 @@ _FILES = (SUMMARY, MANIFEST, TREC_RUN, RANKINGS, PER_QUERY, TIMINGS, DUET, _PEND
 
 DEFAULT_ROOT = Path("results") / "runs"
 
-_CONTROLS = re.compile("[\x7f-\x9f\u2028\u2029]")
+_CONTROLS = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 """What JSON may hold as it is, and a terminal may obey or a reader of lines take for line ends."""
 
 _LONGEST_STATUS = 500

@@ -136,6 +136,28 @@ def test_a_file_that_is_far_too_large_for_settings_is_not_read(tmp_path: Path) -
     assert read_yaml(path) == {"name": "x"}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n".join(
+            ["a0: &a0 [x, x]", *(f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]" for i in range(1, 40))]
+        ),
+        "a: &a [*a]",
+        "a: &a {b: *a}",
+    ],
+    ids=["doubled 40 times", "a list in itself", "a mapping in itself"],
+)
+def test_aliases_that_stand_for_too_much_are_refused_before_they_are_values(
+    tmp_path: Path, text: str
+) -> None:
+    path = tmp_path / "bomb.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match="aliases"):
+        read_yaml(path)
+    path.write_text("a: &a [x, y]\nb: {c: *a, d: *a}", encoding="utf-8")
+    assert read_yaml(path) == {"a": ["x", "y"], "b": {"c": ["x", "y"], "d": ["x", "y"]}}
+
+
 def test_an_unknown_name_is_answered_with_near_ones() -> None:
     with pytest.raises(ConfigError, match=r"did you mean bm25"):
         load_retriever_config("bm52")
@@ -164,7 +186,12 @@ def test_overrides_reach_dotted_paths_and_list_positions(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "wrong", ["size", "=3", "fusion.w.9=1", "size.x=1", "label=[", "fusion.w.x.y=1"]
+    "wrong",
+    [
+        *("size", "=3", "fusion.w.9=1", "size.x=1", "label=[", "fusion.w.x.y=1"),
+        *(f"fusion.w.{'9' * 5_000}=1", f"{'a.' * 5_000}b=1"),
+    ],
+    ids=range(8),
 )
 def test_a_senseless_override_is_refused(tmp_path: Path, wrong: str) -> None:
     given = write(

@@ -467,7 +467,7 @@ def test_json_holds_nothing_that_a_strict_reader_refuses() -> None:
 
 
 def test_json_can_be_printed_and_read_back_whatever_texts_hold() -> None:
-    given = {"a\x9bkey": "\x1b[2J\x7f\x85\x9b1A\u2028 한 \t"}
+    given = {"a\x9bkey": "\x1b[2J\x7f\x85\x9b1A\u2028\u202e 한 \t"}
     text = to_json(given)
     assert not [c for c in text if c != "\n" and (not c.isprintable() or c in "\x7f\x85")]
     assert json.loads(text) == given
