@@ -23,8 +23,8 @@ os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-settings.register_profile("gate", max_examples=25)  # of `make check`
-settings.register_profile("all", max_examples=50)
+settings.register_profile("gate", max_examples=25, deadline=None)  # of `make check`
+settings.register_profile("all", max_examples=50, deadline=None)
 settings.load_profile("all")
 
 ROOT = Path(__file__).parents[1]

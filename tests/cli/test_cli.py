@@ -523,7 +523,7 @@ def test_too_little_memory_is_no_bug(
     def large(*_: Any) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("retrieval_bench.reports.tables.catalog.entries", large)
+    monkeypatch.setattr("retrieval_bench.reports.tables.share.catalog.entries", large)
     assert run("list") == 4
     assert "not enough memory" in run.err
     assert "Traceback" not in run.err
