@@ -89,7 +89,8 @@ class Protocol:
         Raises:
             ConfigError: no such profile; an unknown key; a number that makes no sense.
         """
-        own = _from_file(Path(profile)) if _is_file_name(profile) else dict(_named(profile))
+        file = Path(profile) if _is_file_name(profile) else None
+        own = dict(_named(profile)) if file is None else parameters(read_yaml(file), str(file))
         chosen = {name: value for name, value in given.items() if value is not None}
         if "min_calls" in chosen:
             own.pop("rounds", None)
@@ -171,22 +172,25 @@ def _named(profile: str) -> Mapping[str, Any]:
     )
 
 
-def _from_file(path: Path) -> dict[str, Any]:
-    """The parameters in a YAML file, of their types."""
+def parameters(content: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """``content`` as parameters of :class:`Protocol`, each of its type.
+
+    Raises:
+        ConfigError: an unknown key, or a value of another type.
+    """
     from pydantic import ConfigDict, ValidationError, create_model
 
-    content = read_yaml(path)
-    parameters: dict[str, Any] = {
+    known: dict[str, Any] = {
         one.name: (one.type, one.default) for one in fields(Protocol) if one.name != "profile"
     }
-    checks = create_model("Profile", __config__=ConfigDict(extra="forbid"), **parameters)
+    checks = create_model("Profile", __config__=ConfigDict(extra="forbid"), **known)
     try:
         checked = checks.model_validate(content)
     except ValidationError as problem:
         raise ConfigError(
             "; ".join(describe_faults(problem)),
-            where=str(path),
-            accepted="keys " + ", ".join(parameters),
+            where=where,
+            accepted="keys " + ", ".join(known),
             fix="correct the file",
         ) from None
     return {name: getattr(checked, name) for name in checked.model_fields_set}

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, field_validator, model_validator
 from retrieval_bench.core import secrets
 from retrieval_bench.core.figures import visible
 from retrieval_bench.measure.calls import OK
-from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.measure.protocol import Protocol, parameters
 from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.percentiles import medians
 
@@ -250,11 +250,12 @@ def protocol_of(baseline: LatencyBaseline) -> Protocol:
     """The protocol that ``baseline`` was measured by.
 
     Raises:
-        ConfigError, TypeError: it is none that this version knows.
+        ConfigError: it is none that this version knows.
     """
-    known = {**baseline.protocol, "levels": tuple(baseline.protocol["levels"])}
-    known.pop("warm_up_calls", None)  # of this version, no parameter
-    return Protocol(**known)
+    given = dict(baseline.protocol)
+    given.pop("warm_up_calls", None)  # of this version, no parameter
+    profile = str(given.pop("profile", "default"))
+    return Protocol(profile=profile, **parameters(given, "the protocol of the baseline"))
 
 
 def _common(run: Run, given: Given) -> dict[str, Any]:

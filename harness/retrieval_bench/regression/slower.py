@@ -17,7 +17,7 @@ import numpy as np
 
 from retrieval_bench.comparison.pairs.call_pairs import Pairs
 from retrieval_bench.core.document import document
-from retrieval_bench.core.errors import HarnessError, counted
+from retrieval_bench.core.errors import ConfigError, HarnessError, counted
 from retrieval_bench.core.figures import change_text
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.duets.account import MEAN_DELTA
@@ -145,8 +145,8 @@ def incomparable(before: LatencyBaseline, *, split: str, fingerprint: str, k: in
         return f"the baseline has k {before.k}, now it is {k}"
     try:
         again = protocol_of(before).as_dict()
-    except (HarnessError, TypeError, KeyError) as problem:
-        return f"the times were measured by a protocol that is not known here: {problem}"
+    except ConfigError as problem:
+        return f"the times were measured by a protocol that is not known here: {problem.given}"
     for name, now in again.items():  # what is no parameter but a rule of the version
         was = before.protocol.get(name)
         if was != now:

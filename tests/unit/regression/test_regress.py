@@ -111,6 +111,11 @@ class TestWhatIsThere:
             ({"dataset": {**DATASET, "split": "dev"}}, "the times are of another dataset split"),
             ({"protocol": {"levels": []}}, "by a protocol that is not known here"),
             ({"protocol": {"levels": [50.0], "warmth": 3}}, "by a protocol that is not known"),
+            ({"protocol": {"levels": [50.0], "rounds": 5e-324}}, "by a protocol that is not known"),
+            (
+                {"protocol": {"levels": [50.0], "warm_up_s": None}},
+                "by a protocol that is not known",
+            ),
         ],
     )
     def test_times_that_cannot_be_used(

@@ -257,5 +257,5 @@ def test_times_by_the_rules_of_another_version_are_not_compared() -> None:
 def test_the_protocol_of_a_baseline_is_used_again() -> None:
     protocol = Protocol(profile="baseline", min_calls=123, threads=3, levels=(50.0, 99.9))
     assert protocol_of(latency([1], protocol=protocol.as_dict())) == protocol
-    with pytest.raises(TypeError):
+    with pytest.raises(ConfigError):
         protocol_of(latency([1], protocol={"levels": [50.0], "colour": "red"}))
