@@ -36,7 +36,7 @@ def looked_up(name: str | Path) -> Iterator[None]:
     """Look for a file inside; tell of a name that no file can have."""
     try:
         yield
-    except (OSError, RuntimeError) as problem:  # RuntimeError: the home of an unknown user
+    except (OSError, RuntimeError, ValueError) as problem:  # RuntimeError: an unknown home
         shown = str(name) if len(str(name)) <= 100 else f"{str(name)[:100]}..."
         raise ConfigError(
             f"no file can be looked for under {shown!r}",

@@ -107,6 +107,13 @@ def test_names_that_lead_to_nothing_or_to_too_much_are_told(
     assert "a pattern such as corpus/train-*.parquet" in str(caught.value)
 
 
+@pytest.mark.parametrize("name", ['"a\\0b"', '"\\ud800"', "~nobody-of-that-name/x"])
+def test_a_name_that_no_file_can_have_is_told(tmp_path: Path, name: str) -> None:
+    folder = save_all(tmp_path, {**PARTS, "dataset.yaml": plain(name, "q", "j")})
+    with pytest.raises(ConfigError, match="no file can be looked for under"):
+        load_dataset(folder)
+
+
 def test_a_format_that_reads_one_file_says_so(tmp_path: Path) -> None:
     files = {
         "a.json": "{}",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.modules import looked_up
 from retrieval_bench.data.files.lines import kind_of
 
 _ACCEPTED = "a file, a list of files, a folder, or a pattern such as corpus/train-*.parquet"
@@ -49,7 +51,10 @@ def located(folder: Path, given: str | Sequence[str]) -> Location:
         ConfigError: there are none, or a folder has files of several kinds.
     """
     names = [given] if isinstance(given, str) else list(given)
-    paths = [path for name in names for path in _paths(folder / Path(name).expanduser())]
+    paths: list[Path] = []
+    for name in names:
+        with looked_up(name):
+            paths += _paths(folder / Path(name).expanduser())
     distinct = tuple(dict.fromkeys(paths))
     if not distinct:
         raise ConfigError(
@@ -70,6 +75,8 @@ def _paths(path: Path) -> list[Path]:
     if glob.has_magic(str(path)) and not path.exists():
         found = (Path(name) for name in sorted(glob.glob(str(path), recursive=True)))  # noqa: PTH207
         return [one for one in found if one.is_file()]
+    with suppress(OSError):  # it is told with all other faults when it is read
+        path.stat()  # a ValueError: no file can have that name
     return [path]
 
 
