@@ -265,7 +265,6 @@ def regress(
     baselines: str | Path | None = None,
     duet: str = "suspicion",
     setup: Setup | None = None,
-    until_decided: str | None = None,
     reporter: Reporter | None = None,
 ) -> Result[Regression]:
     """Say whether one retriever got worse or slower than its baseline.
@@ -276,9 +275,6 @@ def regress(
         duet: measure the baseline's revision and today's files side by side: "suspicion" (when
             stored times look slower), "always", "never".
         setup: how the code of that revision gets the packages it needs.
-        until_decided: ask query by query, in a random order, until quality is decided, for "split"
-            (the mean of all these queries) or "population" (of queries like these); latency is not
-            judged.
 
     Returns:
         The verdict with each gate: ``value.verdict``, ``value.quality``, ``value.latency``; and
@@ -291,9 +287,7 @@ def regress(
     request = regression.Request(
         str(retriever), str(dataset), split, k, overrides, _path(policy), _path(baselines)
     )
-    value = regression.regress(
-        request, duet=duet, setup=setup, until=until_decided, reporter=in_notebook(reporter)
-    )
+    value = regression.regress(request, duet=duet, setup=setup, reporter=in_notebook(reporter))
     return Result(value, value.as_dict, lambda: regress_tables(value))
 
 

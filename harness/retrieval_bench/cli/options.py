@@ -44,25 +44,6 @@ def add_junit(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_until_decided(parser: argparse.ArgumentParser, enough: str, usual: str) -> None:
-    """Ask no more than needed.
-
-    Args:
-        enough: when it ends.
-        usual: whose mean is meant unless something else is said.
-    """
-    meant = {"population": "that of queries like these", "split": "that of all these queries"}
-    default, other = sorted(meant, key=lambda name: name != usual)
-    parser.add_argument(
-        "--until-decided",
-        nargs="?",
-        const=usual,
-        metavar="TARGET",
-        help=f"ask query by query, in a random order, until {enough}, by the mean of {default} "
-        f"(default), {meant[default]}, or {other}, {meant[other]}",
-    )
-
-
 def how_many(text: str) -> int | None:
     """A number of things to show; None = all.
 

@@ -29,7 +29,6 @@ from retrieval_bench.duets.revisions.trees import Repository
 from retrieval_bench.duets.sides import Side
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.preparation import Problems, prepare
-from retrieval_bench.experiment.until import target_of
 from retrieval_bench.measure.environment import git_revision, machine
 from retrieval_bench.regression.baseline import Given, latency_of, quality_of
 from retrieval_bench.regression.code import Code, check_there
@@ -251,14 +250,11 @@ def regress(
     *,
     duet: str = When.SUSPICION,
     setup: Setup | None = None,
-    until: str | None = None,
     reporter: Reporter | None = None,
 ) -> Regression:
     """Measure, and judge by the baseline and the limits of the policy.
 
     Args:
-        until: a :class:`.Target`: each query is asked once, until quality is decided; latency is
-            not judged.
         duet: when the baseline's revision and today's files are measured side by side; a word of
             :class:`.When`.
         setup: how the code of that revision gets the packages it needs.
@@ -269,17 +265,9 @@ def regress(
     """
     if duet not in list(When):
         raise ConfigError(f"duet {duet!r}", accepted=near_names(duet, list(When)))
-    if until is not None and duet == When.ALWAYS:
-        raise ConfigError(
-            "--until-decided with --duet always",
-            accepted="one of them: where each query is asked once no time is judged",
-            fix="leave one out",
-        )
-    target = None if until is None else target_of(until)
     when, not_kept = When(duet), list[str]()
     today = request.today()
     with closing(today.experiment):
-        today = today if target is None else today.without_times()
         of_quality, of_latency = today.quality(), today.latency()
         judged = bool(today.policy.quality) and of_quality.usable is not None
         timed = bool(today.policy.latency) and of_latency.usable is not None
@@ -287,8 +275,6 @@ def regress(
         run = None
         if judged or times:
             today = today.scored_by(of_quality.there).timed_as(of_latency.usable, times=times)
-            if target is not None and of_quality.usable is not None:
-                today = today.ending(of_quality.usable, target)
             run = _whole(today.experiment, reporter)
     folder = None if run is None else _kept(run, not_kept)
     result = today.judged(

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from retrieval_bench.comparison.pairs.anytime import Asked
 from retrieval_bench.comparison.pairs.comparability import nothing_is_relevant
 from retrieval_bench.core.errors import ConfigError, RecordError
 from retrieval_bench.core.figures import about
@@ -14,7 +13,6 @@ from retrieval_bench.core.git import why_no_commit
 from retrieval_bench.core.notices import about_times
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.experiment.experiment import Experiment
-from retrieval_bench.experiment.until import Target, Until, asking_once
 from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
 from retrieval_bench.measure.threads import prepare_environment
 from retrieval_bench.metrics import (
@@ -41,7 +39,6 @@ from retrieval_bench.regression.files import DamagedBaselineError, NoBaselineErr
 from retrieval_bench.regression.gate import Regression
 from retrieval_bench.regression.policy import Policy
 from retrieval_bench.regression.slower import Duet, LatencyResult, When
-from retrieval_bench.regression.until_decided import DropWatch, judge_asked
 from retrieval_bench.regression.worse import QualityResult
 from retrieval_bench.runs.run import Run
 
@@ -153,32 +150,6 @@ class Today:
         prepare_environment(protocol.threads)
         return replace(self, experiment=replace(self.experiment, protocol=protocol))
 
-    def ending(self, before: QualityBaseline, target: Target) -> Today:
-        """The same, asking each query once, until quality is decided.
-
-        Raises:
-            ConfigError: nothing can be bet on a metric of the policy.
-        """
-        experiment = replace(self.experiment, protocol=asking_once(self.experiment.protocol))
-        total = len(experiment.counted) if target is Target.SPLIT else None
-        watch = DropWatch(before, self.policy.quality, experiment.metrics, total)
-        return replace(self, experiment=experiment.ending(Until(target, watch)))
-
-    def without_times(self) -> Today:
-        """The same, judging quality alone.
-
-        Raises:
-            ConfigError: the policy has no limit on quality.
-        """
-        if not self.policy.quality:
-            raise ConfigError(
-                "a policy without limits on quality, with --until-decided",
-                where=self.policy.source,
-                accepted="a limit on a metric, such as nDCG@10: -0.01",
-                fix="add one, or leave --until-decided out",
-            )
-        return replace(self, policy=replace(self.policy, latency={}))
-
     def scored_by(self, before: QualityBaseline | None, more: Sequence[str] = ()) -> Today:
         """The same with the metrics of the policy, of the baseline as far as they are known here,
         the usual ones, and ``more``.
@@ -230,11 +201,6 @@ class Today:
                 if nothing_is_relevant(run):
                     why = "no judged query has a relevant document"
                     quality_result = quality.not_measured(policy.quality, why)
-                elif run.asked is not None:
-                    asked = Asked.of([run], decided=False)
-                    quality_result = judge_asked(
-                        before, now, policy.quality, run.asked, asked, rise=policy.rise
-                    )
                 else:
                     quality_result = quality.judge_quality(
                         before, now, policy.quality, rise=policy.rise
@@ -360,11 +326,6 @@ class Today:
         is_open = any(verdict.open for verdict in verdicts)
         if not is_open and Verdict.WORSE not in verdicts:
             return []
-        if found.asked is not None and found.asked.target == Target.POPULATION and is_open:
-            only = (
-                "All queries were asked: those of the split alone (--until-decided) would decide."
-            )
-            return [WANTED, only]
         return [WANTED if Verdict.WORSE in verdicts else _undecided(found)]
 
     def _about_latency(

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.comparison.pairs.anytime import Asked
 from retrieval_bench.comparison.pairs.brackets import Brackets
 from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA, brackets, corrected
 from retrieval_bench.core.document import document
@@ -120,7 +119,6 @@ class QualityResult:
         unanswered: queries that were answered in the baseline and failed now.
         failed: evaluated queries that failed now.
         failing: why those that were answered do not stand for all; empty where they do.
-        asked: of a measurement until decided, how far it came.
     """
 
     gates: tuple[QualityGate, ...]
@@ -130,13 +128,11 @@ class QualityResult:
     unanswered: int = 0
     failed: int = 0
     failing: str = ""
-    asked: Asked | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """``quality`` of ``regress --format json``."""
         names = "gates n changed unanswered failed reason"
-        found = document(self, names) | {"reason": self.reason or self.failing}
-        return found if self.asked is None else found | {"until_decided": self.asked.as_dict()}
+        return document(self, names) | {"reason": self.reason or self.failing}
 
 
 def not_measured(
@@ -181,14 +177,11 @@ def judge_quality(
     before: QualityBaseline,
     now: QualityBaseline,
     limits: Mapping[Metric, float],
-    anytime: Test | None = None,
     rise: Rise = Rise.PASS,
 ) -> QualityResult:
     """Every metric of ``limits`` on the queries of both, which :func:`incomparable` finds equal.
 
     Args:
-        anytime: in place of the paired test where these queries are those that were asked; then
-            identical rankings show nothing by themselves.
         rise: what a mean that rose here comes to, where nothing more is shown.
     """
     if set(before.queries) != set(now.queries) or before.evaluated != now.evaluated:
@@ -203,16 +196,14 @@ def judge_quality(
     changed = _changed(before, now)
     missing = {m: why for m in limits if (why := _why_missing(str(m), before, now))}
     known = [m for m in limits if m not in missing]
-    test, open_to_doubt = anytime or _tested, bool(changed) or anytime is not None
-    if rise is Rise.PASS:
-        test = _passing_rises(test)
-    tested = test(before, now, {m: limits[m] for m in known}, None) if open_to_doubt else {}
+    test = _passing_rises if rise is Rise.PASS else _tested
+    tested = test(before, now, {m: limits[m] for m in known}, None) if changed else {}
     gates = []
     for metric, limit in limits.items():
         name = str(metric)
         if metric in missing:
             gates.append(QualityGate(name, Verdict.MISSING, limit, reason=missing[metric]))
-        elif open_to_doubt:
+        elif changed:
             gates.append(tested[name])
         else:
             same = (before.metrics[name], now.metrics[name])
@@ -231,13 +222,9 @@ def judge_quality(
     )
 
 
-def _passing_rises(test: Test) -> Test:
-    """``test`` whose open gates pass where the mean rose."""
-
-    def tested(*of: Any) -> dict[str, QualityGate]:
-        return {name: _passed_if_risen(gate) for name, gate in test(*of).items()}
-
-    return tested
+def _passing_rises(*given: Any) -> dict[str, QualityGate]:
+    """The gates of :func:`_tested`; an open one passes where the mean rose."""
+    return {name: _passed_if_risen(gate) for name, gate in _tested(*given).items()}
 
 
 def _passed_if_risen(gate: QualityGate) -> QualityGate:

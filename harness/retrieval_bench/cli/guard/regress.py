@@ -15,7 +15,6 @@ from retrieval_bench.cli.options import (
     add_limits,
     add_retriever,
     add_several,
-    add_until_decided,
     setup_of,
 )
 
@@ -60,7 +59,6 @@ def add_regress(commands: Any, name: str, **texts: str) -> None:
         action="store_true",
         help="replace the baseline by what is measured now, and say what that changes",
     )
-    add_until_decided(regress, "quality is decided, latency left out", "split")
     add_environments(regress)
     add_junit(regress)
     add_format(regress)
@@ -95,20 +93,15 @@ def _baseline(options: argparse.Namespace) -> int:
     return _made(options, metrics=options.metrics, protocol=given, force=options.force)
 
 
-_USUAL = (None, "suspicion")
-
-
 def _regress(options: argparse.Namespace) -> int:
     from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.regression.regress import regress
     from retrieval_bench.reports.tables.guard.regress import regress_tables
 
     if options.accept:
-        judging = {"--duet": options.duet, "--until-decided": options.until_decided}
-        given = [f"{name} {word}" for name, word in judging.items() if word not in _USUAL]
-        if given:
+        if options.duet != "suspicion":
             raise ConfigError(
-                f"--accept with {given[0]}",
+                f"--accept with --duet {options.duet}",
                 accepted="one of them: what is accepted is not judged",
                 fix="leave one out",
             )
@@ -118,7 +111,6 @@ def _regress(options: argparse.Namespace) -> int:
             _request(options),
             duet=options.duet,
             setup=setup_of(options),
-            until=options.until_decided,
             reporter=bars,
         )
     for sentence in result.not_kept:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.cli.console import NOT_MEASURED, OK, output_kept_clean, say, show, working
 from retrieval_bench.cli.measure.common import dry_run, exit_code, measured
-from retrieval_bench.cli.options import add_measuring, add_several, add_until_decided, protocol_of
+from retrieval_bench.cli.options import add_measuring, add_several, protocol_of
 
 if TYPE_CHECKING:
     from retrieval_bench.comparison.comparison import Comparison
@@ -45,7 +45,14 @@ def add_compare(commands: Any, name: str, **texts: str) -> None:
         "tuned-convex; tuned: each query by the parameters that are best on other queries",
     )
     add_systems(compare)
-    add_until_decided(compare, "every pair is decided", "population")
+    compare.add_argument(
+        "--until-decided",
+        nargs="?",
+        const="population",
+        metavar="TARGET",
+        help="ask query by query, in a random order, until every pair is decided, by the mean of "
+        "population (default), that of queries like these, or split, that of all these queries",
+    )
     compare.set_defaults(run=_compare, command="compare")
 
 

@@ -131,11 +131,6 @@ class Asked:
         return cls(facts.target, facts.asked, facts.queries, *calls, decided)
 
     @property
-    def total(self) -> int | None:
-        """Values whose mean is meant; None = of queries like these."""
-        return self.queries if self.target == "split" else None
-
-    @property
     def sentence(self) -> str:
         """How far it came, and what that saved."""
         of = f"{self.asked:,} of {counted(self.queries, 'query')}"

@@ -184,12 +184,6 @@ def _reasons(regression: Regression) -> list[str]:
 def _quality_reasons(quality: QualityResult) -> list[str]:
     if quality.reason:
         return [f"Quality: {quality.reason}"]
-    if quality.asked is not None:
-        return [
-            result(quality.asked.sentence),
-            *map(_gate_reason, quality.gates),
-            f"Intervals: {quality.asked.meaning}. Latency is not judged: each query is asked once.",
-        ]
     if not quality.changed:
         judged = counted(quality.n, "evaluated query")
         some = f", {quality.failed} of them failed then and now" if quality.failed else ""
