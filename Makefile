@@ -81,13 +81,13 @@ regress: needed ## did it get worse or slower than its baseline? RETRIEVER, DATA
 	@$(BENCH) regress --retriever "$(RETRIEVER)" --dataset "$(DATASET)" $(HOW)
 
 selftest: $(LIGHT) ## what a duet can see on this machine, in two minutes
-	@$(BENCH) selftest $(ARGS)
+	@$(BENCH) lab selftest $(ARGS)
 
 history: $(call ready,plots) ## its saved runs over time and revisions, results/history.svg: RETRIEVER, DATASET, ARGS
-	@$(BENCH) history --retriever "$(RETRIEVER)" --dataset "$(DATASET)" $(ARGS)
+	@$(BENCH) data history --retriever "$(RETRIEVER)" --dataset "$(DATASET)" $(ARGS)
 
 list: $(LIGHT) ## retrievers, readers, datasets and metrics that can be named
-	@$(BENCH) list
+	@$(BENCH) data list
 
 check: $(call ready,dev bm25s) ## the fast gate: format, lint, types, fast tests
 	@$(BIN)/ruff format --check .
@@ -104,7 +104,7 @@ test-all: setup ## all tests, also studies by simulation and installations, whic
 tools: $(call ready,tools) ## install other evaluation tools, so that `make test` compares with them, too
 
 reproduce: $(call ready,dense bm25s) ## published numbers beside what the data at hand give: PAPER, BENCH_DATA
-	@$(BENCH) reproduce $(if $(PAPER),--paper $(PAPER)) $(ARGS)
+	@$(BENCH) lab reproduce $(if $(PAPER),--paper $(PAPER)) $(ARGS)
 
 perf: setup ## speed and memory against other libraries, side by side in one run
 	@$(BIN)/python -m tests.benchmarks

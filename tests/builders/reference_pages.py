@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from retrieval_bench.cli import console, parser
-from retrieval_bench.cli.commands import GROUPS, SHOWN, UNLISTED
+from retrieval_bench.cli.commands import GROUPS
 from retrieval_bench.duets import result as duets
 from retrieval_bench.regression import gate
 from retrieval_bench.regression import regress as workflow
@@ -62,20 +62,15 @@ def options_page() -> str:
         own.sort(key=lambda action: bool(action.option_strings))
         lines += _table(("option", "default", "meaning"), map(_row, own)) if own else []
     lines += ["", "## All commands", *_table(("option", "default", "meaning"), sorted(of_all))]
-    today = {add: name for group in SHOWN.values() for name, (add, _) in group.items()}
-    for group, (*_, inner) in GROUPS.items():
-        today |= {add: f"{group} {name}" for name, (add, _) in inner.items()}
-    older = [(f"`{name}`", f"`{today[add]}`") for name, (add, _) in UNLISTED.items()]
-    lines += ["", "## Older names", "", "They go on working, with the same options."]
-    return _page(_OPTIONS, [*lines, *_table(("older", "today"), older)])
+    return _page(_OPTIONS, lines)
 
 
 def commands() -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """What ``--help`` names, and what the groups hold, in that order; no older names."""
+    """What ``--help`` names, and what the groups hold, in that order."""
     for name, one in _below(parser()).items():
         if name in GROUPS:
             yield from ((f"{name} {inner}", two) for inner, two in _below(one).items())
-        elif name not in UNLISTED:
+        else:
             yield name, one
 
 

@@ -111,8 +111,8 @@ def fields(document: Any) -> set[str]:
     return set(document).union(*(fields(v) for v in document.values() if isinstance(v, list)))
 
 
-SUBMIT = ("submit", "--retriever", "bm25")
-QA = ("qa", "--retriever", "bm25", "--dataset", "holidays", "--split", "dev", "--k", "1")
+SUBMIT = ("lab", "submit", "--retriever", "bm25")
+QA = ("score", "qa", "--retriever", "bm25", "--dataset", "holidays", "--split", "dev", "--k", "1")
 
 
 class TestSubmit:
@@ -124,7 +124,7 @@ class TestSubmit:
         assert document["out"] == "s.jsonl"
         assert document["counts"]["lines"] == 40
         scores = {(one["queries"], one["metric"]): one["submitted"] for one in document["scores"]}
-        arguments = ("evaluate", "--run", "s.jsonl", "--dataset", "science-ko-mini")
+        arguments = ("score", "run", "--run", "s.jsonl", "--dataset", "science-ko-mini")
         for name, metric in (("scienceqa", "AP(norm=hits)@3"), ("trec", "AP@3")):
             names = ("--convention", name, "--metrics", "AP@3", "--format", "json")
             assert run(*arguments, *names) == 0
@@ -226,7 +226,7 @@ class TestSubmit:
         (project / "own.yaml").write_text(
             "name: own\ntarget: callable\nparams: {function: own.py:nothing}\n", encoding="utf-8"
         )
-        assert run("submit", "--retriever", "own.yaml", "--threshold", "none") == 4
+        assert run("lab", "submit", "--retriever", "own.yaml", "--threshold", "none") == 4
         assert "empty: the search FAILED" in run.out
         assert "every search failed" in run.err
 
@@ -251,13 +251,13 @@ class TestSubmit:
         assert says in run.err
         assert run.out == ""
 
-    @pytest.mark.parametrize("command", ["submit", "qa"])
+    @pytest.mark.parametrize("command", ["lab submit", "score qa"])
     def test_a_file_that_is_there_is_told_before_any_work(
         self, project: Path, run: Command, command: str
     ) -> None:
         arguments = ("--retriever", "nobody", "--dataset", "nowhere", "--out", "own.py")
-        reader = ("--reader", "own.py:numbers") if command == "qa" else ()
-        assert run(command, *arguments, *reader) == 2
+        reader = ("--reader", "own.py:numbers") if command == "score qa" else ()
+        assert run(*command.split(), *arguments, *reader) == 2
         assert "own.py is there already" in run.err
 
     def test_submissions_of_others_unknown_and_missing_ids_are_named_and_counted(
@@ -266,13 +266,13 @@ class TestSubmit:
         lines = [{"eval_id": i, "topk": ["phy-01"]} for i in (1, 2, 33, 901, "x")]
         text = "".join(json.dumps(line) + "\n" for line in lines)
         (project / "s.jsonl").write_text(text, encoding="utf-8")
-        arguments = ("evaluate", "--run", "s.jsonl", "--dataset", "science-ko-mini")
+        arguments = ("score", "run", "--run", "s.jsonl", "--dataset", "science-ko-mini")
         assert run(*arguments, "--convention", "scienceqa") == 0
         assert "! 2 queries of the run unknown, not scored: 901, x" in run.unwrapped
         missing = "! 37 queries to score not in the run: in no mean, as scienceqa has it"
         assert f"{missing} (3, 4, 5, ...)" in run.unwrapped
         (project / "twice.jsonl").write_text(text + text, encoding="utf-8")
-        assert run("evaluate", "--run", "twice.jsonl", "--dataset", "science-ko-mini") == 2
+        assert run("score", "run", "--run", "twice.jsonl", "--dataset", "science-ko-mini") == 2
         assert "twice.jsonl:6" in run.err
 
 
@@ -309,7 +309,7 @@ class TestQa:
         assert run(*QA, "--reader", "a.jsonl") == 0
         assert "The answers are from a file" in run.out
         gold = ("--gold", "holidays/dev.json", "--predictions", "a.jsonl", "--format", "json")
-        assert run("reader", *gold) == 0
+        assert run("score", "reader", *gold) == 0
         assert json.loads(run.out)["metrics"] == first["readings"]["all"]["metrics"]
 
     def test_the_retriever_alone(self, project: Path, run: Command) -> None:
@@ -386,11 +386,11 @@ class TestQa:
         assert run.out == ""
 
 
-@pytest.mark.parametrize("command", ["submit", "qa"])
+@pytest.mark.parametrize("command", ["lab submit", "score qa"])
 def test_help_answers_without_loading_anything_heavy(command: str) -> None:
     code = (
         "import sys\nfrom retrieval_bench.cli import main\n"
-        f"try:\n    main(['{command}', '--help'])\n"
+        f"try:\n    main([*'{command}'.split(), '--help'])\n"
         "except SystemExit as stop:\n    assert stop.code == 0\n"
         "print(' '.join({name.split('.')[0] for name in sys.modules}))"
     )

@@ -504,7 +504,7 @@ def test_an_unexpected_error_is_no_regression(
         raise RuntimeError("with hunter2-hunter2 inside")
 
     monkeypatch.setattr("retrieval_bench.reports.tables.share.catalog.entries", broken)
-    assert run("list") == 70
+    assert run("data", "list") == 70
     assert "this is a bug of retrieval-bench" in run.err
     assert "RuntimeError: with ${MY_KEY} inside" in run.err
 
@@ -524,7 +524,7 @@ def test_too_little_memory_is_no_bug(
         raise MemoryError
 
     monkeypatch.setattr("retrieval_bench.reports.tables.share.catalog.entries", large)
-    assert run("list") == 4
+    assert run("data", "list") == 4
     assert "not enough memory" in run.err
     assert "Traceback" not in run.err
 
@@ -545,8 +545,8 @@ def test_debug_shows_the_traceback_without_secrets(
 )
 def test_a_reader_that_goes_away_is_no_error(project: Path, format_: str) -> None:
     done = subprocess.run(
-        ["bash", "-c", (f"{sys.executable} -m retrieval_bench list --format {format_} | head -1; "
-         "echo ${PIPESTATUS[0]}")],
+        ["bash", "-c", (f"{sys.executable} -m retrieval_bench data list --format {format_} "
+         "| head -1; echo ${PIPESTATUS[0]}")],
         capture_output=True, text=True, check=False, encoding="utf-8",
     )  # fmt: skip
     assert done.stdout.splitlines()[-1] == "0", done.stderr
@@ -560,7 +560,7 @@ def test_a_pipe_that_breaks_elsewhere_is_no_success(
         raise BrokenPipeError("of a service")
 
     monkeypatch.setattr("retrieval_bench.cli.share.list._list", broken)
-    assert run("list") == 70
+    assert run("data", "list") == 70
     assert "BrokenPipeError: of a service" in run.err
 
 
@@ -569,8 +569,8 @@ def test_a_pipe_that_breaks_elsewhere_is_no_success(
 def test_a_result_that_cannot_be_printed_is_told(project: Path) -> None:
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "retrieval_bench", "list"], stdout=full, stderr=subprocess.PIPE,
-            text=True, check=False,
+            [sys.executable, "-m", "retrieval_bench", "data", "list"], stdout=full,
+            stderr=subprocess.PIPE, text=True, check=False,
         )  # fmt: skip
     assert done.returncode == 2
     assert "cannot print the result: No space left on device" in done.stderr
@@ -610,7 +610,7 @@ def test_queries_that_none_can_judge_are_not_green(project: Path, run: Command) 
 
 
 def test_list_shows_names_and_what_fails_to_load(project: Path, run: Command) -> None:
-    assert run("list") == 0
+    assert run("data", "list") == 0
     for shown in (
         "bm25",
         "hybrid-convex",
@@ -620,7 +620,7 @@ def test_list_shows_names_and_what_fails_to_load(project: Path, run: Command) ->
         "huggingface",
     ):
         assert shown in run.out
-    assert run("list", "--format", "json") == 0
+    assert run("data", "list", "--format", "json") == 0
     kinds = {"retrievers", "targets", "readers", "datasets", "metrics", "conventions"}
     assert kinds == set(json.loads(run.out)) - {"schema_version"}
 
@@ -861,7 +861,7 @@ def test_options_that_would_do_nothing_are_refused(project: Path, run: Command) 
 def test_a_partial_or_failing_run_says_so_when_it_is_scored(project: Path, run: Command) -> None:
     arguments = ("bench", "--retriever", "own.yaml", "--dataset", "data", *QUICK)
     assert run(*arguments, "--set", "fail_on=사과", "--out", "failing") == 0
-    scored = ("evaluate", "--run", "failing", "--dataset", "data", "--format", "json")
+    scored = ("score", "run", "--run", "failing", "--dataset", "data", "--format", "json")
     assert run(*scored) == 0
     document = json.loads(run.out)
     texts = [warning["text"] for warning in document["warnings"]]

@@ -220,7 +220,7 @@ def slowed(sides: FakeSides) -> FakeSides:
 @pytest.mark.slow
 @pytest.mark.usefixtures("quick", "slowed")
 def test_selftest_counts_verdicts(run: Command) -> None:
-    assert run("selftest", "--dataset", "data", "--time", "0.1", "--format", "json") == 0
+    assert run("lab", "selftest", "--dataset", "data", "--time", "0.1", "--format", "json") == 0
     document = json.loads(run.out)
     assert document["false_alarms"] == document["missed"] == 0
     duets = {kind["name"]: kind["duets"] for kind in document["kinds"]}
@@ -232,7 +232,7 @@ def test_selftest_counts_verdicts(run: Command) -> None:
 @pytest.mark.usefixtures("quick")
 def test_selftest_without_a_pass_is_not_green(sides: FakeSides, run: Command) -> None:
     sides.layout = 0.5  # nothing can be seen in this
-    assert run("selftest", "--dataset", "data", "--time", "0.1") == 3
+    assert run("lab", "selftest", "--dataset", "data", "--time", "0.1") == 3
     assert "too busy to judge" in run.err
     assert "more than +50 %" in run.out
 
@@ -243,7 +243,7 @@ def test_selftest_with_a_false_alarm_is_red(
     sides: FakeSides, run: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("retrieval_bench.duets.controller.overall", lambda gates: Verdict.WORSE)
-    assert run("selftest", "--dataset", "data", "--time", "0.1") == 3
+    assert run("lab", "selftest", "--dataset", "data", "--time", "0.1") == 3
     assert re.search(
         r"False alarms: (\d+) of \1\b", run.out
     )  # as many as a tenth of a second holds
@@ -251,13 +251,13 @@ def test_selftest_with_a_false_alarm_is_red(
 
 
 def test_selftest_refuses_no_time(run: Command) -> None:
-    assert run("selftest", "--time", "0") == 2
+    assert run("lab", "selftest", "--time", "0") == 2
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 def test_selftest_that_finds_nothing_is_red(sides: FakeSides, run: Command) -> None:
-    assert run("selftest", "--dataset", "data", "--time", "0.1") == 3
+    assert run("lab", "selftest", "--dataset", "data", "--time", "0.1") == 3
     assert re.search(r"Missed: (\d+) of \1 duets with extra work beyond the limit", run.out)
 
 
@@ -268,7 +268,7 @@ def test_selftest_that_decides_nothing_with_extra_work_is_not_green(
 ) -> None:
     name = str(extra_work(None, KINDS[1]).retriever)
     slowed.lost[name] = set(range(100))
-    assert run("selftest", "--dataset", "data", "--time", "0.1") == 3
+    assert run("lab", "selftest", "--dataset", "data", "--time", "0.1") == 3
     assert "no duet with extra work was decided" in run.err
 
 
@@ -279,13 +279,13 @@ def test_selftest_whose_processes_die_again_and_again_judges_nothing(
 ) -> None:
     for kind in KINDS:
         slowed.lost[str(extra_work(None, kind).retriever)] = set(range(1, 100))
-    assert run("selftest", "--dataset", "data", "--time", "1") == 3
+    assert run("lab", "selftest", "--dataset", "data", "--time", "1") == 3
     assert "no duet of equal sides passed" in run.err
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("quick", "slowed")
 def test_selftest_shows_a_table(run: Command) -> None:
-    assert run("selftest", "--dataset", "data", "--time", "0.1") == 0
+    assert run("lab", "selftest", "--dataset", "data", "--time", "0.1") == 0
     assert re.search(r"False alarms: 0 of \d+ duets of equal sides failed", run.out)
     assert "Smallest slow-down that 90 % of duets find" in run.out

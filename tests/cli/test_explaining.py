@@ -70,7 +70,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Command:
 
 
 def document(run: Command, *arguments: str) -> dict[str, Any]:
-    assert run("diff", *arguments, "--format", "json") == 0
+    assert run("explain", *arguments, "--format", "json") == 0
     assert run.err == ""
     found: dict[str, Any] = json.loads(run.out)
     return found
@@ -78,7 +78,7 @@ def document(run: Command, *arguments: str) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_a_hybrid_against_its_legs(project: Path, run: Command) -> None:
-    assert run("diff", "mixed") == 0
+    assert run("explain", "mixed") == 0
     for told in ("mixed and its legs on data (test), k = 2", "leg words", "perfect fusion",
                  "won by leg words", "lost by fusion", "query q1: "):  # fmt: skip
         assert told in run.out
@@ -123,7 +123,7 @@ def test_no_text_leaves_texts_out(project: Path, run: Command) -> None:
     found = document(run, "mixed", "--no-text", "--queries", "all")
     assert len(found["queries"]) == 4
     assert not any("text" in query for query in found["queries"])
-    assert run("diff", "mixed", "--no-text") == 0
+    assert run("explain", "mixed", "--no-text") == 0
     assert "whales" not in run.out
     assert "d2" in run.out
 
@@ -149,12 +149,12 @@ def test_a_group_and_an_order_choose_the_queries(project: Path, run: Command) ->
 
 
 def test_no_query_is_shown_when_none_is_wanted(project: Path, run: Command) -> None:
-    assert run("diff", "mixed", "--queries", "0") == 0
+    assert run("explain", "mixed", "--queries", "0") == 0
     assert "query q" not in run.out
 
 
 def test_markdown_is_a_format_too(project: Path, run: Command) -> None:
-    assert run("diff", "mixed", "--format", "markdown", "--queries", "1") == 0
+    assert run("explain", "mixed", "--format", "markdown", "--queries", "1") == 0
     assert "| lost by fusion |" in run.out
 
 
@@ -179,7 +179,7 @@ def test_markdown_is_a_format_too(project: Path, run: Command) -> None:
 def test_what_cannot_be_done_is_told(
     project: Path, run: Command, arguments: tuple[str, ...], says: str
 ) -> None:
-    assert run("diff", *arguments) == 2
+    assert run("explain", *arguments) == 2
     assert says in run.err
     assert run.out == ""
 
@@ -189,7 +189,7 @@ def test_runs_on_two_datasets_are_refused(project: Path, run: Command) -> None:
     qrels.write_text(qrels.read_text(encoding="utf-8") + "q2\td1\t1\n", encoding="utf-8")
     arguments = ["--retriever", "own.yaml", "--dataset", "data", "--k", "2", "--out", "later"]
     assert run("bench", *arguments, "--profile", "smoke", "--no-pictures", "--metrics", "RR@2") == 0
-    assert run("diff", "own", "later") == 2
+    assert run("explain", "own", "later") == 2
     assert "2 datasets" in run.err
 
 
@@ -199,9 +199,9 @@ def test_a_dataset_that_moved_is_found_where_the_option_says(project: Path, run:
     moved["dataset"]["source"] = "gone"
     manifest.write_text(json.dumps(moved), encoding="utf-8")
     (project / "mixed" / SUMS).unlink()
-    assert run("diff", "mixed") == 2
+    assert run("explain", "mixed") == 2
     assert "--dataset" in run.err
-    assert run("diff", "mixed", "--dataset", "data") == 0
+    assert run("explain", "mixed", "--dataset", "data") == 0
 
 
 def test_a_run_saved_before_lists_were_kept_says_so(project: Path, run: Command) -> None:
@@ -210,7 +210,7 @@ def test_a_run_saved_before_lists_were_kept_says_so(project: Path, run: Command)
         kept = {name: arrays[name] for name in arrays.files if "leg_list" not in name}
     np.savez_compressed(path, **kept)
     (project / "mixed" / SUMS).unlink()
-    assert run("diff", "mixed") == 2
+    assert run("explain", "mixed") == 2
     assert "saved before the lists of legs were kept" in run.err
-    assert run("diff", "own", "mixed") == 0
+    assert run("explain", "own", "mixed") == 0
     assert "!  mixed was saved before" in run.out

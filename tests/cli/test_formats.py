@@ -16,7 +16,7 @@ from tests.cli.project import Command, make_project
 
 QUICK = ("--dataset", "data", "--rounds", "1", "--no-pictures", "--warm-up", "0")
 COMMANDS = {
-    "list": ("list",),
+    "list": ("data", "list"),
     "bench": ("bench", "--retriever", "own.yaml", *QUICK),
     "compare": ("compare", "--retrievers", "own.yaml", "bm25", *QUICK, "--slices", "length"),
 }

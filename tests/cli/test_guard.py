@@ -176,7 +176,7 @@ def test_a_process_that_was_ended_is_no_success(bad: Path, how: str, where: str)
         ("compare", "--retrievers", "bad.py:Bad", "bm25"),
         ("baseline", "--retriever", "bad.py:Bad"),
         ("regress", "--retriever", "bad.py:Bad"),
-        ("submit", "--retriever", "bad.py:Bad"),
+        ("lab", "submit", "--retriever", "bad.py:Bad"),
     ],
     ids=lambda words: words[0],
 )
@@ -328,7 +328,7 @@ def test_a_description_that_is_none_costs_no_run(bad: Path) -> None:
         ("bench", "--retriever", "bm25", "--dataset", "bad:data", "--out", "kept", *QUICK[2:]),
         ("compare", "--retrievers", "bm25", "own.yaml", "--dataset", "bad:data", "science-ko-mini",
          *QUICK[2:]),
-        ("submit", "--retriever", "bm25", "--messages", "bad.py:rule", "--dataset", "./data",
+        ("lab", "submit", "--retriever", "bm25", "--messages", "bad.py:rule", "--dataset", "./data",
          "--out", "kept"),
         ("tune", "--retriever", "./bad.py:Bad", "--set", "how=chdir", "where=index", "--folds", "2",
          "--grid", "where=[index,search]", "--dataset", "./data", "--out", "kept.yaml"),
@@ -363,7 +363,7 @@ def test_bad_usage_and_help_need_no_child() -> None:
 
 @pytest.mark.slow
 def test_a_folder_that_is_gone_is_bad_input(bad: Path) -> None:
-    line = f"mkdir gone; cd gone; rmdir ../gone; {sys.executable} -P -m retrieval_bench list"
+    line = f"mkdir gone; cd gone; rmdir ../gone; {sys.executable} -P -m retrieval_bench data list"
     done = subprocess.run(
         ["bash", "-c", line], capture_output=True, text=True, check=False, timeout=NOT_SO_LONG
     )

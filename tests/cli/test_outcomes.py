@@ -36,7 +36,7 @@ def records(tmp_path: Path) -> Path:
 def test_tables_of_rates_groups_and_differences(
     records: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["outcomes", "--records", str(records)]) == 0
+    assert main(["score", "outcomes", "--records", str(records)]) == 0
     out = capsys.readouterr().out
     assert "records.jsonl: outcomes of answers, in percent" in out
     assert "By source, in percent" in out
@@ -44,7 +44,7 @@ def test_tables_of_rates_groups_and_differences(
 
 
 def test_json_is_one_document(records: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["outcomes", "--records", str(records), "--format", "json"]) == 0
+    assert main(["score", "outcomes", "--records", str(records), "--format", "json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["records"] == str(records)
     assert [group["label"] for group in document["by"][0]["groups"]] == ["drop", "covid"]
@@ -52,7 +52,7 @@ def test_json_is_one_document(records: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_markdown_and_fields(records: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["outcomes", "--records", str(records), "--by", "team", "source"]
+    arguments = ["score", "outcomes", "--records", str(records), "--by", "team", "source"]
     assert main([*arguments, "--format", "markdown"]) == 0
     out = capsys.readouterr().out
     assert "**By team, in percent**" in out
@@ -60,8 +60,8 @@ def test_markdown_and_fields(records: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_faults_exit_with_2(records: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["outcomes", "--records", str(records), "--by", "sauce"]) == 2
+    assert main(["score", "outcomes", "--records", str(records), "--by", "sauce"]) == 2
     assert "did you mean source" in capsys.readouterr().err
     records.write_text('{"id": "1", "outcomes": {"a": "good"}}\n', encoding="utf-8")
-    assert main(["outcomes", "--records", str(records)]) == 2
+    assert main(["score", "outcomes", "--records", str(records)]) == 2
     assert "records.jsonl:1" in capsys.readouterr().err

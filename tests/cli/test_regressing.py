@@ -535,7 +535,7 @@ def test_what_was_measured_is_in_the_history(project: Path, run: Command) -> Non
         policy(project, limits)
         regress(run, "--duet", "never", "--format", "json")
         folders.append(json.loads(run.out)["run"])
-    assert run("history", "--no-pictures", "--format", "json") == 0
+    assert run("data", "history", "--no-pictures", "--format", "json") == 0
     (subject,) = json.loads(run.out)["subjects"]
     assert {found["folder"] for found in subject["runs"]} == set(folders)
     by_folder = {found["folder"]: found for found in subject["runs"]}

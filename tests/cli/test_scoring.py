@@ -248,7 +248,7 @@ class TestAuditOfAScorer:
         assert "rewards ties: with all scores equal it gives 1.0000 or 0.0000" in " ".join(
             run.out.split()
         )
-        assert run("audit", "--scorer", "mine.py:rr", "--format", "json") == 0
+        assert run("score", "audit", "--scorer", "mine.py:rr", "--format", "json") == 0
         document = json.loads(run.out)
         assert {one["verdict"] for one in document["cheats"]} == {"right", "wrong"}
 
@@ -281,7 +281,7 @@ class TestEvaluate:
         content = RUN_FILES[name].encode()
         path.write_bytes(gzip.compress(content) if zipped else content)
         code = run(
-            *("evaluate", "--run", path.name, "--qrels", "qrels.txt", "--format", "json"),
+            *("score", "run", "--run", path.name, "--qrels", "qrels.txt", "--format", "json"),
             *("--metrics", "AP", "--per-query"),
         )
         assert (code, run.err) == (0, "")
@@ -298,7 +298,7 @@ class TestEvaluate:
         content = TRUTH_FILES[name].encode()
         path.write_bytes(gzip.compress(content) if zipped else content)
         code = run(
-            *("evaluate", "--run", "run.trec", "--qrels", path.name, "--format", "json"),
+            *("score", "run", "--run", "run.trec", "--qrels", path.name, "--format", "json"),
             *("--metrics", "AP"),
         )
         assert code == 0
@@ -324,7 +324,7 @@ class TestEvaluate:
         measured = json.loads(run.out)["metrics"]
         names = list(measured)
         code = run(
-            *("evaluate", "--run", "saved", "--dataset", "data", "--format", "json"),
+            *("score", "run", "--run", "saved", "--dataset", "data", "--format", "json"),
             *("--metrics", *names),
         )
         assert code == 0
@@ -334,7 +334,7 @@ class TestEvaluate:
 
     def test_json_is_one_document_with_the_promised_keys(self, project: Path, run: Command) -> None:
         code = run(
-            *("evaluate", "--run", "run.trec", "--qrels", "qrels.txt", "--format", "json"),
+            *("score", "run", "--run", "run.trec", "--qrels", "qrels.txt", "--format", "json"),
             *("--metrics", "MAP", "ndcg_cut_10"),
         )
         assert code == 0
@@ -360,7 +360,7 @@ class TestEvaluate:
         assert "abstention" not in document
 
     def test_the_table_shows_what_the_figures_mean(self, project: Path, run: Command) -> None:
-        assert run("evaluate", "--run", "run.trec", "--qrels", "qrels.txt", "--per-query") == 0
+        assert run("score", "run", "--run", "run.trec", "--qrels", "qrels.txt", "--per-query") == 0
         for text in (
             "run.trec against qrels.txt",
             "nDCG@10",
@@ -382,14 +382,14 @@ class TestEvaluate:
     ) -> None:
         unanswerable(project)
         monkeypatch.setenv("COLUMNS", "80")
-        run("evaluate", "--run", "run.trec", "--dataset", "data", "--per-query")
+        run("score", "run", "--run", "run.trec", "--dataset", "data", "--per-query")
         rows = [line for line in run.out.splitlines() if line.startswith(" ")]
         assert max(map(len, rows)) <= 80
         assert all(f" {name} " in run.out for name in ("nDCG@10", "success@1", "threshold"))
 
     def test_markdown(self, project: Path, run: Command) -> None:
         code = run(
-            *("evaluate", "--run", "run.trec", "--qrels", "qrels.txt", "--metrics", "AP"),
+            *("score", "run", "--run", "run.trec", "--qrels", "qrels.txt", "--metrics", "AP"),
             *("--format", "markdown"),
         )
         assert code == 0
@@ -397,7 +397,16 @@ class TestEvaluate:
 
     @pytest.mark.parametrize("name", CONVENTIONS)
     def test_every_convention(self, project: Path, run: Command, name: str) -> None:
-        arguments = ("evaluate", "--run", "run.trec", "--qrels", "qrels.txt", "--convention", name)
+        arguments = (
+            "score",
+            "run",
+            "--run",
+            "run.trec",
+            "--qrels",
+            "qrels.txt",
+            "--convention",
+            name,
+        )
         assert run(*arguments) == 0
         assert f"Convention {name}: {CONVENTIONS[name].source}." in run.unwrapped
         assert run(*arguments, "--format", "json") == 0
@@ -419,7 +428,7 @@ class TestEvaluate:
 
     def test_unanswerable_queries_are_reported_apart(self, project: Path, run: Command) -> None:
         unanswerable(project)
-        arguments = ("evaluate", "--run", "run.trec", "--dataset", "data")
+        arguments = ("score", "run", "--run", "run.trec", "--dataset", "data")
         assert run(*arguments) == 0
         assert "Abstention" in run.out
         assert "Queries: 8 evaluated, 1 missing from the run, 6 unanswerable," in run.unwrapped
@@ -441,7 +450,7 @@ class TestEvaluate:
     ) -> None:
         unanswerable(project)
         (project / "dev.txt").write_text("\ufeffu1\r\nu2\r\n\r\na0 \na1\n", encoding="utf-8")
-        arguments = ("evaluate", "--run", "run.trec", "--dataset", "data", "--dev", "dev.txt")
+        arguments = ("score", "run", "--run", "run.trec", "--dataset", "data", "--dev", "dev.txt")
         assert run(*arguments, "--format", "json") == 0
         threshold = json.loads(run.out)["abstention"]["threshold"]
         assert (threshold["n_dev"], threshold["n_rest"]) == (4, 10)
@@ -460,7 +469,7 @@ class TestEvaluate:
     ) -> None:
         unanswerable(project)
         (project / "dev.txt").write_text(content, encoding="utf-8")
-        code = run("evaluate", "--run", "run.trec", "--dataset", "data", "--dev", "dev.txt")
+        code = run("score", "run", "--run", "run.trec", "--dataset", "data", "--dev", "dev.txt")
         assert says in run.unwrapped + run.err
         assert code == (0 if says in run.unwrapped else 2)
 
@@ -468,7 +477,7 @@ class TestEvaluate:
         self, project: Path, run: Command
     ) -> None:
         (project / "dev.txt").write_text("q1\n", encoding="utf-8")
-        code = run("evaluate", "--run", "run.trec", "--dataset", "data", "--dev", "dev.txt")
+        code = run("score", "run", "--run", "run.trec", "--dataset", "data", "--dev", "dev.txt")
         assert (code, run.out) == (2, "")
         assert "leave --dev out" in run.err
 
@@ -476,7 +485,7 @@ class TestEvaluate:
         rows = "query-id\tcorpus-id\tscore\nq2\td1\t1\n"
         (project / "data/qrels/dev.tsv").write_text(rows, encoding="utf-8")
         code = run(
-            *("evaluate", "--run", "run.trec", "--dataset", "data", "--split", "dev"),
+            *("score", "run", "--run", "run.trec", "--dataset", "data", "--split", "dev"),
             *("--format", "json", "--metrics", "RR"),
         )
         assert code == 0
@@ -513,7 +522,7 @@ class TestEvaluate:
     def test_what_cannot_be_scored_exits_with_2_and_an_empty_stdout(
         self, project: Path, run: Command, arguments: tuple[str, ...], says: str
     ) -> None:
-        assert run("evaluate", *arguments) == 2
+        assert run("score", "run", *arguments) == 2
         assert says in run.err
         assert run.out == ""
         assert "Traceback" not in run.err
@@ -521,7 +530,7 @@ class TestEvaluate:
     def test_repeated_documents(self, project: Path, run: Command) -> None:
         text = "q1 Q0 d2 1 4 t\nq1 Q0 d1 2 3 t\nq1 Q0 d1 3 2 t\n"
         (project / "again.trec").write_text(text, encoding="utf-8")
-        arguments = ("evaluate", "--run", "again.trec", "--qrels", "qrels.txt")
+        arguments = ("score", "run", "--run", "again.trec", "--qrels", "qrels.txt")
         assert run(*arguments) == 2
         assert "a document stands more than once in the ranking of 1 query" in run.err
         assert "query 'q1': document 'd1'" in run.err
@@ -532,7 +541,7 @@ class TestEvaluate:
 
     def test_nothing_to_judge_is_neither_right_nor_wrong(self, project: Path, run: Command) -> None:
         (project / "alien.trec").write_text("zz Q0 d1 1 1 t\n", encoding="utf-8")
-        arguments = ("evaluate", "--run", "alien.trec", "--qrels", "qrels.txt")
+        arguments = ("score", "run", "--run", "alien.trec", "--qrels", "qrels.txt")
         assert run(*arguments, "--convention", "mala2025", "--format", "json") == 4
         assert json.loads(run.out)["metrics"]["AP(norm=hits)@3"]["mean"] is None
         assert "nothing could be judged" in run.err
@@ -543,7 +552,7 @@ class TestEvaluate:
         self, project: Path, run: Command
     ) -> None:
         arguments = [
-            *("evaluate", "--run", "run.trec", "--qrels", "qrels.txt", "--format", "json"),
+            *("score", "run", "--run", "run.trec", "--qrels", "qrels.txt", "--format", "json"),
             "--per-query",
         ]
         assert run(*arguments) == 0
@@ -564,7 +573,7 @@ class TestAudit:
         return project
 
     def test_one_table_and_the_reason_of_each_change(self, systems: Path, run: Command) -> None:
-        assert run("audit", "late.json", "early.json", "--qrels", "qrels.txt") == 0
+        assert run("score", "audit", "late.json", "early.json", "--qrels", "qrels.txt") == 0
         assert run.out.count("The same rankings under each convention") == 1
         starts = [line.split()[:2] for line in run.out.splitlines()]
         assert ["AP(norm=hits)@3", "scienceqa"] in starts
@@ -578,7 +587,7 @@ class TestAudit:
 
     def test_json(self, systems: Path, run: Command) -> None:
         code = run(
-            *("audit", "late.json", "early.json", "--dataset", "data", "--format", "json"),
+            *("score", "audit", "late.json", "early.json", "--dataset", "data", "--format", "json"),
             *("--conventions", "mala2025", "trec", "--k", "5"),
         )
         assert code == 0
@@ -595,14 +604,23 @@ class TestAudit:
 
     def test_markdown(self, systems: Path, run: Command) -> None:
         code = run(
-            *("audit", "late.json", "early.json", "--qrels", "qrels.txt", "--format", "markdown")
+            *(
+                "score",
+                "audit",
+                "late.json",
+                "early.json",
+                "--qrels",
+                "qrels.txt",
+                "--format",
+                "markdown",
+            )
         )
         assert code == 0
         assert "| metric | convention | late | early |" in run.out
         assert "\n- AP: late is 0.0208 ahead" in run.out
 
     def test_one_system(self, systems: Path, run: Command) -> None:
-        assert run("audit", "late.json", "--qrels", "qrels.txt") == 0
+        assert run("score", "audit", "late.json", "--qrels", "qrels.txt") == 0
         assert "because" not in run.out
         assert "best of its row" not in run.out
 
@@ -612,7 +630,7 @@ class TestAudit:
     ) -> None:
         monkeypatch.setenv("COLUMNS", "80")
         runs = ["late.json", "early.json"] * 13 + ["run.trec"]
-        assert run("audit", *runs, "--qrels", "qrels.txt") == 0
+        assert run("score", "audit", *runs, "--qrels", "qrels.txt") == 0
         assert run.out.count("The same rankings under each convention") == 1
         heads = [line.split()[2:] for line in run.out.splitlines() if "  convention  " in line]
         assert sorted(map(len, heads))[-1] < 27 == len({name for head in heads for name in head})
@@ -621,7 +639,7 @@ class TestAudit:
 
     def test_nothing_that_any_convention_can_judge(self, systems: Path, run: Command) -> None:
         (systems / "alien.json").write_text('{"zz": ["d1"]}', encoding="utf-8")
-        arguments = ("audit", "alien.json", "--qrels", "qrels.txt")
+        arguments = ("score", "audit", "alien.json", "--qrels", "qrels.txt")
         assert run(*arguments, "--conventions", "mala2025", "scienceqa") == 4
         assert "nothing could be judged under any convention" in run.err
         assert "alien: 4 of 4 judged queries not in the run" in run.out
@@ -630,13 +648,13 @@ class TestAudit:
     def test_queries_without_relevant_documents(self, systems: Path, run: Command) -> None:
         with (systems / "qrels.txt").open("a", encoding="utf-8") as file:
             file.write("q4 0 d1 0\n")
-        assert run("audit", "late.json", "early.json", "--qrels", "qrels.txt") == 0
+        assert run("score", "audit", "late.json", "early.json", "--qrels", "qrels.txt") == 0
         said = "! late, early: not scored under piaf: 1 query without a relevant document"
         assert said in run.unwrapped
 
     def test_queries_of_a_dataset_that_nothing_answers(self, project: Path, run: Command) -> None:
         unanswerable(project)
-        assert run("audit", "run.trec", "--dataset", "data", "--format", "json") == 0
+        assert run("score", "audit", "run.trec", "--dataset", "data", "--format", "json") == 0
         rows = [row for row in json.loads(run.out)["rows"] if row["metric"]]
         n = {row["convention"]: row["n"]["run"] for row in rows}
         # Eight have an answer, q3 is not in the run; u0 of the other six is not, either.
@@ -659,12 +677,12 @@ class TestAudit:
     def test_wrong_input_exits_with_2(
         self, systems: Path, run: Command, arguments: tuple[str, ...], says: str
     ) -> None:
-        assert run("audit", *arguments, "--qrels", "qrels.txt") == 2
+        assert run("score", "audit", *arguments, "--qrels", "qrels.txt") == 2
         assert says in run.err
         assert run.out == ""
 
     def test_judgements_are_needed(self, systems: Path, run: Command) -> None:
-        assert run("audit", "late.json") == 2
+        assert run("score", "audit", "late.json") == 2
         assert "--qrels FILE or --dataset NAME" in run.err
 
 
@@ -707,7 +725,7 @@ class TestReader:
         return project
 
     def test_texts(self, gold: Path, run: Command) -> None:
-        arguments = ("reader", "--gold", "gold.json", "--predictions", "texts.json")
+        arguments = ("score", "reader", "--gold", "gold.json", "--predictions", "texts.json")
         assert run(*arguments, "--format", "json") == 0
         document = json.loads(run.out)
         assert document["metrics"]["exact"]["mean"] == pytest.approx(200 / 3)
@@ -720,7 +738,7 @@ class TestReader:
         assert "no span metrics: the answers have no offsets" in run.out
 
     def test_spans(self, gold: Path, run: Command) -> None:
-        arguments = ("reader", "--gold", "gold.json", "--predictions", "spans.jsonl")
+        arguments = ("score", "reader", "--gold", "gold.json", "--predictions", "spans.jsonl")
         assert run(*arguments, "--format", "json", "--per-question") == 0
         document = json.loads(run.out)
         means = {name: entry["mean"] for name, entry in document["metrics"].items()}
@@ -737,7 +755,7 @@ class TestReader:
 
     def test_questions_whose_document_was_retrieved(self, gold: Path, run: Command) -> None:
         arguments = (
-            *("reader", "--gold", "gold.json", "--predictions", "spans.jsonl"),
+            *("score", "reader", "--gold", "gold.json", "--predictions", "spans.jsonl"),
             *("--denominator", "retrieved", "--run", "reader_run.json"),
         )
         assert run(*arguments, "--format", "json") == 0
@@ -751,7 +769,7 @@ class TestReader:
 
     def test_warnings_are_shown(self, gold: Path, run: Command) -> None:
         (gold / "few.json").write_text('{"capital": "Seoul", "zz": "x"}', encoding="utf-8")
-        arguments = ("reader", "--gold", "gold.json", "--predictions", "few.json")
+        arguments = ("score", "reader", "--gold", "gold.json", "--predictions", "few.json")
         assert run(*arguments) == 0
         assert "\n  !  " in run.out
         assert run(*arguments, "--format", "json") == 0
@@ -763,7 +781,7 @@ class TestReader:
         (gold / "gold.json").write_text(json.dumps(document), encoding="utf-8")
         (gold / "nothing.json").write_text('{"capital": ["x"]}', encoding="utf-8")
         code = run(
-            *("reader", "--gold", "gold.json", "--predictions", "spans.jsonl"),
+            *("score", "reader", "--gold", "gold.json", "--predictions", "spans.jsonl"),
             *("--denominator", "retrieved", "--run", "nothing.json"),
         )
         assert code == 4
@@ -796,7 +814,7 @@ class TestReader:
     def test_wrong_input_exits_with_2(
         self, gold: Path, run: Command, arguments: tuple[str, ...], says: str
     ) -> None:
-        assert run("reader", *arguments) == 2
+        assert run("score", "reader", *arguments) == 2
         assert says in run.err
         assert run.out == ""
 
@@ -808,11 +826,11 @@ def loaded(code: str) -> set[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["evaluate", "audit", "reader"])
+@pytest.mark.parametrize("command", ["run", "audit", "reader"])
 def test_help_answers_without_loading_anything_heavy(command: str) -> None:
     code = (
         "from retrieval_bench.cli import main\n"
-        f"try:\n    main(['{command}', '--help'])\n"
+        f"try:\n    main(['score', '{command}', '--help'])\n"
         "except SystemExit as stop:\n    assert stop.code == 0"
     )
     assert not loaded(code) & {"numpy", "pydantic", "scipy", "rich", "yaml"}
@@ -822,9 +840,9 @@ def test_help_answers_without_loading_anything_heavy(command: str) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("evaluate", "--run", "run.trec", "--dataset", "data"),
-        ("audit", "run.trec", "--qrels", "qrels.txt"),
-        ("reader", "--gold", "gold.json", "--predictions", "texts.json"),
+        ("score", "run", "--run", "run.trec", "--dataset", "data"),
+        ("score", "audit", "run.trec", "--qrels", "qrels.txt"),
+        ("score", "reader", "--gold", "gold.json", "--predictions", "texts.json"),
     ],
 )
 def test_the_work_is_done_without_what_only_retrievers_need(

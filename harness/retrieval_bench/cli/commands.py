@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from retrieval_bench.cli.guard.duet import add_duet
@@ -103,14 +103,8 @@ GROUPS: Mapping[str, tuple[str, str, Mapping[str, tuple[Add, str]]]] = {
     ),
 }
 
-UNLISTED: Mapping[str, tuple[Add, str]] = {
-    "diff": SHOWN["understand"]["explain"],
-    "evaluate": GROUPS["score"][2]["run"],
-    **{name: entry for name, entry in GROUPS["score"][2].items() if name != "run"},
-    **{name: GROUPS["data"][2][name] for name in ("list", "fetch", "history")},
-    **GROUPS["lab"][2],
-}
-"""Names of before; they work and are not in ``--help``."""
+OTHER_NAMES: Mapping[str, str] = {"diff": "explain", "evaluate": "score run"}
+"""What somebody may look for, as Python has it, and the command that it is."""
 
 EXAMPLES: Mapping[Add, tuple[str, ...]] = {
     add_pool: (
@@ -260,16 +254,14 @@ def parser() -> argparse.ArgumentParser:
         one = commands.add_parser(name, help=text, description=_sentence(text))
         one.set_defaults(run=None)
         _add_all(one.add_subparsers(metavar="COMMAND", parser_class=Parser), inner)
-    _add_all(commands, UNLISTED, shown=False)
     return whole
 
 
-def _add_all(commands: Any, entries: Mapping[str, tuple[Add, str]], *, shown: bool = True) -> None:
+def _add_all(commands: Any, entries: Mapping[str, tuple[Add, str]]) -> None:
     for name, (add, text) in entries.items():
-        texts = {"help": text} if shown else {}
         given = [f"{commands._prog_prefix} {name} {words}".rstrip() for words in EXAMPLES[add]]
-        texts["description"] = "\n  ".join([f"{_sentence(text)}\n\nexamples:", *given])
-        add(commands, name, **texts)
+        description = "\n  ".join([f"{_sentence(text)}\n\nexamples:", *given])
+        add(commands, name, help=text, description=description)
 
 
 def _sentence(text: str) -> str:
@@ -289,7 +281,7 @@ def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     read: Parser = options.parser
     if unknown:
         near = _near(unknown[0], [name for a in read._actions for name in a.option_strings])
-        read.error(f"{' '.join(unknown)}: not known{near}")
+        read.error(f"{' '.join(unknown)}: not known{_did_you_mean(near)}")
     if getattr(options, "run", None) is None:
         read.print_help()
         read.exit(0)
@@ -297,18 +289,26 @@ def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def _check_command(whole: argparse.ArgumentParser, words: Sequence[str]) -> None:
-    """End where the first word is no command; the near ones are named."""
+    """End where the first word is no command; the near ones are named, also those of groups."""
     if not words or words[0].startswith("-"):
         return
-    shown = [name for group in SHOWN.values() for name in group]
-    known = [*shown, *GROUPS, *UNLISTED]
-    if words[0] not in known:
-        near = _near(words[0], known) or f"; there are {', '.join([*shown, *GROUPS])}"
-        whole.error(f"no command {words[0]!r}{near}")
+    known = [*(name for group in SHOWN.values() for name in group), *GROUPS]
+    if words[0] in known:
+        return
+    called = {name: [name] for name in known} | {old: [new] for old, new in OTHER_NAMES.items()}
+    for group, (*_, inner) in GROUPS.items():
+        for name in inner:
+            called.setdefault(name, []).append(f"{group} {name}")
+    typed = [words[0]] if words[0] in called else _near(words[0], called)
+    near = _did_you_mean([name for one in typed for name in called[one]])
+    whole.error(f"no command {words[0]!r}" + (near or f"; there are {', '.join(known)}"))
 
 
-def _near(given: str, known: Sequence[str]) -> str:
+def _near(given: str, known: Iterable[str]) -> list[str]:
     from difflib import get_close_matches
 
-    close = get_close_matches(given.partition("=")[0], sorted(set(known)), n=2, cutoff=0.6)
-    return f"; did you mean {' or '.join(close)}?" if close else ""
+    return get_close_matches(given.partition("=")[0], sorted(set(known)), n=2, cutoff=0.6)
+
+
+def _did_you_mean(names: Sequence[str]) -> str:
+    return f"; did you mean {' or '.join(names)}?" if names else ""

@@ -148,7 +148,7 @@ class TestFetch:
     def test_without_the_option_it_shows_and_fetches_nothing(
         self, package: Any, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        assert main(["fetch", "--dataset", "ir_datasets:rb-own/far"]) == 2
+        assert main(["data", "fetch", "--dataset", "ir_datasets:rb-own/far"]) == 2
         captured = capsys.readouterr()
         for shown in ("1.2 MB", NOWHERE, DUA, "https://ir-datasets.com/rb-own.html#rb-own/far"):
             assert shown in captured.out
@@ -158,7 +158,7 @@ class TestFetch:
         self, package: Any, capsys: pytest.CaptureFixture[str]
     ) -> None:
         name = "ir_datasets:rb-own/test"
-        assert main(["fetch", "--dataset", name, "--format", "json"]) == 0
+        assert main(["data", "fetch", "--dataset", name, "--format", "json"]) == 0
         document = json.loads(capsys.readouterr().out)
         assert document["fingerprint"] == load_dataset(name).fingerprint
         assert (document["fetched"], document["missing"]) == (False, [])
@@ -166,7 +166,7 @@ class TestFetch:
     def test_size_and_licence_come_before_the_download(
         self, package: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        arguments = ["fetch", "--dataset", "ir_datasets:rb-own/far", "--download"]
+        arguments = ["data", "fetch", "--dataset", "ir_datasets:rb-own/far", "--download"]
         assert main(arguments) == 2
         told = capsys.readouterr().err
         assert told.startswith(f"fetching 1.2 MB from {NOWHERE}; licence: {DUA}")
@@ -186,7 +186,7 @@ class TestFetch:
         self, package: Any, capsys: pytest.CaptureFixture[str]
     ) -> None:
         place = Path(package.util.home_path()) / "bought.tsv"
-        arguments = ["fetch", "--dataset", "ir_datasets:rb-own/bought"]
+        arguments = ["data", "fetch", "--dataset", "ir_datasets:rb-own/bought"]
         assert main([*arguments, "--format", "json"]) == 2
         captured = capsys.readouterr()
         document = json.loads(captured.out)
@@ -204,7 +204,7 @@ class TestFetch:
         assert main(arguments) == 0
 
     def test_another_dataset_is_refused(self, capsys: pytest.CaptureFixture[str]) -> None:
-        assert main(["fetch", "--dataset", "science-mini"]) == 2
+        assert main(["data", "fetch", "--dataset", "science-mini"]) == 2
         assert "accepted: ir_datasets:NAME" in capsys.readouterr().err
 
 
