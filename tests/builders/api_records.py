@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import importlib
 import inspect
@@ -12,10 +13,7 @@ from functools import cached_property
 from types import ModuleType
 from typing import Any
 
-import numpy.typing
-
 import retrieval_bench
-from retrieval_bench.core.metadata import Filtering
 
 INSIDE = ("retrieval_bench.reports.render", "retrieval_bench.core.config")
 """Not given to be read: what tables are made of, and configs, which the guide has a page on."""
@@ -109,14 +107,24 @@ def _public() -> dict[str, Any]:
 def _hints(one: Any) -> dict[str, Any]:
     """Also where a name is imported for type checking only."""
     module: ModuleType = importlib.import_module(one.__module__)
-    more = {
-        **{"NDArray": numpy.typing.NDArray, "np": numpy, "DataFrame": Any},
-        "Filtering": Filtering,
-    }
-    return typing.get_type_hints(one, more | vars(module))
+    return typing.get_type_hints(one, _while_checking(module) | vars(module))
 
 
 def _parts(hint: Any) -> Iterator[Any]:
     yield hint
     for part in typing.get_args(hint):
         yield from _parts(part)
+
+
+def _while_checking(module: ModuleType) -> dict[str, Any]:
+    """What a module imports for type checkers alone."""
+    names: dict[str, Any] = {"DataFrame": Any, "__package__": module.__package__}
+    names |= {"__spec__": module.__spec__}
+    ours = module.__name__.startswith("retrieval_bench")
+    for node in ast.parse(inspect.getsource(module)).body if ours else ():
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            imports = ast.Module(
+                [one for one in node.body if "pandas" not in ast.unparse(one)], type_ignores=[]
+            )
+            exec(compile(imports, module.__name__, "exec"), names)
+    return names

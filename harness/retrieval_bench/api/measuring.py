@@ -4,33 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.api.results import BenchResult, ComparisonResult, Result, TuneResult, run_of
-from retrieval_bench.comparison.comparison import check_asked, compare_runs, watch
-from retrieval_bench.comparison.unjudged import with_texts
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Dataset
-from retrieval_bench.duets import duet as duets
-from retrieval_bench.duets.controller import DuetProtocol
-from retrieval_bench.duets.result import DuetResult
-from retrieval_bench.duets.revisions.environments import Setup
-from retrieval_bench.experiment.experiment import Experiment
-from retrieval_bench.experiment.preparation import prepare
-from retrieval_bench.experiment.several import prepare_several, run_each
-from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench.regression import regress as regression
-from retrieval_bench.regression.gate import Regression
-from retrieval_bench.reports.progress_bar import in_notebook
-from retrieval_bench.reports.tables.guard.duet import duet_tables
-from retrieval_bench.reports.tables.guard.regress import baseline_tables, regress_tables
-from retrieval_bench.runs.find import is_run
-from retrieval_bench.runs.run import Run
-from retrieval_bench.stats.paired import EQUIVALENCE
-from retrieval_bench.stats.power import MARGIN
-from retrieval_bench.tuning import tune as run_tuning
-from retrieval_bench.tuning.fusing import checked, with_fusions
+from retrieval_bench.stats.usual import EQUIVALENCE, MARGIN
+
+if TYPE_CHECKING:  # a function that is called loads what it needs
+    from retrieval_bench.core.progress import Reporter
+    from retrieval_bench.duets.controller import DuetProtocol
+    from retrieval_bench.duets.result import DuetResult
+    from retrieval_bench.duets.revisions.environments import Setup
+    from retrieval_bench.experiment.experiment import Experiment
+    from retrieval_bench.measure.protocol import Protocol
+    from retrieval_bench.regression.gate import Regression
+    from retrieval_bench.regression.regress import BaselineResult
 
 
 def bench(
@@ -72,6 +61,10 @@ def bench(
     Raises:
         HarnessError: everything that is wrong with the input, in one message.
     """
+    from retrieval_bench.experiment.preparation import prepare
+    from retrieval_bench.reports.finish import finish, keep_text
+    from retrieval_bench.reports.progress_bar import in_notebook
+
     experiment = prepare(
         [retriever],
         dataset,
@@ -85,7 +78,10 @@ def bench(
         out=Path(out) if out is not None else None,
         save=save or out is not None,
     )
-    return BenchResult(experiment.run(in_notebook(reporter), save=save or out is not None)[0])
+    data = {experiment.dataset.fingerprint: experiment.dataset}
+    done = finish(experiment.run(in_notebook(reporter), save=save or out is not None), data)
+    keep_text(done)
+    return BenchResult(done[0])
 
 
 def compare(
@@ -130,6 +126,13 @@ def compare(
     Raises:
         HarnessError: everything that is wrong with the input, in one message.
     """
+    from retrieval_bench.comparison.comparison import check_asked, compare_runs, watch
+    from retrieval_bench.comparison.unjudged import with_texts
+    from retrieval_bench.experiment.several import prepare_several, run_each
+    from retrieval_bench.reports.finish import finish, keep_text
+    from retrieval_bench.reports.progress_bar import in_notebook
+    from retrieval_bench.tuning.fusing import checked, with_fusions
+
     fuse = checked([fuse] if isinstance(fuse, str) else fuse)
     save = save or bool(fuse)
     rules: dict[str, Any] = {"margin": margin, "baseline": baseline, "tests": tests}
@@ -176,13 +179,21 @@ def compare(
         until=until_decided,
         watch=lambda *of: watch(*of, margin=margin, baseline=baseline),
     )
-    runs = [run for runs in run_each(experiments, in_notebook(reporter), save=save) for run in runs]
+    runs = []
+    for measured in run_each(experiments, in_notebook(reporter), save=save):
+        if save:
+            data = {one.dataset.fingerprint: one.dataset for one in experiments}
+            keep_text(finish(measured, data))
+        runs += measured
     runs = with_fusions(runs, fuse, [one.dataset for one in experiments], in_notebook(reporter))
     unjudged = [one.dataset for one in experiments if not one.dataset.judged]
     return ComparisonResult(with_texts(compare_runs(runs, **rules), unjudged))
 
 
 def _is_run(system: Any) -> bool:
+    from retrieval_bench.runs.find import is_run
+    from retrieval_bench.runs.run import Run
+
     if isinstance(system, str | Path):
         return is_run(system)
     return isinstance(system, Run | BenchResult)
@@ -204,6 +215,9 @@ def tune(
     Raises:
         HarnessError: everything that is wrong with the input, in one message.
     """
+    from retrieval_bench.reports.progress_bar import in_notebook
+    from retrieval_bench.tuning import tune as run_tuning
+
     reporter = in_notebook(options.pop("reporter", None))
     return TuneResult(run_tuning(retriever, dataset, reporter=reporter, **options))
 
@@ -222,7 +236,7 @@ def baseline(
     force: bool = False,
     as_before: bool = False,
     reporter: Reporter | None = None,
-) -> Result[regression.BaselineResult]:
+) -> Result[BaselineResult]:
     """Measure one retriever and keep the figures, for :func:`regress`.
 
     Args:
@@ -240,6 +254,10 @@ def baseline(
             that could be judged.
         KeyboardInterrupt: interrupted; every baseline is as it was.
     """
+    from retrieval_bench.regression import regress as regression
+    from retrieval_bench.reports.progress_bar import in_notebook
+    from retrieval_bench.reports.tables.guard.regress import baseline_tables
+
     request = regression.Request(
         str(retriever), str(dataset), split, k, overrides, _path(policy), _path(baselines)
     )
@@ -284,6 +302,10 @@ def regress(
         HarnessError: everything that is wrong with the input, in one message.
         KeyboardInterrupt: interrupted; nothing was judged.
     """
+    from retrieval_bench.regression import regress as regression
+    from retrieval_bench.reports.progress_bar import in_notebook
+    from retrieval_bench.reports.tables.guard.regress import regress_tables
+
     request = regression.Request(
         str(retriever), str(dataset), split, k, overrides, _path(policy), _path(baselines)
     )
@@ -324,6 +346,10 @@ def duet(
     Raises:
         HarnessError: everything that is wrong with the input, or the result cannot be saved.
     """
+    from retrieval_bench.duets import duet as duets
+    from retrieval_bench.reports.progress_bar import in_notebook
+    from retrieval_bench.reports.tables.guard.duet import duet_tables
+
     request = duets.Request(retriever, a, b, rev_a, rev_b, set_a, set_b, overrides, setup)
     value = duets.duet(
         request,

@@ -5,34 +5,23 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.api.results import BenchResult, Result, ScoreResult, run_of
-from retrieval_bench.comparison.comparison import compare_runs
-from retrieval_bench.comparison.explain.diff import Order
-from retrieval_bench.comparison.explain.differences import QUERIES, Differences, differences
 from retrieval_bench.core.types import EMPTY, Dataset, Qrels
-from retrieval_bench.metrics import parse_metric
-from retrieval_bench.metrics.conventions import Duplicates, Missing
-from retrieval_bench.metrics.names import Param
-from retrieval_bench.regression.history.history import LAST, History
-from retrieval_bench.regression.history.history import history as read_history
-from retrieval_bench.reports.page.file import check_place, write_page
-from retrieval_bench.reports.page.report import Report, write_report
-from retrieval_bench.reports.pictures.of_history import history_picture
-from retrieval_bench.reports.render.table import Table
-from retrieval_bench.reports.tables.guard.history import history_tables
-from retrieval_bench.reports.tables.judge.audit import audit_tables
-from retrieval_bench.reports.tables.judge.reader import reader_tables
-from retrieval_bench.reports.tables.understand.diff import diff_tables
-from retrieval_bench.reports.tables.understand.diff_document import diff_document
-from retrieval_bench.runs.dataset import dataset_of
-from retrieval_bench.runs.run import Run, only_metrics
-from retrieval_bench.scoring import score as scoring
-from retrieval_bench.scoring.audit import Audit
-from retrieval_bench.scoring.score import ReaderScores
-from retrieval_bench.scoring.scorecard import Truth
-from retrieval_bench.stats.power import MARGIN
+from retrieval_bench.stats.usual import MARGIN
+
+if TYPE_CHECKING:  # a function that is called loads what it needs
+    from retrieval_bench.comparison.explain.diff import Order
+    from retrieval_bench.comparison.explain.differences import Differences
+    from retrieval_bench.metrics.conventions import Duplicates, Missing
+    from retrieval_bench.metrics.names import Param
+    from retrieval_bench.regression.history.history import History
+    from retrieval_bench.reports.page.report import Report
+    from retrieval_bench.reports.render.table import Table
+    from retrieval_bench.runs.run import Run
+    from retrieval_bench.scoring.audit import Audit
+    from retrieval_bench.scoring.score import ReaderScores
 
 
 def evaluate(
@@ -69,6 +58,9 @@ def evaluate(
     Raises:
         HarnessError: everything that is wrong with the input.
     """
+    from retrieval_bench.scoring import score as scoring
+    from retrieval_bench.scoring.scorecard import Truth
+
     return ScoreResult(
         scoring.evaluate(
             run,
@@ -102,6 +94,10 @@ def audit(
     Raises:
         HarnessError: everything that is wrong with the input.
     """
+    from retrieval_bench.reports.tables.judge.audit import audit_tables
+    from retrieval_bench.scoring import score as scoring
+    from retrieval_bench.scoring.scorecard import Truth
+
     truth = partial(Truth.needed, judged_by, self_hits=self_hits)
     value = scoring.audit_runs(runs, truth, conventions=conventions, k=k)
     return Result(value, value.as_dict, lambda: audit_tables(value))
@@ -125,6 +121,9 @@ def reader(
     Raises:
         HarnessError: everything that is wrong with the input.
     """
+    from retrieval_bench.reports.tables.judge.reader import reader_tables
+    from retrieval_bench.scoring import score as scoring
+
     value = scoring.score_answers(gold, predictions, denominator=denominator, run=run)
     name = value.predictions.name
     return Result(value, value.as_dict, lambda: reader_tables(value.result, name, value.warnings))
@@ -135,7 +134,7 @@ def diff(
     dataset: str | Path | Dataset | None = None,
     *,
     metric: str | None = None,
-    queries: int | None = QUERIES,
+    queries: int | None = 5,
     query_ids: Sequence[str] = (),
     group: str | None = None,
     order: Order = "largest",
@@ -156,6 +155,12 @@ def diff(
     Raises:
         HarnessError: everything that is wrong with the input.
     """
+    from retrieval_bench.comparison.explain.differences import differences
+    from retrieval_bench.metrics import parse_metric
+    from retrieval_bench.reports.tables.understand.diff import diff_tables
+    from retrieval_bench.reports.tables.understand.diff_document import diff_document
+    from retrieval_bench.runs.dataset import dataset_of
+
     chosen = None if metric is None else parse_metric(metric)
     read = [run_of(run) for run in runs]
     value = differences(
@@ -184,7 +189,7 @@ def history(
     *,
     metrics: Sequence[str] = (),
     folders: Sequence[str | Path] = (),
-    last: int | None = LAST,
+    last: int | None = 30,
     out: str | Path | None = None,
 ) -> Result[History]:
     """Show saved runs and duets over time and revisions.
@@ -199,6 +204,12 @@ def history(
     Raises:
         HarnessError: what was given cannot be used, or the picture cannot be written.
     """
+    from retrieval_bench.regression.history.history import history as read_history
+    from retrieval_bench.reports.page.file import check_place, write_page
+    from retrieval_bench.reports.pictures.of_history import history_picture
+    from retrieval_bench.reports.render.table import Table
+    from retrieval_bench.reports.tables.guard.history import history_tables
+
     value = read_history(
         retriever=retriever,
         dataset=dataset,
@@ -245,6 +256,10 @@ def report(
     Raises:
         HarnessError: it cannot be written, or what was given cannot be used.
     """
+    from retrieval_bench.comparison.comparison import compare_runs
+    from retrieval_bench.reports.page.report import write_report
+    from retrieval_bench.runs.run import only_metrics
+
     read = [run_of(run) for run in runs]
     comparison = compare_runs(
         only_metrics(read, metrics) if metrics else read, margin=margin, baseline=baseline

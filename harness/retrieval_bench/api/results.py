@@ -7,35 +7,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from retrieval_bench.comparison.analysis import comparison_document
-from retrieval_bench.comparison.comparison import Comparison
-from retrieval_bench.comparison.pairs.verdicts import Delta
-from retrieval_bench.comparison.recommendation import Recommendation
 from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench.core.types import Dataset
-from retrieval_bench.reports import frames
-from retrieval_bench.reports.page.file import write_page
-from retrieval_bench.reports.page.pictures import front, metrics
-from retrieval_bench.reports.page.report import write_report
-from retrieval_bench.reports.pictures.of_runs import (
-    drift,
-    side_by_side,
-    slow_queries,
-    stage_bars,
-)
-from retrieval_bench.reports.render import html, terminal
-from retrieval_bench.reports.render.table import Note, NoteKind, Table, kind_of
-from retrieval_bench.reports.tables.brief import comparison_brief, run_brief
-from retrieval_bench.reports.tables.judge.score import score_tables
-from retrieval_bench.reports.tables.measure import run as run_tables
-from retrieval_bench.reports.tables.understand.comparison import comparison_tables
-from retrieval_bench.reports.tables.understand.tuning import tuning_tables
-from retrieval_bench.runs.evaluation import Evaluation
-from retrieval_bench.runs.find import find_run
-from retrieval_bench.runs.records import read_run
-from retrieval_bench.runs.run import Run
-from retrieval_bench.scoring.scorecard import ScoreCard
-from retrieval_bench.tuning import Tuning
+
+if TYPE_CHECKING:  # a function that is called loads what it needs
+    from pandas import DataFrame
+
+    from retrieval_bench.comparison.comparison import Comparison
+    from retrieval_bench.comparison.pairs.verdicts import Delta
+    from retrieval_bench.comparison.recommendation import Recommendation
+    from retrieval_bench.reports.finish import Finished
+    from retrieval_bench.reports.render.table import Table
+    from retrieval_bench.runs.evaluation import Evaluation
+    from retrieval_bench.runs.run import Run
+    from retrieval_bench.scoring.scorecard import ScoreCard
+    from retrieval_bench.tuning import Tuning
 
 
 class _Shown:
@@ -61,12 +47,16 @@ class _Shown:
         return Shown(self._line(), tuple(self._tables()))
 
     def __str__(self) -> str:
+        from retrieval_bench.reports.render import terminal
+
         return terminal.plain(self._brief())
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self._line()}>"
 
     def _repr_html_(self) -> str:
+        from retrieval_bench.reports.render import html
+
         return html.render(self._brief())
 
 
@@ -105,6 +95,8 @@ class Picture:
         Raises:
             RecordError: it cannot be written.
         """
+        from retrieval_bench.reports.page.file import write_page
+
         write_page(Path(path), self.svg, "picture")
         return Path(path)
 
@@ -114,9 +106,6 @@ class Picture:
     def _repr_svg_(self) -> str:
         return self.svg
 
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 Value = TypeVar("Value")
 
@@ -147,9 +136,15 @@ class BenchResult(_Shown):
         summary: the content of ``summary.json``.
         evaluation: values per query and means.
         folder: where it was saved.
+        finished: the run with what its parts buy.
     """
 
-    run: Run
+    finished: Finished
+
+    @property
+    def run(self) -> Run:
+        """Rankings, times and values as they were measured."""
+        return self.finished.run
 
     @property
     def summary(self) -> Mapping[str, Any]:
@@ -166,6 +161,10 @@ class BenchResult(_Shown):
         """Where the run was saved, None when it was not."""
         return self.run.folder
 
+    def as_dict(self) -> dict[str, Any]:
+        """The document of ``bench --format json``."""
+        return self.finished.as_dict()
+
     def to_frame(self, what: str = "means") -> DataFrame:
         """What was measured as a pandas DataFrame, figures unrounded.
 
@@ -178,6 +177,8 @@ class BenchResult(_Shown):
             ConfigError: ``what`` is something else.
             MissingDependencyError: pandas is not installed.
         """
+        from retrieval_bench.reports import frames
+
         return frames.frame(frames.rows_of(what, frames.kinds_of([(self.run.name, self.run)])))
 
     def plot(self, what: str = "latency") -> Picture:
@@ -191,6 +192,13 @@ class BenchResult(_Shown):
             ConfigError: ``what`` is something else, or nothing can be drawn.
             MissingDependencyError: matplotlib is not installed.
         """
+        from retrieval_bench.reports.pictures.of_runs import (
+            drift,
+            side_by_side,
+            slow_queries,
+            stage_bars,
+        )
+
         one = ([self.run.name], [self.run])
         about = f"{self.run.summary.dataset.name}, k = {self.run.summary.k}"
         return _picture(
@@ -204,10 +212,10 @@ class BenchResult(_Shown):
         )
 
     def _tables(self) -> list[Table]:
-        return run_tables.run_tables(self.run)
+        return self.finished.tables()
 
     def _brief(self) -> list[Table]:
-        return _for_python([run_brief(self.run)])
+        return _for_python([self.finished.brief()])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -255,11 +263,15 @@ class ComparisonResult(_Shown):
         Raises:
             HarnessError: it cannot be written, or ``dataset`` is not that of the runs.
         """
+        from retrieval_bench.reports.page.report import write_report
+
         named = [dataset] if isinstance(dataset, str | Path | Dataset) else dataset
         return write_report(self.comparison, Path(path), named, with_text=with_text).path
 
     def as_dict(self) -> dict[str, Any]:
         """The document of ``compare --format json``."""
+        from retrieval_bench.comparison.analysis import comparison_document
+
         return comparison_document(self.comparison)
 
     def to_frame(self, what: str = "means") -> DataFrame:
@@ -275,6 +287,8 @@ class ComparisonResult(_Shown):
             ConfigError: ``what`` is something else.
             MissingDependencyError: pandas is not installed.
         """
+        from retrieval_bench.reports import frames
+
         groups = self.comparison.groups
         named = [pair for group in groups for pair in zip(group.names, group.runs, strict=True)]
         kinds = frames.kinds_of(named)
@@ -292,6 +306,9 @@ class ComparisonResult(_Shown):
             ConfigError: ``what`` is something else, or nothing can be drawn.
             MissingDependencyError: matplotlib is not installed.
         """
+        from retrieval_bench.reports.page.pictures import front, metrics
+        from retrieval_bench.reports.pictures.of_runs import side_by_side
+
         group, answer = self.comparison.groups[0], self.recommendations[0]
         return _picture(
             what,
@@ -303,9 +320,13 @@ class ComparisonResult(_Shown):
         )
 
     def _tables(self) -> list[Table]:
+        from retrieval_bench.reports.tables.understand.comparison import comparison_tables
+
         return comparison_tables(self.comparison)
 
     def _brief(self) -> list[Table]:
+        from retrieval_bench.reports.tables.brief import comparison_brief
+
         return _for_python(comparison_brief(self.comparison))
 
     def _line(self) -> str:
@@ -340,6 +361,8 @@ class TuneResult(_Shown):
         return self.tuning.as_dict()
 
     def _tables(self) -> list[Table]:
+        from retrieval_bench.reports.tables.understand.tuning import tuning_tables
+
         return tuning_tables(self.tuning)
 
 
@@ -374,13 +397,17 @@ class ScoreResult(_Shown):
         return self.card.as_dict(per_query=per_query)
 
     def _tables(self) -> list[Table]:
+        from retrieval_bench.reports.tables.judge.score import score_tables
+
         return score_tables(self.card)
 
 
 def _for_python(tables: Sequence[Table]) -> list[Table]:
-    """``tables`` without the commands that they name, and with what stands for ``-v``."""
+    """``tables`` with what stands for ``-v`` in Python."""
+    from retrieval_bench.reports.render.table import Note, NoteKind, kind_of
+
     *first, last = [
-        replace(table, notes=[n for n in table.notes if kind_of(n) is not NoteKind.NEXT])
+        replace(table, notes=[n for n in table.notes if kind_of(n) is not NoteKind.MORE])
         for table in tables
     ]
     return [*first, last.with_notes([Note(".details shows all there is.", NoteKind.MORE)])]
@@ -400,6 +427,10 @@ def _picture(what: str, pictures: Mapping[str, Callable[[], str]]) -> Picture:
 
 def run_of(given: Any) -> Run:
     """The run that a result holds, or that lies in a folder."""
+    from retrieval_bench.runs.find import find_run
+    from retrieval_bench.runs.records import read_run
+    from retrieval_bench.runs.run import Run
+
     if isinstance(given, BenchResult):
         return given.run
     return given if isinstance(given, Run) else read_run(find_run(given))

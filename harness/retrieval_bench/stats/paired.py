@@ -14,18 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from retrieval_bench.stats.intervals import Scale, fitting, mean_intervals
-from retrieval_bench.stats.power import MARGIN, Moments, Needed, queries_needed
+from retrieval_bench.stats.power import Moments, Needed, queries_needed
 from retrieval_bench.stats.randomization import ROUNDING, Randomization
 from retrieval_bench.stats.resampling import RESAMPLES, SEED, mean_below_p, student_p
+from retrieval_bench.stats.usual import EQUIVALENCE, EXTRA, MARGIN
 
 Floats = NDArray[np.float64]
-
-EXTRA = ("t", "wilcoxon")
-"""Further tests of a difference, beside the randomisation test."""
-
-EQUIVALENCE = ("bound", "tost")
-"""Tests of equivalence: by the bound that assumes nothing but the range, which holds always; by two
-one-sided t tests, which assume that means of so many differences are normal."""
 
 _CELLS = 4_000_000
 """Differences that are held at once; bounds the memory of a large comparison."""

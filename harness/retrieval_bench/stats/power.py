@@ -11,11 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.stats.randomization import ROUNDING, signs
 from retrieval_bench.stats.resampling import gamma_sum_p
+from retrieval_bench.stats.usual import MARGIN
 
 Floats = NDArray[np.float64]
-
-MARGIN = 0.01
-"""Systems whose means differ by less are as good as equal, unless another margin is stated."""
 
 
 def check_margin(margin: float) -> None:

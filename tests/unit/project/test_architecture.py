@@ -264,6 +264,16 @@ def test_importing_the_core_loads_nothing_heavy() -> None:
     assert not {*HEAVY, ADAPTERS.name} & set(python(code).split())
 
 
+def test_naming_a_function_of_python_loads_next_to_nothing() -> None:
+    code = (
+        "import sys\n"
+        "from retrieval_bench import bench, evaluate\n"
+        "own = [name for name in sys.modules if name.startswith('retrieval_bench')]\n"
+        "print('numpy' in sys.modules, 'pydantic' in sys.modules, len(own) < 30)"
+    )
+    assert python(code) == "False False True"
+
+
 def test_the_command_line_parses_without_numpy() -> None:
     code = (
         "import sys, retrieval_bench.cli\n"

@@ -21,6 +21,7 @@ from retrieval_bench.cli.options import add_measuring, add_retriever, protocol_o
 if TYPE_CHECKING:
     from retrieval_bench.experiment.experiment import Experiment
     from retrieval_bench.experiment.fresh.cold import ColdStart
+    from retrieval_bench.reports.finish import Finished
     from retrieval_bench.runs.run import Run
 
 
@@ -59,13 +60,9 @@ def add_bench(commands: Any, name: str, **texts: str) -> None:
 
 
 def _bench(options: argparse.Namespace) -> int:
-    from retrieval_bench.comparison.explain.ledger import ledger_of
-    from retrieval_bench.comparison.explain.legs import best_leg
     from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.experiment.preparation import prepare
     from retrieval_bench.reports import frames
-    from retrieval_bench.reports.tables.brief import run_brief
-    from retrieval_bench.reports.tables.measure import run as tables
     from retrieval_bench.reports.tables.measure.cold import cold_tables
 
     if options.cold is not None and options.cold < 1:
@@ -96,30 +93,27 @@ def _bench(options: argparse.Namespace) -> int:
     if options.protocol == "tutorial":
         return _tutorial(experiment, options)
 
-    def print_runs(runs: Sequence[Run], start: ColdStart | None = None) -> None:
-        (run,), cold = runs, [] if start is None else cold_tables(start)
-        leg, parts = best_leg(run, experiment.dataset), ledger_of(run, experiment.dataset)
-        document = {**run.summary.document(), "best_leg": None if leg is None else leg.as_dict()}
-        if parts is not None:
-            document["ledger"] = parts.as_dict()
+    def show_runs(done: Sequence[Finished], start: ColdStart | None = None) -> None:
+        (one,), cold = done, [] if start is None else cold_tables(start)
         show(
             options,
-            document if start is None else {**document, "cold": start.as_dict()},
-            lambda: [*tables.run_tables(run, leg, parts), *cold],
-            lambda: [run_brief(run, leg, parts), *cold],
-            (lambda: list(frames.means([(run.name, run)]))) if start is None else None,
+            one.as_dict() if start is None else {**one.as_dict(), "cold": start.as_dict()},
+            lambda: [*one.tables(), *cold],
+            lambda: [one.brief(), *cold],
+            (lambda: list(frames.means([(one.run.name, one.run)]))) if start is None else None,
         )
 
-    runs = measured([experiment], options, print_runs)
+    done = measured([experiment], options, show_runs)
+    runs = [one.run for one in done]
     if options.cold is None:
-        print_runs(runs)
+        show_runs(done)
         return exit_code(runs, no_leaks=options.no_leaks)
     try:
         start = _cold(options, runs[0])
     except BaseException:  # also Ctrl-C: what was measured is there
-        print_runs(runs)
+        show_runs(done)
         raise
-    print_runs(runs, start)
+    show_runs(done, start)
     return INTERRUPTED if start.interrupted else exit_code(runs, no_leaks=options.no_leaks)
 
 

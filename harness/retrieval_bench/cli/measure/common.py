@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.cli.console import (
@@ -18,66 +17,47 @@ from retrieval_bench.cli.console import (
 )
 
 if TYPE_CHECKING:
-    from retrieval_bench.core.types import Dataset
     from retrieval_bench.experiment.experiment import Experiment
+    from retrieval_bench.reports.finish import Finished
     from retrieval_bench.runs.run import Run
 
 
 def measured(
     experiments: Sequence[Experiment],
     options: argparse.Namespace,
-    print_runs: Callable[[Sequence[Run]], Any],
-) -> list[Run]:
-    """The runs of ``experiments``, with pictures; what was measured but cannot be saved is shown at
-    least."""
+    show_runs: Callable[[Sequence[Finished]], Any],
+) -> list[Finished]:
+    """The runs of ``experiments``, with texts and pictures; what was measured but cannot be saved
+    is shown at least."""
     from retrieval_bench.core.errors import RecordError
     from retrieval_bench.experiment.several import run_each
+    from retrieval_bench.reports.finish import finish
 
-    runs: list[Run] = []
+    done: list[Finished] = []
     data = {one.dataset.fingerprint: one.dataset for one in experiments}
     try:
         with working(options) as bars:
-            for finished in run_each(experiments, bars):
-                _complete(finished, data, options)
-                runs += finished
+            for runs in run_each(experiments, bars):
+                finished = finish(runs, data)
+                _complete(finished, options)
+                done += finished
     except RecordError as problem:
         if problem.runs:
-            print_runs(problem.runs)
+            show_runs(finish(problem.runs, data))
         raise
-    return runs
+    return done
 
 
-def _complete(
-    runs: Sequence[Run], data: Mapping[str, Dataset], options: argparse.Namespace
-) -> None:
+def _complete(finished: Sequence[Finished], options: argparse.Namespace) -> None:
     """What people read of saved runs: all tables as text, and pictures. Whatever prevents them, the
     figures are there."""
-    from retrieval_bench.comparison.explain.ledger import ledger_of
-    from retrieval_bench.comparison.explain.legs import best_leg
     from retrieval_bench.core.errors import HarnessError, MissingDependencyError
-    from retrieval_bench.reports.pictures.of_runs import run_pictures, side_by_side
-    from retrieval_bench.reports.render import terminal
-    from retrieval_bench.reports.tables.measure.run import run_tables
-    from retrieval_bench.runs.records import PICTURES, TEXT, add_files
+    from retrieval_bench.reports.finish import keep_pictures, keep_text
 
-    saved = [run for run in runs if run.folder is not None]
     try:
-        for run in saved:
-            leg = parts = None
-            if run.asked is None:
-                of = data[run.summary.dataset.fingerprint]
-                leg, parts = best_leg(run, of), ledger_of(run, of)
-            add_files(Path(run.folder or ""), {TEXT: terminal.plain(run_tables(run, leg, parts))})
-        if not options.pictures:
-            return
-        together = side_by_side([run.name for run in runs], runs) if len(runs) > 1 else ""
-        for run in saved:
-            pictures = run_pictures(run)
-            if together:
-                pictures["side-by-side.svg"] = together
-            svg = {f"{PICTURES}/{name}": text for name, text in pictures.items()}
-            if svg:
-                add_files(Path(run.folder or ""), svg)
+        keep_text(finished)
+        if options.pictures:
+            keep_pictures(finished)
     except MissingDependencyError as problem:
         if options.verbose:
             say(f"retrieval-bench: no pictures: {problem.given}; to get them: {problem.fix}")

@@ -13,6 +13,7 @@ from retrieval_bench.cli.options import add_measuring, add_several, protocol_of
 if TYPE_CHECKING:
     from retrieval_bench.comparison.comparison import Comparison
     from retrieval_bench.experiment.experiment import Experiment
+    from retrieval_bench.reports.finish import Finished
     from retrieval_bench.runs.run import Run
 
 
@@ -99,7 +100,7 @@ def decided(options: argparse.Namespace, runs: Sequence[Run]) -> Comparison:
 
 
 def _rules(options: argparse.Namespace) -> dict[str, Any]:
-    from retrieval_bench.stats.power import MARGIN
+    from retrieval_bench.stats.usual import MARGIN
 
     return {
         "margin": MARGIN if options.margin is None else options.margin,
@@ -217,7 +218,11 @@ def runs_asked_for(
     if options.dry_run:
         dry_run(experiments, options)
         return None
-    return measured(experiments, options, print_runs)
+
+    def show_runs(done: Sequence[Finished]) -> None:
+        print_runs([one.run for one in done])
+
+    return [one.run for one in measured(experiments, options, show_runs)]
 
 
 def _prepared(options: argparse.Namespace) -> list[Experiment]:

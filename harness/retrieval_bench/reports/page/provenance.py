@@ -23,7 +23,7 @@ from retrieval_bench.runs.arrays import RANKINGS, TIMINGS
 from retrieval_bench.runs.records import MANIFEST, PER_QUERY, SUMMARY
 from retrieval_bench.runs.run import relative_folder
 from retrieval_bench.stats.intervals import SHARE, methods
-from retrieval_bench.stats.power import MARGIN
+from retrieval_bench.stats.usual import MARGIN
 
 
 @dataclass(frozen=True, slots=True)

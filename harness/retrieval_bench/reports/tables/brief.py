@@ -112,7 +112,7 @@ def run_brief(run: Run, leg: Delta | None = None, ledger: Ledger | None = None) 
     folder = [] if run.folder is None else [next_step(f"saved: {relative_folder(run)}")]
     after = [next_step(f"next:  {text}") for text in [_next(run, leg, ledger)] if text and folder]
     where = "summary.txt in that folder" if folder else "-v"
-    more = next_step(f"more:  {where} (stages, legs, all percentiles and notes)")
+    more = Note(f"more:  {where} (stages, legs, all percentiles and notes)", NoteKind.MORE)
     judge = [] if run.judged else next_to_judge([run], measured=True)
     return Table(
         _title(run),

@@ -1,0 +1,92 @@
+"""What people are told of a measured run, for the command and for Python: worked out once, shown,
+and written beside its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from retrieval_bench.comparison.explain.ledger import Ledger, ledger_of
+from retrieval_bench.comparison.explain.legs import best_leg
+from retrieval_bench.comparison.pairs.verdicts import Delta
+from retrieval_bench.core.types import Dataset
+from retrieval_bench.reports.pictures.of_runs import run_pictures, side_by_side
+from retrieval_bench.reports.render import terminal
+from retrieval_bench.reports.render.table import Table
+from retrieval_bench.reports.tables.brief import run_brief
+from retrieval_bench.reports.tables.measure.run import run_tables
+from retrieval_bench.runs.records import PICTURES, TEXT, add_files
+from retrieval_bench.runs.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A run, and what its parts buy.
+
+    Attributes:
+        run: rankings, times and values as they were measured.
+        leg: of a hybrid, its best leg beside it; None for any other retriever.
+        ledger: of a retriever that is made of parts, what they buy.
+    """
+
+    run: Run
+    leg: Delta | None = None
+    ledger: Ledger | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The document of ``bench --format json``."""
+        leg = None if self.leg is None else self.leg.as_dict()
+        parts = {} if self.ledger is None else {"ledger": self.ledger.as_dict()}
+        return {**self.run.summary.document(), "best_leg": leg, **parts}
+
+    def brief(self) -> Table:
+        """The answer, and what changes how it must be read."""
+        return run_brief(self.run, self.leg, self.ledger)
+
+    def tables(self) -> list[Table]:
+        """All there is."""
+        return run_tables(self.run, self.leg, self.ledger)
+
+
+def finish(runs: Sequence[Run], data: Mapping[str, Dataset]) -> list[Finished]:
+    """What the parts of each run buy; of one that was asked until decided nothing is said.
+
+    Args:
+        data: fingerprint -> dataset that was measured.
+    """
+    done = []
+    for run in runs:
+        of = data[run.summary.dataset.fingerprint]
+        known = run.asked is None
+        leg, ledger = (best_leg(run, of), ledger_of(run, of)) if known else (None, None)
+        done.append(Finished(run, leg, ledger))
+    return done
+
+
+def keep_text(done: Sequence[Finished]) -> None:
+    """Put all tables as text into the folder of each run that has one.
+
+    Raises:
+        RecordError: it cannot be written; the figures are there.
+    """
+    for one in done:
+        if one.run.folder is not None:
+            add_files(one.run.folder, {TEXT: terminal.plain(one.tables())})
+
+
+def keep_pictures(done: Sequence[Finished]) -> None:
+    """Put pictures into the folder of each run that has one.
+
+    Raises:
+        MissingDependencyError: matplotlib is not installed.
+        RecordError: they cannot be written; the figures are there.
+    """
+    runs = [one.run for one in done]
+    together = side_by_side([run.name for run in runs], runs) if len(runs) > 1 else ""
+    for run in runs:
+        if run.folder is None:
+            continue
+        pictures = run_pictures(run) | ({"side-by-side.svg": together} if together else {})
+        if pictures:
+            add_files(run.folder, {f"{PICTURES}/{name}": svg for name, svg in pictures.items()})
