@@ -132,3 +132,31 @@ def test_of_a_run_file_no_index_can_be_looked_at(project: Path, run: Command) ->
     run("bench", "trec_run", "--set", "path=own.run", "--dataset", "ds", *ONCE)
     assert f"{FOUND} 16 of 20 queries with a relevant document: they count 0. " in run.unwrapped
     assert "Look at the index" not in run.unwrapped
+
+
+def test_score_says_so_of_empty_lists_in_json_and_of_contexts_that_are_not_there(
+    project: Path, run: Command
+) -> None:
+    lists = {f"q{i}": [f"d{i}"] if i < 5 else [] for i in range(20)}
+    save(project / "run.json", json.dumps(lists))
+    assert run("score", "run", "run.json", "--dataset", "ds") == 0
+    assert f"{FOUND} 15 of 20 queries with a relevant document: they count 0." in run.unwrapped
+    save(project / "judged.json", json.dumps({f"q{i}": {f"d{i}": int(i < 6)} for i in range(20)}))
+    assert run("score", "run", "run.json", "--qrels", "judged.json") == 0
+    assert f"{FOUND} 1 of 6 queries with a relevant document: it counts 0." in run.unwrapped
+    assert run("score", "audit", "run.json", "--dataset", "ds") == 0
+    assert f"{FOUND} 15 of 20" in run.unwrapped
+    save(
+        project / "rag" / "test.jsonl",
+        json_lines(
+            [
+                {
+                    "user_input": "when",
+                    "reference_contexts": ["at noon"],
+                    "retrieved_contexts": None,
+                },
+            ]
+        ),
+    )
+    assert run("score", "run", "rag/test.jsonl", "--dataset", "rag") == 0
+    assert f"{FOUND} 1 of 1 query" in run.unwrapped

@@ -121,6 +121,24 @@ def test_a_run_file_is_scored_by_either_protocol(run: Command) -> None:
     assert "nDCG@10 1.000" in run.out
 
 
+def test_judgements_alone_do_not_hide_it(run: Command) -> None:
+    Path("judged.txt").write_text("".join(f"t{at}-pro 0 t{at}-con 1\n" for at in range(6)))
+    assert run("score", "run", "self.run", "--qrels", "judged.txt") == 0
+    assert "6 of 6 queries found a document of their own id, such as 't0-pro'" in run.unwrapped
+    assert run("score", "run", "self.run", "--qrels", "judged.txt", "--self-hits", "drop") == 0
+    assert "nDCG@10 is 1.0000" in run.out
+    assert "of their own id" not in run.unwrapped
+
+
+def test_an_own_id_that_is_judged_relevant_or_rare_is_no_such_hit(run: Command) -> None:
+    known = "".join(f"t{at}-pro 0 t{at}-pro 1\n" for at in range(6))
+    rare = "".join(f"x{at} 0 y 1\n" for at in range(10)) + "t0-pro 0 t0-con 1\n"
+    for judged in (known, rare):
+        Path("judged.txt").write_text(judged)
+        assert run("score", "run", "self.run", "--qrels", "judged.txt") == 0
+        assert "of their own id" not in run.unwrapped
+
+
 def test_an_audit_goes_by_the_same_rule(run: Command) -> None:
     assert run("score", "audit", "self.run", "--dataset", "ds", "--format", "json") == 0
     assert "6 of 6 queries found themselves" in run.out

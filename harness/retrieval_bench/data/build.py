@@ -254,10 +254,14 @@ def _scan_judgements(
         report.error(None, "no judgements in this split", "at least one")
     if queries and unasked and unasked == len(places):
         example = shown(next(iter(queries)))
-        report.error(None, "not one judged query is among the queries", f"ids such as {example}")
+        given = shown(next(iter(places))[0])
+        found = f"not one judged query is among the queries, {given} for example"
+        report.error(None, found, f"ids such as {example}")
     elif known and dangling and dangling == len(places) - unasked:
         example = shown(next(iter(known)))
-        report.error(None, "not one judged document is in the corpus", f"ids such as {example}")
+        given = shown(next(doc_id for query_id, doc_id in places if query_id in queries))
+        found = f"not one judged document is in the corpus, {given} for example"
+        report.error(None, found, f"ids such as {example}")
     return {query_id: grades for query_id, grades in qrels.items() if query_id in queries}
 
 

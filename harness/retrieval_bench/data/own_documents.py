@@ -174,6 +174,26 @@ def self_hit_warnings(
     return []
 
 
+def own_id_warnings(
+    qrels: Qrels, lists: Mapping[str, Sequence[str]], query_ids: Collection[str]
+) -> list[str]:
+    """Warn where most queries have their own id among their first hits and no judgement says that
+    it is relevant, where the texts that would tell are not known.
+
+    Args:
+        lists, query_ids: as in :func:`self_hit_warnings`.
+    """
+    met = [q for q in query_ids if q in lists.get(q, ())[:TOP] and not qrels[q].get(q, 0) > 0]
+    if not _often(met, met, query_ids):
+        return []
+    text = (
+        f"{_share(met, query_ids)} found a document of their own id, such as {met[0]!r}, which "
+        "counts as a wrong hit. If it is the query itself, BEIR leaves it out "
+        "(ignore_identical_ids), and so do published figures: `--self-hits drop` does the same."
+    )
+    return [Notice(text, Code.SELF_HITS)]
+
+
 def _often(own: Collection[str], met: Collection[str], queries: Collection[str]) -> bool:
     return len(own) > MOST * len(queries) and len(met) > OFTEN * len(queries)
 

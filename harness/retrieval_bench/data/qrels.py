@@ -237,6 +237,9 @@ def _read(path: Path, faults: Faults) -> Located[Judgement]:
         found = f"columns separated by {other} in {shown(start)}"
         faults.of(path).error(None, found, f"{_TREC_LINE}; or {_BEIR_LINE}")
         return iter(())
+    if start.split() == list(BEIR_HEADER) and "\t" not in start:
+        faults.of(path).error(None, f"columns separated by blanks in {shown(start)}", _BEIR_LINE)
+        return iter(())
     cells = [cell.strip() for cell in start.split("\t")]
     is_beir = len(cells) == len(BEIR_HEADER) or set(BEIR_HEADER) <= set(cells)
     return _beir(path, faults) if is_beir else _trec(path, faults)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 
 import numpy as np
 
@@ -152,15 +152,20 @@ def nothing_found(
         for query, ranking in zip(queries, rankings, strict=True)
         if ranking is not None and _has_answer(query, data)
     ]
-    empty = sum(not ranking for ranking in lists)
-    if not empty or empty < NOTHING * len(lists):
+    if not any(lists) and says(health, Code.NOTHING_FOUND):
         return []
-    if empty == len(lists) and says(health, Code.NOTHING_FOUND):
+    remedy = "" if can.replays else " Look at the index, the analyzer and thresholds."
+    return empty_lists(lists, remedy, judged=data.judged)
+
+
+def empty_lists(lists: Sequence[Sized], remedy: str = "", *, judged: bool = True) -> list[str]:
+    """Warn where a considerable share of ``lists``, those of queries with an answer, is empty."""
+    empty = sum(not len(one) for one in lists)
+    if not empty or empty < NOTHING * len(lists):
         return []
     of = f"Nothing was found for {empty:,} of {counted(len(lists), 'query')}"
     counts = f" with a relevant document: {'it counts' if empty == 1 else 'they count'} 0"
-    remedy = "" if can.replays else " Look at the index, the analyzer and thresholds."
-    return [Notice(f"{of}{counts if data.judged else ''}.{remedy}", Code.NOTHING_FOUND)]
+    return [Notice(f"{of}{counts if judged else ''}.{remedy}", Code.NOTHING_FOUND)]
 
 
 def _has_answer(query: Query, data: Dataset) -> bool:

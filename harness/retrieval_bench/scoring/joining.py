@@ -26,6 +26,16 @@ TOP = 10
 
 RunGiven = Mapping[str, Mapping[str, float]] | Mapping[str, Sequence[str]]
 
+_PAIR = "give scores as {document: score}, or the ids alone, best first"
+_FIXES: Mapping[type, str] = {
+    bytes: "decode the ids, as in given.decode(): str() would write b'...'",
+    float: "convert them with int(): pandas makes floats of whole numbers where one is missing",
+    tuple: _PAIR,
+    list: _PAIR,
+    np.ndarray: _PAIR,
+}
+"""What to do where str() would make an id that is on no other side."""
+
 
 def id_text(given: object, where: str) -> str:
     """An id as text.
@@ -41,7 +51,7 @@ def id_text(given: object, where: str) -> str:
         f"the id {given!r} of type {type(given).__name__}",
         where=where,
         accepted="text, whole numbers or UUIDs as ids",
-        fix="convert ids with str() on both sides, in the same way",
+        fix=_FIXES.get(type(given), "convert ids with str() on both sides, in the same way"),
     )
 
 

@@ -21,10 +21,15 @@ from retrieval_bench.core.selves import DROP, KEEP
 from retrieval_bench.core.types import EMPTY, Dataset, Documents, Qrels, Ranking
 from retrieval_bench.data import given_dataset, id_spaces, load_dataset
 from retrieval_bench.data.needs_judgements import judged_by, require_judged
-from retrieval_bench.data.own_documents import check_rule, left_out, self_hit_warnings
+from retrieval_bench.data.own_documents import (
+    check_rule,
+    left_out,
+    own_id_warnings,
+    self_hit_warnings,
+)
 from retrieval_bench.data.qrels import read_qrels
 from retrieval_bench.experiment.filtered import filtered, leaks
-from retrieval_bench.experiment.warnings import origins
+from retrieval_bench.experiment.warnings import empty_lists, origins
 from retrieval_bench.metrics import JudgedRun, Judgements, judge_lists, parse_metric
 from retrieval_bench.metrics.abstention import outcomes
 from retrieval_bench.metrics.conventions import DEFAULT, TIES, Convention, convention
@@ -282,19 +287,24 @@ def left_of(run: RunFile, truth: Truth) -> tuple[RunFile, list[str]]:
 
 
 def data_warnings(truth: Truth, lists: Mapping[str, Sequence[str]]) -> list[str]:
-    """What a measured run with these lists would warn of: queries that find themselves, and hits
-    outside of filters.
+    """What a measured run with these lists would warn of: empty lists, queries that find
+    themselves, and hits outside of filters.
 
     Args:
         lists: query id -> document ids, best first.
     """
-    data = truth.dataset
-    if data is None:
-        return []
-    told: list[str] = []
+    data, qrels = truth.dataset, truth.judgements.qrels
+    counting = [q for q in qrels if q not in truth.no_answer]
+    answered = (q for q in counting if any(grade > 0 for grade in qrels[q].values()))
+    told = empty_lists([lists[q] for q in answered if q in lists])
     if truth.self_hits != DROP:
-        counting = (q for q in truth.judgements.qrels if q not in truth.no_answer)
-        told += self_hit_warnings(data.selves, lists, counting)
+        told += (
+            own_id_warnings(qrels, lists, counting)
+            if data is None
+            else self_hit_warnings(data.selves, lists, counting)
+        )
+    if data is None:
+        return told
     if data.filtering is not None:
         rankings = [Ranking(lists[q.id]) if q.id in lists else None for q in data.queries]
         told += leaks(filtered(data, data.queries, rankings, Capabilities(filters=True)))

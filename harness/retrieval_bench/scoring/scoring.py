@@ -279,7 +279,8 @@ def _check_repetitions(answers: Answers, convention: Convention, query_ids: Sequ
         f"a document stands more than once in the ranking of {counted(len(faulty), 'query')}",
         where="the run",
         accepted=f"each document once per query, under the convention {convention.name}",
-        fix=f"remove the repetitions, or choose a convention that counts them again: {patient}",
+        fix='keep the best hit of each (`--repeats first`; in Python repeats="first"), or choose '
+        f"a convention that counts them again: {patient}",
         faults=faults,
     )
 

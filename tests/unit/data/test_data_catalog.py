@@ -372,7 +372,7 @@ def test_a_plug_in_is_called_with_the_split_and_checked(plugin: str) -> None:
     assert (dataset.name, dataset.split, dataset.language) == ("plugged", "dev", "en")
     assert len(dataset.fingerprint) == 32
     with pytest.raises(
-        DataError, match="not one judged query is among the queries; accepted: ids such as 'q1'"
+        DataError, match="among the queries, 'q7' for example; accepted: ids such as 'q1'"
     ):
         load_dataset(f"{plugin}:loader", "faulty")
 

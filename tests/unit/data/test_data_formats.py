@@ -425,6 +425,11 @@ def test_a_split_may_have_files_of_its_own(tmp_path: Path) -> None:
     assert dataset.qrels == {"e1": {"1": 1}}
 
 
+def test_a_table_without_a_header_leads_to_the_format_that_reads_it(tmp_path: Path) -> None:
+    told = faults_of(write(tmp_path, {**PLAIN, "questions.tsv": "q1\twhere is it\nq2\twhen\n"}))
+    assert "`format: marco` reads tables without a header" in told[0]
+
+
 def test_faults_of_tables(tmp_path: Path) -> None:
     twice = "with 'text' twice; accepted: columns pid, body, heading"
     files = {

@@ -69,6 +69,13 @@ def test_a_wrong_header_is_told(tmp_path: Path) -> None:
     assert "header is 'qid\\tdocid\\trel'; accepted: query-id<TAB>corpus-id<TAB>score" in told[0]
 
 
+def test_blanks_in_place_of_tabs_are_told_once(tmp_path: Path) -> None:
+    told = faults_in(write(tmp_path, "query-id corpus-id score\nq1 d1 1\nq2 d2 1\n"))
+    assert len(told) == 1
+    assert "columns separated by blanks in 'query-id corpus-id score'" in told[0]
+    assert "3 columns separated by tabs: query-id<TAB>corpus-id<TAB>score" in told[0]
+
+
 @pytest.mark.parametrize("grade", ["1.5", "1.", "1e0", "", "x", "१", "1_0", "9" * 5000])
 def test_a_grade_that_is_no_whole_number_is_refused(tmp_path: Path, grade: str) -> None:
     assert "grade is" in faults_in(write(tmp_path, f"q1\t0\td 1\t{grade}\n"))[0]

@@ -70,6 +70,24 @@ def test_anything_else_is_refused_in_our_words(run: Any, qrels: Any, given: str)
     assert "do: " in caught.value.render()
 
 
+@pytest.mark.parametrize(
+    ("given", "fix"),
+    [
+        (("a", 1.0), "{document: score}"),
+        (["a", 1.0], "{document: score}"),
+        (np.array([10, 0.5]), "{document: score}"),
+        (b"10", "decode"),
+        (10.0, "int()"),
+        (None, "str()"),
+    ],
+    ids=["pair", "list", "array", "bytes", "float", "none"],
+)
+def test_no_remedy_makes_an_id_that_is_nowhere(given: Any, fix: str) -> None:
+    with pytest.raises(DataError) as caught:
+        evaluate({"1": [given]}, {"1": {"10": 1}}, metrics=["AP"])
+    assert fix in str(caught.value.fix)
+
+
 @pytest.fixture
 def qrels(tmp_path: Path) -> Path:
     return save(tmp_path / "q.txt", "q1 0 A-1 1\nq2 0 B-2 1\nq3 0 C-3 1\n")

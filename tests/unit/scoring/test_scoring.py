@@ -165,8 +165,8 @@ def test_documents_that_stand_again_are_named_for_three_queries_at_most() -> Non
     )
     assert caught.value.accepted == "each document once per query, under the convention trec"
     assert caught.value.fix == (
-        "remove the repetitions, or choose a convention that counts them again: scienceqa, "
-        "mala2025, piaf, tutorial"
+        'keep the best hit of each (`--repeats first`; in Python repeats="first"), or choose a '
+        "convention that counts them again: scienceqa, mala2025, piaf, tutorial"
     )
     assert caught.value.faults == (
         *(f"query 'q{i}': document '문서'" for i in range(3)),

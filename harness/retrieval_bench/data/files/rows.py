@@ -82,6 +82,8 @@ def table_rows(
                 accepted = "columns " + ", ".join(needed)
                 if other:
                     accepted += ", separated by tabs, or by commas in a file named .csv"
+                elif missing == needed and used == "\t":
+                    accepted += ", in a first line; `format: marco` reads tables without a header"
                 report.error(number, found, accepted)
                 return
         elif len(cells) != len(header):
