@@ -53,11 +53,11 @@ READING: dict[str, tuple[str, ...]] = {
     "compare": ("compare", "bm25", "words", "hybrid", "--tests", "t", "wilcoxon"),
     "compare-failed": ("compare", "bm25", "flaky", "--margin", "0.05"),
     "compare-unlike": ("compare", "bm25", "launches"),
-    "compare-baseline": ("compare", "bm25", "words", "other", "hybrid", "--baseline", "bm25"),
+    "compare-baseline": ("compare", "bm25", "words", "--baseline", "bm25"),
     "compare-slices": ("compare", "bm25", "words", "--slices", "length", "relevant"),
     "diff": ("explain", "bm25", "words"),
-    "diff-hybrid": ("explain", "hybrid", "--queries", "5"),
-    "diff-other": ("explain", "words", "hybrid", "--sort", "better", "--queries", "all"),
+    "diff-hybrid": ("explain", "hybrid", "--queries", "2"),
+    "diff-other": ("explain", "words", "hybrid", "--sort", "better", "--queries", "2"),
     "evaluate": ("score", "run", "--run", "hybrid", "--dataset", "science-ko-mini", "--per-query",
                  "--metrics", "nDCG@10", "AP", "RR", "RBP(p=0.8)", "Judged@10"),
     "evaluate-scienceqa": ("score", "run", "--run", "bm25/run.trec", "--dataset", "science-ko-mini",
@@ -75,6 +75,9 @@ READING: dict[str, tuple[str, ...]] = {
     "history": ("data", "history", "--no-pictures"),
     "history-one": ("data", "history", "--retriever", "bm25", "--no-pictures"),
 }  # fmt: skip
+
+ALSO_CSV = ("compare", "diff", "evaluate")
+"""Reading commands of which CSV is frozen, too: means, differences, and queries."""
 
 QUICK = ("--dataset", "science-ko-mini", "--k", "5")
 SEVERAL = ("--retrievers", "bm25", "hybrid.yaml", "--dataset", "science-ko-mini", "tiny")

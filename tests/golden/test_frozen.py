@@ -3,6 +3,7 @@ types of what measuring commands print. See ``frozen/README.md``."""
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import re
@@ -18,7 +19,7 @@ from retrieval_bench.cli import main
 from retrieval_bench.cli.console import BAD_INPUT
 from retrieval_bench.duets import controller
 from tests.builders.fake_sides import FakeSides
-from tests.builders.frozen import HERE, MEASURING, NULL, READING, paths_of
+from tests.builders.frozen import ALSO_CSV, HERE, MEASURING, NULL, READING, paths_of
 from tests.builders.memory_store import add_memory_store
 from tests.builders.own_irds import own_irds
 
@@ -53,8 +54,9 @@ def kept(path: Path, text: str) -> None:
     assert text == path.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("form", ["json", "csv"])
-@pytest.mark.parametrize("name", READING)
+@pytest.mark.parametrize(
+    ("name", "form"), [*((name, "json") for name in READING), *((name, "csv") for name in ALSO_CSV)]
+)
 def test_what_reading_commands_print(
     name: str, form: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -67,6 +69,18 @@ def test_what_reading_commands_print(
         path.write_text(printed, encoding="utf-8")
     else:
         assert _rounded(printed) == _rounded(path.read_text("utf-8"))
+
+
+@pytest.mark.parametrize("name", [name for name in READING if name not in ALSO_CSV])
+@pytest.mark.usefixtures("folder")
+def test_the_csv_of_reading_commands_has_rows_as_wide_as_their_header(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*READING[name], "--format", "csv"]) != BAD_INPUT
+    tables = capsys.readouterr().out.split("\n\n")
+    for table in tables:
+        rows = [row for row in csv.reader(table.splitlines()) if not row[0].startswith("# ")]
+        assert len({len(row) for row in rows}) <= 1
 
 
 @contextmanager
