@@ -19,7 +19,13 @@ from retrieval_bench.regression.policy import Policy
 from retrieval_bench.regression.session import Today
 from retrieval_bench_retrievers.functions.callable import CallableRetriever
 
-RETRIEVER = {"name": "mine", "hash": "c0ffee", "given": "mine.yaml", "overrides": ["b=1"]}
+RETRIEVER = {
+    "name": "mine",
+    "hash": "c0ffee",
+    "given": "mine.yaml",
+    "overrides": ["b=1"],
+    "params": {"b": "1"},
+}
 DATASET = {
     "name": "tiny",
     "split": "test",

@@ -17,7 +17,7 @@ def save_run(root: Path, day: int, **other: Any) -> Path:
     Args:
         other: ``commit`` (a number of :data:`COMMITS`, or None), ``dirty``, ``config``, ``params``,
             ``p50``, ``mean``, ``retriever``, ``dataset``, ``fingerprint``, ``k``, ``machine``,
-            ``protocol``, ``session``, ``beside``, ``status``, ``run_id``, ``source``,
+            ``protocol``, ``beside``, ``status``, ``run_id``, ``source``,
             ``overrides``, ``threads``, ``data`` (where the dataset was found).
     """
     get = other.get
@@ -68,10 +68,8 @@ def save_run(root: Path, day: int, **other: Any) -> Path:
             "threads": get("threads", 1),
             "git": git,
         },
-        "session": get("session", f"session-{run_id}"),
+        "beside": get("beside", []),
     }
-    if "beside" in other:
-        manifest["beside"] = other["beside"]
     return _save(root / run_id, {"summary.json": summary, "manifest.json": manifest})
 
 

@@ -99,7 +99,7 @@ def steady(text: str) -> str:
             named = re.sub(rf"(\s+\S+){{{n_times}}}$", " #" * n_times, named)
         if _TIMED.search(named):
             named = _VERDICT.sub("VERDICT", _NUMBER.sub("#", named))
-            named = re.sub(r" \[#, #\]| \(#x to #x\)|(?<= )-(?= |$)|[·•]+", "", named)
+            named = re.sub(r" \[#, #\]| \(#x to #x\)|(?<= )-(?= |$)", "", named)
         parts[at] = " ".join(named.split())
     return "\n".join(part for part in parts if part)
 

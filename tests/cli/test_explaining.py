@@ -7,10 +7,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from retrieval_bench.runs.arrays import RANKINGS
 from retrieval_bench.runs.checksums import SUMS
 from tests.cli.project import Command, make_project
 
@@ -202,15 +200,3 @@ def test_a_dataset_that_moved_is_found_where_the_option_says(project: Path, run:
     assert run("explain", "mixed") == 2
     assert "--dataset" in run.err
     assert run("explain", "mixed", "--dataset", "data") == 0
-
-
-def test_a_run_saved_before_lists_were_kept_says_so(project: Path, run: Command) -> None:
-    path = project / "mixed" / RANKINGS
-    with np.load(path) as arrays:
-        kept = {name: arrays[name] for name in arrays.files if "leg_list" not in name}
-    np.savez_compressed(path, **kept)
-    (project / "mixed" / SUMS).unlink()
-    assert run("explain", "mixed") == 2
-    assert "saved before the lists of legs were kept" in run.err
-    assert run("explain", "own", "mixed") == 0
-    assert "!  mixed was saved before" in run.out

@@ -62,8 +62,8 @@ def test_one_subject_is_shown_with_the_command_that_decides(project: Path, run: 
 def test_times_beside_another_retriever_stay_apart_when_one_is_asked_for(
     project: Path, run: Command
 ) -> None:
-    save_run(Path("results/runs"), 10, commit=2, session="together")
-    save_run(Path("results/runs"), 11, session="together", retriever="dense")
+    save_run(Path("results/runs"), 10, commit=2, beside=["dense"])
+    save_run(Path("results/runs"), 11, beside=["bm25"], retriever="dense")
     asked = ("data", "history", "--retriever", "bm25", "--dataset", "tiny", "--format", "json")
     assert run(*asked) == 0
     (subject,) = json.loads(run.out)["subjects"]

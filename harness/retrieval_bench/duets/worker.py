@@ -33,29 +33,17 @@ import traceback
 from array import array
 from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, BinaryIO
 
-_LAYOUTS: tuple[Mapping[str, str], ...] = (
-    {
-        "preparation": "retrieval_bench.experiment.preparation",
-        "protocol": "retrieval_bench.measure.protocol",
-        "threads": "retrieval_bench.measure.threads",
-        "environment": "retrieval_bench.measure.environment",
-        "errors": "retrieval_bench.core.errors",
-        "secrets": "retrieval_bench.core.secrets",
-    },
-    {
-        "preparation": "harness.preparation",
-        "protocol": "harness.measure.protocol",
-        "threads": "harness.measure.threads",
-        "environment": "harness.measure.environment",
-        "errors": "harness.errors",
-        "secrets": "harness.secrets",
-    },
-)
-"""Where a revision has what is used of it: today's, and before the packages had names of their
-own."""
+_MODULES: Mapping[str, str] = {
+    "preparation": "retrieval_bench.experiment.preparation",
+    "protocol": "retrieval_bench.measure.protocol",
+    "threads": "retrieval_bench.measure.threads",
+    "environment": "retrieval_bench.measure.environment",
+    "errors": "retrieval_bench.core.errors",
+    "secrets": "retrieval_bench.core.secrets",
+}
+"""Where a revision has what is used of it."""
 
 FAILED = ANY = -1
 REST, DIGEST, LAST, END, CPU, CORE = -1, -2, -3, -4, -5, -6
@@ -84,15 +72,6 @@ def main() -> int:
         with suppress(BaseException):  # what it measured is handed over
             side.retriever.close()
     return 0
-
-
-def _layout() -> Mapping[str, str]:
-    """The names of the revision that comes first on the path."""
-    for entry in sys.path:
-        for layout in _LAYOUTS:
-            if Path(entry, *layout["preparation"].split(".")).with_suffix(".py").is_file():
-                return layout
-    return _LAYOUTS[0]
 
 
 def _answer(side: _Side, told: BinaryIO, answers: BinaryIO) -> None:
@@ -134,7 +113,6 @@ class _Side:
     """The retriever of this side, indexed, and the queries."""
 
     def __init__(self, spec: Mapping[str, Any]) -> None:
-        self.modules = _layout()
         prepare = self._from("preparation", "prepare")
         protocol = self._from("protocol", "Protocol")
         self.experiment = prepare(
@@ -153,7 +131,7 @@ class _Side:
         self.n_threads = spec["threads"]
 
     def _from(self, module: str, name: str) -> Any:
-        return getattr(importlib.import_module(self.modules[module]), name)
+        return getattr(importlib.import_module(_MODULES[module]), name)
 
     def index(self) -> None:
         """Make the retriever ready to search."""
@@ -271,7 +249,7 @@ def _files() -> list[str]:
 
 def _described(problem: BaseException) -> dict[str, Any]:
     """An error in words, without secrets."""
-    known = type(problem).__module__ in {layout["errors"] for layout in _LAYOUTS}
+    known = type(problem).__module__ == _MODULES["errors"]
     text = str(problem) if known else "".join(traceback.format_exception_only(problem)).strip()
     message = {"error": text, "traceback": "".join(traceback.format_exception(problem))}
     secrets = _secrets()
@@ -280,13 +258,13 @@ def _described(problem: BaseException) -> dict[str, Any]:
 
 def _filled() -> dict[str, Any]:
     """Names of variables whose values are not to be shown."""
-    return {"filled": getattr(_secrets(), "filled", list)()}  # earlier revisions do not tell
+    secrets = _secrets()
+    return {"filled": [] if secrets is None else secrets.filled()}
 
 
 def _secrets() -> Any:
     """The module that hides values, of whatever revision; None before it is loaded."""
-    found = (sys.modules.get(layout["secrets"]) for layout in _LAYOUTS)
-    return next((module for module in found if module is not None), None)
+    return sys.modules.get(_MODULES["secrets"])
 
 
 def _say(answers: BinaryIO, message: Mapping[str, Any]) -> None:

@@ -56,13 +56,13 @@ class _Record(BaseModel):
 
 class RetrieverFacts(_Record):
     """``hash`` is that of target and parameters; ``given`` and ``overrides`` build it again;
-    ``params``, by dotted path, are unknown in baselines of earlier versions."""
+    ``params`` are by dotted path."""
 
     name: str
     hash: str | None
     given: str
     overrides: list[str]
-    params: dict[str, str] | None = None
+    params: dict[str, str]
 
 
 class DatasetFacts(_Record):
@@ -147,7 +147,7 @@ class LatencyBaseline(_Baseline):
         packages: versions.
         call: percentile over all calls -> value and 95 % interval in ms, None with a reason where
             it cannot be said.
-        mean: of all answered calls in ms; None in files of before it was kept.
+        mean: of all answered calls in ms.
         queries: id -> median nanoseconds of its calls; one that failed is not in it.
         warnings: what made the times less than they should be.
     """
@@ -157,7 +157,7 @@ class LatencyBaseline(_Baseline):
     protocol: dict[str, Any]
     packages: dict[str, str]
     call: dict[str, dict[str, Any]]
-    mean: float | None = None
+    mean: float
     queries: dict[str, int]
     warnings: list[str]
 

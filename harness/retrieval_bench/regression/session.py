@@ -244,11 +244,6 @@ class Today:
         now = run.manifest["retriever"]
         if changed := [one for one in before if one.hash != now["hash"]]:
             yield f"The settings of the retriever changed: {_changes(changed[0], run)}."
-        if of_latency is not None and of_latency.mean is None:
-            yield (
-                "the stored times have no mean of all calls, so that pauses now and then start no "
-                f"duet: make the baseline anew: {self.make} --force"
-            )
         if of_quality is not None and (unknown := _parsed(of_quality)[1]):
             yield f"metrics of the baseline that are not known here: {', '.join(unknown)}"
         was = {} if of_latency is None else of_latency.packages
@@ -382,8 +377,6 @@ def _undecided(found: QualityResult) -> str:
 
 def _changes(before: RetrieverFacts, run: Run) -> str:
     """Each parameter that is not what it was."""
-    if before.params is None:
-        return "the baseline does not say which"
     was, now = before.params, run.settings
     changed = [
         f"{name} {was.get(name, 'not set')} -> {now.get(name, 'not set')}"

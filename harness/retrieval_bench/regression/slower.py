@@ -247,7 +247,7 @@ def _mean(
 ) -> LatencyGate | None:
     """Of all calls. A duet that it starts objects to no less than :data:`MEAN_DELTA`, and it moves
     with every pause of the machine: the widest limit is its own. Of other queries it is another."""
-    if not before.mean or now.mean is None or set(before.queries) != set(now.queries):
+    if not before.mean or set(before.queries) != set(now.queries):
         return None
     limit = max([MEAN_DELTA / SHARE, *limits.values()])
     return LatencyGate("mean", Verdict.EQUIVALENT, limit, now.mean / before.mean)

@@ -7,6 +7,7 @@ Only what was done is said, and only what is said is cited.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from importlib import resources
 from typing import Any
 
 from retrieval_bench.comparison.comparison import Comparison
@@ -23,83 +24,21 @@ from retrieval_bench.reports.tables.understand.comparison import patterns, quali
 from retrieval_bench.runs.run import Run
 from retrieval_bench.stats import intervals
 
-SOURCES: Mapping[str, str] = {
-    "retrievalbench": f"""@software{{retrievalbench,
-  title = {{retrieval-bench: a retrieval benchmarking harness}},
-  version = {{{VERSION}}}
-}}""",
-    "jarvelin2002": r"""@article{jarvelin2002,
-  author = {J{\"a}rvelin, Kalervo and Kek{\"a}l{\"a}inen, Jaana},
-  title = {Cumulated gain-based evaluation of {IR} techniques},
-  journal = {ACM Transactions on Information Systems},
-  volume = {20}, number = {4}, pages = {422--446}, year = {2002}
-}""",
-    "smucker2007": r"""@inproceedings{smucker2007,
-  author = {Smucker, Mark D. and Allan, James and Carterette, Ben},
-  title = {A comparison of statistical significance tests for information retrieval evaluation},
-  booktitle = {Proceedings of CIKM},
-  pages = {623--632}, year = {2007}
-}""",
-    "holm1979": r"""@article{holm1979,
-  author = {Holm, Sture},
-  title = {A simple sequentially rejective multiple test procedure},
-  journal = {Scandinavian Journal of Statistics},
-  volume = {6}, number = {2}, pages = {65--70}, year = {1979}
-}""",
-    "schuirmann1987": r"""@article{schuirmann1987,
-  author = {Schuirmann, Donald J.},
-  title = {A comparison of the two one-sided tests procedure and the power approach for assessing
-    the equivalence of average bioavailability},
-  journal = {Journal of Pharmacokinetics and Biopharmaceutics},
-  volume = {15}, number = {6}, pages = {657--680}, year = {1987}
-}""",
-    "waudbysmith2024": r"""@article{waudbysmith2024,
-  author = {Waudby-Smith, Ian and Ramdas, Aaditya},
-  title = {Estimating means of bounded random variables by betting},
-  journal = {Journal of the Royal Statistical Society Series B},
-  volume = {86}, number = {1}, pages = {1--27}, year = {2024}
-}""",
-    "clopper1934": r"""@article{clopper1934,
-  author = {Clopper, Charles J. and Pearson, Egon S.},
-  title = {The use of confidence or fiducial limits illustrated in the case of the binomial},
-  journal = {Biometrika},
-  volume = {26}, number = {4}, pages = {404--413}, year = {1934}
-}""",
-    "gaffke2005": r"""@article{gaffke2005,
-  author = {Gaffke, Norbert},
-  title = {Three test statistics for a nonparametric one-sided hypothesis on the mean of a
-    nonnegative variable},
-  journal = {Mathematical Methods of Statistics},
-  volume = {14}, number = {4}, pages = {451--467}, year = {2005}
-}""",
-    "efron1993": r"""@book{efron1993,
-  author = {Efron, Bradley and Tibshirani, Robert J.},
-  title = {An Introduction to the Bootstrap},
-  publisher = {Chapman and Hall}, year = {1993}
-}""",
-    "robertson2009": r"""@article{robertson2009,
-  author = {Robertson, Stephen and Zaragoza, Hugo},
-  title = {The probabilistic relevance framework: {BM25} and beyond},
-  journal = {Foundations and Trends in Information Retrieval},
-  volume = {3}, number = {4}, pages = {333--389}, year = {2009}
-}""",
-    "cormack2009": r"""@inproceedings{cormack2009,
-  author = {Cormack, Gordon V. and Clarke, Charles L. A. and B{\"u}ttcher, Stefan},
-  title = {Reciprocal rank fusion outperforms {C}ondorcet and individual rank learning methods},
-  booktitle = {Proceedings of SIGIR},
-  pages = {758--759}, year = {2009}
-}""",
-}
-"""Key -> BibTeX entry."""
-
 
 def methods(comparison: Comparison) -> tuple[str, str]:
     """The LaTeX of a paragraph with one table a dataset, and the BibTeX of what it cites."""
     sentences = " ".join(_sentences(comparison))
     tables = [quality_table(comparison, group, letters=True) for group in comparison.groups]
     head, *rest = latex.render(tables).split("\n\n", 1)
-    cited = [entry for key, entry in SOURCES.items() if f"{{{key}}}" in sentences]
+    cited = [entry for key, entry in _sources().items() if f"{{{key}}}" in sentences]
     return "\n\n".join([head, sentences, *rest]), "\n\n".join(cited) + "\n"
+
+
+def _sources() -> dict[str, str]:
+    """Key -> BibTeX entry."""
+    text = resources.files(__package__).joinpath("sources.bib").read_text(encoding="utf-8")
+    entries = text.replace("{VERSION}", f"{{{VERSION}}}").strip().split("\n\n")
+    return {entry.partition("{")[2].partition(",")[0]: entry for entry in entries}
 
 
 def _sentences(comparison: Comparison) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Checksums of a record's files, so that a changed file is told from one that another program made.
 
 ``SHA256SUMS`` is the file that ``sha256sum --check`` reads. It names what was written with the
-record; pictures and text that came later are not in it, and records of before have none.
+record; pictures and text that came later are not in it, and a record without it is read as it is.
 """
 
 from __future__ import annotations

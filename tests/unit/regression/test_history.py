@@ -69,8 +69,8 @@ def test_a_line_holds_only_what_may_be_held_against_each_other(
 
 def test_times_beside_another_retriever_are_on_a_line_of_their_own(tmp_path: Path) -> None:
     save_run(tmp_path, 1)
-    save_run(tmp_path, 2, session="together")
-    save_run(tmp_path, 3, session="together", retriever="dense")
+    save_run(tmp_path, 2, beside=["dense"])
+    save_run(tmp_path, 3, beside=["bm25"], retriever="dense")
     found = read_history([tmp_path])
     bm25 = next(one for one in subjects(found.runs, []) if one.retriever == "bm25")
     assert on_lines(bm25) == ["A1", "A2"]
@@ -80,8 +80,8 @@ def test_times_beside_another_retriever_are_on_a_line_of_their_own(tmp_path: Pat
 def test_a_line_does_not_depend_on_the_folders_that_are_given(tmp_path: Path) -> None:
     """Its mates may lie elsewhere: a run says who they were."""
     save_run(tmp_path / "one", 1, beside=[])
-    save_run(tmp_path / "one", 2, session="together", beside=["dense", "a"])
-    save_run(tmp_path / "more", 3, session="together", retriever="dense", beside=["a", "bm25"])
+    save_run(tmp_path / "one", 2, beside=["dense", "a"])
+    save_run(tmp_path / "more", 3, retriever="dense", beside=["a", "bm25"])
     ids = set()
     for folders in (["one"], ["one", "more"]):
         found = read_history([tmp_path / name for name in folders])
@@ -433,10 +433,10 @@ def test_the_table_marks_changes_and_fits_a_terminal(tmp_path: Path) -> None:
     assert [re.split(r"  +", row.strip()) for row in rows] == [
         ["2026-01-01 00:00", "1111111", "1", "0.5000", "2.00", "-", "partial"],
         ["2026-01-01 01:00", "1111111", "1", "0.5000", "2.10", "-", "A1"],
-        ["2026-01-01 02:00", "2222222", "1", "0.5000", "2.20", "-", "•······", "A2"],
-        ["2026-01-01 03:00", "2222222+", "1", "0.5000", "2.30", "-", "··•····", "A2"],
-        ["2026-01-01 04:00", "3333333", "2*", "0.5000", "2.40", "-", "····•··", "A2"],
-        ["2026-01-01 05:00", "3333333", "2", "0.5000", "2.50", "-", "······•", "A2"],
+        ["2026-01-01 02:00", "2222222", "1", "0.5000", "2.20", "-", "A2"],
+        ["2026-01-01 03:00", "2222222+", "1", "0.5000", "2.30", "-", "A2"],
+        ["2026-01-01 04:00", "3333333", "2*", "0.5000", "2.40", "-", "A2"],
+        ["2026-01-01 05:00", "3333333", "2", "0.5000", "2.50", "-", "A2"],
     ]
     assert max(map(len, rows)) <= 80
     assert "cfg: 1 = c1; 2 = c2 (b.x=2)" in said

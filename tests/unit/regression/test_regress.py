@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
@@ -134,28 +133,6 @@ class TestWhatIsThere:
         found = held.quality()
         assert "unreadable baseline: not JSON" in found.why_not
         assert found.remedy == "take the file from git again, or make it anew: MAKE --force"
-
-    def test_a_file_of_before_means_were_kept_is_read_and_says_so(self, tmp_path: Path) -> None:
-        """Pauses start no duet there."""
-        run = measured()
-        now = some(latency_of(run, GIVEN))
-        text = files.to_text(now)
-        old = {k: v for k, v in json.loads(text).items() if k not in ("mean", files.CHECKSUM)}
-        held = today(tmp_path, Policy({}, {"p50": 0.05}))
-        held.places.latency.parent.mkdir(parents=True)
-        old[files.CHECKSUM] = files._checksum(old)
-        held.places.latency.write_text(json.dumps(old), encoding="utf-8")
-        read = held.places.read_latency()
-        assert read == now.model_copy(update={"mean": None})
-        for kept, told in ((read, True), (now, False)):
-            found = held.judged(
-                run,
-                Held(None),
-                Held(kept),
-                duet=lambda _: lambda: duet_result(Verdict.WORSE),
-                when=When.NEVER,
-            )
-            assert any("no mean of all calls" in note for note in found.notes) is told
 
     def test_where_most_queries_fail_it_says_so_and_what_to_do(self, tmp_path: Path) -> None:
         """Not that the rankings are identical, and no more."""
@@ -523,7 +500,7 @@ def test_a_folder_besides_makes_no_tree_dirty(tmp_path: Path) -> None:
 def test_a_row_of_a_baseline_that_holds_something_else_is_refused(
     row: list[object], says: str
 ) -> None:
-    facts: dict[str, Any] = {"name": "n", "hash": None, "given": "n", "overrides": []}
+    facts: dict[str, Any] = {"name": "n", "hash": None, "given": "n", "overrides": [], "params": {}}
     data = {"name": "d", "split": "test", "fingerprint": "f", "n_documents": 1, "n_queries": 1}
     content = {"retriever": facts, "dataset": data, "k": 10, "revision": None}
     content |= {"convention": "trec", "metrics_version": 1, "metrics": {"AP": 1.0, "RR": 1.0}}

@@ -108,13 +108,6 @@ def test_pauses_that_show_in_no_query_start_a_duet(ratio: float, limit: float, p
         assert never.verdict is Verdict.UNDECIDED
 
 
-def test_stored_times_without_a_mean_are_held_against_those_of_now() -> None:
-    before = stored(MEDIANS).model_copy(update={"mean": None})
-    found = judge_latency(before, stored(MEDIANS), LIMITS, duet=None)
-    assert (found.verdict, found.mean) == (Verdict.EQUIVALENT, None)
-    assert found.as_dict()["mean"] is None
-
-
 @pytest.mark.parametrize("verdict", list(Verdict))
 def test_the_verdict_is_that_of_the_duet(verdict: Verdict) -> None:
     found = looked(1.5, FakeDuet(duet_result(verdict, 1.07)))

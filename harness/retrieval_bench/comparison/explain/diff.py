@@ -215,16 +215,11 @@ class Explanation:
     def warnings(self) -> tuple[str, ...]:
         """What a reader of the figures should know, in plain words."""
         found = []
-        for run, system, status in zip(self.runs, self.systems, self._status_of, strict=False):
+        for system, status in zip(self.systems, self._status_of, strict=False):
             failed = sum(status[query_id] != OK for query_id in self.query_ids)
             if failed:
                 counts = "it counts as a miss" if failed == 1 else "they count as misses"
                 found.append(f"{counted(failed, 'query')} failed with {system.name}: {counts}")
-            if run.rankings.leg_ranks and not run.rankings.leg_lists:
-                found.append(
-                    f"{system.name} was saved before lists of legs were kept: measure it again to "
-                    "have it explained by its legs"
-                )
         if self.dataset.documents is None:
             found.append("the dataset has no documents: only their ids are known")
         names = [system.name for system in self.systems[: len(self.runs)]]
@@ -436,14 +431,12 @@ def _check(runs: Sequence[Run]) -> None:
                 fix="measure one of them again as the other was",
             )
     elif not kept_lists(runs[0].rankings):
-        saved_before = bool(runs[0].rankings.leg_ranks)
         raise ConfigError(
-            "a single run "
-            + ("saved before the lists of legs were kept" if saved_before else "without legs"),
+            "a single run without lists of legs",
             where=str(runs[0].folder or runs[0].name),
             accepted="one run of a hybrid or pipeline with the lists of its legs or steps, or two "
             "runs",
-            fix="measure it again" if saved_before else "give a second run to hold it against",
+            fix="give a second run to hold it against",
         )
 
 

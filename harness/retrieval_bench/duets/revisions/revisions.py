@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,43 +30,11 @@ WORKTREE = "WORKTREE"
 """The user's own files as they are now. In capitals only; a branch of this name is still reached as
 ``refs/heads/WORKTREE``."""
 
-_OWN_PACKAGES = ("retrieval_bench", "retrieval_bench_retrievers", "harness", "retrievers")
-"""Of this project, those of before among them."""
+_OWN_PACKAGES = {"retrieval_bench": "harness", "retrieval_bench_retrievers": "retrievers"}
+"""Of this project, with the folder that each lies in."""
 
-_TODAY = _OWN_PACKAGES[:2]
-
-
-@dataclass(frozen=True, slots=True)
-class _Layout:
-    """Where a revision of this project keeps its code.
-
-    Attributes:
-        roots: folders that packages lie in.
-        sign: files that only this project has.
-        measurable: a file of every revision that a duet can measure.
-    """
-
-    roots: tuple[str, ...]
-    sign: tuple[str, ...]
-    measurable: str
-
-
-_LAYOUTS = (
-    _Layout(
-        ("harness", "retrievers"),
-        (
-            "harness/retrieval_bench/__init__.py",
-            "retrievers/retrieval_bench_retrievers/__init__.py",
-        ),
-        "harness/retrieval_bench/experiment/preparation.py",
-    ),
-    _Layout(
-        (".",),
-        ("harness/__init__.py", "harness/retriever.py", "retrievers/__init__.py"),
-        "harness/preparation.py",
-    ),
-)
-"""Today's, and that of before the packages had names of their own."""
+_MEASURABLE = "harness/retrieval_bench/experiment/preparation.py"
+"""A file of every revision of this project that a duet can measure."""
 
 
 def place_of(
@@ -168,24 +135,20 @@ def _measurable(repository: Repository, tree: Path, inside: Path, label: str) ->
             fix=f"call from another folder, such as {repository.root}",
         )
     projects = projects_around(tree, there)
-    own = [(layout, project) for project in projects if (layout := _layout_of(project))]
-    if own and not any((project / layout.measurable).is_file() for layout, project in own):
+    # One from before the packages had these names does not look like ours: today's would answer.
+    ours = _is_ours([*projects, *projects_around(repository.root, repository.root / inside)])
+    if ours and not any((project / _MEASURABLE).is_file() for project in projects):
         raise ConfigError(
             f"{label} is older than what a duet can measure",
-            accepted="a revision with " + " or ".join(one.measurable for one in _LAYOUTS),
+            accepted=f"a revision with {_MEASURABLE}",
         )
     return projects
 
 
-def _layout_of(project: Path) -> _Layout | None:
-    """Where a project keeps its code, if it is this one; None for that of somebody who uses it."""
-    fitting = (one for one in _LAYOUTS if all((project / file).is_file() for file in one.sign))
-    return next(fitting, None)
-
-
 def _is_ours(projects: Sequence[Path]) -> bool:
     """Whether the code is that of this project, and not that of somebody who uses it."""
-    return any(_layout_of(project) for project in projects)
+    files = [f"{folder}/{name}/__init__.py" for name, folder in _OWN_PACKAGES.items()]
+    return any(all((project / file).is_file() for file in files) for project in projects)
 
 
 def _search_path(
@@ -219,7 +182,7 @@ def _search_path(
     ]
     # The user's own package of such a name must not hide this project's.
     namesakes = not _is_ours(projects) and any(
-        (Path(root) / name / "__init__.py").is_file() for root in roots for name in _TODAY
+        (Path(root) / name / "__init__.py").is_file() for root in roots for name in _OWN_PACKAGES
     )
     return tuple(
         dict.fromkeys([*library, *rest, *roots] if namesakes else [*library, *roots, *rest])
@@ -263,8 +226,7 @@ def _config(place: Place, facts: Mapping[str, Any]) -> str:
 
 
 def _own_roots(project: Path) -> list[Path]:
-    layout = _layout_of(project)
-    return [] if layout is None else [project / root for root in layout.roots]
+    return [project / root for root in _OWN_PACKAGES.values()] if _is_ours([project]) else []
 
 
 def same_code(a: Place, b: Place) -> str:

@@ -13,10 +13,10 @@ from retrieval_bench.labels.decide.completeness import Completeness, completenes
 from retrieval_bench.labels.decide.deciding import Decision, decide
 from retrieval_bench.labels.decide.population import Population, of_population
 from retrieval_bench.labels.grades import Settled, Whose, settled
-from retrieval_bench.labels.label import GRADES, Kind, Label, Pair, Pool
+from retrieval_bench.labels.label import GRADES, Label, Pair, Pool
 from retrieval_bench.labels.queue import Progress, progress
 from retrieval_bench.labels.store import Store
-from retrieval_bench.stats.agreement import Agreement, cohen_kappa, krippendorff_alpha
+from retrieval_bench.stats.agreement import Agreement, cohen_kappa
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,6 @@ class Status:
         completeness: of the pool.
         whose: judgements the figures rest on.
         agreements: of each two who judged something in common.
-        alpha: Krippendorff's, of all people; None where no two judged the same.
         outdated: labels of texts that have changed, which no longer count.
         population: what is shown of questions like those of the pool; None where they were drawn
             with unequal chances, and are not all judged.
@@ -56,7 +55,6 @@ class Status:
     completeness: Completeness
     whose: Whose
     agreements: tuple[Agreed, ...]
-    alpha: Agreement | None
     outdated: int
     population: Population | None
     decision: Decision
@@ -71,7 +69,7 @@ class Status:
         facts = "dataset split fingerprint depth metric margin target systems generation"
         return {
             "pool": document(self.pool, facts),
-            **document(self, "progress completeness whose agreements alpha outdated population"),
+            **document(self, "progress completeness whose agreements outdated population"),
             **document(self, "decision done"),
         }
 
@@ -93,7 +91,6 @@ def status(store: Store) -> Status:
         completeness(pool, grades),
         Whose.of(counting.values()),
         tuple(_agreements(labels)),
-        _alpha(labels),
         len(store.outdated()),
         of_population(pool, grades),
         decide(pool, grades, futures=pool.target is Target.SPLIT),
@@ -116,15 +113,3 @@ def _agreements(labels: Sequence[Label]) -> list[Agreed]:
             weighted = cohen_kappa(pairs, len(GRADES), weighted=True)
             found.append(Agreed((first, second), kappa, weighted))
     return found
-
-
-def _alpha(labels: Sequence[Label]) -> Agreement | None:
-    of_pairs: dict[Pair, list[int]] = {}
-    for label in labels:
-        if label.kind is Kind.PERSON and label.grade is not None:
-            of_pairs.setdefault(label.pair, []).append(label.grade)
-    units: dict[str, list[list[int]]] = {}
-    for pair, given in of_pairs.items():
-        if len(given) > 1:
-            units.setdefault(pair.query_id, []).append(given)
-    return krippendorff_alpha(units, len(GRADES)) if units else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -69,7 +69,6 @@ class SavedRun:
         same_quality, same_latency: what must be equal for two runs to stand on one line.
         machine: in words.
         timed: whether it was to measure times, and not the rankings only.
-        session: runs of one session were measured side by side.
     """
 
     id: str
@@ -92,7 +91,6 @@ class SavedRun:
     same_latency: Mapping[str, Any]
     machine: str
     timed: bool
-    session: str | None
 
     @property
     def revision(self) -> str:
@@ -234,9 +232,7 @@ def read_history(folders: Sequence[Path] = ()) -> Found:
             ArithmeticError,  # an infinite k
         ) as problem:
             left_out.append(LeftOut(folder, f"damaged: {type(problem).__name__}: {problem}"))
-    # Before anything is chosen from them: mates are other retrievers.
-    together = tuple(_beside(list(runs.values())))
-    return Found(together, tuple(duets.values()), tuple(left_out), copies)
+    return Found(tuple(runs.values()), tuple(duets.values()), tuple(left_out), copies)
 
 
 def _records(folders: Sequence[Path]) -> Iterator[Path]:
@@ -249,23 +245,6 @@ def _records(folders: Sequence[Path]) -> Iterator[Path]:
         with os.scandir(folder) as entries:
             names = sorted(e.name for e in entries if e.is_dir() and not e.name.startswith("."))
         yield from (folder / name for name in names)
-
-
-def _beside(runs: Sequence[SavedRun]) -> list[SavedRun]:
-    """``runs``, which know now with whom they took turns: a call beside an encoder's, whose data
-    fill the caches, takes another time than one alone. Older runs do not tell: theirs are those of
-    the session that lie here."""
-    mates: dict[Any, list[SavedRun]] = {}
-    for run in runs:
-        mates.setdefault((run.session, run.same_quality.get("fingerprint")), []).append(run)
-
-    def others(run: SavedRun) -> list[str]:
-        if run.session is None:
-            return []
-        present = mates[run.session, run.same_quality.get("fingerprint")]
-        return sorted(other.retriever for other in present if other.id != run.id)
-
-    return [replace(r, same_latency={"beside": others(r), **r.same_latency}) for r in runs]
 
 
 def _run(folder: Path) -> SavedRun:
@@ -314,15 +293,14 @@ def _run(folder: Path) -> SavedRun:
         },
         same_quality=same_quality,
         same_latency={
+            "beside": sorted(manifest.get("beside", ())),
             **{what: same_quality[what] for what in ("fingerprint", "split", "k")},
             "machine": str(machine["fingerprint"]),
             "threads": int(environment["threads"]),
             "protocol": {key: value for key, value in protocol.items() if key not in _REPORTED},
-            **({"beside": sorted(manifest["beside"])} if "beside" in manifest else {}),
         },
         machine=_machine(machine),
         timed=timed,
-        session=_text(manifest.get("session")),
     )
 
 

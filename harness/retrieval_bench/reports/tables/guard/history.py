@@ -23,10 +23,6 @@ from retrieval_bench.reports.render.words import metric_label, on_dataset
 LEFT_OUT_SHOWN = 5
 """The JSON document names all."""
 
-_DOTS = 7
-_LEAST_SPREAD = 0.05
-"""Of the row of dots, to either side of its middle: a quiet line is to look quiet."""
-
 
 def history_tables(
     subjects: Sequence[Subject], found: Found, notes: Sequence[str] = ()
@@ -88,10 +84,8 @@ def _runs(subject: Subject) -> Table:
     runs, metrics = subject.runs, subject.metrics
     configs = len(subject.configs) > 1
     lined = len(subject.quality_lines) > 1 or len(subject.latency_lines) > 1
-    dots = _Dots(subject)
     columns = ["date, UTC", "revision", *(["cfg"] if configs else [])]
-    columns += [*map(metric_label, metrics), "p50", "p95"]
-    columns += [*(["course"] if dots.drawn else []), *(["line"] if lined else [])]
+    columns += [*map(metric_label, metrics), "p50", "p95", *(["line"] if lined else [])]
     rows: list[list[Content]] = []
     for at, run in enumerate(runs):
         row: list[Content] = [f"{run.created:%Y-%m-%d %H:%M}", run.revision]
@@ -100,17 +94,15 @@ def _runs(subject: Subject) -> Table:
             row.append(f"{subject.configs.index(run.config) + 1}{'*' if changed else ''}")
         row += [quality(_value(run.metrics.get(metric))) for metric in metrics]
         row += [milliseconds(_value(run.latency.get(level))) for level in (P50, P95)]
-        row += [dots.of(run)] if dots.drawn else []
         row += [_on_line(subject, run)] if lined else []
         rows.append(row)
     words = {0, 1, columns.index("cfg") if configs else 0}
     words |= {len(columns) - 1} if lined else set()
-    words |= {columns.index("course")} if dots.drawn else set()
     return Table(
         _title(subject, len(runs), subject.n_runs, "run"),
         columns,
         rows,
-        notes=_legend(subject, dots, lined=lined),
+        notes=_legend(subject, lined=lined),
         words=tuple(sorted(words)),
         lead=[*_newest(subject), *_steps(subject, lined=lined)],
     )
@@ -147,50 +139,13 @@ def _value(figure: Figure | None) -> float | None:
     return None if figure is None else figure.value
 
 
-class _Dots:
-    """The p50 of one line as places in a row of dots; of other lines nothing, which would lie on
-    another scale."""
-
-    def __init__(self, subject: Subject) -> None:
-        self.line = subject.latency_course
-        values = sorted(
-            run.latency[P50].value
-            for run in subject.runs
-            if self.line is not None
-            and P50 in run.latency
-            and subject.latency_line(run) == self.line
-        )
-        self.drawn = len(values) >= 3
-        self._subject = subject
-        if self.drawn:
-            middle = (values[0] + values[-1]) / 2
-            spread = max(values[-1] - middle, _LEAST_SPREAD * middle)
-            self.low, self.high = middle - spread, middle + spread
-
-    def of(self, run: SavedRun) -> str:
-        """ "··•····"."""
-        if self._subject.latency_line(run) != self.line or P50 not in run.latency:
-            return ""
-        share = (run.latency[P50].value - self.low) / ((self.high - self.low) or 1.0)
-        at = min(_DOTS - 1, int(share * _DOTS))
-        return "·" * at + "•" + "·" * (_DOTS - 1 - at)
-
-    @property
-    def ends(self) -> str:
-        """What the ends of the row of dots are."""
-        return f"course: p50 from {ms_text(self.low)} (left) to {ms_text(self.high)} ms"
-
-
-def _legend(subject: Subject, dots: _Dots, *, lined: bool) -> list[str]:
+def _legend(subject: Subject, *, lined: bool) -> list[str]:
     runs = subject.runs
     notes = ["p50, p95: milliseconds of a call. The oldest run is listed first."]
     if any(run.dirty for run in runs):
         notes.append("+: files differed from the commit.")
     if len(subject.configs) > 1:
         notes.append(f"cfg: {'; '.join(_configs(subject))}. *: changed from the run before.")
-    if dots.drawn:
-        of_line = f" (line {dots.line.label})" if lined and dots.line is not None else ""
-        notes.append(f"{dots.ends}{of_line}.")
     if lined:
         notes.append(
             "line: compare only runs on the same line; letters stand for quality, numbers for time."

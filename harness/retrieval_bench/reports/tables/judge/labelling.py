@@ -304,8 +304,6 @@ def _agreement(status: Status) -> Table | None:
         return None
     rows: list[Sequence[Content]] = [_agreed(one) for one in status.agreements]
     notes = ["Kappa: 1 is full agreement, 0 what chance gives; weighted: far grades count more."]
-    if status.alpha is not None:
-        notes.insert(0, f"Krippendorff's alpha of all people: {_coefficient(status.alpha)}.")
     columns = ("judges", "both judged", "Cohen's kappa", "weighted")
     return Table("How far the judges agree", columns, rows, (), notes)
 
