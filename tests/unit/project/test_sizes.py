@@ -1,0 +1,83 @@
+"""How large each part may be, so that growth is a decision and not what happens."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+
+PACKAGES = ("harness/retrieval_bench", "retrievers/retrieval_bench_retrievers")
+FROZEN = ("tests/golden/frozen", "harness/docs/schemas")
+
+MOST: Mapping[str, int] = {
+    "retrieval_bench": 100,
+    "retrieval_bench/api": 1_100,
+    "retrieval_bench/cli": 4_450,
+    "retrieval_bench/comparison": 5_600,
+    "retrieval_bench/core": 4_400,
+    "retrieval_bench/data": 7_250,
+    "retrieval_bench/duets": 4_250,
+    "retrieval_bench/experiment": 5_300,
+    "retrieval_bench/labels": 4_550,
+    "retrieval_bench/measure": 3_200,
+    "retrieval_bench/metrics": 3_300,
+    "retrieval_bench/regression": 3_600,
+    "retrieval_bench/reports": 12_750,
+    "retrieval_bench/reproduction": 900,
+    "retrieval_bench/runs": 3_100,
+    "retrieval_bench/scoring": 5_300,
+    "retrieval_bench/stats": 1_700,
+    "retrieval_bench/testing": 1_200,
+    "retrieval_bench/tuning": 1_850,
+    "retrieval_bench_retrievers": 450,
+    "retrieval_bench_retrievers/dense": 550,
+    "retrieval_bench_retrievers/encoders": 1_600,
+    "retrieval_bench_retrievers/functions": 750,
+    "retrieval_bench_retrievers/http": 1_600,
+    "retrieval_bench_retrievers/hybrid": 1_750,
+    "retrieval_bench_retrievers/lexical": 800,
+    "retrieval_bench_retrievers/libraries": 2_300,
+    "retrieval_bench_retrievers/pipeline": 1_250,
+    "retrieval_bench_retrievers/rerank": 550,
+    "retrieval_bench_retrievers/sql": 1_750,
+    "retrieval_bench_retrievers/text": 750,
+    "product": 87_200,
+    "tests": 76_500,
+    "frozen data": 35_950,
+}
+"""Lines of each package and room (without one: its loose modules), of all of them, of the tests,
+and of the data that tests hold results against."""
+
+
+def lines_of(path: Path) -> int:
+    return path.read_bytes().count(b"\n")
+
+
+def sizes() -> Counter[str]:
+    found: Counter[str] = Counter()
+    for name in PACKAGES:
+        package = ROOT / name
+        for path in package.rglob("*.py"):
+            room = path.relative_to(package).parts[:-1][:1]
+            found["/".join([package.name, *room])] += lines_of(path)
+    found["product"] = found.total()
+    found["tests"] = sum(map(lines_of, (ROOT / "tests").rglob("*.py")))
+    data = [path for name in FROZEN for path in (ROOT / name).rglob("*") if path.is_file()]
+    found["frozen data"] = sum(lines_of(path) for path in data if path.suffix != ".npz")
+    return found
+
+
+def test_no_part_is_larger_than_it_may_be() -> None:
+    found = sizes()
+    assert set(found) == set(MOST), "MOST has a line for each part that is there, and no other"
+    too_large = [
+        f"{name} has {n:,} lines, {n - MOST[name]:,} more than it may"
+        for name, n in found.items()
+        if n > MOST[name]
+    ]
+    assert not too_large, (
+        f"{'; '.join(too_large)}. Take out what nobody needs any more; or raise the number in "
+        f"{Path(__file__).name}, and give the reason in the commit."
+    )
