@@ -160,3 +160,20 @@ def test_score_run_says_so(run: Command, here: Path) -> None:
     assert "ties: as replayed" in out
     by_list = shown(run, "score", "run", "t.run", "--qrels", "q.txt", "--convention", "blog")
     assert CONSTANT not in by_list, "there the order of the file decides, not that of ids"
+
+
+@pytest.mark.usefixtures("fruit")
+def test_fusion_by_ranks_says_what_tells_its_hits_apart(run: Command, here: Path) -> None:
+    swapped = "def a(text, k):\n    return ['100', '101', '102'][:k]\n"
+    swapped += "def b(text, k):\n    return ['101', '100', '103'][:k]\n"
+    (here / "legs.py").write_text(swapped, encoding="utf-8")
+    legs = "".join(
+        f"\n    - {{name: {leg}, target: callable, params: {{function: 'legs.py:{leg}'}}}}"
+        for leg in "ab"
+    )
+    for name, more in (("even", ""), ("uneven", "\n  fusion: {weights: {a: 1.0, b: 0.9}}")):
+        (here / f"{name}.yaml").write_text(f"target: hybrid\nparams:\n  legs:{legs}{more}\n")
+    out = shown(run, "bench", "even.yaml", "--dataset", "fruit", "--k", "3", *ONCE)
+    assert "legs of unequal weight, or fusion of scores, tell them apart" in out
+    out = shown(run, "bench", "uneven.yaml", "--dataset", "fruit", "--k", "3", *ONCE)
+    assert SHARED not in out

@@ -16,6 +16,7 @@ from retrieval_bench.core.types import Dataset, Document
 from retrieval_bench.metrics.judged import NONE
 from retrieval_bench.metrics.tied import (
     FROM_ELSEWHERE,
+    FROM_FUSION,
     FROM_RETRIEVER,
     TieEffect,
     is_constant,
@@ -58,7 +59,9 @@ def tie_warnings(
         n = "Most of them are documents of equal text, which no search can tell apart: take copies "
         n += "out of the corpus, or judge them alike."
         return [replace(effect, constant=False).notice(n)]
-    return [effect.notice(FROM_ELSEWHERE if can.replays else FROM_RETRIEVER)]
+    if can.replays:
+        return [effect.notice(FROM_ELSEWHERE)]
+    return [effect.notice(FROM_FUSION if rankings.leg_ranks else FROM_RETRIEVER)]
 
 
 def _ties(rankings: Rankings, can: Capabilities) -> TiedHits | None:
