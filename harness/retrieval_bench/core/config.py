@@ -246,10 +246,19 @@ def validate(model: type[Model], content: Mapping[str, Any], *, where: str) -> M
         raise ConfigError(
             "; ".join(plugins.describe_faults(problem)),
             where=where,
-            accepted="keys "
-            + ", ".join(name for name, field in model.model_fields.items() if not field.exclude),
+            accepted="; ".join(dict.fromkeys(_keys(model, one["loc"]) for one in problem.errors())),
             fix="correct the file",
         ) from None
+
+
+def _keys(model: type[BaseModel], location: Sequence[int | str]) -> str:
+    """The keys of the section in which a fault lies; those of the top where it is no model."""
+    section: Any = model
+    for part in location[:-1]:
+        section = getattr(getattr(section, "model_fields", {}).get(part), "annotation", None)
+    fields = getattr(section, "model_fields", model.model_fields)
+    of = "" if fields is model.model_fields else f"of {'.'.join(map(str, location[:-1]))}: "
+    return f"keys {of}" + ", ".join(name for name, field in fields.items() if not field.exclude)
 
 
 def parse_value(text: str, where: str) -> Any:

@@ -297,14 +297,11 @@ def data_warnings(truth: Truth, lists: Mapping[str, Sequence[str]]) -> list[str]
     counting = [q for q in qrels if q not in truth.no_answer]
     answered = (q for q in counting if any(grade > 0 for grade in qrels[q].values()))
     told = empty_lists([lists[q] for q in answered if q in lists])
-    if truth.self_hits != DROP:
-        told += (
-            own_id_warnings(qrels, lists, counting)
-            if data is None
-            else self_hit_warnings(data.selves, lists, counting)
-        )
     if data is None:
-        return told
+        kept = truth.self_hits != DROP
+        return [*told, *own_id_warnings(qrels, lists, counting)] if kept else told
+    if truth.self_hits != DROP:
+        told += self_hit_warnings(data.selves, lists, counting)
     if data.filtering is not None:
         rankings = [Ranking(lists[q.id]) if q.id in lists else None for q in data.queries]
         told += leaks(filtered(data, data.queries, rankings, Capabilities(filters=True)))

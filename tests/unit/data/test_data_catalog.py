@@ -211,6 +211,12 @@ class TestWithoutJudgements:
     [
         ("format: bier", "format 'bier'"),
         ("format: beir\nlicense: MIT", "unknown key 'license'"),
+        ("format: beir\nlicense: MIT", "accepted: keys format, name, description, language,"),
+        ("format: plain\nfiles: {qrels: x}", "accepted: keys of files: documents, queries\n"),
+        (
+            "format: plain\ncolumns: {judgements: {doc_id: x}}\nlicense: MIT",
+            "accepted: keys of columns.judgements: query, document, grade; keys format, name,",
+        ),
         ("format: beir\nlanguage: English", "'language'"),
         ("format: beir\nlanguage: no", "'language'"),
         ("format: squad\ncolumns: {}", "`columns` has no meaning for format squad"),

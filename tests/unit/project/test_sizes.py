@@ -43,8 +43,8 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers/rerank": 550,
     "retrieval_bench_retrievers/sql": 1_750,
     "retrieval_bench_retrievers/text": 750,
-    "product": 87_200,
-    "tests": 76_500,
+    "product": 87_300,
+    "tests": 76_600,
     "frozen data": 35_950,
 }
 """Lines of each package and room (without one: its loose modules), of all of them, of the tests,
