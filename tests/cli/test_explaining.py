@@ -160,7 +160,7 @@ def test_markdown_is_a_format_too(project: Path, run: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("own",), "a single run without legs"),
+        (("own",), "a single run without lists of legs"),
         (("own", "letters", "mixed"), "3 runs"),
         (("nowhere",), "no summary.json in the folder"),
         (("mixed", "--group", "lost by"), "did you mean lost by fusion"),
