@@ -15,8 +15,8 @@ from retrieval_bench.core.retriever import Capabilities
 from retrieval_bench.core.types import Dataset, Document
 from retrieval_bench.metrics.judged import NONE
 from retrieval_bench.metrics.tied import (
-    FROM_ELSEWHERE,
     FROM_FUSION,
+    FROM_REPLAY,
     FROM_RETRIEVER,
     TieEffect,
     is_constant,
@@ -60,7 +60,7 @@ def tie_warnings(
         n += "out of the corpus, or judge them alike."
         return [replace(effect, constant=False).notice(n)]
     if can.replays:
-        return [effect.notice(FROM_ELSEWHERE)]
+        return [effect.notice(FROM_REPLAY)]
     return [effect.notice(FROM_FUSION if rankings.leg_ranks else FROM_RETRIEVER)]
 
 

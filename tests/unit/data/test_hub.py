@@ -61,6 +61,23 @@ def test_one_split_in_two_forms_is_read_once(tmp_path: Path) -> None:
     assert load_dataset(save_all(tmp_path, {**TEXTS, **files})).warnings == ()
 
 
+def test_a_download_that_stopped_half_way_is_no_smaller_corpus(tmp_path: Path) -> None:
+    files = {"queries.jsonl": TEXTS["queries.jsonl"], "qrels/test.tsv": TABLE}
+    last = "corpus/corpus-00001-of-00002.jsonl"
+    save_all(tmp_path, {**files, last: TEXTS["corpus.jsonl"]})
+    named = "format: beir\nfiles: {documents: %s}\n"
+    for config in (None, named % "corpus", named % "corpus/*.jsonl"):
+        if config is not None:
+            save(tmp_path / "dataset.yaml", config)
+        with pytest.raises(ConfigError, match=r"1 of the 2 files of .*corpus/corpus, by"):
+            load_dataset(tmp_path)
+    save(tmp_path / "dataset.yaml", named % last)  # it is named, so it is meant
+    assert load_dataset(tmp_path).n_documents == len(CORPUS)
+    (tmp_path / "dataset.yaml").unlink()
+    save(tmp_path / "corpus/corpus-00000-of-00002.jsonl", '{"_id": "0", "text": "x"}\n')
+    assert load_dataset(tmp_path).n_documents == len(CORPUS) + 1
+
+
 @pytest.mark.needs("pyarrow")
 class TestParquetFolders:
     @pytest.mark.parametrize("key", ["_id", "id"])

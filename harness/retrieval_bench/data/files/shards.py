@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,9 +12,12 @@ from pathlib import Path
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.modules import looked_up
 from retrieval_bench.data.files.lines import kind_of
+from retrieval_bench.data.files.packed import unpacked_name
 
 _ACCEPTED = "a file, a list of files, a folder, or a pattern such as corpus/train-*.parquet"
 _NO_DATA = (".md", ".lock")
+SHARD = re.compile(r"[-_.](\d{5})-of-(\d{5})$")
+"""How the names of shards end: which one it is, and how many there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,7 @@ def located(folder: Path, given: str | Sequence[str]) -> Location:
     for several.
 
     Raises:
-        ConfigError: there are none, or a folder has files of several kinds.
+        ConfigError: there are none, a folder has files of several kinds, or shards are missing.
     """
     names = [given] if isinstance(given, str) else list(given)
     paths: list[Path] = []
@@ -63,10 +67,31 @@ def located(folder: Path, given: str | Sequence[str]) -> Location:
             accepted=_ACCEPTED,
             fix="correct the names in dataset.yaml, or put the files there",
         )
+    if distinct != (folder / Path(names[0]).expanduser(),) or not isinstance(given, str):
+        _require_whole(folder, distinct)
     if len(distinct) == 1:
         return distinct[0]
     first = folder / names[0]
     return Shards(str(first) if len(names) == 1 else f"{first} and others", distinct)
+
+
+def _require_whole(folder: Path, paths: Sequence[Path]) -> None:
+    """Refuse shards whose names say that there are more: nobody would see from the figures that a
+    download stopped half-way. A single file that is named is meant alone."""
+    there: dict[tuple[str, str], set[str]] = {}
+    for path in paths:
+        stem = Path(unpacked_name(path.name)).stem
+        if named := SHARD.search(stem):
+            of = str(path.parent / stem[: named.start()]), named[2]
+            there.setdefault(of, set()).add(named[1])
+    for (shards, n), numbers in there.items():
+        if len(numbers) < int(n):
+            raise ConfigError(
+                f"{len(numbers):,} of the {int(n):,} files of {shards}, by their own names",
+                where=str(folder),
+                accepted="all of them",
+                fix="fetch the others; files that are meant alone need names without -of-",
+            )
 
 
 def _paths(path: Path) -> list[Path]:

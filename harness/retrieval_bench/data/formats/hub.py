@@ -7,13 +7,13 @@ Documents and queries are ``corpus.jsonl`` and ``queries.jsonl``, or the folders
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from retrieval_bench.data.files.lines import existing, kind_of
 from retrieval_bench.data.files.packed import unpacked_name
 from retrieval_bench.data.files.rows import first_keys
+from retrieval_bench.data.files.shards import SHARD
 from retrieval_bench.data.qrels import BEIR_HEADER
 from retrieval_bench.data.settings import Names, SplitFiles
 from retrieval_bench.data.source import Found
@@ -23,7 +23,6 @@ RECORDS = (".jsonl", ".ndjson", ".json", ".csv", ".parquet")
 
 _JUDGED = (".tsv", *RECORDS)
 _LINES = (".jsonl", ".ndjson", ".parquet")
-_SHARD = re.compile(r"[-_.]\d{5}-of-\d{5}$")
 _ONE_SPLIT = "test"
 
 
@@ -71,7 +70,7 @@ def _grouped(folder: Path, name: str, endings: Iterable[str]) -> dict[str, tuple
         taken = frozenset(groups)
         for path in files:
             stem = Path(unpacked_name(path.name)).stem
-            split = _SHARD.sub("", stem)
+            split = SHARD.sub("", stem)
             again = split in taken or (split == stem and split in groups)
             if kind_of(path) == ending and not again:
                 groups[split] = (*groups.get(split, ()), f"{name}/{path.name}")
