@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from retrieval_bench.metrics import parse_metric
 from retrieval_bench.regression.gate import Regression
 from retrieval_bench.regression.policy import Policy, Rise, Undecided
-from retrieval_bench.regression.worse import judge_quality
+from retrieval_bench.regression.quality_gates import judge_quality
 from tests.builders.baselines import quality
 
 SIZES = (20, 40, 100, 300)

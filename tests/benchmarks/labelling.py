@@ -24,9 +24,9 @@ from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.labels.decide.draws import all_bounds, drawn_order, estimate, weights
 from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
 from retrieval_bench.metrics import Judgements, Metric, judge_lists, parse_metrics
+from retrieval_bench.stats.defaults import MARGIN
 from retrieval_bench.stats.intervals import SHARE
 from retrieval_bench.stats.sequential import Betting, Draw, verdicts
-from retrieval_bench.stats.usual import MARGIN
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

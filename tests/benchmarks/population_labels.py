@@ -23,10 +23,10 @@ from retrieval_bench.comparison.pairs.verdicts import PairJudge, Rules
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.labels.decide.deciding import level
 from retrieval_bench.labels.decide.population import BETTING
+from retrieval_bench.stats.defaults import MARGIN
 from retrieval_bench.stats.intervals import SHARE
 from retrieval_bench.stats.resampling import RESAMPLES
 from retrieval_bench.stats.sequential import Betting, verdicts
-from retrieval_bench.stats.usual import MARGIN
 from tests.benchmarks.labelling import Case, cases
 
 Floats = NDArray[np.float64]

@@ -77,7 +77,7 @@ class Waits(Overlap):
 
 
 def resummarize(summary: Summary, timings: Timings) -> Summary:
-    return summary.but(latency_ms={"n": len(timings.wall_ns)})
+    return summary.replace(latency_ms={"n": len(timings.wall_ns)})
 
 
 def bad(*actions: str) -> dict[str, Any]:

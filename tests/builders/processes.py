@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from retrieval_bench.measure.kernel import usable_cpus
+from retrieval_bench.measure.machine.kernel import usable_cpus
 
 if TYPE_CHECKING:
     from retrieval_bench.duets.sides import Place

@@ -160,7 +160,7 @@ def sample_run(
         "protocol": {"threads": threads, "min_calls": min_calls},
         "session": session,
     }
-    return Run(summary.but(**changes), manifest, packed, ("ok",) * 41, timings, evaluation)
+    return Run(summary.replace(**changes), manifest, packed, ("ok",) * 41, timings, evaluation)
 
 
 def unjudged_run(

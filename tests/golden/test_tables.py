@@ -114,7 +114,7 @@ def test_eighty_columns_are_enough(monkeypatch: pytest.MonkeyPatch, n: int) -> N
 def make_others(name: str, shift: int) -> Run:
     """A run as of :func:`sample_run`, on another dataset."""
     run = sample_run(name, shift)
-    data = run.summary.dataset.but(name="다른", fingerprint="e" * 32)
+    data = run.summary.dataset.replace(name="다른", fingerprint="e" * 32)
     return sample_run(name, shift, dataset=data)
 
 

@@ -182,7 +182,7 @@ MUTANTS = (
     # Gates.
     _of_harness(
         "a gate takes a drop for a rise",
-        "regression/worse.py",
+        "regression/quality_gates.py",
         "if shown and -difference > gate.limit:",
         "if shown and difference > gate.limit:",
         "regression",

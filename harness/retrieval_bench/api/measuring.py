@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from retrieval_bench.api.results import BenchResult, ComparisonResult, Result, TuneResult, run_of
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Dataset
-from retrieval_bench.stats.usual import EQUIVALENCE, MARGIN
+from retrieval_bench.stats.defaults import EQUIVALENCE, MARGIN
 
 if TYPE_CHECKING:  # a function that is called loads what it needs
     from retrieval_bench.core.progress import Reporter

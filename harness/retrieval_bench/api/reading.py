@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrieval_bench.api.results import BenchResult, Result, ScoreResult, run_of
 from retrieval_bench.core.types import EMPTY, Dataset, Qrels
-from retrieval_bench.stats.usual import MARGIN
+from retrieval_bench.stats.defaults import MARGIN
 
 if TYPE_CHECKING:  # a function that is called loads what it needs
     from retrieval_bench.comparison.explain.diff import Order

@@ -119,7 +119,7 @@ def _group(
     queries = query_values(group, source, recommendation.system)
     metric, level = group.metrics[0], float(time_level(group.runs).removeprefix("p") or 50)
     named = list(zip(group.names, group.runs, strict=True))
-    shown = [replace(run, summary=run.summary.but(retriever=name)) for name, run in named]
+    shown = [replace(run, summary=run.summary.replace(retriever=name)) for name, run in named]
     ledgers = [ledger_of(run, source) for run in shown]
     return GroupAnalysis(
         group,
@@ -184,7 +184,7 @@ def _explained(
 ) -> list[Explanation]:
     """Every hybrid that kept the lists of its legs, under the name that it has here."""
     return [
-        explain([replace(run, summary=run.summary.but(retriever=name))], dataset, metric)
+        explain([replace(run, summary=run.summary.replace(retriever=name))], dataset, metric)
         for run, name in zip(runs, names, strict=True)
         if run.rankings.leg_lists and (metric.cut or 0) <= run.summary.k
     ]

@@ -32,9 +32,9 @@ from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
 from retrieval_bench.stats import intervals
+from retrieval_bench.stats.defaults import EQUIVALENCE, EXTRA, MARGIN
 from retrieval_bench.stats.power import check_margin
 from retrieval_bench.stats.sequential import Watch
-from retrieval_bench.stats.usual import EQUIVALENCE, EXTRA, MARGIN
 
 MOST_RESAMPLES = 200_000
 """However many pairs a table has; enough for p of 10,000 of them, and for the ends of 250."""

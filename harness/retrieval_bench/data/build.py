@@ -13,8 +13,8 @@ from retrieval_bench.core.selves import Selves
 from retrieval_bench.core.types import Dataset, Document, Documents, Qrels, Query
 from retrieval_bench.data import fingerprint
 from retrieval_bench.data.faults import Faults, Place, reporting, shown
-from retrieval_bench.data.own_documents import SelfFinder
 from retrieval_bench.data.qrels import UNASKED, collect
+from retrieval_bench.data.self_queries import SelfFinder
 from retrieval_bench.data.source import (
     FileCorpus,
     Judgement,

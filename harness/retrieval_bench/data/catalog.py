@@ -17,8 +17,8 @@ from retrieval_bench.data.faults import reporting
 from retrieval_bench.data.files.shards import Location, Shards, located
 from retrieval_bench.data.formats import FORMATS
 from retrieval_bench.data.formats.irds import PREFIX, is_irds, load_irds
-from retrieval_bench.data.own_documents import with_self_hits
 from retrieval_bench.data.recognition import like_judgements, pasted, suggestion
+from retrieval_bench.data.self_queries import with_self_hits
 from retrieval_bench.data.settings import (
     CONFIG_NAME,
     LANGUAGE,

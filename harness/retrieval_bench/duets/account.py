@@ -15,7 +15,7 @@ from retrieval_bench.core.errors import counted
 from retrieval_bench.duets.decision import ALPHA, Judged
 from retrieval_bench.duets.launch import Measured
 from retrieval_bench.duets.sides import Side
-from retrieval_bench.measure.disturbances import OTHERS, STOLEN
+from retrieval_bench.measure.machine.disturbances import OTHERS, STOLEN
 from retrieval_bench.runs.latency import stalls
 
 MEAN_DELTA = 0.03
@@ -138,7 +138,7 @@ def share_of_the_cores(noise: Sequence[Mapping[str, Any]], whose: str) -> float 
     known.
 
     Args:
-        noise: records of :class:`retrieval_bench.measure.noise.NoiseRecorder`.
+        noise: records of :class:`retrieval_bench.measure.machine.noise.NoiseRecorder`.
         whose: "others" or "stolen".
     """
     shares = [one["cores"][whose] for one in noise if one.get("cores")]

@@ -42,8 +42,8 @@ from retrieval_bench.duets.revisions import revisions
 from retrieval_bench.duets.sides import Side
 from retrieval_bench.experiment.fresh.launch_merge import hash_seed
 from retrieval_bench.measure.environment import environment
-from retrieval_bench.measure.kernel import cpus_of_one_node
-from retrieval_bench.measure.noise import NoiseRecorder
+from retrieval_bench.measure.machine.kernel import cpus_of_one_node
+from retrieval_bench.measure.machine.noise import NoiseRecorder
 from retrieval_bench.stats.resampling import SEED
 
 MOST_QUERIES = 220

@@ -12,7 +12,6 @@ from retrieval_bench.core.retriever import Capabilities
 from retrieval_bench.core.selves import KEEP
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.experiment.failing import answered_means, attempts_document
-from retrieval_bench.experiment.filtered import Filtered
 from retrieval_bench.measure.calls import NOT_RUN, OK, Measurement, Timings
 from retrieval_bench.metrics import METRICS_VERSION, conventions
 from retrieval_bench.metrics.abstention import abstention
@@ -20,9 +19,9 @@ from retrieval_bench.metrics.tied import TieEffect
 from retrieval_bench.runs.evaluation import Evaluation
 from retrieval_bench.runs.latency import LEVELS, latency_report
 from retrieval_bench.runs.records import SCHEMA_VERSION
-from retrieval_bench.runs.spent import usage_document
 from retrieval_bench.runs.stages import stage_report
-from retrieval_bench.runs.summary import Summary
+from retrieval_bench.runs.summary import FilterFacts, Summary
+from retrieval_bench.runs.usage_means import usage_document
 
 REPLAYED = "the rankings were read from a saved run"
 """Reading a saved ranking says nothing of who made it."""
@@ -46,7 +45,7 @@ def summarize(
     parallel: bool | None = None,
     ties: TieEffect | None = None,
     until_decided: Mapping[str, Any] | None = None,
-    filtered: Filtered | None = None,
+    filtered: FilterFacts | None = None,
     server: int | None = None,
     server_calls: int | None = None,
     parts: Sequence[Mapping[str, Any]] = (),
@@ -96,7 +95,7 @@ def summarize(
         **({"parts": list(parts)} if parts else {}),
         "index": index,
         **server_document(measurement, server, server_calls),
-        **({} if filtered is None else {"filters": document(filtered)}),
+        **({} if filtered is None else {"filters": filtered}),
         "n_collapsed": sum(r.collapsed for r in measurement.rankings if r is not None),
         **_self_hits(dataset, measurement),
         "n_failed": sum(s not in (OK, NOT_RUN) for s in status),
@@ -191,7 +190,7 @@ def resummarize(summary: Summary, timings: Timings) -> Summary:
     )
     legs = summary.legs
     parallel = None if legs is None else legs.measured == "parallel"
-    return summary.but(
+    return summary.replace(
         **usage_document(timings, None),
         latency_ms=report | {"overhead": before.overhead},
         **stages(timings, parallel),

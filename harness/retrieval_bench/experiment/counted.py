@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from retrieval_bench.core.retriever import Capabilities
 from retrieval_bench.core.types import Dataset
-from retrieval_bench.experiment.equal_scores import tie_keys
+from retrieval_bench.experiment.tie_warnings import tie_keys
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.evaluation import JUDGED_AT, Evaluation, evaluate
 from retrieval_bench.runs.run import Rankings

@@ -34,12 +34,12 @@ from retrieval_bench.experiment.ablation import (
 from retrieval_bench.experiment.accounting import resummarize, summarize
 from retrieval_bench.experiment.candidate import Candidate, Searched, ask, close_all
 from retrieval_bench.experiment.counted import evaluated
-from retrieval_bench.experiment.equal_scores import effect_of_ties, tie_warnings
 from retrieval_bench.experiment.failing import recovered
 from retrieval_bench.experiment.filtered import filtered, leaks
 from retrieval_bench.experiment.fresh.launches import LaunchSpec, run_launches
 from retrieval_bench.experiment.interrupts import interrupts_deferred
 from retrieval_bench.experiment.server_time import outside_server
+from retrieval_bench.experiment.tie_warnings import effect_of_ties, tie_warnings
 from retrieval_bench.experiment.until import Asking, Until
 from retrieval_bench.experiment.warnings import (
     deep,
@@ -53,10 +53,11 @@ from retrieval_bench.experiment.warnings import (
     silent,
     unsteady,
 )
-from retrieval_bench.measure import observers, runner
+from retrieval_bench.measure import runner
 from retrieval_bench.measure.calls import NOT_RUN, OK, Measurement, System
-from retrieval_bench.measure.disturbances import disturbances
 from retrieval_bench.measure.environment import environment, peak_rss_bytes
+from retrieval_bench.measure.machine import observers
+from retrieval_bench.measure.machine.disturbances import disturbances
 from retrieval_bench.measure.protocol import Plan, Protocol, plan
 from retrieval_bench.measure.purse import Purse
 from retrieval_bench.measure.threads import search_threads
@@ -470,7 +471,7 @@ class Experiment:
             server_calls=server_calls,
             parts=[one.as_dict() for one in ablation.parts],
         )
-        summary = summary.but(warnings=[*summary.warnings, *remembered(summary.latency_ms)])
+        summary = summary.replace(warnings=[*summary.warnings, *remembered(summary.latency_ms)])
         manifest = {
             "retriever": candidate.described(facts),
             "dataset": summary.dataset.document() | {"source": self.source},

@@ -3,30 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.notices import Code, Notice
 from retrieval_bench.core.retriever import Capabilities
 from retrieval_bench.core.types import Dataset, Query, Ranking
-
-
-@dataclass(frozen=True, slots=True)
-class Filtered:
-    """What filters did in one run.
-
-    Attributes:
-        queries: that have a filter, of those that were answered.
-        leaked: hits of these that their filter does not allow; None where there is no corpus to
-            tell by.
-        leaking: queries with such a hit; None likewise.
-        applied: the retriever says that it applies filters.
-    """
-
-    queries: int
-    leaked: int | None
-    leaking: int | None
-    applied: bool
+from retrieval_bench.runs.summary import FilterFacts
 
 
 def filtered(
@@ -34,7 +16,7 @@ def filtered(
     queries: Sequence[Query],
     rankings: Sequence[Ranking | None],
     capabilities: Capabilities,
-) -> Filtered | None:
+) -> FilterFacts | None:
     """What filters did; None where no query has one."""
     if not any(query.filter for query in queries):
         return None
@@ -45,13 +27,17 @@ def filtered(
     ]
     known = dataset.filtering
     if known is None:
-        return Filtered(len(asked), None, None, capabilities.filters)
+        return FilterFacts(
+            queries=len(asked), leaked=None, leaking=None, applied=capabilities.filters
+        )
     outside = [known.fits(given, doc_ids).count(False) for given, doc_ids in asked]
     leaking = sum(map(bool, outside))
-    return Filtered(len(asked), sum(outside), leaking, capabilities.filters)
+    return FilterFacts(
+        queries=len(asked), leaked=sum(outside), leaking=leaking, applied=capabilities.filters
+    )
 
 
-def leaks(found: Filtered | None) -> list[str]:
+def leaks(found: FilterFacts | None) -> list[str]:
     """Warn of hits that a filter does not allow, and where nobody can tell."""
     if found is None or not found.queries:
         return []

@@ -25,8 +25,8 @@ from retrieval_bench.experiment.candidate import Candidate, close_all
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.fresh.launches import LaunchSpec
 from retrieval_bench.experiment.objects import adapted
+from retrieval_bench.measure.machine.servers import Server
 from retrieval_bench.measure.protocol import Protocol, plan
-from retrieval_bench.measure.servers import Server
 from retrieval_bench.measure.threads import prepare_environment
 from retrieval_bench.metrics import Metric, default_metrics, parse_metrics
 from retrieval_bench.runs.records import DEFAULT_ROOT, check_destination

@@ -15,7 +15,7 @@ from retrieval_bench.core.types import EMPTY, Dataset, Query, Ranking
 from retrieval_bench.core.usage import FIELDS
 from retrieval_bench.data.build import UNJUDGED
 from retrieval_bench.data.id_spaces import apart, known_ids
-from retrieval_bench.data.own_documents import dropped, self_hit_warnings
+from retrieval_bench.data.self_queries import dropped, self_hit_warnings
 from retrieval_bench.experiment.candidate import Candidate
 from retrieval_bench.measure.calls import NOT_RUN, OK, Measurement, Timings
 from retrieval_bench.measure.steady import WINDOW, WINDOWS

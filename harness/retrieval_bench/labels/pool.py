@@ -22,8 +22,8 @@ from retrieval_bench.labels.grades import Settled, settled
 from retrieval_bench.labels.label import GUIDELINES, Kind, Label, Pair, Pool, PooledQuery, digest
 from retrieval_bench.labels.store import Store
 from retrieval_bench.metrics import parse_metrics
+from retrieval_bench.stats.defaults import MARGIN
 from retrieval_bench.stats.power import check_margin
-from retrieval_bench.stats.usual import MARGIN
 
 DEPTH = 10
 """To which lists are pooled, unless something else is said."""

@@ -90,7 +90,7 @@ class Measurement:
         unstable: queries whose later calls returned another ranking than the first.
         interrupted: the user stopped the run.
         overhead_ns: what the same measurement says of a retriever that does nothing (median).
-        noise: what else went on while calls were timed, see :mod:`retrieval_bench.measure.noise`.
+        noise: what else went on meanwhile, see :mod:`retrieval_bench.measure.machine.noise`.
         attempts: what failed calls cost whoever makes them again.
         spent: what all calls used up, those of the warm-up included; None where none told.
     """

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.git import changed, run_git
-from retrieval_bench.measure.clock import clock_facts
-from retrieval_bench.measure.kernel import (
+from retrieval_bench.measure.machine.clock import clock_facts
+from retrieval_bench.measure.machine.kernel import (
     ControlGroup,
     cpu_list,
     read_int,

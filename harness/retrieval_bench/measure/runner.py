@@ -17,9 +17,9 @@ import numpy as np
 from retrieval_bench.core.retriever import Retriever
 from retrieval_bench.core.types import Query, Ranking
 from retrieval_bench.measure.calls import Clock, Measurement, System, Timings
-from retrieval_bench.measure.clock import clock_warnings
 from retrieval_bench.measure.deadline import Deadline, deadline
-from retrieval_bench.measure.noise import NoiseRecorder
+from retrieval_bench.measure.machine.clock import clock_warnings
+from retrieval_bench.measure.machine.noise import NoiseRecorder
 from retrieval_bench.measure.protocol import RANKINGS_ONLY, Plan, Protocol, plan
 from retrieval_bench.measure.purse import Purse
 from retrieval_bench.measure.recorder import Recorder

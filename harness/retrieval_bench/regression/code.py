@@ -12,7 +12,7 @@ from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.duets.result import DuetResult
 from retrieval_bench.duets.revisions.trees import Repository
 from retrieval_bench.regression.baseline import LatencyBaseline, QualityBaseline
-from retrieval_bench.regression.slower import Duet
+from retrieval_bench.regression.latency_gates import Duet
 
 
 @dataclass(frozen=True, slots=True)

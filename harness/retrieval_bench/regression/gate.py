@@ -9,9 +9,9 @@ from typing import Any
 from retrieval_bench.core.document import document
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.duets.result import WORDS
+from retrieval_bench.regression.latency_gates import LatencyGate, LatencyResult
 from retrieval_bench.regression.policy import Policy, Undecided
-from retrieval_bench.regression.slower import LatencyGate, LatencyResult
-from retrieval_bench.regression.worse import QualityGate, QualityResult
+from retrieval_bench.regression.quality_gates import QualityGate, QualityResult
 
 SCHEMA_VERSION = 1
 """Of the document of ``regress``; 1: first version."""

@@ -34,11 +34,11 @@ from retrieval_bench.regression.baseline import Given, latency_of, quality_of
 from retrieval_bench.regression.code import Code, check_there
 from retrieval_bench.regression.files import FOLDER, Places
 from retrieval_bench.regression.gate import Regression
+from retrieval_bench.regression.latency_gates import Duet, When
 from retrieval_bench.regression.policy import Policy, load_policy
+from retrieval_bench.regression.quality_gates import why_failing
 from retrieval_bench.regression.session import Today
-from retrieval_bench.regression.slower import Duet, When
 from retrieval_bench.regression.storing import NothingToKeepError, Stored, check_free, store
-from retrieval_bench.regression.worse import why_failing
 from retrieval_bench.runs.records import write_run
 from retrieval_bench.runs.run import Run, relative_folder
 

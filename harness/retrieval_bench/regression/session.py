@@ -23,8 +23,8 @@ from retrieval_bench.metrics import (
     parse_metric,
     parse_metrics,
 )
-from retrieval_bench.regression import slower as latency
-from retrieval_bench.regression import worse as quality
+from retrieval_bench.regression import latency_gates as latency
+from retrieval_bench.regression import quality_gates as quality
 from retrieval_bench.regression.baseline import (
     Given,
     LatencyBaseline,
@@ -37,9 +37,9 @@ from retrieval_bench.regression.baseline import (
 from retrieval_bench.regression.code import Code, code_of, why_no_code, with_its_config
 from retrieval_bench.regression.files import DamagedBaselineError, NoBaselineError, Places
 from retrieval_bench.regression.gate import Regression
+from retrieval_bench.regression.latency_gates import Duet, LatencyResult, When
 from retrieval_bench.regression.policy import Policy
-from retrieval_bench.regression.slower import Duet, LatencyResult, When
-from retrieval_bench.regression.worse import QualityResult
+from retrieval_bench.regression.quality_gates import QualityResult
 from retrieval_bench.runs.run import Run
 
 PROTOCOL: Mapping[str, Any] = {"profile": "baseline", "min_calls": 400, "warm_up_s": 3.0}

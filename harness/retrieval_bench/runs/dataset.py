@@ -9,7 +9,7 @@ from retrieval_bench.core.errors import ConfigError, DataError, HarnessError
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data import load_dataset
 from retrieval_bench.data.fingerprint import without_self_hits
-from retrieval_bench.data.own_documents import with_self_hits
+from retrieval_bench.data.self_queries import with_self_hits
 from retrieval_bench.runs.run import Run
 
 

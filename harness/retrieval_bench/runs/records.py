@@ -132,10 +132,10 @@ def write_run(run: Run, out: Path | None = None, root: Path = DEFAULT_ROOT) -> R
     status = _status_texts(run.status)
     try:
         with new_folder(_resolved(shown), run_id) as folder:
-            summary = run.summary.but(run_id=run_id)
+            summary = run.summary.replace(run_id=run_id)
             complaint = _write_trec(folder / TREC_RUN, run)
             if complaint is not None:
-                summary = summary.but(warnings=[*summary.warnings, complaint])
+                summary = summary.replace(warnings=[*summary.warnings, complaint])
             # No secret, and no sentence that moves the cursor of a terminal it is printed on.
             summary = summary.with_texts(lambda text: visible(secrets.redact(text)))
             write_arrays(folder, run.rankings, run.timings)
@@ -188,7 +188,7 @@ def read_run(folder: Path) -> Run:
         rankings = load_rankings(folder)
         timings = load_timings(folder)
         status, evaluation = _read_per_query(folder / PER_QUERY, summary, rankings.query_ids)
-        summary = summary.but(metrics=evaluation.as_dict())
+        summary = summary.replace(metrics=evaluation.as_dict())
         manifest = read_json(folder / MANIFEST)
         _check_facts(manifest)
     except ConfigError as problem:

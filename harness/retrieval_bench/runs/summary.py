@@ -46,7 +46,7 @@ class Facts(BaseModel):
         """For JSON: what was said, in the order of the fields."""
         return dict(plain(self.model_dump(exclude_unset=True)))
 
-    def but(self, **facts: Any) -> Self:
+    def replace(self, **facts: Any) -> Self:
         """The same with other ``facts``."""
         said = {name: vars(self)[name] for name in self.model_fields_set if name in vars(self)}
         return type(self).model_validate(said | (self.model_extra or {}) | facts)
@@ -115,8 +115,8 @@ class HitFacts(Facts):
 
     n: int
     mean: float | None
-    none: int
     fewer_than_k: int
+    none: int
 
 
 class Unanswerable(Facts):
@@ -280,7 +280,15 @@ class ServerFacts(Facts):
 
 
 class FilterFacts(Facts):
-    """What filters did; see :class:`.Filtered`."""
+    """What filters did.
+
+    Attributes:
+        queries: that have a filter, of those that were answered.
+        leaked: hits of these that their filter does not allow; None where there is no corpus to
+            tell by.
+        leaking: queries with such a hit; None likewise.
+        applied: the retriever says that it applies filters.
+    """
 
     queries: int
     leaked: int | None
@@ -383,4 +391,4 @@ class Summary(Facts):
         the warnings, which keep their codes."""
         health = [with_text(text, changed(str(text))) for text in self.health]
         warnings = [with_text(text, changed(str(text))) for text in self.warnings]
-        return self.but(health=health, warnings=warnings)
+        return self.replace(health=health, warnings=warnings)

@@ -21,13 +21,13 @@ from retrieval_bench.core.selves import DROP, KEEP
 from retrieval_bench.core.types import EMPTY, Dataset, Documents, Qrels, Ranking
 from retrieval_bench.data import given_dataset, id_spaces, load_dataset
 from retrieval_bench.data.needs_judgements import judged_by, require_judged
-from retrieval_bench.data.own_documents import (
+from retrieval_bench.data.qrels import read_qrels
+from retrieval_bench.data.self_queries import (
     check_rule,
     left_out,
     own_id_warnings,
     self_hit_warnings,
 )
-from retrieval_bench.data.qrels import read_qrels
 from retrieval_bench.experiment.filtered import filtered, leaks
 from retrieval_bench.experiment.warnings import empty_lists, origins
 from retrieval_bench.metrics import JudgedRun, Judgements, judge_lists, parse_metric

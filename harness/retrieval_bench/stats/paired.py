@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from retrieval_bench.stats.defaults import EQUIVALENCE, EXTRA, MARGIN
 from retrieval_bench.stats.intervals import Scale, fitting, mean_intervals
 from retrieval_bench.stats.power import Moments, Needed, queries_needed
 from retrieval_bench.stats.randomization import ROUNDING, Randomization
 from retrieval_bench.stats.resampling import RESAMPLES, SEED, mean_below_p, student_p
-from retrieval_bench.stats.usual import EQUIVALENCE, EXTRA, MARGIN
 
 Floats = NDArray[np.float64]
 

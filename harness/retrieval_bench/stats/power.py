@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.stats.defaults import MARGIN
 from retrieval_bench.stats.randomization import ROUNDING, signs
 from retrieval_bench.stats.resampling import gamma_sum_p
-from retrieval_bench.stats.usual import MARGIN
 
 Floats = NDArray[np.float64]
 

@@ -22,9 +22,9 @@ from retrieval_bench.experiment.warnings import drawn
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.measure.threads import prepare_environment
 from retrieval_bench.metrics import Metric, default_metrics, parse_metric
+from retrieval_bench.stats.defaults import MARGIN
 from retrieval_bench.stats.power import check_margin
 from retrieval_bench.stats.resampling import SEED
-from retrieval_bench.stats.usual import MARGIN
 from retrieval_bench.tuning.grid import Grid, checked_grid, make_grid, parse_grid
 from retrieval_bench.tuning.price import price_of
 from retrieval_bench.tuning.search import Tunable, values_of

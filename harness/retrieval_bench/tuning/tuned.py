@@ -24,10 +24,10 @@ from retrieval_bench.core.config import RetrieverConfig
 from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import ConfigError, HarnessError, RecordError, counted
 from retrieval_bench.metrics import Metric
+from retrieval_bench.stats.defaults import MARGIN
 from retrieval_bench.stats.intervals import graded, mean_intervals
 from retrieval_bench.stats.randomization import randomization_p
 from retrieval_bench.stats.resampling import RESAMPLES
-from retrieval_bench.stats.usual import MARGIN
 from retrieval_bench.tuning.grid import Grid, Setting, as_yaml, numeric, ordered
 from retrieval_bench.tuning.price import Price
 from retrieval_bench.tuning.selection import Selection, tied

@@ -18,7 +18,7 @@ def quieten(replace: Callable[[Any, str, Any], None] = setattr) -> None:
     """Let each check of the machine, a function that gives a sentence or None, give None, and let
     there be nothing to observe a call."""
     try:
-        from retrieval_bench.measure import disturbances
+        from retrieval_bench.measure.machine import disturbances
     except ImportError:  # another Python, or a revision that has no such module
         return
     for name, check in list(vars(disturbances).items()):
@@ -26,7 +26,7 @@ def quieten(replace: Callable[[Any, str, Any], None] = setattr) -> None:
         if sentence == "str | None":
             replace(disturbances, name, _says_nothing)
     with suppress(ImportError):
-        from retrieval_bench.measure import observers
+        from retrieval_bench.measure.machine import observers
 
         replace(observers, "OBSERVERS", ())
 

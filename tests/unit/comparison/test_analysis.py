@@ -80,15 +80,15 @@ class TestQueryValues:
 
     def test_without_a_best_system_the_first_that_can_be_compared_is_taken(self) -> None:
         runs = [plain("alone", FIRST), plain("a", SECOND), plain("b", THIRD)]
-        runs[0] = replace(runs[0], summary=runs[0].summary.but(k=5))
+        runs[0] = replace(runs[0], summary=runs[0].summary.replace(k=5))
         result = some(values_of(runs, None))
         assert result.names == ("a", "b")
         assert [result.names[at] for at in result.pair] == ["b", "a"]
 
     def test_where_no_two_can_be_compared_there_are_no_values(self) -> None:
         one, two = plain("one", FIRST), plain("two", SECOND)
-        assert values_of([one, replace(two, summary=two.summary.but(k=5))], None) is None
-        assert values_of([one, replace(two, summary=two.summary.but(k=5))], "one") is None
+        assert values_of([one, replace(two, summary=two.summary.replace(k=5))], None) is None
+        assert values_of([one, replace(two, summary=two.summary.replace(k=5))], "one") is None
 
     def test_queries_that_a_run_finished_in_another_order_are_put_in_one(self) -> None:
         mixed = {query: ("axy" if at % 2 else "xya") for at, query in enumerate(QUERIES)}

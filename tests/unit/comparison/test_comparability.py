@@ -34,9 +34,9 @@ def test_the_settings_that_differ_are_named() -> None:
 def test_another_language_of_the_same_data_is_a_setting() -> None:
     manifest = {"retriever": {"target": "bm25", "params": {"k1": 1}}}
     runs = [
-        replace(one, manifest=manifest, summary=one.summary.but(dataset=data))
+        replace(one, manifest=manifest, summary=one.summary.replace(dataset=data))
         for one in (run("a", [1.0]), run("b", [1.0]))
-        for data in [one.summary.dataset.but(language="fr" if one.name == "b" else None)]
+        for data in [one.summary.dataset.replace(language="fr" if one.name == "b" else None)]
     ]
     assert other_settings(["a", "b"], runs) == (
         "Given settings that differ: a with none; b with language fr.",

@@ -15,9 +15,9 @@ from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.runs.run import Run
+from retrieval_bench.stats.defaults import MARGIN
 from retrieval_bench.stats.power import Moments, Needed, queries_needed
 from retrieval_bench.stats.randomization import randomization_p
-from retrieval_bench.stats.usual import MARGIN
 from tests.builders import some
 from tests.builders.runs import run
 

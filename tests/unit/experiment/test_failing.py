@@ -104,7 +104,7 @@ def test_launches_add_up_their_failures() -> None:
     one = {"failed": {"429": 2}, "recovered": 1, "asked_again": 0, "given_up": 1}
     other = {"failed": {"429": 1, "5xx": 1}, "recovered": 2, "asked_again": 1, "given_up": 0}
     none = Summary.model_validate({"retriever": "a", "dataset": {}, "k": 1})
-    told = [none.but(attempts={**each, "to_answer_ms": None}) for each in (one, other)]
+    told = [none.replace(attempts={**each, "to_answer_ms": None}) for each in (one, other)]
     assert joined_attempts([*told, none]) == {
         "attempts": {
             "failed": {"429": 3, "5xx": 1},

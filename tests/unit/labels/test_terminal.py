@@ -10,7 +10,7 @@ from rich.cells import cell_len
 
 from retrieval_bench.core.errors import ConfigError, Interrupted
 from retrieval_bench.labels.judge.judging import Judging
-from retrieval_bench.labels.judge.typed import LINES, WIDTH, judge
+from retrieval_bench.labels.judge.terminal_judging import LINES, WIDTH, judge
 from retrieval_bench.labels.label import Label, Pair
 from retrieval_bench.labels.store import Store
 from tests.builders.labels import HOSTILE, changed_text, make_pool, make_store

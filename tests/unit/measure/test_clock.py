@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from retrieval_bench.measure.clock import clock_facts, clock_warnings, impossible_times
+from retrieval_bench.measure.machine.clock import clock_facts, clock_warnings, impossible_times
 
 
 def test_the_steps_of_a_clock_are_seen() -> None:

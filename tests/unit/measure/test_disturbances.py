@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from retrieval_bench.measure.disturbances import disturbances
+from retrieval_bench.measure.machine.disturbances import disturbances
 
 QUIET: Mapping[str, Any] = {
     "seconds": 60.0,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from retrieval_bench.measure.environment import FINGERPRINTED, fingerprint, machine
-from retrieval_bench.measure.kernel import ControlGroup, cpu_list, cpus_of_one_node
+from retrieval_bench.measure.machine.kernel import ControlGroup, cpu_list, cpus_of_one_node
 from tests.builders.fake_system import CPUINFO, MOUNT_V2, V1, V2, allowed, frequency, lay_out
 
 LINUX = {

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from retrieval_bench.measure.noise import NoiseRecorder, Usage, process_usage
+from retrieval_bench.measure.machine.noise import NoiseRecorder, Usage, process_usage
 from tests.builders.fake_system import V2, allowed, frequency, lay_out, stat
 
 

@@ -19,7 +19,7 @@ from retrieval_bench import bench
 from retrieval_bench.core.notices import Code, Notice, about_times
 from retrieval_bench.experiment.doctor import doctor as doctoring
 from retrieval_bench.experiment.doctor.doctor import doctor
-from retrieval_bench.measure import observers
+from retrieval_bench.measure.machine import observers
 from retrieval_bench.measure.protocol import Protocol
 from tests.builders.files import json_lines, save_all
 

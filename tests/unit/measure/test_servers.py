@@ -15,9 +15,9 @@ import pytest
 from retrieval_bench import bench
 from retrieval_bench.core.config import validate
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.measure.noise import NoiseRecorder, Usage
+from retrieval_bench.measure.machine.noise import NoiseRecorder, Usage
+from retrieval_bench.measure.machine.servers import Server, server_use
 from retrieval_bench.measure.protocol import Protocol
-from retrieval_bench.measure.servers import Server, server_use
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 

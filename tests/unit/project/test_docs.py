@@ -40,10 +40,10 @@ from retrieval_bench.regression.files import to_text
 from retrieval_bench.regression.gate import Regression
 from retrieval_bench.regression.history import subjects
 from retrieval_bench.regression.history.facts import read_history
+from retrieval_bench.regression.latency_gates import judge_latency
 from retrieval_bench.regression.policy import Policy, load_policy
-from retrieval_bench.regression.slower import judge_latency
+from retrieval_bench.regression.quality_gates import judge_quality
 from retrieval_bench.regression.storing import Change, Stored
-from retrieval_bench.regression.worse import judge_quality
 from retrieval_bench.reports.tables.guard.github_benchmark import benchmark_entries
 from retrieval_bench.reports.tables.understand.diff_document import diff_document
 from retrieval_bench.runs.imported import read_rankings

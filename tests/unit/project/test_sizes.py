@@ -26,7 +26,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench/regression": 3_600,
     "retrieval_bench/reports": 12_750,
     "retrieval_bench/reproduction": 900,
-    "retrieval_bench/runs": 3_100,
+    "retrieval_bench/runs": 3_110,
     "retrieval_bench/scoring": 5_300,
     "retrieval_bench/stats": 1_700,
     "retrieval_bench/testing": 1_200,

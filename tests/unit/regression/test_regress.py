@@ -31,11 +31,11 @@ from retrieval_bench.regression.baseline import (
 from retrieval_bench.regression.code import Code
 from retrieval_bench.regression.files import Places
 from retrieval_bench.regression.gate import Regression
+from retrieval_bench.regression.latency_gates import LatencyResult, When
 from retrieval_bench.regression.policy import Policy, Undecided
+from retrieval_bench.regression.quality_gates import QualityGate, QualityResult
 from retrieval_bench.regression.session import PROTOCOL, Held
-from retrieval_bench.regression.slower import LatencyResult, When
 from retrieval_bench.regression.storing import check_free, latency_changes, quality_changes, store
-from retrieval_bench.regression.worse import QualityGate, QualityResult
 from retrieval_bench.reports.render import terminal
 from retrieval_bench.reports.tables.guard.regress import regress_tables
 from retrieval_bench.runs.run import Run
@@ -202,8 +202,8 @@ class TestHowItIsMeasured:
         run = sample_run("mine", 0)
         means = {1.0: 4_096, 0.1214: 32_768, 0.1195: 32_768, 1e-9: 50_000, 20.0: None, None: None}
         for mean, calls in means.items():
-            latency = run.summary.latency_ms.but(mean=mean)
-            run = replace(run, summary=run.summary.but(latency_ms=latency))
+            latency = run.summary.latency_ms.replace(mean=mean)
+            run = replace(run, summary=run.summary.replace(latency_ms=latency))
             longer = held.longer(run)
             assert (longer and longer.min_calls) == calls
         assert held.experiment.protocol.min_calls == PROTOCOL["min_calls"]
@@ -280,8 +280,8 @@ class TestOfARun:
 
     def test_a_replayed_run_has_no_times(self) -> None:
         run = measured()
-        latency = run.summary.latency_ms.but(mean=None)
-        run = replace(run, summary=run.summary.but(latency_ms=latency))
+        latency = run.summary.latency_ms.replace(mean=None)
+        run = replace(run, summary=run.summary.replace(latency_ms=latency))
         assert latency_of(run, GIVEN) is None
 
 

@@ -13,7 +13,12 @@ from retrieval_bench.core.types import Verdict
 from retrieval_bench.duets.result import DuetResult
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.regression.baseline import LatencyBaseline, protocol_of
-from retrieval_bench.regression.slower import LatencyResult, When, incomparable, judge_latency
+from retrieval_bench.regression.latency_gates import (
+    LatencyResult,
+    When,
+    incomparable,
+    judge_latency,
+)
 from tests.builders import some
 from tests.builders.baselines import duet_result, latency
 

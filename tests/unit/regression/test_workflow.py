@@ -8,8 +8,8 @@ import pytest
 
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.regression.code import Code
+from retrieval_bench.regression.latency_gates import Duet
 from retrieval_bench.regression.regress import Request, duet_against
-from retrieval_bench.regression.slower import Duet
 from tests.builders.baselines import COMMIT, today
 from tests.builders.git_project import GitProject
 

@@ -19,10 +19,9 @@ WORDS = "below what the clock can tell (answers are remembered?)"
 def at(p50: float, name: str = "quick") -> Run:
     one = sample_run(name, 0)
     latency = one.summary.latency_ms
-    entry = latency.levels["p50"].but(value=p50, ci95=(p50, p50))
-    return replace(
-        one, summary=one.summary.but(latency_ms=latency.but(levels=latency.levels | {"p50": entry}))
-    )
+    entry = latency.levels["p50"].replace(value=p50, ci95=(p50, p50))
+    latency = latency.replace(levels=latency.levels | {"p50": entry})
+    return replace(one, summary=one.summary.replace(latency_ms=latency))
 
 
 @pytest.mark.parametrize("p50", [0.0, 0.0004])

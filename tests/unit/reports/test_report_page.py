@@ -18,7 +18,7 @@ from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.metrics import Metric
 from retrieval_bench.reports.page import choices, report_page
-from retrieval_bench.reports.page import whole as document
+from retrieval_bench.reports.page import html_page as document
 from retrieval_bench.reports.page.explorer import json_in_html
 from retrieval_bench.reports.render.cells import Cell, Content, count
 from retrieval_bench.reports.render.html import whole
@@ -142,7 +142,7 @@ def test_the_answer_has_its_figures_and_says_what_they_mean() -> None:
 
 def test_what_warns_of_the_answer_stands_in_its_box() -> None:
     one, *others = make_runs(DATA)
-    loud = replace(one, summary=one.summary.but(warnings=["something was wrong"]))
+    loud = replace(one, summary=one.summary.replace(warnings=["something was wrong"]))
     page = report_page(analyse(compare_runs([loud, *others]), [DATA]))
     box = page[page.index('<section id="answer"') : page.index("</section>")]
     assert '<li dir="auto" class="warning">one: something was wrong</li>' in box
@@ -526,7 +526,7 @@ def test_what_cannot_be_compared_is_told_as_the_answer() -> None:
 @pytest.mark.usefixtures("undrawn")
 def test_runs_of_different_k_are_not_explored() -> None:
     one, two = make_runs(DATA)[:2]
-    page = page_of([one, replace(two, summary=two.summary.but(k=5))])
+    page = page_of([one, replace(two, summary=two.summary.replace(k=5))])
     assert "No two systems here can be compared query by query." in page.text
 
 
@@ -545,7 +545,7 @@ def test_several_datasets_have_their_parts_and_one_table_of_all() -> None:
 @pytest.mark.usefixtures("undrawn")
 def test_partial_runs_and_warnings_stand_with_the_answer() -> None:
     one, *others = make_runs(DATA)
-    part = replace(one, summary=one.summary.but(status="partial"))
+    part = replace(one, summary=one.summary.replace(status="partial"))
     page = page_of([part, *others])
     assert "one was interrupted" in page.text
 

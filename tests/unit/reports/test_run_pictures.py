@@ -47,7 +47,7 @@ def test_rounds_of_all_launches_stand_behind_each_other() -> None:
 @pytest.mark.slow
 def test_what_there_is_nothing_of_is_not_drawn() -> None:
     run = make_run("sample", 0)
-    summary = run.summary.but(latency_ms=run.summary.latency_ms.but(mean=None))
+    summary = run.summary.replace(latency_ms=run.summary.latency_ms.replace(mean=None))
     assert run_pictures(replace(run, summary=summary)) == {}
     whole = run.timings
     bare = Timings(

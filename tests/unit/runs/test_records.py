@@ -237,7 +237,7 @@ def test_secrets_that_equal_a_word_of_the_record_do_not_rewrite_it(
     run = dataclasses.replace(make_run(), status=("ok", "not run", "ok"))
     folder = some(write_run(run, tmp_path / "out").folder)
     read = read_run(folder)
-    assert read.summary.but(run_id="") == run.summary.but(run_id="")
+    assert read.summary.replace(run_id="") == run.summary.replace(run_id="")
     assert read.manifest["note"] == run.manifest["note"]
     assert read.status == run.status
 

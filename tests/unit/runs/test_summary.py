@@ -22,7 +22,7 @@ def test_a_saved_summary_is_read_and_written_back_to_the_byte(path: Path) -> Non
     text = path.read_text(encoding="utf-8")
     read = Summary.model_validate(json.loads(text))
     assert to_json(read.document()) + "\n" == text
-    assert read.but(run_id=read.run_id) == read
+    assert read.replace(run_id=read.run_id) == read
 
 
 def test_there_are_runs_to_read() -> None:
@@ -34,7 +34,7 @@ def test_what_was_not_said_is_not_written_and_has_its_default() -> None:
     assert summary.document() == LEAST
     assert summary.latency_ms.at("p50").value is None
     assert summary.legs is None
-    assert summary.but(n_failed=0).document() == LEAST | {"n_failed": 0}
+    assert summary.replace(n_failed=0).document() == LEAST | {"n_failed": 0}
 
 
 def test_percentiles_stand_under_their_names() -> None:
@@ -43,7 +43,7 @@ def test_percentiles_stand_under_their_names() -> None:
     assert list(latency.levels) == ["p50", "p99.9"]
     assert latency.at("p50").value == 1.0
     assert latency.document() == given
-    changed = latency.but(levels={"p50": {"value": 2.0}})
+    changed = latency.replace(levels={"p50": {"value": 2.0}})
     assert changed.document() == {"n": 3, "p50": {"value": 2.0}, "mix": {}}
 
 
@@ -51,7 +51,7 @@ def test_what_another_version_has_beside_is_kept() -> None:
     given = LEAST | {"weather": {"rain": True}, "dataset": {"name": "tiny", "colour": "red"}}
     read = Summary.model_validate(given)
     assert read.document() == given
-    assert read.but(k=5).document() == given | {"k": 5}
+    assert read.replace(k=5).document() == given | {"k": 5}
 
 
 def test_warnings_keep_their_codes_through_a_change_and_a_file() -> None:

@@ -10,6 +10,7 @@ import scipy.stats
 from numpy.typing import NDArray
 
 import retrieval_bench.stats.paired
+from retrieval_bench.stats.defaults import EXTRA
 from retrieval_bench.stats.intervals import ALPHA
 from retrieval_bench.stats.paired import PairedTests, equivalence_p, paired_tests, tost_p
 from retrieval_bench.stats.power import queries_needed
@@ -20,7 +21,6 @@ from retrieval_bench.stats.randomization import (
 from retrieval_bench.stats.resampling import (
     mean_below_p,
 )
-from retrieval_bench.stats.usual import EXTRA
 from tests.lazily import Lazily
 
 Floats = NDArray[np.float64]

@@ -80,7 +80,7 @@ def _login() -> str:
 
 
 def _ask(judging: Judging, who: str) -> int:
-    from retrieval_bench.labels.judge.typed import judge
+    from retrieval_bench.labels.judge.terminal_judging import judge
 
     judge(judging, who, _typed, lambda text: put(f"{text}\n"))
     return OK

@@ -100,7 +100,7 @@ def decided(options: argparse.Namespace, runs: Sequence[Run]) -> Comparison:
 
 
 def _rules(options: argparse.Namespace) -> dict[str, Any]:
-    from retrieval_bench.stats.usual import MARGIN
+    from retrieval_bench.stats.defaults import MARGIN
 
     return {
         "margin": MARGIN if options.margin is None else options.margin,

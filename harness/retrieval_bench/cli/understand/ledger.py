@@ -96,7 +96,7 @@ def by_stage(options: argparse.Namespace) -> int:
     from retrieval_bench.runs.dataset import dataset_of
     from retrieval_bench.runs.find import find_run, is_run
     from retrieval_bench.runs.records import read_run
-    from retrieval_bench.stats.usual import MARGIN
+    from retrieval_bench.stats.defaults import MARGIN
 
     if len(options.runs) != 1:
         raise ConfigError(

@@ -37,11 +37,11 @@ from retrieval_bench.metrics import Judgements, Metric, judge
 from retrieval_bench.metrics.judged import NONE
 from retrieval_bench.runs.run import UNKNOWN, Rankings, Run
 from retrieval_bench.runs.summary import PartFacts
+from retrieval_bench.stats.defaults import MARGIN
 from retrieval_bench.stats.paired import paired_tests
 from retrieval_bench.stats.power import check_margin
 from retrieval_bench.stats.randomization import ROUNDING, signs
 from retrieval_bench.stats.resampling import holm, mean_below_p
-from retrieval_bench.stats.usual import MARGIN
 
 Positions = NDArray[np.int32]
 Rows = NDArray[np.int64]

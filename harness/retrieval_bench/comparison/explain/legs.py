@@ -6,8 +6,8 @@ from retrieval_bench.comparison.explain.diff import explain
 from retrieval_bench.comparison.pairs.verdicts import Delta, PairJudge, Rules
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.runs.run import Run
+from retrieval_bench.stats.defaults import MARGIN
 from retrieval_bench.stats.resampling import RESAMPLES
-from retrieval_bench.stats.usual import MARGIN
 
 
 def best_leg(run: Run, dataset: Dataset) -> Delta | None:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from retrieval_bench.core.document import document
 from retrieval_bench.metrics.judged import NONE
 from retrieval_bench.runs.run import Run
-from retrieval_bench.runs.spent import PER, means, total
 from retrieval_bench.runs.summary import PartFacts
+from retrieval_bench.runs.usage_means import PER, means, total
 from retrieval_bench.stats.percentiles import needs
 
 _NS_PER_MS = 1e6

@@ -28,10 +28,10 @@ from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
+from retrieval_bench.stats.defaults import EQUIVALENCE
 from retrieval_bench.stats.paired import PairedTests, paired_tests
 from retrieval_bench.stats.power import Needed
 from retrieval_bench.stats.randomization import ROUNDING, fewest_rows, smallest_p
-from retrieval_bench.stats.usual import EQUIVALENCE
 
 ANYTIME = "anytime-valid, betting"
 """What the interval is of a difference that was looked at after every query."""

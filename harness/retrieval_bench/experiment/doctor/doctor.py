@@ -34,11 +34,11 @@ from retrieval_bench.experiment.doctor.pools import Lists, judged_at, pool, too_
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.experiment.warnings import drawn
-from retrieval_bench.measure import observers
 from retrieval_bench.measure.calls import NOT_RUN, OK
-from retrieval_bench.measure.disturbances import disturbances
 from retrieval_bench.measure.environment import machine
-from retrieval_bench.measure.noise import NoiseRecorder
+from retrieval_bench.measure.machine import observers
+from retrieval_bench.measure.machine.disturbances import disturbances
+from retrieval_bench.measure.machine.noise import NoiseRecorder
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.stats.resampling import SEED
 

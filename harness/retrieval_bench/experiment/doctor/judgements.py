@@ -19,7 +19,7 @@ from retrieval_bench.core.notices import Code, coded, with_text
 from retrieval_bench.core.selves import KEEP
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data.needs_judgements import TO_JUDGE
-from retrieval_bench.data.own_documents import ASK, selves_in
+from retrieval_bench.data.self_queries import ASK, selves_in
 from retrieval_bench.experiment.doctor.copies import CHARACTERS, NEAR, WORDS, Copies, Twins
 from retrieval_bench.experiment.doctor.pools import Held, JudgedAt, Pool
 from retrieval_bench.experiment.warnings import without_relevant

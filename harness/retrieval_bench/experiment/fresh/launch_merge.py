@@ -67,9 +67,9 @@ def merge(
         told += _differences(run, [other for other in runs if other is not run])
         told += _others_told(run, [(k.number, k.runs[at]) for k in kept if k is not base])
         again = resummarize(run.summary, timings)
-        summary = again.but(
+        summary = again.replace(
             **joined_attempts([one.summary for one in runs]),
-            latency_ms=again.latency_ms.but(**_warming(runs)),
+            latency_ms=again.latency_ms.replace(**_warming(runs)),
             status="partial" if partial else "complete",
             warnings=[*run.summary.warnings, *told],
         )

@@ -22,8 +22,8 @@ from retrieval_bench.reports.tables.understand.comparison import patterns
 from retrieval_bench.runs.arrays import RANKINGS, TIMINGS
 from retrieval_bench.runs.records import MANIFEST, PER_QUERY, SUMMARY
 from retrieval_bench.runs.run import relative_folder
+from retrieval_bench.stats.defaults import MARGIN
 from retrieval_bench.stats.intervals import SHARE, methods
-from retrieval_bench.stats.usual import MARGIN
 
 
 @dataclass(frozen=True, slots=True)

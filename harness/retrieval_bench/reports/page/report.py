@@ -14,8 +14,8 @@ from retrieval_bench.core.types import Dataset
 from retrieval_bench.data.needs_judgements import unjudged
 from retrieval_bench.reports.methods import methods as methods_of
 from retrieval_bench.reports.page.file import check_place, write_page
+from retrieval_bench.reports.page.html_page import report_page
 from retrieval_bench.reports.page.provenance import source_of
-from retrieval_bench.reports.page.whole import report_page
 from retrieval_bench.reports.render.table import Table, next_step, result
 from retrieval_bench.runs.dataset import datasets_of
 

@@ -23,8 +23,8 @@ from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import RecordError, counted
 from retrieval_bench.core.types import Dataset
+from retrieval_bench.reports.page.html_page import report_page
 from retrieval_bench.reports.page.provenance import Saved, Source, hash_of
-from retrieval_bench.reports.page.whole import report_page
 from retrieval_bench.reports.render.table import Table, next_step, result, warning
 from retrieval_bench.runs.dataset import datasets_of
 from retrieval_bench.runs.evaluation import evaluate

@@ -13,8 +13,8 @@ from retrieval_bench.core.figures import (
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.duets.result import WORDS
 from retrieval_bench.regression.gate import Regression
-from retrieval_bench.regression.slower import LatencyGate, LatencyResult
-from retrieval_bench.regression.worse import ChangedQuery, QualityGate, QualityResult
+from retrieval_bench.regression.latency_gates import LatencyGate, LatencyResult
+from retrieval_bench.regression.quality_gates import ChangedQuery, QualityGate, QualityResult
 from retrieval_bench.reports.render.cells import (
     CHANGE,
     Cell,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from retrieval_bench.duets.decision import FOUND
 from retrieval_bench.duets.selftest import REPLAYS, Played, SelfTest
-from retrieval_bench.measure.disturbances import STOLEN
+from retrieval_bench.measure.machine.disturbances import STOLEN
 from retrieval_bench.reports.render.cells import CHANGE, Cell, Content, count, percent
 from retrieval_bench.reports.render.table import Table, result, warning
 from retrieval_bench.reports.render.words import on_dataset

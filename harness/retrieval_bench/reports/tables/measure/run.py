@@ -13,7 +13,7 @@ from retrieval_bench.core.figures import (
     signed,
 )
 from retrieval_bench.core.types import Verdict
-from retrieval_bench.data.own_documents import dropped
+from retrieval_bench.data.self_queries import dropped
 from retrieval_bench.measure.tutorial import TutorialLatency
 from retrieval_bench.reports.render.cells import (
     MEGABYTES,

@@ -135,7 +135,7 @@ def _silent(run: Run) -> Run:
     """A run whose sentences cannot quote a text; how many warnings there were is told."""
     n = len(run.summary.warnings)
     notes = [f"{n:,} {_WITHOUT_TEXTS}"] if n else []
-    return _placeless(replace(run, summary=run.summary.but(health=[], warnings=notes)))
+    return _placeless(replace(run, summary=run.summary.replace(health=[], warnings=notes)))
 
 
 def _placeless(run: Run) -> Run:

@@ -12,8 +12,8 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.measure.kernel import as_int, read_text
-from retrieval_bench.measure.processes import after_name, descendants, ticks_a_second
+from retrieval_bench.measure.machine.kernel import as_int, read_text
+from retrieval_bench.measure.machine.processes import after_name, descendants, ticks_a_second
 
 _LISTENS = "0A"
 """State of a socket in proc_net_tcp(5)."""

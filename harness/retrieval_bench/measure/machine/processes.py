@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from retrieval_bench.measure.kernel import read_text
+from retrieval_bench.measure.machine.kernel import read_text
 
 
 def descendants(root: Path, pid: str) -> set[str]:

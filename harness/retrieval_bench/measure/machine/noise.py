@@ -2,7 +2,7 @@
 
 The harness' own use of the processor is no noise: it is told apart from that of other processes,
 helper processes included. What a system does not tell is None. What a record means is said by
-:mod:`retrieval_bench.measure.disturbances`.
+:mod:`retrieval_bench.measure.machine.disturbances`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from retrieval_bench.core.document import document
-from retrieval_bench.measure.kernel import (
+from retrieval_bench.measure.machine.kernel import (
     ControlGroup,
     as_int,
     read_int,
@@ -25,8 +25,8 @@ from retrieval_bench.measure.kernel import (
     read_text,
     usable_cpus,
 )
-from retrieval_bench.measure.processes import after_name, descendants, ticks_a_second
-from retrieval_bench.measure.servers import ServerUse, server_use
+from retrieval_bench.measure.machine.processes import after_name, descendants, ticks_a_second
+from retrieval_bench.measure.machine.servers import ServerUse, server_use
 
 
 @dataclass(frozen=True, slots=True)
