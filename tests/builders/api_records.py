@@ -39,9 +39,16 @@ def records() -> list[type]:
         if not ours or one in found or one.__module__.startswith(INSIDE):
             continue
         found.append(one)
+        if has_modes(one):
+            waiting += [kind for kind in one.__subclasses__() if _stands(kind)]
         for hint in attributes(one).values():
             waiting += _parts(hint)
     return found
+
+
+def has_modes(one: type) -> bool:
+    """Whether it is a record that stands for several, which add to it."""
+    return inspect.isabstract(one) and dataclasses.is_dataclass(one)
 
 
 def attributes(one: type) -> dict[str, Any]:
@@ -100,14 +107,22 @@ def plain(text: str) -> str:
     return " ".join(text.split())
 
 
+def _stands(kind: type) -> bool:
+    """Whether a class is the one of its name: a dataclass with slots is made of another one."""
+    return getattr(importlib.import_module(kind.__module__), kind.__name__) is kind
+
+
 def _public() -> dict[str, Any]:
     return {name: getattr(retrieval_bench, name) for name in retrieval_bench.__all__}
 
 
 def _hints(one: Any) -> dict[str, Any]:
     """Also where a name is imported for type checking only."""
-    module: ModuleType = importlib.import_module(one.__module__)
-    return typing.get_type_hints(one, _while_checking(module) | vars(module))
+    known: dict[str, Any] = {}
+    for base in reversed(inspect.getmro(one) if inspect.isclass(one) else (one,)):
+        module: ModuleType = importlib.import_module(base.__module__)
+        known |= _while_checking(module) | vars(module)
+    return typing.get_type_hints(one, known)
 
 
 def _parts(hint: Any) -> Iterator[Any]:

@@ -210,13 +210,18 @@ def _documented(one: Any) -> list[str]:
 def _members(kind: type) -> list[str]:
     """Properties that ``Attributes`` does not tell, and methods, each with its first sentence."""
     told = api_records.names_in(api_records.documented(kind).get("Attributes", {}))
+    above = [one for one in kind.__mro__[1:] if api_records.has_modes(one)]
     ours = {
-        name for one in kind.__mro__ if "retrieval_bench" in one.__module__ for name in vars(one)
+        name
+        for one in kind.__mro__
+        if "retrieval_bench" in one.__module__ and one not in above
+        for name in vars(one)
     }
     lines = []
     for name, member in inspect.getmembers(kind):
         text = (inspect.getdoc(member) or "").partition("\n\n")[0]
         call = "()" if inspect.isroutine(member) else ""
-        if name in ours - told and not name.startswith(("_", "model_")) and text:
+        constant = type(member) in (str, bool, int, float)
+        if name in ours - told and not name.startswith(("_", "model_")) and text and not constant:
             lines.append(f"* `{name}{call}`: {api_records.plain(text)}")
     return ["", "Also:", "", *lines] if lines else []

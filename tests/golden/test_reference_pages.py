@@ -48,7 +48,11 @@ def test_a_meaning_is_of_a_document_with_such_a_field() -> None:
 
 @pytest.mark.parametrize("kind", api_records.records(), ids=lambda kind: kind.__qualname__)
 def test_a_record_names_its_attributes(kind: type) -> None:
-    told = api_records.names_in(api_records.documented(kind).get("Attributes", {}))
+    told = {
+        name
+        for one in kind.__mro__
+        for name in api_records.names_in(api_records.documented(one).get("Attributes", {}))
+    }
     assert set(api_records.fields(kind)) <= told
     for name in set(api_records.attributes(kind)) - told:
         assert inspect.getdoc(inspect.getattr_static(kind, name)), name

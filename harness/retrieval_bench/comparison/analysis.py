@@ -16,10 +16,9 @@ from retrieval_bench.comparison.explain.ledger import Ledger, ledger_of
 from retrieval_bench.comparison.explain.slices import Slicing, all_slicings
 from retrieval_bench.comparison.explain.steps import Reached, reached, time_level
 from retrieval_bench.comparison.explain.winners import Ceiling, Partition
-from retrieval_bench.comparison.group import DatasetComparison
+from retrieval_bench.comparison.group import DatasetComparison, Recommendation
+from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.comparison.pairs.comparability import not_comparable
-from retrieval_bench.comparison.recommendation import Recommendation
-from retrieval_bench.comparison.unjudged import with_texts_of
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
@@ -108,11 +107,11 @@ def analyse(comparison: Comparison, sources: Sequence[Dataset | str]) -> Analysi
 def _group(
     group: DatasetComparison, source: Dataset | str, recommendation: Recommendation
 ) -> GroupAnalysis:
-    if group.likeness is not None:
-        why = source if isinstance(source, str) else ""
-        return GroupAnalysis(with_texts_of(group, source), recommendation, why)
+    group = group.with_texts(source)
     if isinstance(source, str):
         return GroupAnalysis(group, recommendation, source)
+    if isinstance(group, Unjudged):
+        return GroupAnalysis(group, recommendation)
     # The intervals of slices are those of a number of queries that was fixed beforehand.
     sliced = all(run.asked is None for run in group.runs)
     slicings = all_slicings(group, source, baseline=recommendation.system) if sliced else ()

@@ -7,16 +7,18 @@ Decides in data; reads no file and prints nothing.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.comparison.group import DatasetComparison
-from retrieval_bench.comparison.likeness import likeness
-from retrieval_bench.comparison.pairs.anytime import anytime_deltas, watch_for, what_was_asked
+from retrieval_bench.comparison.group import DatasetComparison, Recommendation, Systems
+from retrieval_bench.comparison.modes.fixed import compare_fixed
+from retrieval_bench.comparison.modes.unjudged import Unjudged, compare_unjudged
+from retrieval_bench.comparison.modes.until_decided import compare_until_decided
+from retrieval_bench.comparison.pairs.anytime import watch_for
 from retrieval_bench.comparison.pairs.comparability import (
     by_dataset,
     common_metrics,
@@ -24,20 +26,14 @@ from retrieval_bench.comparison.pairs.comparability import (
 )
 from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA
 from retrieval_bench.comparison.pairs.judged_gap import judged_gap
-from retrieval_bench.comparison.pairs.speed import corrected, latency_deltas
-from retrieval_bench.comparison.pairs.verdicts import Delta, PairJudge, Rules
-from retrieval_bench.comparison.recommendation import Recommendation, recommended
+from retrieval_bench.comparison.pairs.verdicts import Delta, Rules
 from retrieval_bench.core.errors import ConfigError, distinct_names, near_names
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
-from retrieval_bench.stats import intervals
 from retrieval_bench.stats.defaults import EQUIVALENCE, EXTRA, MARGIN
 from retrieval_bench.stats.power import check_margin
 from retrieval_bench.stats.sequential import Watch
-
-MOST_RESAMPLES = 200_000
-"""However many pairs a table has; enough for p of 10,000 of them, and for the ends of 250."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +75,12 @@ class Comparison:
     @property
     def judged(self) -> tuple[DatasetComparison, ...]:
         """Those on datasets where something is judged."""
-        return tuple(group for group in self.groups if group.likeness is None)
+        return tuple(group for group in self.groups if not isinstance(group, Unjudged))
+
+    @property
+    def unjudged(self) -> tuple[Unjudged, ...]:
+        """Those on datasets where nothing is."""
+        return tuple(group for group in self.groups if isinstance(group, Unjudged))
 
     @property
     def why_nothing(self) -> str | None:
@@ -87,14 +88,14 @@ class Comparison:
         unjudged = {Verdict.NOT_COMPARABLE, Verdict.MISSING}
         if any(delta.verdict not in unjudged for delta in self.deltas):
             return None
-        if any(group.likeness is not None for group in self.groups):
+        if self.unjudged:
             return None
         return "; ".join(dict.fromkeys(delta.reason for delta in self.deltas if delta.reason))
 
     @property
     def recommendations(self) -> tuple[Recommendation, ...]:
         """Which system to take on each dataset, by the first metric there, and why."""
-        return tuple(recommended(group, self.margin) for group in self.groups)
+        return tuple(group.recommended(self.margin) for group in self.groups)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -139,18 +140,9 @@ class Comparison:
                 for delta in group.latency
             ],
         }
-        if asked := [
-            {"dataset": group.dataset, **group.asked.as_dict()}
-            for group in self.groups
-            if group.asked is not None
-        ]:
-            document["until_decided"] = asked
-        if alike := [
-            {"dataset": group.dataset, **group.likeness.as_dict()}
-            for group in self.groups
-            if group.likeness is not None
-        ]:
-            document["likeness"] = alike
+        for group in self.groups:
+            for key, found in group.further().items():
+                document.setdefault(key, []).append({"dataset": group.dataset, **found})
         if several:
             document["boards"] = [self.board(metric).as_dict() for metric in self.metrics]
         return document
@@ -299,67 +291,18 @@ def _group(
             fix="measure them again with the same --metrics and k",
         )
     pairs = _pairs(names, baseline)
+    alone = f"{' and '.join(names)} alone, nothing to compare with there"
+    warnings = [] if pairs else [alone]
+    systems = Systems(dataset, tuple(runs), tuple(names), common)
     if nothing_judged(runs):
-        return _unjudged(dataset, runs, names, common, pairs)
-    warnings = list(judged_gap(names, runs, pairs, common[0]))
+        return compare_unjudged(systems, pairs, warnings)
     known = dict.fromkeys(m for run in runs for m in run.evaluation.metrics)
     if lost := [str(metric) for metric in known if metric not in common]:
-        warnings.append(f"left out, since not all runs have them: {', '.join(lost)}")
-    if not pairs:
-        warnings.append(f"{' and '.join(names)} alone, nothing to compare with there")
-    if any(run.asked is not None for run in runs):
-        deltas = anytime_deltas(dataset, runs, names, common, pairs, margin=rules.margin)
-        asked = what_was_asked(runs, deltas, common[0])
-        return DatasetComparison(
-            dataset,
-            tuple(runs),
-            tuple(names),
-            common,
-            tuple(deltas),
-            warnings=tuple(warnings),
-            asked=asked,
-        )
-    resamples = resamples_for(len(pairs))
-    if len(pairs) / (resamples + 1) >= QUALITY_ALPHA:
-        warnings.append(
-            f"{len(pairs):,} pairs: {resamples:,} resamples can show no difference between any of "
-            "them; name a baseline, to compare fewer"
-        )
-    rules = replace(rules, resamples=resamples)
-    deltas = PairJudge.of_runs(dataset, runs, names, common).judged(pairs, rules)
-    times = [d for i, j in pairs for d in latency_deltas(runs[i], runs[j], names[i], names[j])]
-    return DatasetComparison(
-        dataset,
-        tuple(runs),
-        tuple(names),
-        common,
-        tuple(deltas),
-        tuple(corrected(times)),
-        resamples,
-        tuple(warnings),
-    )
-
-
-def _unjudged(
-    dataset: str,
-    runs: Sequence[Run],
-    names: Sequence[str],
-    metrics: tuple[Metric, ...],
-    pairs: Sequence[tuple[int, int]],
-) -> DatasetComparison:
-    """Runs that no quality is known of: how alike they answer, and their times."""
-    alone = f"{' and '.join(names)} alone, nothing to compare with there"
-    times = [d for i, j in pairs for d in latency_deltas(runs[i], runs[j], names[i], names[j])]
-    return DatasetComparison(
-        dataset,
-        tuple(runs),
-        tuple(names),
-        metrics,
-        (),
-        tuple(corrected(times)),
-        warnings=() if pairs else (alone,),
-        likeness=likeness(names, runs, pairs),
-    )
+        warnings.insert(0, f"left out, since not all runs have them: {', '.join(lost)}")
+    warnings = [*judged_gap(names, runs, pairs, common[0]), *warnings]
+    until_decided = any(run.asked is not None for run in runs)
+    compare = compare_until_decided if until_decided else compare_fixed
+    return compare(systems, pairs, rules, warnings)
 
 
 def _pairs(names: Sequence[str], baseline: str | None) -> list[tuple[int, int]]:
@@ -369,8 +312,3 @@ def _pairs(names: Sequence[str], baseline: str | None) -> list[tuple[int, int]]:
         return []
     at = names.index(baseline)
     return [(at, other) for other in range(len(names)) if other != at]
-
-
-def resamples_for(rows: int) -> int:
-    """So many that forty of them are beyond the smallest level that Holm sets."""
-    return min(MOST_RESAMPLES, intervals.resamples_for(QUALITY_ALPHA / max(1, rows)))

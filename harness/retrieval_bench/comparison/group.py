@@ -1,16 +1,22 @@
-"""Runs on one dataset side by side: their means, and every pair with its verdict."""
+"""Runs on one dataset side by side: their means, and every pair with its verdict.
+
+How they are judged is one of three modes (:mod:`.comparison.modes`), a class each, which says here
+what all of them can be asked.
+"""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
-from retrieval_bench.comparison.likeness import Likeness
-from retrieval_bench.comparison.pairs.anytime import Asked
 from retrieval_bench.comparison.pairs.speed import LatencyDelta
-from retrieval_bench.comparison.pairs.verdicts import Delta
-from retrieval_bench.core.types import Verdict
+from retrieval_bench.comparison.pairs.verdicts import HOW_BRACKETED, Delta
+from retrieval_bench.core.document import document
+from retrieval_bench.core.errors import counted
+from retrieval_bench.core.types import Dataset, Verdict
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.resampling import RESAMPLES
@@ -24,7 +30,39 @@ class SpeedUp(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class DatasetComparison:
+class Recommendation:
+    """The answer for one dataset.
+
+    Attributes:
+        dataset: its name.
+        system: which one to take; None when nothing can be said.
+        sentence: the answer in one sentence.
+        reasons: what it rests on, and what speaks against it.
+        leaders: all that may be the best, ``system`` first; empty where nothing can be said.
+    """
+
+    dataset: str
+    system: str | None
+    sentence: str
+    reasons: tuple[str, ...] = ()
+    leaders: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return document(self)
+
+
+class Systems(NamedTuple):
+    """What is held against each other: the first fields of a :class:`DatasetComparison`."""
+
+    dataset: str
+    runs: tuple[Run, ...]
+    names: tuple[str, ...]
+    metrics: tuple[Metric, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetComparison(ABC):
     """Runs on one dataset, side by side.
 
     Attributes:
@@ -36,9 +74,6 @@ class DatasetComparison:
         latency: every pair whose times can be held against each other, or why not.
         resamples: how many sign patterns were drawn for each p.
         warnings: what makes the differences less than they seem, in plain words.
-        asked: of runs that were measured until decided; None of any others.
-        likeness: how alike the systems answer, on a dataset where nothing is judged; None on any
-            other. With it there are no deltas.
     """
 
     dataset: str
@@ -49,8 +84,49 @@ class DatasetComparison:
     latency: tuple[LatencyDelta, ...] = ()
     resamples: int = RESAMPLES
     warnings: tuple[str, ...] = ()
-    asked: Asked | None = None
-    likeness: Likeness | None = None
+
+    @abstractmethod
+    def recommended(self, margin: float) -> Recommendation:
+        """Which system to take, by the first metric, and why; see :mod:`.recommendation`."""
+
+    brackets: ClassVar[str] = HOW_BRACKETED
+    """What the interval of a difference is."""
+    means_have_intervals: ClassVar[bool] = True
+    without_failures: ClassVar[str] = "without the queries that failed on either side"
+    """What pairs are judged by a second time, to see whether a verdict rests on failures."""
+
+    @property
+    def sentence(self) -> str:
+        """How far it was measured, where that was not settled beforehand; else empty."""
+        return ""
+
+    @property
+    def meaning(self) -> str:
+        """What verdicts and intervals are, where they are not those of tests; else empty."""
+        return ""
+
+    @property
+    def extent(self) -> str:
+        """How many queries the means are over, from the fewest to the most."""
+        counts = sorted({run.evaluation.means[0].n for run in self.runs})
+        if len(counts) == 1:
+            return counted(counts[0], "query")
+        return f"{counts[0]:,} to {counts[-1]:,} queries"
+
+    def further(self) -> dict[str, Any]:
+        """What this mode adds to the document of ``compare``, by the key that it has there."""
+        return {}
+
+    def with_texts(self, source: Dataset | str) -> Self:
+        """The same with the texts that it shows, from ``source``, or with why there are none."""
+        del source
+        return self
+
+    def rewritten(self, sentence: Callable[[str], str], *, with_texts: bool) -> Self:
+        """The same with its sentences changed by ``sentence``, and without any text of a query or a
+        document unless ``with_texts``."""
+        del sentence, with_texts
+        return self
 
     def of(self, metric: Metric | str) -> list[Delta]:
         """The pairs of one metric: those that Holm corrects together."""

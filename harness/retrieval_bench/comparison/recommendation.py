@@ -7,15 +7,12 @@ one is shown to be equivalent, it is preferred; where nothing is shown, that is 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from retrieval_bench.comparison.group import DatasetComparison, SpeedUp
-from retrieval_bench.comparison.likeness import Likeness, PairLikeness
+from retrieval_bench.comparison.group import DatasetComparison, Recommendation, SpeedUp
 from retrieval_bench.comparison.pairs.verdicts import Delta
-from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import (
     about,
@@ -37,34 +34,8 @@ LEAST_MS = 1.0
 """By less than this nobody waits less: a p50 that is lower by less decides between no systems."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recommendation:
-    """The answer for one dataset.
-
-    Attributes:
-        dataset: its name.
-        system: which one to take; None when nothing can be said.
-        sentence: the answer in one sentence.
-        reasons: what it rests on, and what speaks against it.
-        leaders: all that may be the best, ``system`` first; empty where nothing can be said.
-    """
-
-    dataset: str
-    system: str | None
-    sentence: str
-    reasons: tuple[str, ...] = ()
-    leaders: tuple[str, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return document(self)
-
-
 def recommended(group: DatasetComparison, margin: float) -> Recommendation:
-    """Which system of ``group`` to take, by the first metric; where nothing is judged none, but how
-    alike the systems answer."""
-    if group.likeness is not None:
-        return _unjudged(group, group.likeness)
+    """Which system of ``group`` to take, by the verdicts on its first metric."""
     view = _View(group, group.metrics[0], margin)
     if not view.pairs:
         refusals = dict.fromkeys(d.reason for d in group.of(view.metric) if d.reason)
@@ -99,49 +70,6 @@ def recommended(group: DatasetComparison, margin: float) -> Recommendation:
         tuple(reasons),
         (taken, *(view.unbeaten(taken, best) if told_apart else tied)),
     )
-
-
-def _unjudged(group: DatasetComparison, found: Likeness) -> Recommendation:
-    """What can be said without judgements."""
-    sentence = "Nothing is judged yet, so nobody can tell which system is better."
-    known = [pair for pair in found.pairs if pair.n]
-    reasons = []
-    if known:
-        least, most = (pick(known, key=lambda pair: pair.rbo.mean) for pick in (min, max))
-        if len(known) == 1:
-            reasons.append(f"{_named([least.a, least.b])} {_alike(least, found.k)}.")
-        else:
-            both = (
-                f"{_named([pair.a, pair.b])} {which} (they {_alike(pair, found.k)})"
-                for pair, which in ((least, "differ most"), (most, "are most alike"))
-            )
-            reasons.append(f"Of {counted(len(known), 'pair')}, {' and '.join(both)}.")
-    elif found.pairs:
-        reasons.append("No query was answered by two systems.")
-    return Recommendation(group.dataset, None, sentence, (*reasons, *_faster(group)))
-
-
-def _alike(pair: PairLikeness, k: int) -> str:
-    """What a pair does, without its subject."""
-    if pair.same == pair.n:
-        return f"answer all {counted(pair.n, 'query')} the same"
-    return f"share {100 * pair.overlap.mean:.0f} % of their top {k}, RBO {pair.rbo.mean:.2f}"
-
-
-def _faster(group: DatasetComparison) -> list[str]:
-    """How much faster the fastest system is than the slowest, where that is shown."""
-    pairs = [
-        (found.times, one, other)
-        for one in group.names
-        for other in group.names
-        if one != other
-        and group.is_faster(one, other)
-        and (found := group.speed_up(one, other)) is not None
-    ]
-    if not pairs:
-        return []
-    _, one, other = max(pairs)
-    return [f"{one} is {faster_text(group.speed_up(one, other))} than {other}."]
 
 
 class _View:
@@ -191,18 +119,18 @@ class _View:
         """What to take, and why."""
         metric, value = label_of(self.metric), self._value(taken)
         if tied and all(self.worth_it(best, name) for name in tied):
-            also = f"{_named(tied)} {'does' if len(tied) == 1 else 'do'}"
+            also = f"{named(tied)} {'does' if len(tied) == 1 else 'do'}"
             return (
                 f"Use {taken}: it has the highest {metric} ({value}), as {also}, and is the "
                 "fastest of them."
             )
         if tied:
-            return f"{_named([best, *tied])} have the same, highest {metric}: {value}."
+            return f"{named([best, *tied])} have the same, highest {metric}: {value}."
         if taken != best:
             return f"Use {taken}: {self._instead(taken, best)}."
         beaten, unbeaten = self._beaten(taken)
         if not unbeaten:
-            others = _named(beaten)
+            others = named(beaten)
             if len(beaten) > 1 and len(beaten) == len(self.group.names) - 1:
                 others = "both others" if len(beaten) == 2 else f"all {len(beaten)} others"
             if len(beaten) == 1:
@@ -217,7 +145,7 @@ class _View:
             return f"Use {taken}: its {metric} of {value} is {better} than {others} ({why})."
         if not self.unbeaten(taken, best):
             return (
-                f"Use {taken}: it has the highest {metric} ({value}); {_named(unbeaten)} "
+                f"Use {taken}: it has the highest {metric} ({value}); {named(unbeaten)} "
                 f"{_is_are(unbeaten)} equivalent within {self.margin:g}."
             )
         return self._open([taken, *unbeaten])
@@ -232,7 +160,7 @@ class _View:
 
     def _open(self, names: Sequence[str]) -> str:
         """Of several that may each be the best."""
-        leaders, metric = _named(names), label_of(self.metric)
+        leaders, metric = named(names), label_of(self.metric)
         if len(self.group.names) == 2:
             return f"{leaders}: these queries can't tell which is better in {metric}."
         return f"{leaders} lead in {metric}; these queries can't separate them."
@@ -267,7 +195,7 @@ class _View:
             name for name in self.group.names if name != taken and self._delta(taken, name) is None
         ]
         if untested:
-            lines.append(f"{taken} was not compared with {_named(untested)}.")
+            lines.append(f"{taken} was not compared with {named(untested)}.")
         summary = self.group.runs[self.group.names.index(taken)].summary
         if summary.n_failed:
             failed = counted(summary.n_failed, "query")
@@ -408,7 +336,8 @@ class _View:
         return "-" if np.isnan(mean) else f"{mean:.3f}"
 
 
-def _named(names: Sequence[str]) -> str:
+def named(names: Sequence[str]) -> str:
+    """Some systems in a sentence, which counts the rest."""
     if len(names) > _NAMED:
         return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} more"
     return " and ".join([", ".join(names[:-1]), names[-1]] if names[:-1] else names)

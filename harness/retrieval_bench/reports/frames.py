@@ -14,6 +14,7 @@ from retrieval_bench.comparison.explain.ledger import Ledger
 from retrieval_bench.comparison.explain.slices import Slicing
 from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.likeness import Likeness
+from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.comparison.pairs.verdicts import Delta
 from retrieval_bench.core.errors import (
     ConfigError,
@@ -71,7 +72,7 @@ def pairs(groups: Sequence[DatasetComparison]) -> Iterator[Row]:
     """Differences of all pairs; where nothing is judged, how alike they answer."""
     for group in groups:
         yield from map(pair, group.deltas)
-        if group.likeness is not None:
+        if isinstance(group, Unjudged):
             yield from _alike(group.dataset, group.likeness)
 
 

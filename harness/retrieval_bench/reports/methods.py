@@ -12,6 +12,7 @@ from typing import Any
 
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.group import DatasetComparison
+from retrieval_bench.comparison.modes.until_decided import UntilDecided
 from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
@@ -57,7 +58,7 @@ def _sentences(comparison: Comparison) -> Iterator[str]:
         rf"\cite{{retrievalbench}}{by}."
     )
     cited = {"Clopper": "clopper1934", "Gaffke": "gaffke2005", "bootstrap": "efron1993"}
-    if any(group.asked is not None for group in comparison.groups):
+    if any(isinstance(group, UntilDecided) for group in comparison.groups):
         yield from _until_decided(comparison)
         return
     used = intervals.methods(metric.scale for metric in comparison.metrics)
@@ -77,7 +78,7 @@ def _until_decided(comparison: Comparison) -> Iterator[str]:
         r"metric on one dataset hold together, at every look, with 95\,\%."
     )
     for group in comparison.groups:
-        if group.asked is not None:
+        if isinstance(group, UntilDecided):
             name, asked = latex.escaped(group.dataset), group.asked
             yield (
                 f"On {name} {asked.asked:,} of {counted(asked.queries, 'query')} were asked; what "

@@ -19,7 +19,7 @@ from retrieval_bench.comparison.likeness import (
     rank_biased_overlap,
     shared,
 )
-from retrieval_bench.comparison.unjudged import told_by
+from retrieval_bench.comparison.modes.unjudged import Unjudged, told_by
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Dataset, Document, Query
 from retrieval_bench.data import build_dataset
@@ -158,7 +158,7 @@ class TestComparison:
         (group,), (answer,) = comparison.groups, comparison.recommendations
         assert not comparison.deltas
         assert comparison.why_nothing is None
-        assert group.likeness is not None
+        assert isinstance(group, Unjudged)
         assert (answer.system, answer.leaders) == (None, ())
         assert answer.sentence.startswith("Nothing is judged yet")
         assert answer.reasons[0].startswith("x and y share 50 % of their top 10")
@@ -172,7 +172,7 @@ class TestComparison:
     def test_a_baseline_is_in_every_pair(self) -> None:
         runs = [unjudged_run("x", FIRST), unjudged_run("y", OTHER), unjudged_run("z", FIRST)]
         (group,) = compare_runs(runs, baseline="y").groups
-        assert group.likeness is not None
+        assert isinstance(group, Unjudged)
         assert [(pair.a, pair.b) for pair in group.likeness.pairs] == [("y", "x"), ("y", "z")]
         with pytest.raises(ConfigError, match="baseline 'w'"):
             compare_runs(runs, baseline="w")
@@ -180,7 +180,7 @@ class TestComparison:
     def test_each_dataset_gets_its_own_kind(self) -> None:
         judged = [sample_run("x", 0), sample_run("y", 1)]
         comparison = compare_runs([unjudged_run("x", FIRST), unjudged_run("y", OTHER), *judged])
-        assert [group.likeness is None for group in comparison.groups] == [False, True]
+        assert [isinstance(group, Unjudged) for group in comparison.groups] == [True, False]
         document = comparison.as_dict()
         assert [one["dataset"] for one in document["likeness"]] == ["loose"]
         assert {one["dataset"] for one in document["comparisons"]} == {"tiny"}
@@ -191,7 +191,7 @@ class TestComparison:
     def test_runs_on_two_unjudged_datasets_cannot_be_compared(self) -> None:
         other = unjudged_run("y", OTHER, dataset="elsewhere")
         comparison = compare_runs([unjudged_run("x", FIRST), other])
-        assert comparison.groups[0].likeness is None
+        assert not isinstance(comparison.groups[0], Unjudged)
         assert "different dataset fingerprint" in (comparison.why_nothing or "")
         assert comparison.recommendations[0].sentence.startswith("Nothing here can be compared")
 

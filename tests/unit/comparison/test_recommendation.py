@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from retrieval_bench.comparison.comparison import Comparison, compare_runs
+from retrieval_bench.comparison.group import Recommendation
 from retrieval_bench.comparison.pairs.speed import LatencyDelta
-from retrieval_bench.comparison.recommendation import Recommendation
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.runs.run import Run
 from tests.builders.runs import run

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.comparison.explain.slices import FEWEST, Slicing, all_slicings, slicings
 from retrieval_bench.comparison.group import DatasetComparison
+from retrieval_bench.comparison.modes.fixed import Fixed
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.metrics import parse_metrics
@@ -183,7 +184,7 @@ def test_slices_are_of_the_queries_that_all_systems_finished() -> None:
 
 
 def test_one_system_alone_has_means() -> None:
-    alone = DatasetComparison("tiny", three().runs[:1], ("a",), METRICS, ())
+    alone = Fixed("tiny", three().runs[:1], ("a",), METRICS, ())
     assert sliced(alone).whole.differences == {}
     assert sliced(alone).whole.means["a"][0].ci95 is not None
 

@@ -12,6 +12,8 @@ import pytest
 from retrieval_bench import bench, compare, report
 from retrieval_bench.api.results import ComparisonResult
 from retrieval_bench.comparison.comparison import Comparison, compare_runs
+from retrieval_bench.comparison.group import DatasetComparison
+from retrieval_bench.comparison.modes.until_decided import Asked, UntilDecided
 from retrieval_bench.comparison.pairs.verdicts import Delta
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Dataset, Document, Query, Verdict
@@ -31,6 +33,11 @@ from tests.builders.scripted import Scripted
 pytestmark = pytest.mark.usefixtures("here")
 
 N = 120
+
+
+def asked_of(group: DatasetComparison) -> Asked:
+    assert isinstance(group, UntilDecided)
+    return group.asked
 
 
 def data(n: int = N) -> Dataset:
@@ -82,7 +89,7 @@ def test_it_stops_when_the_pair_is_decided_and_says_what_that_saved() -> None:
     bad, good = Knowing("bad", never), Knowing("good", always)
     comparison = until(bad, good)
     (group,) = comparison.groups
-    asked = some(group.asked)
+    asked = asked_of(group)
     assert asked.asked < N / 4
     assert len(bad.queries) == len(good.queries) == asked.asked  # no warm-up, no second round
     assert bad.queries == good.queries != sorted(bad.queries, key=lambda q: int(q[1:]))
@@ -120,7 +127,7 @@ def test_the_decision_comes_with_the_query_that_brings_it() -> None:
 def test_equal_systems_are_decided_by_the_margin() -> None:
     comparison = until(Knowing("a", always), Knowing("b", always), margin=0.1)
     assert first(comparison).verdict is Verdict.EQUIVALENT
-    assert some(comparison.groups[0].asked).asked < N
+    assert asked_of(comparison.groups[0]).asked < N
     low, high = some(first(comparison).ci95)
     assert -0.1 < low < 0 < high < 0.1
 
@@ -130,7 +137,7 @@ def test_when_the_queries_run_out_the_mean_of_the_split_is_known() -> None:
     (group,), delta = comparison.groups, first(comparison)
     assert delta.ci95 == (0.0, 0.0)
     assert delta.verdict is Verdict.EQUIVALENT
-    assert not any(run.partial for run in group.runs) or some(group.asked).asked < N
+    assert not any(run.partial for run in group.runs) or asked_of(group).asked < N
 
 
 def test_when_the_queries_run_out_the_interval_of_the_population_stands() -> None:
@@ -141,7 +148,7 @@ def test_when_the_queries_run_out_the_interval_of_the_population_stands() -> Non
     assert delta.verdict is Verdict.UNDECIDED
     low, high = some(delta.ci95)
     assert low < -0.1 < 0.1 < high
-    assert some(group.asked).sentence == "Not decided, though all 120 queries were asked."
+    assert asked_of(group).sentence == "Not decided, though all 120 queries were asked."
     assert not any(run.partial for run in group.runs)
     assert "can't tell" in comparison.recommendations[0].reasons[0]
 
@@ -157,7 +164,7 @@ def test_every_pair_has_to_be_decided_or_those_with_the_baseline() -> None:
 
     every = until(*systems())
     beside_bad = until(*systems(), baseline="bad")
-    assert some(beside_bad.groups[0].asked).asked < some(every.groups[0].asked).asked
+    assert asked_of(beside_bad.groups[0]).asked < asked_of(every.groups[0]).asked
     assert {delta.verdict for delta in beside_bad.deltas} == {Verdict.BETTER}
     assert all(not one.verdict.open for one in every.groups[0].of(every.metrics[0]))
 
@@ -168,7 +175,7 @@ def test_no_verdict_rests_on_failures() -> None:
     assert delta.verdict is Verdict.UNDECIDED
     assert delta.rests_on_failures
     assert some(delta.answered).failed_b == 40
-    assert some(comparison.groups[0].asked).asked == N
+    assert asked_of(comparison.groups[0]).asked == N
     text = terminal.plain(comparison_tables(comparison))
     assert "with the queries that failed on either side as ties" in " ".join(text.split())
 
@@ -241,7 +248,7 @@ def test_the_report_says_what_was_saved_and_of_what_the_interval_is(here: Path) 
     comparison = until(Knowing("bad", never), Knowing("good", always), save=True)
     report([some(run.folder) for run in comparison.runs], out=here / "page.html")
     page = (here / "page.html").read_text(encoding="utf-8")
-    assert some(comparison.groups[0].asked).sentence in page
+    assert asked_of(comparison.groups[0]).sentence in page
     assert "was interrupted" not in page
     assert "paired randomisation" not in page
     assert "anytime-valid intervals by betting, of the mean of all queries of this split" in page
@@ -283,7 +290,7 @@ def test_an_interruption_keeps_the_queries_that_both_were_asked(interrupted: int
     assert [run.interrupted for run in comparison.runs] == [True, True]
     delta = first(comparison)
     assert (delta.n, delta.verdict) == (interrupted // 2, Verdict.UNDECIDED)
-    text = some(comparison.groups[0].asked).sentence
+    text = asked_of(comparison.groups[0]).sentence
     assert text == f"Not decided: it ended after {interrupted // 2} of 120 queries."
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from retrieval_bench import Document, Query, bench, compare, diff, evaluate, tune
+from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.core.errors import DataError
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data import build_dataset
@@ -77,7 +78,7 @@ def test_a_comparison_has_texts_of_a_dataset_in_memory(loose: Dataset, tmp_path:
     assert result.deltas == ()
     assert result.recommendations[0].leaders == ()
     (group,) = result.comparison.groups
-    assert group.likeness is not None
+    assert isinstance(group, Unjudged)
     assert group.likeness.without_texts == ""
     assert dict(group.likeness.differing[0].titles) == {"d1": "Apples", "d2": "blue whales"}
     assert "q1: red" in str(result)

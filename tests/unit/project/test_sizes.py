@@ -15,7 +15,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench": 100,
     "retrieval_bench/api": 1_100,
     "retrieval_bench/cli": 4_450,
-    "retrieval_bench/comparison": 5_600,
+    "retrieval_bench/comparison": 5_720,
     "retrieval_bench/core": 4_400,
     "retrieval_bench/data": 7_300,
     "retrieval_bench/duets": 4_250,
@@ -43,7 +43,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers/rerank": 550,
     "retrieval_bench_retrievers/sql": 1_750,
     "retrieval_bench_retrievers/text": 750,
-    "product": 87_300,
+    "product": 87_370,
     "tests": 76_600,
     "frozen data": 35_950,
 }

@@ -113,7 +113,8 @@ def _rules(options: argparse.Namespace) -> dict[str, Any]:
 def _compare(options: argparse.Namespace) -> int:
     from retrieval_bench.comparison.analysis import comparison_document
     from retrieval_bench.comparison.explain.slices import slicings_of
-    from retrieval_bench.comparison.unjudged import with_texts
+    from retrieval_bench.comparison.modes.unjudged import Unjudged
+    from retrieval_bench.comparison.texts import with_texts
     from retrieval_bench.data.needs_judgements import unjudged
     from retrieval_bench.reports.frames import compared
     from retrieval_bench.reports.tables.brief import comparison_brief
@@ -126,7 +127,7 @@ def _compare(options: argparse.Namespace) -> int:
         comparison, slicings = with_texts(decided(options, runs), moved(options)), []
         if options.slices is not None:
             for group in comparison.groups:
-                if group.likeness is not None:
+                if isinstance(group, Unjudged):
                     split = str(group.runs[0].summary.dataset.split)
                     raise unjudged(group.dataset, split, "--slices")
             sources = datasets_of([group.runs for group in comparison.groups], moved(options))

@@ -10,8 +10,7 @@ failed one counting 0 as ever, and with the queries that either side failed on t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +19,7 @@ from retrieval_bench.comparison.pairs.both_answered import Answered
 from retrieval_bench.comparison.pairs.comparability import not_comparable, nothing_can_differ
 from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA, Pair
 from retrieval_bench.comparison.pairs.verdicts import Delta, held_against
-from retrieval_bench.core.document import document
-from retrieval_bench.core.errors import ConfigError, counted
+from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.measure.calls import OK
 from retrieval_bench.metrics import Metric
@@ -105,75 +103,6 @@ def scale_to_bet_on(metric: Metric, *, where: str = "--metrics") -> Scale:
     return metric.scale
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What was asked of systems that were measured until decided, and what was not.
-
-    Attributes:
-        target: "split" (the mean of all its queries) or "population" (of queries like these).
-        asked, queries: of the queries that count, those that were asked, and all.
-        calls, calls_saved: of all systems together.
-        decided: whether it is: every pair, by the first metric.
-    """
-
-    target: str
-    asked: int
-    queries: int
-    calls: int
-    calls_saved: int
-    decided: bool
-
-    @classmethod
-    def of(cls, runs: Sequence[Run], decided: bool) -> Asked:
-        """Of ``runs`` that were measured together, until decided."""
-        facts = _until(runs[0])
-        calls = (facts.asked * len(runs), (facts.queries - facts.asked) * len(runs))
-        return cls(facts.target, facts.asked, facts.queries, *calls, decided)
-
-    @property
-    def sentence(self) -> str:
-        """How far it came, and what that saved."""
-        of = f"{self.asked:,} of {counted(self.queries, 'query')}"
-        saved = f"{self.calls_saved:,} of {counted(self.calls + self.calls_saved, 'call')} saved"
-        if self.decided:
-            return f"Decided after {of}: {saved}."
-        if self.asked == self.queries:
-            return f"Not decided, though all {counted(self.queries, 'query')} were asked."
-        return f"Not decided: it ended after {of}."
-
-    @property
-    def mean(self) -> str:
-        """Which mean is meant."""
-        return {
-            "split": "the mean of all queries of this split",
-            "population": "the mean of queries like these",
-        }[self.target]
-
-    @property
-    def meaning(self) -> str:
-        """What verdicts and intervals are, and of what."""
-        return f"anytime-valid intervals by betting, of {self.mean}"
-
-    def as_dict(self) -> dict[str, Any]:
-        """An entry of ``until_decided`` of ``compare --format json``."""
-        return document(self)
-
-
-def what_was_asked(runs: Sequence[Run], deltas: Sequence[Delta], metric: Metric) -> Asked | None:
-    """Of ``runs`` that were all measured until decided; None of any others.
-
-    Args:
-        deltas: of their pairs, in every metric.
-        metric: the one that decides.
-    """
-    if any(run.asked is None for run in runs):
-        return None
-    own = [delta for delta in deltas if delta.metric == str(metric)]
-    return Asked.of(
-        runs, all(d.verdict in (Verdict.BETTER, Verdict.WORSE, Verdict.EQUIVALENT) for d in own)
-    )
-
-
 def anytime_deltas(
     dataset: str,
     runs: Sequence[Run],
@@ -230,7 +159,7 @@ def _judged(
     systems = sorted({at for pair in pairs for at in pair})
     place = {at: row for row, at in enumerate(systems)}
     told = [_in_order(runs[at], metric) for at in systems]
-    until = _until(runs[pairs[0][0]])
+    until = until_of(runs[pairs[0][0]])
     deltas = deltas_in_order(
         [names[at] for at in systems],
         np.stack([values for values, _ in told]),
@@ -248,7 +177,8 @@ def _judged(
     ]
 
 
-def _until(run: Run) -> UntilFacts:
+def until_of(run: Run) -> UntilFacts:
+    """How far a run that was measured until decided came."""
     assert run.summary.until_decided is not None  # such runs alone are looked at here
     return run.summary.until_decided
 

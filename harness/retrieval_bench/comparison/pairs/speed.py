@@ -26,6 +26,7 @@ from retrieval_bench.comparison.pairs.call_pairs import (
     typical_thetas,
     whole_clusters,
 )
+from retrieval_bench.comparison.pairs.holm import Pair
 from retrieval_bench.core.document import document
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
@@ -136,6 +137,14 @@ def latency_deltas(a: Run, b: Run, name_a: str, name_b: str) -> list[LatencyDelt
             thetas = typical_thetas(pairs, groups) if what == TYPICAL else tail_thetas(pairs)
             found.append(_judged(_tested(start, thetas)))
     return found
+
+
+def latencies(
+    runs: Sequence[Run], names: Sequence[str], pairs: Sequence[Pair]
+) -> tuple[LatencyDelta, ...]:
+    """Those of all ``pairs``, corrected together."""
+    times = [d for i, j in pairs for d in latency_deltas(runs[i], runs[j], names[i], names[j])]
+    return tuple(corrected(times))
 
 
 def corrected(deltas: Sequence[LatencyDelta]) -> list[LatencyDelta]:

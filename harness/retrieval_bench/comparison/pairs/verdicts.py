@@ -33,6 +33,8 @@ from retrieval_bench.stats.paired import PairedTests, paired_tests
 from retrieval_bench.stats.power import Needed
 from retrieval_bench.stats.randomization import ROUNDING, fewest_rows, smallest_p
 
+HOW_BRACKETED = "the same test inverted, each at 95 % or more by itself"
+"""What the interval is of a difference that was tested once."""
 ANYTIME = "anytime-valid, betting"
 """What the interval is of a difference that was looked at after every query."""
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.comparison.comparison import resamples_for
+from retrieval_bench.comparison.modes.fixed import resamples_for
 from retrieval_bench.comparison.pairs.anytime import deltas_in_order, scale_to_bet_on
 from retrieval_bench.comparison.pairs.comparability import NOTHING_RELEVANT
 from retrieval_bench.comparison.pairs.verdicts import Delta, PairJudge, Rules

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from retrieval_bench.comparison.comparison import Comparison
-from retrieval_bench.comparison.group import DatasetComparison
-from retrieval_bench.comparison.recommendation import Recommendation
+from retrieval_bench.comparison.group import DatasetComparison, Recommendation
+from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import BELOW_CLOCK, about, times_text
 from retrieval_bench.data.needs_judgements import TO_JUDGE
@@ -50,14 +50,14 @@ def _answer(group: DatasetComparison, answer: Recommendation, id_: str) -> Marku
             ("alike", "how alike they answer"),
             ("times", "speed and cost"),
         )
-        if name == "times" or (name == "alike") == (group.likeness is not None)
+        if name == "times" or (name == "alike") == isinstance(group, Unjudged)
     ]
     partial = [
         warning(f"{name} was interrupted: what it finished is here, and no more.")
         for name, run in zip(group.names, group.runs, strict=True)
         if run.interrupted
     ]
-    saved = [] if group.asked is None else [result(group.asked.sentence)]
+    saved = [result(group.sentence)] if group.sentence else []
     reasons = [el("li", reason, dir="auto") for reason in answer.reasons]
     return joined(
         [
@@ -80,7 +80,7 @@ def _why(answer: Recommendation) -> str:
 def meaning(group: DatasetComparison) -> str:
     """What the figures of the first metric say, for a reader who does not know it; where nothing
     is judged, what is left out."""
-    if group.likeness is not None:
+    if isinstance(group, Unjudged):
         return (
             "Nothing is judged here, so the page leaves out quality, differences in it, kinds of "
             "queries and single queries. Judge what the systems found, and make it again: "

@@ -18,7 +18,6 @@ from typing import Any
 
 from retrieval_bench.comparison.analysis import Analysis
 from retrieval_bench.comparison.comparison import Comparison
-from retrieval_bench.comparison.likeness import Likeness
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.version import VERSION
 from retrieval_bench.reports.page.answer import answers_html, headline
@@ -153,9 +152,8 @@ def _with_runs(analysis: Analysis, changed: Callable[[Run], Run]) -> Analysis:
         replace(
             one,
             group=replace(
-                one.group,
+                one.group.rewritten(without_folders, with_texts=changed is not _silent),
                 runs=tuple(map(changed, one.group.runs)),
-                likeness=_likeness(one.group.likeness, with_text=changed is not _silent),
             ),
             without_dataset=without_folders(one.without_dataset),
         )
@@ -163,14 +161,6 @@ def _with_runs(analysis: Analysis, changed: Callable[[Run], Run]) -> Analysis:
     )
     comparison = replace(analysis.comparison, groups=tuple(one.group for one in groups))
     return Analysis(comparison, groups)
-
-
-def _likeness(found: Likeness | None, *, with_text: bool) -> Likeness | None:
-    if found is None:
-        return None
-    if not with_text:
-        return found.silent()
-    return replace(found, without_texts=without_folders(found.without_texts))
 
 
 def _title(comparison: Comparison) -> str:

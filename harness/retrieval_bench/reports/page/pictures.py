@@ -10,6 +10,7 @@ from retrieval_bench.comparison.analysis import GroupAnalysis, QueryValues
 from retrieval_bench.comparison.explain.ledger import Ledger
 from retrieval_bench.comparison.explain.steps import Reached, time_level
 from retrieval_bench.comparison.group import DatasetComparison
+from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.core.types import EMPTY
 from retrieval_bench.reports.pictures import Spot, gains, pareto, quality
 from retrieval_bench.reports.pictures.canvas import NARROW, WIDTH
@@ -78,7 +79,7 @@ def drawn(analysis: GroupAnalysis) -> Pictures:
         name = f"Queries of {best}"
         shown.append((name, lambda w: slow_queries(best, run, about=about, width=w)))
     times = ((name, both(draw)) for name, draw in shown)
-    if group.likeness is not None:
+    if isinstance(group, Unjudged):
         return Pictures(times=tuple((name, drawing) for name, drawing in times if drawing[0]))
     return Pictures(
         both(lambda w: front(group, answer.leaders, w, analysis.paths)),
@@ -116,7 +117,7 @@ def front(
         paths: of pipelines, how far they are after each step.
     """
     level, metric = time_level(group.runs), group.metrics[0]
-    if not level or group.likeness is not None:
+    if not level or isinstance(group, Unjudged):
         return ""
     spots = []
     for name, run in zip(group.names, group.runs, strict=True):
@@ -165,7 +166,7 @@ def money(group: DatasetComparison, leaders: tuple[str, ...], width: int = WIDTH
 
 def metrics(group: DatasetComparison, width: int = WIDTH) -> str:
     """Quality metric by metric, as SVG; empty where nothing is judged."""
-    if group.likeness is not None:
+    if isinstance(group, Unjudged):
         return ""
     shown = group.metrics[: MOST_METRICS if len(group.names) > _MANY else None]
     estimates: dict[str, list[tuple[float, tuple[float, float] | None]]] = {

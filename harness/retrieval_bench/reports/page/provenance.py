@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.likeness import PERSISTENCE
+from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA
 from retrieval_bench.metrics.conventions import CONVENTIONS
 from retrieval_bench.reports.page.explorer import json_in_html
@@ -134,9 +135,9 @@ def _rules(comparison: Comparison, group: DatasetComparison) -> dict[str, str]:
         "test": f"paired randomisation, {patterns(group)}, two-sided",
         "family (Holm)": "the pairs of one metric on one dataset",
     }
-    if group.asked is not None:
-        tested = {"test": group.asked.meaning, "family": "the pairs of one metric on one dataset"}
-    if group.likeness is not None:
+    if group.meaning:
+        tested = {"test": group.meaning, "family": "the pairs of one metric on one dataset"}
+    if isinstance(group, Unjudged):
         return {
             "split": data("split"),
             "documents": data("n_documents"),

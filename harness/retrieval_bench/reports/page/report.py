@@ -9,7 +9,8 @@ from typing import Any
 
 from retrieval_bench.comparison.analysis import analyse
 from retrieval_bench.comparison.comparison import Comparison
-from retrieval_bench.comparison.recommendation import Recommendation
+from retrieval_bench.comparison.group import Recommendation
+from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data.needs_judgements import unjudged
 from retrieval_bench.reports.methods import methods as methods_of
@@ -76,7 +77,7 @@ def write_report(
     """
     check_place(path)
     for group in comparison.groups if methods else ():
-        if group.likeness is not None:
+        if isinstance(group, Unjudged):
             split = str(group.runs[0].summary.dataset.split)
             raise unjudged(group.dataset, split, "--methods", instead="leave --methods out")
     sources = datasets_of([group.runs for group in comparison.groups], datasets)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from retrieval_bench.comparison.analysis import GroupAnalysis
 from retrieval_bench.comparison.comparison import Comparison
+from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.core.errors import MissingDependencyError, counted
 from retrieval_bench.reports.page.choices import choices_html
 from retrieval_bench.reports.page.explorer import STATIC, Chosen, Explorer, shown_of
@@ -68,9 +69,9 @@ class GroupPage:
     def parts(self, *, several: bool) -> Iterator[Part]:
         """The sections, headed by the dataset where there is more than one."""
         dataset = self._group.dataset if several else ""
-        if self._group.likeness is not None:
+        if isinstance(group := self._group, Unjudged):
             for name, heading, content in (
-                ("alike", "How alike the systems answer", self._alike()),
+                ("alike", "How alike the systems answer", self._alike(group)),
                 ("systems", "What the systems are", self._kinds()),
                 ("times", "Speed, memory, disk", self._times()),
             ):
@@ -152,9 +153,9 @@ class GroupPage:
         least = NEEDS[50.0].printed
         return f"Too few calls for a median: {counted(calls, 'call')}, it takes {least}."
 
-    def _alike(self) -> Markup:
+    def _alike(self, group: Unjudged) -> Markup:
         """Where nothing is judged: what the systems find, and how much of it is the same."""
-        return joined(map(whole, likeness_tables(self._group)))
+        return joined(map(whole, likeness_tables(group)))
 
     def _kinds(self) -> Markup:
         return joined([*map(whole, kinds_tables(self._group)), *self._how()])

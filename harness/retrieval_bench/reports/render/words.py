@@ -29,8 +29,6 @@ BOUND = (
     "at the same level assumes nothing but the range of the values (Gaffke)."
 )
 
-HOW_BRACKETED = "the same test inverted, each at 95 % or more by itself"
-
 LETTERS = "abcdefghijklmnoprstuvwxyz"
 """Without q, whose raised form many fonts lack."""
 

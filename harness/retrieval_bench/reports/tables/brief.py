@@ -10,12 +10,11 @@ from pathlib import PurePath
 
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.explain.ledger import Ledger
-from retrieval_bench.comparison.group import DatasetComparison
-from retrieval_bench.comparison.likeness import Likeness
+from retrieval_bench.comparison.group import DatasetComparison, Recommendation
+from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.comparison.pairs.comparability import other_settings
 from retrieval_bench.comparison.pairs.speed import timed_differently, timed_together
 from retrieval_bench.comparison.pairs.verdicts import Delta
-from retrieval_bench.comparison.recommendation import Recommendation
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import BELOW_CLOCK
 from retrieval_bench.core.notices import loudest_first
@@ -40,7 +39,6 @@ from retrieval_bench.reports.render.table import (
 )
 from retrieval_bench.reports.render.words import (
     BOUND,
-    HOW_BRACKETED,
     metric_label,
     on_dataset,
     verdict_label,
@@ -222,8 +220,8 @@ def comparison_brief(comparison: Comparison, *, measured: bool = True) -> list[T
         table
         for group, answer in zip(comparison.groups, comparison.recommendations, strict=True)
         for table in (
-            _unjudged_brief(group, answer, group.likeness)
-            if group.likeness is not None
+            _unjudged_brief(group, answer)
+            if isinstance(group, Unjudged)
             else [_group_brief(comparison, group, answer)]
         )
     ]
@@ -240,16 +238,14 @@ def comparison_brief(comparison: Comparison, *, measured: bool = True) -> list[T
     what = "all metrics, all pairs, latency tests, how it was measured"
     if not comparison.judged:
         what = "more queries that differ, latency tests, how it was measured"
-    unjudged = [run for group in comparison.groups if group.likeness for run in group.runs]
+    unjudged = [run for group in comparison.unjudged for run in group.runs]
     alone = measured and len(comparison.groups) == 1  # @last is the last dataset only
     judge = next_to_judge(unjudged, measured=alone) if unjudged else []
     *first, last = [*tables, *boards]
     return [*first, last.with_notes([*saved, next_step(f"more:  {again} ({what})"), *judge])]
 
 
-def _unjudged_brief(
-    group: DatasetComparison, answer: Recommendation, found: Likeness
-) -> list[Table]:
+def _unjudged_brief(group: Unjudged, answer: Recommendation) -> list[Table]:
     """What can be said where nothing is judged."""
     warnings, worth_knowing = _shown(warnings_of(group))
     lead = [result(" ".join([answer.sentence, *answer.reasons])), *warnings]
@@ -259,6 +255,7 @@ def _unjudged_brief(
     if len(group.names) > SYSTEMS_SHOWN:
         left_out = f"{counted(len(group.names) - SYSTEMS_SHOWN, 'more system')}: -v shows all."
         notes.append(Note(left_out, NoteKind.MORE))
+    found = group.likeness
     alike = [likeness_table(found, group.dataset, PAIRS_SHOWN)] if found.pairs else []
     return [
         replace(systems, lead=lead, notes=[*systems.notes, *notes]),
@@ -272,7 +269,7 @@ def _group_brief(comparison: Comparison, group: DatasetComparison, answer: Recom
     leader = comparison.baseline or answer.system or group.ranked(metric)[0][0]
     columns, rows = beside_leader(group, metric, leader)
     lead: list[str] = [result(" ".join([answer.sentence, *answer.reasons[:1]]))]
-    lead += [result(group.asked.sentence)] if group.asked is not None else []
+    lead += [result(group.sentence)] if group.sentence else []
     warnings, worth_knowing = _shown(warnings_of(group))
     lead += warnings
     notes: list[str] = [*map(result, answer.reasons[1:3]), *worth_knowing]
@@ -282,13 +279,13 @@ def _group_brief(comparison: Comparison, group: DatasetComparison, answer: Recom
     if n > len(rows):
         left_out = f"{counted(n - len(rows), 'more system')}: -v shows all."
         notes.append(Note(left_out, NoteKind.MORE))
-    if group.asked is not None:
-        notes.append(f'"better", "worse", brackets: {group.asked.meaning}.')
+    if group.meaning:
+        notes.append(f'"better", "worse", brackets: {group.meaning}.')
     elif any(row[3] not in ("", NOT_COMPARED) for row in rows):
         corrected = " after Holm's correction" if len(group.of(metric)) > 1 else ""
         notes.append(
             f'"better", "worse": paired randomisation test, p < .05{corrected}; brackets: '
-            f'{HOW_BRACKETED}. "Faster": median over paired calls.'
+            f'{group.brackets}. "Faster": median over paired calls.'
         )
     if any(delta.bound is not None for delta in group.of(metric)):
         notes.append(BOUND)

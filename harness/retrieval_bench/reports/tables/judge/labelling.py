@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from retrieval_bench.comparison.pairs.verdicts import HOW_BRACKETED
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.experiment.until import Target
@@ -20,7 +21,6 @@ from retrieval_bench.labels.exchange.questions import Asked
 from retrieval_bench.reports.render.cells import SHORT_DIFFERENCE, Cell, Content
 from retrieval_bench.reports.render.table import Note, Table, next_step, result, warning
 from retrieval_bench.reports.render.words import (
-    HOW_BRACKETED,
     metric_label,
     verdict_label,
     word_beside,

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.explain.slices import Slicing
-from retrieval_bench.comparison.group import DatasetComparison
+from retrieval_bench.comparison.group import DatasetComparison, Recommendation
+from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.comparison.pairs.both_answered import Answered
 from retrieval_bench.comparison.pairs.comparability import other_settings
 from retrieval_bench.comparison.pairs.speed import timed_differently, timed_together
-from retrieval_bench.comparison.pairs.verdicts import ANYTIME, Delta
-from retrieval_bench.comparison.recommendation import Recommendation
+from retrieval_bench.comparison.pairs.verdicts import Delta
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
@@ -42,7 +42,6 @@ from retrieval_bench.reports.render.table import (
 )
 from retrieval_bench.reports.render.words import (
     BOUND,
-    HOW_BRACKETED,
     bound_remark,
     letter,
     marks,
@@ -82,8 +81,11 @@ def comparison_tables(
     tables = [answer_table(answer, group) for answer, group in answers]
     for group in comparison.groups:
         tables += [
-            *likeness_tables(group),
-            *([] if group.likeness else [quality_table(comparison, group, letters=letters)]),
+            *(
+                likeness_tables(group)
+                if isinstance(group, Unjudged)
+                else [quality_table(comparison, group, letters=letters)]
+            ),
             cost_table(group).with_notes(how_measured(group)),
             *([differences_table(comparison, group, group.metrics[0])] if group.deltas else []),
             *speed_tables(group),
@@ -98,7 +100,7 @@ def comparison_tables(
 
 def answer_table(recommendation: Recommendation, group: DatasetComparison) -> Table:
     """The answer: a sentence, what it rests on, and what it saved to ask no more than needed."""
-    saved = [] if group.asked is None else [group.asked.sentence]
+    saved = [group.sentence] if group.sentence else []
     notes = list(map(result, [*saved, *recommendation.reasons]))
     return Table(recommendation.sentence, (), (), notes=notes)
 
@@ -130,7 +132,7 @@ def quality_table(
         notes.append(Note(meaning(len(names)), NoteKind.LEGEND))
     return Table(
         f"Quality {on_dataset(group.dataset)}: means over {queries_of(group)}"
-        + (", with 95 % intervals" if group.asked is None else ""),
+        + (", with 95 % intervals" if group.means_have_intervals else ""),
         ["system", *map(metric_label, group.metrics), *judged],
         rows,
         notes=notes,
@@ -253,7 +255,7 @@ def differences_table(
     notes: list[str] = [
         (
             f"Difference: first {'over' if metric.geometric else 'minus'} second, with its "
-            f"interval ({ANYTIME if group.asked else HOW_BRACKETED}). The verdict is about the "
+            f"interval ({group.brackets}). The verdict is about the "
             "first system."
         ),
         "d: mean difference over its standard deviation; won, tied, lost: queries.",
@@ -355,8 +357,8 @@ def _test_notes(
     """How the pairs of one metric were tested, and what their verdicts mean."""
     tested = [delta for delta in deltas if delta.p is not None]
     notes = []
-    if group.asked is not None:
-        notes.append(f"Verdicts: by {group.asked.meaning}; they hold at every look. There is no p.")
+    if group.meaning:
+        notes.append(f"Verdicts: by {group.meaning}; they hold at every look. There is no p.")
     if tested:
         notes.append(
             f"p: paired randomisation test ({patterns(group)}), Holm-corrected over "
@@ -376,12 +378,9 @@ def _test_notes(
     if any(delta.queries_needed is not None for delta in deltas):
         notes.append('"+n queries": about so many more would settle it with 80 % power.')
     if any(delta.answered is not None for delta in deltas):
-        without = "with the queries that failed on either side as ties"
-        if group.asked is None:
-            without = "without the queries that failed on either side"
         notes.append(
-            f"Both answered: the same {without}. Where that changes the verdict, the verdict rests "
-            "on failures: can't tell."
+            f"Both answered: the same {group.without_failures}. Where that changes the verdict, "
+            "the verdict rests on failures: can't tell."
         )
     return notes
 
@@ -455,15 +454,5 @@ def said(
 
 
 def queries_of(group: DatasetComparison) -> str:
-    """How many queries the means are over, from the fewest to the most; where nothing is judged,
-    how many were asked."""
-    if group.likeness is not None:
-        n = max(len(run.rankings.query_ids) for run in group.runs)
-        return f"{counted(n, 'query')}, none judged"
-    counts = sorted({run.evaluation.means[0].n for run in group.runs})
-    origin = origin_of(group.runs[0].summary.dataset)
-    if group.asked is not None:
-        return f"{group.asked.asked:,} of {counted(group.asked.queries, 'query')}{origin}"
-    if len(counts) == 1:
-        return f"{counted(counts[0], 'query')}{origin}"
-    return f"{counts[0]:,} to {counts[-1]:,} queries{origin}"
+    """How many queries the means are over, and where these come from."""
+    return f"{group.extent}{origin_of(group.runs[0].summary.dataset)}"

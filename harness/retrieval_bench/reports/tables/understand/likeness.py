@@ -13,6 +13,7 @@ from retrieval_bench.comparison.likeness import (
     Likeness,
     PairLikeness,
 )
+from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.core.errors import counted
 from retrieval_bench.data.needs_judgements import TO_JUDGE
 from retrieval_bench.reports.render.cells import SHORT_MS, Cell, Content, Form, count
@@ -206,9 +207,7 @@ def _differing(one: Differing) -> list[list[Content]]:
     return rows
 
 
-def likeness_tables(group: DatasetComparison, most: int = LONG) -> list[Table]:
+def likeness_tables(group: Unjudged, most: int = LONG) -> list[Table]:
     """All that is shown of a group where nothing is judged, but for times."""
-    if group.likeness is None:
-        return []
     alike = [likeness_table(group.likeness, group.dataset)] if group.likeness.pairs else []
     return [systems_table(group, times=False), *alike, *differing_tables(group.likeness, most)]

@@ -1,0 +1,123 @@
+"""Runs on a dataset where nothing is judged: how alike they answer, and their times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from retrieval_bench.comparison.group import DatasetComparison, Recommendation, Systems
+from retrieval_bench.comparison.likeness import Differing, Likeness, PairLikeness, likeness
+from retrieval_bench.comparison.pairs.holm import Pair
+from retrieval_bench.comparison.pairs.speed import latencies
+from retrieval_bench.comparison.recommendation import faster_text, named
+from retrieval_bench.core.errors import counted
+from retrieval_bench.core.types import Dataset
+from retrieval_bench.runs.dataset import titles_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unjudged(DatasetComparison):
+    """Overlap and RBO of each pair in place of differences, and ratios of times.
+
+    Attributes:
+        likeness: how alike the systems answer.
+    """
+
+    likeness: Likeness
+
+    @property
+    def extent(self) -> str:
+        """How many queries were asked."""
+        n = max(len(run.rankings.query_ids) for run in self.runs)
+        return f"{counted(n, 'query')}, none judged"
+
+    def recommended(self, margin: float) -> Recommendation:
+        """No system, but how alike they answer and which is faster."""
+        del margin
+        sentence = "Nothing is judged yet, so nobody can tell which system is better."
+        known = [pair for pair in self.likeness.pairs if pair.n]
+        reasons = []
+        if known:
+            least, most = (pick(known, key=lambda pair: pair.rbo.mean) for pick in (min, max))
+            if len(known) == 1:
+                reasons.append(f"{named([least.a, least.b])} {_alike(least, self.likeness.k)}.")
+            else:
+                both = (
+                    f"{named([pair.a, pair.b])} {which} (they {_alike(pair, self.likeness.k)})"
+                    for pair, which in ((least, "differ most"), (most, "are most alike"))
+                )
+                reasons.append(f"Of {counted(len(known), 'pair')}, {' and '.join(both)}.")
+        elif self.likeness.pairs:
+            reasons.append("No query was answered by two systems.")
+        return Recommendation(self.dataset, None, sentence, (*reasons, *_faster(self)))
+
+    def further(self) -> dict[str, Any]:
+        """How alike they answer, as ``likeness``."""
+        return {"likeness": self.likeness.as_dict()}
+
+    def with_texts(self, source: Dataset | str) -> Self:
+        """With the texts of the queries that differ most, and the titles of what the systems find
+        first."""
+        if isinstance(source, str):
+            found = replace(self.likeness, without_texts=source.rstrip("."))
+        else:
+            found = told_by(self.likeness, source)
+        return replace(self, likeness=found)
+
+    def rewritten(self, sentence: Callable[[str], str], *, with_texts: bool) -> Self:
+        """With or without these texts, and why there are none in other words."""
+        found = self.likeness
+        if with_texts:
+            return replace(
+                self, likeness=replace(found, without_texts=sentence(found.without_texts))
+            )
+        return replace(self, likeness=found.silent())
+
+
+def compare_unjudged(systems: Systems, pairs: Sequence[Pair], warnings: Sequence[str]) -> Unjudged:
+    """How alike every pair answers, and its times."""
+    return Unjudged(
+        *systems,
+        (),
+        latencies(systems.runs, systems.names, pairs),
+        warnings=tuple(warnings),
+        likeness=likeness(systems.names, systems.runs, pairs),
+    )
+
+
+def _alike(pair: PairLikeness, k: int) -> str:
+    """What a pair does, without its subject."""
+    if pair.same == pair.n:
+        return f"answer all {counted(pair.n, 'query')} the same"
+    return f"share {100 * pair.overlap.mean:.0f} % of their top {k}, RBO {pair.rbo.mean:.2f}"
+
+
+def _faster(group: DatasetComparison) -> list[str]:
+    """How much faster the fastest system is than the slowest, where that is shown."""
+    pairs = [
+        (found.times, one, other)
+        for one in group.names
+        for other in group.names
+        if one != other
+        and group.is_faster(one, other)
+        and (found := group.speed_up(one, other)) is not None
+    ]
+    if not pairs:
+        return []
+    _, one, other = max(pairs)
+    return [f"{one} is {faster_text(group.speed_up(one, other))} than {other}."]
+
+
+def told_by(found: Likeness, dataset: Dataset) -> Likeness:
+    """``found`` with the texts of ``dataset``."""
+    texts = {query.id: query.text for query in dataset.queries}
+    wanted = {doc for one in found.differing for ids in one.first.values() for doc in ids}
+    titles = titles_of(dataset, wanted)
+
+    def told(one: Differing) -> Differing:
+        own = {doc for ids in one.first.values() for doc in ids}
+        here = {doc: titles[doc] for doc in sorted(own) if doc in titles}
+        return replace(one, text=texts.get(one.query_id, ""), titles=here)
+
+    return replace(found, differing=tuple(map(told, found.differing)), without_texts="")
