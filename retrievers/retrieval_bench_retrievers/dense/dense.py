@@ -24,7 +24,8 @@ from retrieval_bench_retrievers.dense.faiss_index import Index, IndexSettings
 from retrieval_bench_retrievers.encoders import fit as encoder_fit
 from retrieval_bench_retrievers.encoders.encoder import Encoder, Vectors, readable
 from retrieval_bench_retrievers.encoders.health import EncoderFit, fit_of
-from retrieval_bench_retrievers.encoders.model_files import DEFAULT_MODEL, WHERE
+from retrieval_bench_retrievers.encoders.model_files import DEFAULT_MODEL
+from retrieval_bench_retrievers.encoders.packaged import WHERE
 from retrieval_bench_retrievers.encoders.vectors import DocumentVectors
 
 _SIMILARITIES = ("cosine", "dot")

