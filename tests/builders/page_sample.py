@@ -10,7 +10,7 @@ import numpy as np
 from retrieval_bench.core.retriever import Capabilities
 from retrieval_bench.core.types import Dataset, Document, LegTrace, Query, Ranking
 from retrieval_bench.data import build_dataset
-from retrieval_bench.experiment.accounting import summarize
+from retrieval_bench.experiment.accounting import Scored, Subject, Task, summarize
 from retrieval_bench.measure.calls import Measurement, Timings
 from retrieval_bench.metrics import default_metrics
 from retrieval_bench.runs.evaluation import evaluate
@@ -98,16 +98,13 @@ def _run(
     evaluation = evaluate(
         packed.ranking, packed.doc_ids, packed.query_ids, data.qrels, default_metrics(10)
     )
+    index = {"seconds": 1.5, "peak_rss_bytes": 120_000_000, "disk_bytes": 3_000_000}
     summary = summarize(
-        retriever=name,
-        dataset=data,
-        queries=queries,
-        k=10,
-        evaluation=evaluation,
-        measurement=measurement,
-        index={"seconds": 1.5, "peak_rss_bytes": 120_000_000, "disk_bytes": 3_000_000},
+        Subject(name, Capabilities(replays=replayed), index),
+        Task(data, queries, 10),
+        measurement,
+        Scored(evaluation),
         warnings=warnings,
-        capabilities=Capabilities(replays=replayed),
         health=["queries Latin 100 %"],
     )
     return Run(summary, _manifest(), packed, tuple(status), timings, evaluation)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from retrieval_bench.core.retriever import Capabilities
 from retrieval_bench.core.types import Dataset, Query, Ranking
-from retrieval_bench.experiment.accounting import summarize
+from retrieval_bench.experiment.accounting import Scored, Subject, Task, summarize
 from retrieval_bench.measure.calls import Measurement, Timings
 from retrieval_bench.metrics import default_metrics, parse_metrics
 from retrieval_bench.runs.evaluation import Evaluation, Mean, evaluate
@@ -137,16 +137,13 @@ def sample_run(
     evaluation = evaluate(
         packed.ranking[:40], packed.doc_ids, [q.id for q in queries], qrels, default_metrics(10)
     )
+    index = {"seconds": 1.5, "peak_rss_bytes": 120_000_000, "disk_bytes": None}
     summary = summarize(
-        retriever=name,
-        dataset=dataset,
-        queries=(*queries, none),
-        k=10,
-        evaluation=evaluation,
-        measurement=measurement,
-        index={"seconds": 1.5, "peak_rss_bytes": 120_000_000, "disk_bytes": None},
+        Subject(name, Capabilities(), index),
+        Task(dataset, (*queries, none), 10),
+        measurement,
+        Scored(evaluation),
         warnings=["a warning | with a bar"],
-        capabilities=Capabilities(),
         health=["queries Latin 100 %"],
     )
     machine = {
@@ -180,16 +177,13 @@ def unjudged_run(
     measurement = Measurement(rankings, status, calls, 250, 0, False, 80, 204)
     packed = pack_rankings(list(lists), rankings, k)
     evaluation = evaluate(packed.ranking[[]], packed.doc_ids, [], {}, default_metrics(k))
+    index = {"seconds": 0.5, "peak_rss_bytes": 90_000_000, "disk_bytes": None}
     summary = summarize(
-        retriever=name,
-        dataset=data,
-        queries=queries,
-        k=k,
-        evaluation=evaluation,
-        measurement=measurement,
-        index={"seconds": 0.5, "peak_rss_bytes": 90_000_000, "disk_bytes": None},
+        Subject(name, Capabilities(), index),
+        Task(data, queries, k),
+        measurement,
+        Scored(evaluation),
         warnings=[],
-        capabilities=Capabilities(),
         health=[],
     )
     manifest = {"environment": {"machine": {"fingerprint": "m"}, "threads": 1}, "session": "s"}

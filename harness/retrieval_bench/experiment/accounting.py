@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from retrieval_bench.core.document import document
@@ -20,7 +20,7 @@ from retrieval_bench.runs.evaluation import Evaluation
 from retrieval_bench.runs.latency import LEVELS, latency_report
 from retrieval_bench.runs.records import SCHEMA_VERSION
 from retrieval_bench.runs.stages import stage_report
-from retrieval_bench.runs.summary import FilterFacts, Summary
+from retrieval_bench.runs.summary import FilterFacts, Summary, UntilFacts
 from retrieval_bench.runs.usage_means import usage_document
 
 REPLAYED = "the rankings were read from a saved run"
@@ -29,37 +29,84 @@ ASKED_ONCE = "each query was asked once, without warm-up: --until-decided"
 """Why such times are not judged."""
 
 
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The retriever that was measured.
+
+    Attributes:
+        index: what building its index took: ``seconds``, ``peak_rss_bytes``, ``disk_bytes``.
+        parallel: whether the legs of a hybrid search side by side; None where it has none.
+        server: pid of the server that answers for it, where one is named.
+        server_calls: that the server answered, those for other systems included; None = its own.
+    """
+
+    name: str
+    capabilities: Capabilities
+    index: Mapping[str, Any]
+    parallel: bool | None = None
+    server: int | None = None
+    server_calls: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What it was asked: the ``queries`` of a dataset, ``k`` hits each.
+
+    Attributes:
+        levels: of the percentiles that are reported.
+        until_decided: how far a measurement until decided came; None of any other.
+    """
+
+    dataset: Dataset
+    queries: Sequence[Query]
+    k: int
+    levels: Sequence[float] = LEVELS
+    until_decided: UntilFacts | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What its answers are worth.
+
+    Attributes:
+        ties: what equal scores decide, where they decide something.
+        filters: what filters did, where queries have some.
+        parts: what each part of it buys.
+    """
+
+    evaluation: Evaluation
+    ties: TieEffect | None = None
+    filters: FilterFacts | None = None
+    parts: Sequence[Mapping[str, Any]] = ()
+
+
 def summarize(
-    *,
-    retriever: str,
-    dataset: Dataset,
-    queries: Sequence[Query],
-    k: int,
-    evaluation: Evaluation,
+    subject: Subject,
+    task: Task,
     measurement: Measurement,
-    index: dict[str, Any],
+    scored: Scored,
+    *,
     warnings: Sequence[str],
-    capabilities: Capabilities,
     health: Sequence[str],
-    levels: Sequence[float] = LEVELS,
-    parallel: bool | None = None,
-    ties: TieEffect | None = None,
-    until_decided: Mapping[str, Any] | None = None,
-    filtered: FilterFacts | None = None,
-    server: int | None = None,
-    server_calls: int | None = None,
-    parts: Sequence[Mapping[str, Any]] = (),
 ) -> Summary:
-    """The account of one run, without its ``run_id``, which is known when it is written."""
+    """The account of one run, without its ``run_id``, which is known when it is written.
+
+    Args:
+        warnings: what makes the figures less than they seem.
+        health: what is worth knowing of the retriever and the texts, and no reason to worry.
+    """
+    dataset, queries, evaluation = task.dataset, task.queries, scored.evaluation
     status = measurement.status
     partial = measurement.interrupted or NOT_RUN in status
-    timings, withheld = measurement.timings, REPLAYED if capabilities.replays else ""
-    if until_decided is not None:  # what a call did inside is no more typical than how long it took
+    timings, withheld = measurement.timings, REPLAYED if subject.capabilities.replays else ""
+    if (
+        task.until_decided is not None
+    ):  # what a call did inside is no more typical than how long it took
         timings, withheld = replace(timings, stages={}), ASKED_ONCE
     facts = {
         "schema_version": SCHEMA_VERSION,
         "status": "partial" if partial else "complete",
-        "retriever": retriever,
+        "retriever": subject.name,
         "dataset": {
             **document(dataset, "name split language fingerprint n_documents"),
             "n_queries": len(dataset.evaluated),
@@ -73,42 +120,42 @@ def summarize(
             **({} if dataset.self_hits == KEEP else {"self_hits": dataset.self_hits}),
             "n_not_run": len(dataset.queries) - len({*queries, *dataset.unanswerable}),
         },
-        "k": k,
+        "k": task.k,
         "convention": conventions.DEFAULT,
-        "tie_rule": _tie_rule(measurement, capabilities),
+        "tie_rule": _tie_rule(measurement, subject.capabilities),
         "metrics_version": METRICS_VERSION,
         "metrics": evaluation.as_dict(),
         "judged": dict(evaluation.judged),
-        **({} if ties is None else {"ties": document(ties)}),
-        **({} if dataset.judged else {"hits": hits(measurement, k)}),
+        **({} if scored.ties is None else {"ties": document(scored.ties)}),
+        **({} if dataset.judged else {"hits": hits(measurement, task.k)}),
         "unanswerable": unanswerable(queries, measurement),
         "latency_ms": latency(
             timings,
             warm_up_calls=measurement.warm_up_calls,
             steady_after=measurement.steady_after,
             overhead_ns=measurement.overhead_ns,
-            levels=levels,
+            levels=task.levels,
             withheld=withheld,
         ),
-        **stages(timings, parallel),
+        **stages(timings, subject.parallel),
         **usage_document(measurement.timings, measurement.spent),
-        **({"parts": list(parts)} if parts else {}),
-        "index": index,
-        **server_document(measurement, server, server_calls),
-        **({} if filtered is None else {"filters": filtered}),
+        **({"parts": list(scored.parts)} if scored.parts else {}),
+        "index": subject.index,
+        **server_document(measurement, subject.server, subject.server_calls),
+        **({} if scored.filters is None else {"filters": scored.filters}),
         "n_collapsed": sum(r.collapsed for r in measurement.rankings if r is not None),
         **_self_hits(dataset, measurement),
         "n_failed": sum(s not in (OK, NOT_RUN) for s in status),
         "n_unreached": sum(s == NOT_RUN for s in status),
-        **attempts_document(measurement.attempts, levels),
+        **attempts_document(measurement.attempts, task.levels),
         **answered_means(
             evaluation,
             dict(zip([query.id for query in queries], status, strict=True)),
-            intervals=until_decided is None,
+            intervals=task.until_decided is None,
         ),
         "health": list(health),
         "warnings": list(warnings),
-        **({} if until_decided is None else {"until_decided": dict(until_decided)}),
+        **({} if task.until_decided is None else {"until_decided": task.until_decided}),
     }
     return Summary.model_validate(facts)
 

@@ -31,7 +31,7 @@ from retrieval_bench.experiment.ablation import (
     left_out,
     purse_after,
 )
-from retrieval_bench.experiment.accounting import resummarize, summarize
+from retrieval_bench.experiment.accounting import Scored, Subject, Task, resummarize, summarize
 from retrieval_bench.experiment.candidate import Candidate, Searched, ask, close_all
 from retrieval_bench.experiment.counted import evaluated
 from retrieval_bench.experiment.failing import recovered
@@ -451,25 +451,22 @@ class Experiment:
             warnings += foreign_ids(rankings.doc_ids, self.dataset)
         if asking is not None:
             warnings = [warning for warning in warnings if not about_times(warning)]
+        subject = Subject(
+            candidate.name,
+            can,
+            candidate.index or {"seconds": None, "peak_rss_bytes": None, "disk_bytes": None},
+            facts.get("parallel"),
+            candidate.server,
+            server_calls,
+        )
+        until_decided = None if asking is None else asking.facts()
         summary = summarize(
-            retriever=candidate.name,
-            dataset=self.dataset,
-            queries=self.queries,
-            k=self.k,
-            evaluation=evaluation,
-            measurement=measurement,
-            index=candidate.index or {"seconds": None, "peak_rss_bytes": None, "disk_bytes": None},
+            subject,
+            Task(self.dataset, self.queries, self.k, self.protocol.levels, until_decided),
+            measurement,
+            Scored(evaluation, ties, of_filters, [one.as_dict() for one in ablation.parts]),
             warnings=warnings,
-            capabilities=can,
             health=facts_told,
-            levels=self.protocol.levels,
-            parallel=facts.get("parallel"),
-            ties=ties,
-            until_decided=None if asking is None else asking.as_dict(),
-            filtered=of_filters,
-            server=candidate.server,
-            server_calls=server_calls,
-            parts=[one.as_dict() for one in ablation.parts],
         )
         summary = summary.replace(warnings=[*summary.warnings, *remembered(summary.latency_ms)])
         manifest = {

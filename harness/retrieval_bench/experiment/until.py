@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from retrieval_bench.core.types import Qrels, Query, Ranking
 from retrieval_bench.measure.calls import NOT_RUN, Measurement
 from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
 from retrieval_bench.metrics import Judgements, Metric, judge_lists
+from retrieval_bench.runs.summary import UntilFacts
 from retrieval_bench.stats.sequential import Watch
 
 
@@ -108,11 +108,11 @@ class Asking:
             status=[measurement.status[at] if at in asked else NOT_RUN for at in places],
         )
 
-    def as_dict(self) -> dict[str, Any]:
+    def facts(self) -> UntilFacts:
         """``until_decided`` of a summary."""
-        return {
-            "target": self._until.target.value,
-            "queries": len(self._queries),
-            "asked": len(self.asked),
-            "interrupted": not self.enough and len(self.asked) < len(self._queries),
-        }
+        return UntilFacts(
+            target=self._until.target.value,
+            queries=len(self._queries),
+            asked=len(self.asked),
+            interrupted=not self.enough and len(self.asked) < len(self._queries),
+        )

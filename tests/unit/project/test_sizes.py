@@ -19,7 +19,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench/core": 4_400,
     "retrieval_bench/data": 7_300,
     "retrieval_bench/duets": 4_250,
-    "retrieval_bench/experiment": 5_300,
+    "retrieval_bench/experiment": 5_330,
     "retrieval_bench/labels": 4_550,
     "retrieval_bench/measure": 3_200,
     "retrieval_bench/metrics": 3_300,
@@ -43,7 +43,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers/rerank": 625,
     "retrieval_bench_retrievers/sql": 1_750,
     "retrieval_bench_retrievers/text": 750,
-    "product": 87_880,
+    "product": 87_920,
     "tests": 76_810,
     "frozen data": 35_950,
 }
