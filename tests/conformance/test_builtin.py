@@ -6,6 +6,7 @@ import asyncio
 import importlib
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,6 +23,7 @@ from retrieval_bench_retrievers.hybrid.dynamic.dynamic import HybridDynamic
 from retrieval_bench_retrievers.trec_run import TrecRun
 from tests.builders.reference import TermOverlap, words
 from tests.builders.service import searching, service
+from tests.builders.tiny_token_models import build_multi_vector_model, build_sparse_encoder
 from tests.builders.tiny_wordnet import write_wordnet
 
 
@@ -167,6 +169,39 @@ class TestHybridLight(RetrieverConformance):
         "legs": ["bm25", {"target": "dense", "params": TestDenseLight.params}],
         "depth": 20,
     }
+
+
+@cache
+def _model(build: Callable[[Path], Path]) -> str:
+    """The folder of a small model, built once."""
+    return str(build(Path(tempfile.mkdtemp()) / "model"))
+
+
+@pytest.mark.dense
+@pytest.mark.slow
+class TestMaxSim(RetrieverConformance):
+    def make(self) -> Retriever:
+        params = {"model": _model(build_multi_vector_model), "batch_size": 4}
+        return plugins.construct("maxsim", params)
+
+
+@pytest.mark.dense
+@pytest.mark.slow
+class TestMaxSimInt8(RetrieverConformance):
+    def make(self) -> Retriever:
+        params = {"model": _model(build_multi_vector_model), "precision": "int8"}
+        return plugins.construct("maxsim", params)
+
+
+@pytest.mark.dense
+@pytest.mark.slow
+class TestLearnedSparse(RetrieverConformance):
+    xfails: ClassVar[Mapping[str, str]] = {
+        "test_a_documents_own_text_finds_it": "weights are random: long documents come first"
+    }
+
+    def make(self) -> Retriever:
+        return plugins.construct("learned-sparse", {"model": _model(build_sparse_encoder)})
 
 
 @pytest.mark.dense

@@ -34,6 +34,8 @@ BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
         "bm25": "retrieval_bench_retrievers.lexical.bm25:BM25",
         "bm25s": "retrieval_bench_retrievers.lexical.bm25s:BM25S",
         "dense": "retrieval_bench_retrievers.dense.dense:Dense",
+        "maxsim": "retrieval_bench_retrievers.dense.maxsim:MaxSim",
+        "learned-sparse": "retrieval_bench_retrievers.lexical.learned_sparse:LearnedSparse",
         "hybrid": "retrieval_bench_retrievers.hybrid.hybrid:Hybrid",
         "pipeline": "retrieval_bench_retrievers.pipeline.pipeline:Pipeline",
         "hybrid-dynamic": "retrieval_bench_retrievers.hybrid.dynamic.dynamic:HybridDynamic",

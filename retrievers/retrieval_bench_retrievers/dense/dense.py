@@ -8,24 +8,24 @@ influence: documents are sorted by id, and texts are encoded in an order of thei
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import pairwise
 from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.errors import ConfigError, ContractError, counted, near_names
+from retrieval_bench.core.errors import ConfigError, counted, near_names
 from retrieval_bench.core.installation import require
 from retrieval_bench.core.metadata import MetadataTable
 from retrieval_bench.core.retriever import Capabilities, Retriever, require_index, require_k
 from retrieval_bench.core.types import Document, Query, Ranking
 from retrieval_bench_retrievers.dense.faiss_index import Index, IndexSettings
 from retrieval_bench_retrievers.encoders import fit as encoder_fit
-from retrieval_bench_retrievers.encoders.encoder import Encoder, Vectors, readable
+from retrieval_bench_retrievers.encoders.encoder import Encoder, Vectors
 from retrieval_bench_retrievers.encoders.health import EncoderFit, fit_of
 from retrieval_bench_retrievers.encoders.model_files import DEFAULT_MODEL
 from retrieval_bench_retrievers.encoders.packaged import WHERE
+from retrieval_bench_retrievers.encoders.texts import texts_by_id
 from retrieval_bench_retrievers.encoders.vectors import DocumentVectors
 
 _SIMILARITIES = ("cosine", "dot")
@@ -136,27 +136,19 @@ class Dense(Retriever):
         self._index = None
         self._fitted = None
         self._encoder.load()
-        metadata, unsorted = MetadataTable(self._fields), []
-        for document in documents:
-            metadata.add(document.metadata)
-            unsorted.append((document.id, readable(document.contents)))
-        order = sorted(range(len(unsorted)), key=unsorted.__getitem__)
-        pairs = [unsorted[at] for at in order]
-        self._metadata = metadata.reordered(order)
-        self._ids = [doc_id for doc_id, _ in pairs]
-        _require_distinct(self._ids)
+        self._ids, contents, self._metadata = texts_by_id(documents, self._fields)
         row_of: dict[str, int] = {}
-        rows = np.array([row_of.setdefault(text, len(row_of)) for _, text in pairs], dtype=np.intp)
+        rows = np.array([row_of.setdefault(text, len(row_of)) for text in contents], dtype=np.intp)
         texts = list(row_of)
-        self._groups = _Groups(rows) if len(texts) < len(pairs) else None
-        self._sample = encoder_fit.sample([text for _, text in pairs])
+        self._groups = _Groups(rows) if len(texts) < len(contents) else None
+        self._sample = encoder_fit.sample(contents)
         vectors = self._stored.of(texts, self.progress)
         if self._similarity == "cosine":
             _normalise(vectors)
         self._facts = {
             "encoded": self._stored.encoded,
             "from_cache": self._stored.from_cache,
-            "documents": len(pairs),
+            "documents": len(contents),
             "distinct_texts": len(texts),
         }
         self._index = self._settings.build(vectors)
@@ -331,13 +323,3 @@ def _normalise(vectors: Vectors) -> None:
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
     lengths[lengths == 0] = 1
     vectors /= lengths[:, np.newaxis]
-
-
-def _require_distinct(sorted_ids: Sequence[str]) -> None:
-    for one, other in pairwise(sorted_ids):
-        if one == other:
-            raise ContractError(
-                f"document id {one!r} given twice",
-                accepted="distinct ids",
-                fix="correct the corpus; chunks of one document need an id each",
-            )

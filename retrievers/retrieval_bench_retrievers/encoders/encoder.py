@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import yaml
@@ -75,6 +75,14 @@ class Encoder:
         ModelError: no such folder, or weights in the package that are not the known ones.
     """
 
+    library_class: ClassVar[str] = "SentenceTransformer"
+    """The class of sentence-transformers that it drives."""
+    takes_packaged: ClassVar[bool] = True
+    """Whether the models of :data:`.packaged.ENCODERS` give what it gives."""
+    signs: ClassVar[tuple[str, ...]] = ()
+    """Of which one stands in the files of a model of this kind; none = all are."""
+    kind: ClassVar[str] = "an encoder"
+
     def __init__(
         self,
         model: str = DEFAULT_MODEL,
@@ -88,7 +96,7 @@ class Encoder:
         self.name = _text(model, "model")
         self._given_prompts = _checked_prompts(prompts)
         self._device = None if _text(device, "device") == "auto" else device
-        self._packaged = packaged_encoder(self.name)
+        self._packaged = packaged_encoder(self.name) if self.takes_packaged else None
         self.engine = SENTENCE_TRANSFORMERS if self._packaged is None else self._packaged.engine
         self.backend = _checked_backend(backend)
         if self.engine.name and (self._device or "cpu", backend) != ("cpu", "torch"):
@@ -137,6 +145,7 @@ class Encoder:
         elif self._folder is None:
             self._model, self._folder = self._from_hub()
         else:
+            self._check_kind(self._folder)
             self._model = self._open(str(self._folder), local_files_only=True)
         try:
             self._adopt()
@@ -150,10 +159,14 @@ class Encoder:
         Texts of alike length share a batch, longest first; the order depends on the texts alone,
         not on their order.
         """
+        for chosen in self.batches(texts):
+            yield chosen, self._encode("document", [texts[i] for i in chosen])
+
+    def batches(self, texts: Sequence[str]) -> Iterator[list[int]]:
+        """Positions in ``texts`` that share a batch."""
         order = sorted(range(len(texts)), key=lambda i: (-len(texts[i]), texts[i]))
         for start in range(0, len(order), self._batch_size):
-            chosen = order[start : start + self._batch_size]
-            yield chosen, self._encode("document", [texts[i] for i in chosen])
+            yield order[start : start + self._batch_size]
 
     def encode_query(self, text: str) -> Vectors:
         """The vector of one query, shape (1, dimension)."""
@@ -239,15 +252,31 @@ class Encoder:
     def _from_hub(self) -> tuple[Any, Path | None]:
         """The model by name, and the folder that its files were put into."""
         model = opened(lambda local: self._open(self.name, local_files_only=local), self.name)
-        return model, downloaded_folder(self.name)
+        folder = downloaded_folder(self.name)
+        self._check_kind(folder)
+        return model, folder
+
+    def _check_kind(self, folder: Path | None) -> None:
+        """Refuse a model of another kind, to which the library would add layers of random
+        weights."""
+        files = [] if folder is None else [folder / "modules.json", folder / "config.json"]
+        said = "".join(file.read_text("utf-8", "replace") for file in files if file.is_file())
+        if said and self.signs and not any(sign in said for sign in self.signs):
+            raise ModelError(
+                f"model {self.name!r} is not {self.kind}: what would make it one has no weights",
+                where=str(folder),
+                accepted=f"the name or folder of {self.kind}",
+                fix="name another model; encoders of single vectors belong into `dense`",
+            )
 
     def _open(self, what: str, *, local_files_only: bool) -> Any:
         try:
-            from sentence_transformers import SentenceTransformer
+            import sentence_transformers
 
+            opened_class = getattr(sentence_transformers, self.library_class)
             # A download is worth a bar; reading weights that are here takes a moment.
             with no_progress_bar() if local_files_only else nullcontext():
-                return SentenceTransformer(
+                return opened_class(
                     what,
                     device=self._device,
                     local_files_only=local_files_only,
@@ -295,9 +324,9 @@ class Encoder:
     def _probe(self) -> int:
         """The dimension, from a text of as many words as the model is asked to read."""
         if self._given_length is None:
-            return int(self._encode("document", ["a"]).shape[1])
+            return self._width(["a"])
         try:
-            return int(self._encode("document", ["a " * self._given_length]).shape[1])
+            return self._width(["a " * self._given_length])
         except (RuntimeError, IndexError) as problem:
             raise ConfigError(
                 f"max_seq_length = {self._given_length}: {in_short(problem)}",
@@ -305,6 +334,9 @@ class Encoder:
                 accepted="at most as many tokens as the model has positions for",
                 fix="give less, or leave max_seq_length out",
             ) from None
+
+    def _width(self, texts: list[str]) -> int:
+        return int(self._encode("document", texts).shape[1])
 
     def _versions(self) -> dict[str, str]:
         found = {}
@@ -316,23 +348,31 @@ class Encoder:
         return found
 
     def _encode(self, role: str, texts: list[str]) -> Vectors:
+        made: Vectors = np.ascontiguousarray(
+            self._called(role, texts, convert_to_numpy=True), dtype=np.float32
+        )
+        self._check_finite(made)
+        return made
+
+    def _called(self, role: str, texts: list[str], **how: bool) -> Any:
+        """What the library gives for ``texts``, in the form that ``how`` asks for."""
         # Since version 5 the library tells queries from documents, for models that have two towers.
         encode = getattr(self._model, f"encode_{role}", self._model.encode)
-        vectors = encode(
+        return encode(
             texts,
             prompt=self.prompts[role],
             batch_size=self._batch_size,
             show_progress_bar=False,
-            convert_to_numpy=True,
+            **how,
         )
-        made: Vectors = np.ascontiguousarray(vectors, dtype=np.float32)
+
+    def _check_finite(self, made: Vectors) -> None:
         if not np.isfinite(made).all():
             raise ModelError(
                 f"model {self.name!r} made a vector with numbers that are not finite",
                 accepted="finite numbers",
                 fix="try device: cpu; a model in half precision may overflow",
             )
-        return made
 
 
 def _packaged_model(model: PackagedModel) -> Any:

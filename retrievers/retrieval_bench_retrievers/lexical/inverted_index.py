@@ -67,12 +67,13 @@ class InvertedIndex:
         return sum(array.nbytes for array in arrays)
 
     def search(
-        self, counts: Mapping[int, int], k: int, allowed: NDArray[np.bool_] | None = None
+        self, counts: Mapping[int, float], k: int, allowed: NDArray[np.bool_] | None = None
     ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         """Positions and scores of the best ``k`` documents that share a term with the query.
 
         Args:
-            counts: how often each term occurs in the query; at least one term, all known.
+            counts: how often each term occurs in the query, or its weight there; at least one
+                term, all known.
             k: at least 1.
             allowed: which documents may be there, bool (documents,); None = all.
 
@@ -89,7 +90,7 @@ class InvertedIndex:
             best = best_allowed(scores, k, candidates)
         return best, scores[best].astype(np.float64)
 
-    def scores(self, counts: Mapping[int, int]) -> NDArray[np.floating[Any]]:
+    def scores(self, counts: Mapping[int, float]) -> NDArray[np.floating[Any]]:
         """The score of every document, 0 where it has none of the terms."""
         dtype = self._dtype if len(counts) <= _MOST_SINGLE_TERMS else np.dtype(np.float64)
         total = np.zeros(self._n, dtype=dtype)
@@ -105,7 +106,7 @@ class InvertedIndex:
             )
         return total
 
-    def _has_any(self, counts: Mapping[int, int]) -> NDArray[np.bool_]:
+    def _has_any(self, counts: Mapping[int, float]) -> NDArray[np.bool_]:
         found = np.zeros(self._n, dtype=np.bool_)
         for term in counts:
             row = self._row_of.get(term)

@@ -149,7 +149,7 @@ class Pipeline(Retriever):
             self._documents = {document.id: document for document in documents}
             for step in self._steps:
                 if isinstance(step, Reading):
-                    step.documents = self._documents
+                    step.use_documents(self._documents)
         self._indexed = True
 
     def depth(self, k: int) -> int:

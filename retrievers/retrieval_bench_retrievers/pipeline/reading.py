@@ -33,6 +33,10 @@ class Reading(Running):
         self.documents: Mapping[str, Document] = EMPTY
         self._of = step.text
 
+    def use_documents(self, documents: Mapping[str, Document]) -> None:
+        """Take the documents of the corpus."""
+        self.documents = documents
+
     def _read(self, passing: Passing) -> tuple[str, list[Document]]:
         """The text that documents are held against, and those of the list."""
         text = passing.query.text if self._of == "original" else passing.texts[0]
@@ -59,6 +63,11 @@ class Reranking(Reading):
     def price(self) -> Price | None:
         """See :class:`Running`."""
         return self.step.price
+
+    def use_documents(self, documents: Mapping[str, Document]) -> None:
+        """See :class:`Reading`; a reranker that encodes documents does it now."""
+        super().use_documents(documents)
+        self.reranker.index(documents.values())
 
     def run(self, passing: Passing) -> None:
         """See :class:`Running`."""

@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
-from retrieval_bench_retrievers.encoders.packaged import MINILM_L12_RERANKER
 from retrieval_bench_retrievers.functions.components import component
 from retrieval_bench_retrievers.rerank.reranking import FunctionReranker, Reranker
 
+_ROOM = "retrieval_bench_retrievers.rerank"
+_NAMED = {
+    "minilm-l12": f"{_ROOM}.minilm:MiniLMReranker",
+    "maxsim": f"{_ROOM}.maxsim:MaxSimReranker",
+}
+"""Short names, and what they stand for."""
 METHODS = ("compress_documents", "postprocess_nodes")
 """What a document compressor of LangChain and a postprocessor of LlamaIndex have."""
 
 
 def reranker_of(given: Any, params: Mapping[str, Any]) -> Reranker:
-    """The reranker that ``given`` names: ``minilm-l12``, whose weights a package brings; the name
-    or folder of a cross-encoder of sentence-transformers; ``module:name`` or ``file.py:name`` of a
+    """The reranker that ``given`` names: ``minilm-l12``, whose weights a package brings;
+    ``maxsim``, late interaction with the multi-vector model of the parameter ``model``; the name or
+    folder of a cross-encoder of sentence-transformers; ``module:name`` or ``file.py:name`` of a
     function (text, documents) -> scores, of an object of LangChain or LlamaIndex, or of what makes
     one; or such an object.
 
     Raises:
         HarnessError: there is none.
     """
-    if isinstance(given, str) and given.casefold() == MINILM_L12_RERANKER.name:
-        from retrieval_bench_retrievers.rerank.minilm import MiniLMReranker
-
-        return MiniLMReranker(**params)
+    if isinstance(given, str) and given.casefold() in _NAMED:
+        module, _, name = _NAMED[given.casefold()].partition(":")
+        made: Reranker = getattr(import_module(module), name)(**params)
+        return made
     if isinstance(given, str) and (":" not in given or _is_drive(given)):
         from retrieval_bench_retrievers.rerank.cross_encoder import CrossEncoderReranker
 

@@ -8,7 +8,7 @@ document that it leaves out is gone, as it would be in use.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -54,6 +54,10 @@ class Reranker(ABC):
     def prepare(self) -> None:
         """Load a model, unless it is loaded."""
         return
+
+    def index(self, documents: Iterable[Document]) -> None:
+        """Told before any call: all documents that may come."""
+        del documents
 
     @abstractmethod
     def rerank(
