@@ -3,13 +3,13 @@ measured retriever is made of while its parts are left out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from retrieval_bench.core.ranking import checked_ranking
 from retrieval_bench.core.retriever import Capabilities, Retriever
-from retrieval_bench.core.types import Query, Ranking
+from retrieval_bench.core.types import Documents, Query, Ranking
 
 
 class NotKeptError(Exception):
@@ -147,6 +147,10 @@ class Remembered(Retriever):
         if k > self._deepest:
             self._deepest = k
             self._inner.use_k(k)
+
+    def use_corpus(self, documents: Documents | None, unit_of: Mapping[str, str]) -> None:
+        """Passed on."""
+        self._inner.use_corpus(documents, unit_of)
 
     def remember(self, query: Query) -> None:
         """Ask now, if one list will do for all depths."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from retrieval_bench.core.errors import ContractError
-from retrieval_bench.core.types import Document, Query, Ranking
+from retrieval_bench.core.types import Document, Documents, Query, Ranking
 
 RankingLike = Ranking | Sequence[tuple[str, float]]
 """What ``search`` may return: a :class:`.Ranking`, or (doc_id, score) pairs."""
@@ -91,6 +91,16 @@ class Retriever(ABC):
     def use_filters(self, fields: Sequence[str]) -> None:
         """Told before ``index``: the metadata fields that filters of the queries name, none where
         no query has a filter. Optional."""
+        return
+
+    def use_corpus(self, documents: Documents | None, unit_of: Mapping[str, str]) -> None:
+        """Told before the first search, for what replays answers made elsewhere: the corpus that
+        they are judged on, None where there is none, and the units of its documents (document id ->
+        unit id, empty where judgements are on documents). Optional.
+
+        Raises:
+            HarnessError: the answers do not fit.
+        """
         return
 
     @abstractmethod

@@ -95,7 +95,12 @@ class WithoutSelf(Wrapped):
 
 def as_judged(retriever: Retriever, dataset: Dataset) -> Retriever:
     """``retriever`` as ``dataset`` judges it: over the units that judgements are on, and without
-    the query itself where such hits are dropped."""
+    the query itself where such hits are dropped.
+
+    Raises:
+        HarnessError: it replays answers that do not fit.
+    """
+    retriever.use_corpus(dataset.documents, dataset.unit_of)
     if dataset.unit_of:
         retriever = UnitRetriever(retriever, dataset.unit_of)
     if dataset.self_hits == DROP:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.retriever import Answers, Capabilities, Part, Retriever
-from retrieval_bench.core.types import Document, Query
+from retrieval_bench.core.types import Document, Documents, Query
 
 
 class Wrapped(Retriever):
@@ -51,6 +51,10 @@ class Wrapped(Retriever):
     def use_k(self, k: int) -> None:
         """Passed on."""
         self.inner.use_k(k)
+
+    def use_corpus(self, documents: Documents | None, unit_of: Mapping[str, str]) -> None:
+        """Passed on."""
+        self.inner.use_corpus(documents, unit_of)
 
     def server_pid(self) -> int | None:
         """That of the inner retriever."""

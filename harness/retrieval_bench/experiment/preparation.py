@@ -107,6 +107,9 @@ def prepare(
         with problems.kept():
             _check_match(candidates, data, queries)
             plan(protocol, len(queries))
+        for candidate in candidates:
+            with problems.kept():
+                candidate.retriever = as_judged(candidate.retriever, data)
     try:
         problems.raise_if_any()
     except HarnessError:
@@ -115,8 +118,6 @@ def prepare(
     if data is None:
         raise AssertionError("a dataset that did not load is a problem that was raised")
     chosen = chosen or default_metrics(k)
-    for candidate in candidates:
-        candidate.retriever = as_judged(candidate.retriever, data)
     source = None if isinstance(dataset, Dataset) else found_at(dataset)
     return Experiment(
         candidates,

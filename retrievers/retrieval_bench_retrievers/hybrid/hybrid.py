@@ -43,7 +43,7 @@ from retrieval_bench.core.retriever import (
     require_index,
     require_k,
 )
-from retrieval_bench.core.types import Document, LegTrace, Query, Ranking
+from retrieval_bench.core.types import Document, Documents, LegTrace, Query, Ranking
 from retrieval_bench_retrievers.hybrid.fusion import RRF, Convex, Pool, with_method
 from retrieval_bench_retrievers.hybrid.legs import (
     Leg,
@@ -198,6 +198,13 @@ class Hybrid(Retriever):
         """Passed on to every leg."""
         for leg in self._legs:
             leg.retriever.use_filters(fields)
+
+    def use_corpus(self, documents: Documents | None, unit_of: Mapping[str, str]) -> None:
+        """Passed on to every leg; units only where none of them searches, since a search finds
+        documents."""
+        units = unit_of if all(leg.retriever.capabilities.replays for leg in self._legs) else {}
+        for leg in self._legs:
+            leg.retriever.use_corpus(documents, units)
 
     def use_k(self, k: int) -> None:
         """Every leg is told what it will be asked for."""

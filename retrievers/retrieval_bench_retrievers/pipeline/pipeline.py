@@ -22,7 +22,7 @@ from retrieval_bench.core.retriever import (
     require_index,
     require_k,
 )
-from retrieval_bench.core.types import Document, Query, Ranking
+from retrieval_bench.core.types import Document, Documents, Query, Ranking
 from retrieval_bench.core.usage import collected, report
 from retrieval_bench_retrievers.hybrid.legs import raise_together, told_from
 from retrieval_bench_retrievers.pipeline.finding import Retrieving, Rewriting
@@ -119,6 +119,10 @@ class Pipeline(Retriever):
     def use_filters(self, fields: Sequence[str]) -> None:
         """Passed on."""
         self.retriever.use_filters(fields)
+
+    def use_corpus(self, documents: Documents | None, unit_of: Mapping[str, str]) -> None:
+        """Passed on without units: later steps read documents."""
+        self.retriever.use_corpus(documents, {})
 
     def use_k(self, k: int) -> None:
         """The retriever is told what it will be asked for."""

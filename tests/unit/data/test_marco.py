@@ -190,8 +190,8 @@ class TestRunsOfRanks:
     def test_the_retriever_that_replays_a_run_refuses_ranks_as_scores_too(
         self, tmp_path: Path
     ) -> None:
-        from retrieval_bench.data.formats.trec_runs import read_run
+        from retrieval_bench_retrievers.trec_run import TrecRun
 
         path = save(tmp_path / "run.trec", "q1 Q0 a 1 1 t\nq1 Q0 b 2 2 t\n")
         with pytest.raises(DataError, match="they look like ranks"):
-            read_run(path)
+            TrecRun(path)

@@ -9,8 +9,8 @@ import yaml
 
 from retrieval_bench import bench
 from retrieval_bench.core.errors import ConfigError
-from retrieval_bench.data.formats.trec_runs import read_run
 from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.runs.imported import read_rankings
 from retrieval_bench.runs.ir_metadata import END, START, header, ir_metadata, write_annotated
 from retrieval_bench.runs.run import Run
 
@@ -64,11 +64,11 @@ def test_an_annotated_run_is_read_as_the_run_itself(run: Run, tmp_path: Path) ->
     write_annotated(path, run, {"actor": {"name": "김하늘"}})
     text = path.read_text(encoding="utf-8")
     assert text.startswith(f"{START}\n# tag: bm25\n# actor:\n#   name: 김하늘\n")
-    found = read_run(path)
+    found = read_rankings(path).rankings
     for at, query_id in enumerate(run.rankings.query_ids):
         ranking = run.rankings.row(at)
         if len(ranking):
-            assert [hit.doc_id for hit in found[query_id]] == list(ranking.doc_ids)
+            assert list(found[query_id].doc_ids) == list(ranking.doc_ids)
     with pytest.raises(ConfigError, match="exists already"):
         write_annotated(path, run)
 

@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core.errors import DataError
-from retrieval_bench.core.types import Hit, Ranking
-from retrieval_bench.data.faults import Faults, FileFaults, reporting, shown
+from retrieval_bench.core.types import Ranking
+from retrieval_bench.data.faults import Faults, FileFaults, shown
 from retrieval_bench.data.files.lines import lines, opened
 from retrieval_bench.data.files.packed import UNREADABLE
 
@@ -56,6 +56,8 @@ SCORES_NOT_RANKS = (
 )
 _HEADERS = f"{'<TAB>'.join(BEIR_COLUMNS)}, or a table {'<TAB>'.join(MARCO_COLUMNS)}"
 _WHOLE = re.compile(r"\d+(\.0*)?")
+_MIXED = re.compile(r"\s*\S+\s+Q0\s+\S+\s+\S+\s+\S+\s+\S+\s*")
+"""A line of TREC, separated by tabs as well as by blanks."""
 _BLANKS = b" \t\n\r\v\f"
 _COMMENT = re.compile(rb"^[ \t]*#", re.MULTILINE)
 _BOM = b"\xef\xbb\xbf"
@@ -83,32 +85,6 @@ class Block(NamedTuple):
     lines: NDArray[np.intp]
 
 
-def read_run(path: str | Path) -> dict[str, list[Hit]]:
-    """The rankings of a TREC run file: query id -> hits, both in the order of the file.
-
-    Nothing is sorted: a tool that orders by score does so itself. :func:`run_blocks` says what a
-    line may look like. A file without lines is a run without hits.
-
-    Raises:
-        DataError: everything that is wrong in the file, line by line; a document that stands
-            twice in one query is wrong, too.
-    """
-    path = Path(path)
-    run: dict[str, dict[str, float]] = {}
-    with reporting("the run", path) as faults:
-        report = faults.of(path)
-        for query_id, doc_ids, scores, numbers in run_blocks(path, faults):
-            hits = run.setdefault(query_id, {})
-            for at, (doc_id, score) in enumerate(zip(doc_ids, scores.tolist(), strict=True)):
-                if doc_id in hits:
-                    found = f"document {shown(doc_id)} a second time for query {shown(query_id)}"
-                    report.error(int(numbers[at]), found, "each document once per query")
-                hits[doc_id] = score
-        if looks_ranked(list(hits.values()) for hits in run.values()):
-            report.error(None, LOOKS_RANKED, SCORES_NOT_RANKS)
-    return {query_id: [Hit(*hit) for hit in hits.items()] for query_id, hits in run.items()}
-
-
 def run_blocks(path: Path, faults: Faults, columns: tuple[str, ...] = TREC_COLUMNS) -> list[Block]:
     """The lines of a run file by query, each query in the order of the file, in several blocks
     where it is long or scattered; queries come in the order of their first line.
@@ -131,7 +107,7 @@ def run_blocks(path: Path, faults: Faults, columns: tuple[str, ...] = TREC_COLUM
 def columns_of(start: str) -> tuple[str, ...]:
     """The columns that a file has whose first line is ``start``."""
     cells = [cell.strip().lower() for cell in start.split("\t", len(COLBERT_COLUMNS))]
-    if len(cells) not in (len(MARCO_COLUMNS), len(COLBERT_COLUMNS)):
+    if len(cells) not in (len(MARCO_COLUMNS), len(COLBERT_COLUMNS)) or _MIXED.fullmatch(start):
         return TREC_COLUMNS
     ranked = cells[2] == "rank" or bool(_WHOLE.fullmatch(cells[2]))
     if len(cells) == len(COLBERT_COLUMNS):
