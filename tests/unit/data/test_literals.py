@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from pathlib import Path
 
 import pytest
@@ -57,6 +59,9 @@ def test_lists_of_json_and_of_python_are_read_and_texts_in_brackets_stay_texts(
         ("[1 2 3]", "without commas, as numpy prints it"),
         ("['a' 'b' ... 'y' 'z']", "was shortened"),
         ("['a', 'b', ..., 'z']", "was shortened"),
+        ("['one two' ...]", "was shortened"),
+        ("['one two', …]", "was shortened"),
+        ("[1 2 ...]", "was shortened"),
         ("[array(['a', 'b'], dtype=object)]", "the names of its types"),
         ("array(['a', 'b'], dtype=object)", "the names of its types"),
         ("[np.str_('a'), np.str_('b')]", "the names of its types"),
@@ -116,3 +121,40 @@ def test_turns_and_nested_objects_that_lost_their_commas_are_faults(tmp_path: Pa
     for folder, words in ((chat, "question is"), (smith, "a cell holds a list without commas")):
         with pytest.raises(DataError, match=words):
             load_dataset(folder)
+
+
+@pytest.mark.parametrize(
+    ("cells", "lost"),
+    [
+        (["['There are 25 days.']", "[Tickets are paid back, Keep the receipt]"], [3]),
+        (["[Tickets are paid back, Keep it]", "[There are 25 days.]"], [2, 3]),
+        (["['There are 25 days.']", '{"Keep it",There}'], [3]),
+        (["('Keep it', 'There')", "('There',)"], [2, 3]),
+        (["['There are 25 days.']", "Keep the receipt."], []),
+        (["There are 25 days.", "[deleted]"], []),
+        (["There are 25 days.", "(see above)"], []),
+    ],
+)
+def test_a_text_in_brackets_is_a_lost_list_beside_lists_or_where_all_are_so(
+    cells: list[str], lost: list[int], tmp_path: Path
+) -> None:
+    text = io.StringIO()
+    rows = csv.writer(text)
+    rows.writerows([f"question {at}", cell, "answer"] for at, cell in enumerate(cells))
+    folder = save(tmp_path / "test.csv", RAGAS + text.getvalue()).parent
+    if not lost:
+        assert len(list(load_dataset(folder).documents or ())) == len(cells)
+        return
+    with pytest.raises(DataError) as caught:
+        load_dataset(folder)
+    places = [fault.split(": sources is ")[0] for fault in caught.value.faults]
+    assert places == [f"{tmp_path}/test.csv:{line}" for line in lost]
+
+
+def test_ids_of_documents_that_lost_their_quotes_are_told_too(tmp_path: Path) -> None:
+    header = "user_input,reference_context_ids,reference\n"
+    save(tmp_path / "corpus.jsonl", '{"_id": "d1", "text": "a"}\n{"_id": "d2", "text": "b"}\n')
+    save(tmp_path / "dataset.yaml", "format: ragas\nfiles: {documents: corpus.jsonl}\n")
+    save(tmp_path / "test.csv", header + """one,"['d1']",a\ntwo,"[d1, d2]",b\n""")
+    with pytest.raises(DataError, match="a list without quotes"):
+        load_dataset(tmp_path)

@@ -23,10 +23,11 @@ LONGEST_CELL = 32_767
 ACCEPTED = 'a list as JSON has it, such as ["a", "b"]; JSON lines and parquet keep lists'
 
 _BRACKETS = re.compile(r"\s*\[.*\]\s*", re.DOTALL)
+_ENCLOSED = re.compile(r"\s*(\[.*\]|\{.*\}|\(.*\))\s*", re.DOTALL)
 _TYPES = r"(?:np\.\w+|array|Timestamp|UUID)\("
 _PRINTED = re.compile(
     rf"""\s*(?: \[\s*(?: [bu]?["'] | {{ | \[ | {_TYPES} ).*
-            (?: ["'}}\])\d] | nan | null | None | True | False | true | false ),?\s*\]
+            (?: ["'}}\])\d…] | \.{{3}} | nan | null | None | True | False | true | false ),?\s*\]
     | \[\s*-?\d[-+\deE.,\s_]*\] | array\(.*\) )\s*""",
     re.DOTALL | re.VERBOSE | re.IGNORECASE,
 )
@@ -84,6 +85,36 @@ def listed(text: Any) -> list[Any] | None:
     return None
 
 
+class Column:
+    """The cells of one column, to tell texts in brackets from lists of which they are what is left.
+
+    ``[a, b]`` may be a text. Beside lists, or where every cell is so, it is a list as Arrow and
+    DuckDB print it, ``{a,b}`` one of PostgreSQL, ``('a', 'b')`` a tuple.
+    """
+
+    def __init__(self) -> None:
+        self._texts = self._lists = False
+        self._doubtful: list[tuple[Any, str]] = []
+
+    def add(self, place: Any, value: Any, items: list[Any] | None) -> None:
+        """One more cell, at ``place``, and its items if it is a list."""
+        if items is not None:
+            self._lists = True
+        elif isinstance(value, str) and _ENCLOSED.fullmatch(value):
+            self._doubtful.append((place, value))
+        elif value:
+            self._texts = True
+
+    def lost(self) -> list[tuple[Any, str, str]]:
+        """Places and cells that were lists, and what is wrong with them."""
+        if self._texts and not self._lists:
+            return []
+        return [
+            (place, text, _NEITHER if re.search("[\"']", text) else _UNQUOTED)
+            for place, text in self._doubtful
+        ]
+
+
 def looks_listed(text: str) -> bool:
     """Whether ``text`` would be read as a list, or refused as one."""
     try:
@@ -126,11 +157,13 @@ def _not_printed(tree: ast.AST) -> str:
 def _cause(text: str) -> str:
     if re.search(rf"\b{_TYPES}", text):
         return "a list as numpy or pandas prints it, with the names of its types"
-    if re.search(r"""["'}\]\d]\s*\.\.\.\s*["'{\[\d]""", text):
+    if re.search(r"""["'}\]\d]\s*,?\s*(\.{3}|…)\s*,?\s*["'{\[\]\d]""", text):
         return _SHORTENED
     if re.search(r"""["'}\]\d]\s+[bu]?["'{\[\d-]|["']["']""", text):
         return "a list without commas, as numpy prints it: Python would join its texts"
-    return "a list that is neither JSON nor as Python prints it"
+    return _NEITHER
 
 
+_UNQUOTED = "a list without quotes: nobody can tell where one of its items ends"
+_NEITHER = "a list that is neither JSON nor as Python prints it"
 _SHORTENED = "a list that was shortened: the items at its three dots were not printed"

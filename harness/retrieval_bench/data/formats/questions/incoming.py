@@ -22,7 +22,7 @@ from typing import Any
 
 from retrieval_bench.core.types import Document, Message, Query
 from retrieval_bench.data.faults import Faults, FileFaults, Place, shown
-from retrieval_bench.data.files.literals import ACCEPTED, LiteralError, listed
+from retrieval_bench.data.files.literals import ACCEPTED, Column, LiteralError, listed
 from retrieval_bench.data.files.rows import in_cells, rows, yes_or_no
 from retrieval_bench.data.formats.squad import paragraph_id
 from retrieval_bench.data.formats.trec import document_stream
@@ -94,7 +94,10 @@ class _Question:
 
 def open_questions(files: Files, columns: Columns, faults: Faults, usual: Usual) -> Source:
     """Questions and judgements are read and held, the documents are a stream."""
-    rows_read = file_stream(part(files.judgements), partial(_placed, usual, columns.rows))
+    rows_read = file_stream(
+        part(files.judgements),
+        partial(_placed, usual, columns.rows, files.documents is not None),
+    )
     report = faults.of(rows_read.label)
     questions = _merged(rows_read.read(faults), report)
     corpus = document_stream(files.documents, columns.documents) if files.documents else None
@@ -116,8 +119,10 @@ def open_questions(files: Files, columns: Columns, faults: Faults, usual: Usual)
     return Source(corpus, held_stream(label, queries), held_stream(label, list(judgements)))
 
 
-def _placed(usual: Usual, named: RowColumns, path: Path, faults: Faults) -> Located[_Row]:
-    return ((row.place, row) for row in _rows(usual, named, path, faults))
+def _placed(
+    usual: Usual, named: RowColumns, quoted: bool, path: Path, faults: Faults
+) -> Located[_Row]:
+    return ((row.place, row) for row in _rows(usual, named, path, faults, quoted=quoted))
 
 
 def _judged_passages(questions: Sequence[_Question]) -> Iterator[tuple[Place, Judgement]]:
@@ -195,7 +200,10 @@ def _merged(read: Located[_Row], report: FileFaults) -> list[_Question]:
     return list(questions.values())
 
 
-def _rows(usual: Usual, named: RowColumns, path: Path, faults: Faults) -> Iterator[_Row]:
+def _rows(
+    usual: Usual, named: RowColumns, path: Path, faults: Faults, *, quoted: bool
+) -> Iterator[_Row]:
+    """Rows without fault; where sources are ``quoted`` from a corpus, it tells which are none."""
     report = faults.of(path)
     names: dict[str, Sequence[str]] = {
         key: getattr(usual, key) if getattr(named, key) is None else (getattr(named, key),)
@@ -204,6 +212,7 @@ def _rows(usual: Usual, named: RowColumns, path: Path, faults: Faults) -> Iterat
     needed = [name for key in named.model_fields_set - {"unfound"} for name in names[key]]
     used = frozenset(name for several in names.values() for name in several)
     columns = [name for name in needed if "." not in name]
+    cells: dict[str, Column] = {}
     for place, raw in rows(path, columns, faults):
         record = usual.prepared(raw)
         try:
@@ -223,9 +232,12 @@ def _rows(usual: Usual, named: RowColumns, path: Path, faults: Faults) -> Iterat
             return
         if not missing:
             metadata = _metadata(rest(record, used), path, place, report)
-            row = _row(found, metadata, usual, place, report)
+            row = _row(found, metadata, usual, place, report, cells=cells)
             if row is not None:
                 yield row
+    for name, column in cells.items():
+        for place, text, cause in column.lost() if name == "documents" or not quoted else ():
+            report.error(place, f"{name} is {shown(text)}: {cause}", ACCEPTED)
 
 
 def _first(record: Record, names: Sequence[str]) -> Any:
@@ -240,11 +252,13 @@ def _row(
     usual: Usual,
     place: Place,
     report: FileFaults,
+    *,
+    cells: dict[str, Column],
 ) -> _Row | None:
     asked = _asked(found["question"], place, report)
     answers = _texts("answer", found["answer"], place, report)
-    texts = _texts("sources", found["sources"], place, report)
-    given = _ids(found["documents"], place, report)
+    texts = _texts("sources", found["sources"], place, report, cells)
+    given = _ids(found["documents"], place, report, cells)
     if asked is None or answers is None or texts is None or given is None:
         return None
     text, messages = asked
@@ -290,11 +304,17 @@ def _asked(value: Any, place: Place, report: FileFaults) -> tuple[str, tuple[Mes
     return asked[-1], tuple(messages)
 
 
-def _texts(name: str, value: Any, place: Place, report: FileFaults) -> list[str] | None:
+def _texts(
+    name: str,
+    value: Any,
+    place: Place,
+    report: FileFaults,
+    cells: dict[str, Column] | None = None,
+) -> list[str] | None:
     """The texts that a value holds; None after a fault."""
     if value is None or value is NULL:
         return []
-    given = _items(name, value, place, report)
+    given = _items(name, value, place, report, cells)
     if given is None:
         return None
     texts = [one.get("page_content") if isinstance(one, Mapping) else one for one in given]
@@ -306,10 +326,12 @@ def _texts(name: str, value: Any, place: Place, report: FileFaults) -> list[str]
     return [text for text in held if text.strip()]
 
 
-def _ids(value: Any, place: Place, report: FileFaults) -> list[str] | None:
+def _ids(
+    value: Any, place: Place, report: FileFaults, cells: dict[str, Column]
+) -> list[str] | None:
     if value is None or value is NULL or value == "":
         return []
-    given = _items("documents", value, place, report)
+    given = _items("documents", value, place, report, cells)
     if given is None:
         return None
     if any(isinstance(one, list) and len(one) > 1 for one in given):
@@ -319,16 +341,26 @@ def _ids(value: Any, place: Place, report: FileFaults) -> list[str] | None:
     return None if None in ids else [one for one in ids if one is not None]
 
 
-def _items(name: str, value: Any, place: Place, report: FileFaults) -> list[Any] | None:
+def _items(
+    name: str,
+    value: Any,
+    place: Place,
+    report: FileFaults,
+    cells: dict[str, Column] | None = None,
+) -> list[Any] | None:
     """The items of a list, also of one that is printed in a cell, else the value alone; None after
-    a fault."""
-    if isinstance(value, list):
-        return value
+    a fault.
+
+    Args:
+        cells: by ``name`` the column that the value is added to, where it is one of lists.
+    """
     try:
-        items = listed(value)
+        items = value if isinstance(value, list) else listed(value)
     except LiteralError as problem:
         report.error(place, f"{name} is {shown(value)}: {problem}", ACCEPTED)
         return None
+    if cells is not None:
+        cells.setdefault(name, Column()).add(place, value, items)
     return [value] if items is None else items
 
 
