@@ -99,9 +99,8 @@ def summarize(
     status = measurement.status
     partial = measurement.interrupted or NOT_RUN in status
     timings, withheld = measurement.timings, REPLAYED if subject.capabilities.replays else ""
-    if (
-        task.until_decided is not None
-    ):  # what a call did inside is no more typical than how long it took
+    if task.until_decided is not None:
+        # What a call did inside is no more typical than how long it took.
         timings, withheld = replace(timings, stages={}), ASKED_ONCE
     facts = {
         "schema_version": SCHEMA_VERSION,
