@@ -10,7 +10,7 @@ from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.core.errors import DataError, HarnessError
 from retrieval_bench.experiment.preparation import Problems
 from retrieval_bench.reports.render import html, markdown, terminal
-from retrieval_bench.reports.render.table import NoteKind, Table, kind_of
+from retrieval_bench.reports.render.table import Table, text_of, warning
 from retrieval_bench.reports.tables.brief import comparison_brief
 from retrieval_bench.reports.tables.measure import run as tables
 from retrieval_bench.reports.tables.understand.comparison import (
@@ -64,7 +64,7 @@ def test_five_systems_side_by_side() -> None:
 def test_a_comparison_says_how_the_times_came_about(other: dict[str, Any], says: str) -> None:
     comparison = compare_runs([sample_run("a", 0), sample_run("b", 1, **other)])
     (costs,) = [t for t in comparison_tables(comparison) if t.title.startswith("Time and cost")]
-    assert any(says in note for note in costs.notes)
+    assert any(says in text_of(note) for note in costs.notes)
 
 
 def test_a_comparison_tells_what_is_not_the_same_of_all_runs() -> None:
@@ -91,10 +91,9 @@ def test_the_record_of_an_older_run_can_be_shown() -> None:
 
 def test_many_warnings_are_cut_short() -> None:
     notes = tables.run_tables(sample_run("a", 0, warnings=[f"w{i}" for i in range(8)]))[-1].notes
-    assert list(notes[-2:]) == ["w4", "... and 3 more in summary.json"]
-    assert {kind_of(note) for note in notes[-2:]} == {NoteKind.WARNING}
+    assert list(notes[-2:]) == [warning("w4"), warning("... and 3 more in summary.json")]
     notes = tables.run_tables(sample_run("a", 0, warnings=[f"w{i}" for i in range(5)]))[-1].notes
-    assert notes[-1] == "w4"
+    assert notes[-1] == warning("w4")
 
 
 @pytest.mark.slow
@@ -133,7 +132,7 @@ def test_of_very_many_pairs_those_of_the_best_are_shown() -> None:
     comparison = compare_runs(runs)
     group = comparison.groups[0]
     differences = differences_table(comparison, group, group.metrics[0], 3)
-    assert "7 more pairs: --format json has all." in differences.notes
+    assert "7 more pairs: --format json has all." in map(text_of, differences.notes)
     pairs = [set(str(row[0]).split(" - ")) for row in differences.rows]
     assert pairs == [{best, other} for other in others[:3]]
 
@@ -155,7 +154,7 @@ def test_with_a_baseline_of_very_many_systems_its_pairs_are_shown() -> None:
     tables_ = comparison_tables(compare_runs(runs, baseline="same#26"))
     (differences,) = [t for t in tables_ if t.title.startswith("Paired")]
     assert len(differences.rows) == PAIRS_SHOWN
-    assert "5 more pairs: --format json has all." in differences.notes
+    assert "5 more pairs: --format json has all." in map(text_of, differences.notes)
 
 
 def test_the_plan_of_a_dry_run() -> None:

@@ -18,6 +18,7 @@ from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.measure.calls import Timings
 from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.metrics import parse_metric
+from retrieval_bench.reports.render.table import text_of
 from retrieval_bench.reports.tables.understand.ledger import answer, ledger_table, loud
 from retrieval_bench.runs.run import Run
 from retrieval_bench.runs.summary import PartFacts
@@ -83,7 +84,7 @@ class TestVerdicts:
         run, data = measured(reranked(np.full(N, 9)))
         found = some(ledger(run, data))
         assert [row.name for row in found.harmful] == ["rerank"]
-        (sentence,) = loud(found)
+        (sentence,) = map(text_of, loud(found))
         gap = abs(some(found.harmful[0].gain))
         assert sentence.startswith("Harmful: rerank (")
         assert sentence.endswith(f"Without it nDCG@10 is {gap:.3f} higher.")
@@ -213,7 +214,7 @@ def test_what_makes_queries_fail_is_not_said_to_help() -> None:
     assert (found.n, found.failed) == (N // 2, N // 2)
     assert (row.worth, some(row.p) < 0.05) == (Worth.UNDECIDED, True)
     assert row.why == "20 queries failed, which it may be the cause of"
-    assert any("20 queries failed" in one for one in answer(found))
+    assert any("20 queries failed" in text_of(one) for one in answer(found))
 
 
 def test_few_or_empty_lists_are_not_called_alike() -> None:
@@ -322,7 +323,7 @@ def test_the_table_says_what_is_computed_and_what_was_not_asked() -> None:
         ("rerank", "can't tell"),
         ("rerank depth 100", "not asked"),
     ]
-    notes = " ".join(table.notes)
+    notes = " ".join(map(text_of, table.notes))
     assert "Not asked: rewrite, rerank depth 100: what was kept does not say" in notes
     assert "explain Pipeline --by stage" in notes
     assert table.columns[2] == "effect on nDCG@10"

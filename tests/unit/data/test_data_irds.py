@@ -16,6 +16,7 @@ from retrieval_bench.core.installation import how_to_add
 from retrieval_bench.data import load_dataset
 from retrieval_bench.data.formats import irds
 from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.reports.render.table import text_of
 from retrieval_bench.reports.tables.share.fetch import fetch_tables
 from tests.builders import some
 from tests.builders.own_irds import DUA, NOWHERE, own_irds
@@ -212,4 +213,4 @@ class TestFetch:
 def test_fetch_says_whose_queries_are_documents(name: str, told: int) -> None:
     facts = irds.Facts(name, "test", 3, 2, 2, (), (), 0, "", "page", "folder")
     (table,) = fetch_tables(facts, None, fetched=False)
-    assert sum("--self-hits drop" in note for note in table.notes) == told
+    assert sum("--self-hits drop" in text_of(note) for note in table.notes) == told

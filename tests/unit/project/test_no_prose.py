@@ -32,8 +32,8 @@ NONSENSE = "zzyzx"
 def nonsense(monkeypatch: pytest.MonkeyPatch) -> None:
     """The one place of each kind of text: steps, notes, remedies."""
     monkeypatch.setattr(progress, "TEXTS", dict.fromkeys(Step, NONSENSE))
-    made = Note.__new__
-    monkeypatch.setattr(Note, "__new__", lambda cls, text, kind: made(cls, NONSENSE, kind))
+    made = Note.__init__
+    monkeypatch.setattr(Note, "__init__", lambda note, text, kind: made(note, NONSENSE, kind))
     told = HarnessError.__init__
 
     def without_remedy(self: HarnessError, given: str, **parts: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from retrieval_bench.labels.decide.status import Status, status
-from retrieval_bench.reports.render.table import NoteKind, kind_of
+from retrieval_bench.reports.render.table import NoteKind, kind_of, text_of
 from retrieval_bench.reports.tables.judge.labelling import status_tables
 from tests.builders import some
 from tests.builders.labels import make_pool, make_store, said
@@ -35,7 +35,7 @@ def judged(path: Path, returned: Mapping[str, slice]) -> Status:
 def warnings(found: Status) -> str:
     notes = [note for table in status_tables(found, "labels.db") for note in table.notes]
     notes += [note for table in status_tables(found, "labels.db") for note in table.lead]
-    return "\n".join(note for note in notes if kind_of(note) is NoteKind.WARNING)
+    return "\n".join(text_of(note) for note in notes if kind_of(note) is NoteKind.WARNING)
 
 
 def test_recall_is_said_to_be_overstated_where_the_systems_share_few_relevant_documents(

@@ -9,7 +9,7 @@ from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.comparison.pairs.speed import LatencyDelta
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.reports.render.cells import cell_of
-from retrieval_bench.reports.render.table import Table
+from retrieval_bench.reports.render.table import Table, text_of
 from retrieval_bench.reports.tables.understand.speed import PAIRS_SHOWN, ratio_cell, speed_tables
 from tests.builders.runs import sample_run
 
@@ -70,9 +70,9 @@ def texts(table: Table) -> list[list[str]]:
 def test_one_process_says_that_it_shows_only_large_differences() -> None:
     table = speed([ALONE, NO_TAIL])
     assert texts(table) == [["dense / bm25", "typical", "1.23x slower", "slower"]]
-    assert "interval over 7 rounds" in table.notes[1]
-    assert "shown to differ by more than 10 %" in table.notes[2]
-    assert "equally fast" not in " ".join(table.notes)
+    assert "interval over 7 rounds" in text_of(table.notes[1])
+    assert "shown to differ by more than 10 %" in text_of(table.notes[2])
+    assert "equally fast" not in " ".join(map(text_of, table.notes))
     assert table.notes[3] == "p95: judged from 5 launches on: --launches 5"
 
 
@@ -83,9 +83,9 @@ def test_the_tail_stands_below_the_typical_times() -> None:
         ["dense / bm25", "p95"],
     ]
     assert table.rules == (1,)
-    assert "interval over 5 launches" in table.notes[1]
-    assert '1 % (p95: 3 %); "equally fast": by less than 5 %' in table.notes[2]
-    assert "Holm-corrected over 2 tests" in table.notes[2]
+    assert "interval over 5 launches" in text_of(table.notes[1])
+    assert '1 % (p95: 3 %); "equally fast": by less than 5 %' in text_of(table.notes[2])
+    assert "Holm-corrected over 2 tests" in text_of(table.notes[2])
     assert table.notes[3] == "p95: noisy"
 
 
@@ -112,7 +112,7 @@ def test_of_very_many_pairs_those_of_the_best_system_are_shown() -> None:
     assert len(deltas) > 2 * PAIRS_SHOWN
     assert len(table.rows) == len(names) - 1
     assert len({name for row in table.rows for name in str(row[0]).split(" / ")}) == len(names)
-    assert "Holm-corrected over 136 tests" in table.notes[2]
+    assert "Holm-corrected over 136 tests" in text_of(table.notes[2])
 
 
 def test_without_pairs_there_is_no_table() -> None:

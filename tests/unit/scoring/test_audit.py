@@ -16,7 +16,7 @@ from retrieval_bench.core.types import Qrels
 from retrieval_bench.metrics import Judgements, parse_metrics
 from retrieval_bench.metrics.conventions import CONVENTIONS, Convention, convention
 from retrieval_bench.reports.render.cells import cell_of
-from retrieval_bench.reports.render.table import NoteKind, kind_of
+from retrieval_bench.reports.render.table import NoteKind, kind_of, text_of
 from retrieval_bench.reports.render.terminal import PLAIN_WIDTH, plain
 from retrieval_bench.reports.tables.judge import audit as audit_tables_module
 from retrieval_bench.reports.tables.judge.audit import audit_tables
@@ -70,7 +70,8 @@ def sentences(result: Audit) -> list[str]:
     """Whether the order depends on the convention, each change, and how many more there are."""
     (table,) = audit_tables(result)
     answer = (NoteKind.RESULT, NoteKind.MORE)
-    return [*table.lead, *(note for note in table.notes if kind_of(note) in answer)]
+    shown = [*table.lead, *(note for note in table.notes if kind_of(note) in answer)]
+    return list(map(text_of, shown))
 
 
 class TestOneRuleTurnsTheOrder:
@@ -270,7 +271,7 @@ def test_one_system_has_no_order_and_one_convention_nothing_to_compare(folder: P
     assert sentences(audited(folder, {"a": runs["a"]}, {"q": {"r": 1}}, *CONVENTIONS)) == []
     result = audited(folder, runs, {"q": {"r": 1}}, "trec")
     assert sentences(result) == []
-    assert [note[:1] for table in audit_tables(result) for note in table.notes] == ["*"]
+    assert [text_of(note)[:1] for table in audit_tables(result) for note in table.notes] == ["*"]
 
 
 def generated(seed: int, n_queries: int = 12) -> tuple[dict[str, Run], Qrels]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from retrieval_bench.core.errors import ConfigError, DataError
 from retrieval_bench.reports.render.cells import count, quality
-from retrieval_bench.reports.render.table import NoteKind, kind_of, warning
+from retrieval_bench.reports.render.table import NoteKind, kind_of, text_of, warning
 from retrieval_bench.reports.render.terminal import plain
 from retrieval_bench.reports.tables.judge.reader import reader_tables
 from retrieval_bench.scoring.answers.answers import Answer, GoldQuestion, Predictions, Span
@@ -221,7 +221,7 @@ def test_the_tables_say_denominator_convention_and_counts() -> None:
     assert texts.rules == [3, 6]
     assert spans.rules == [7, 14]
     assert texts.rows[0] == ["exact", quality(25.0, result.mean("exact").ci95), count(4)]
-    notes = "\n".join(spans.notes)
+    notes = "\n".join(map(text_of, spans.notes))
     for told in (
         "Denominator retrieved",
         "Convention piaf",
@@ -234,14 +234,16 @@ def test_the_tables_say_denominator_convention_and_counts() -> None:
         assert told in notes
     assert spans.notes[-1] == warning("something")
     assert kind_of(spans.notes[-1]) is NoteKind.WARNING
-    assert "convention squad" in "\n".join(texts.notes)
+    assert "convention squad" in "\n".join(map(text_of, texts.notes))
     assert max(map(len, plain([replace(spans, notes=())]).splitlines())) <= 80
 
 
 def test_the_one_table_of_texts_says_why_there_are_no_spans() -> None:
     (table,) = reader_tables(score_reader(GOLD, TEXTS))
-    assert any("no span metrics: the answers have no offsets" in note for note in table.notes)
-    assert any("Denominator all" in note for note in table.notes)
+    assert any(
+        "no span metrics: the answers have no offsets" in text_of(note) for note in table.notes
+    )
+    assert any("Denominator all" in text_of(note) for note in table.notes)
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from retrieval_bench.reports.render.cells import Content, cell_of
 from retrieval_bench.reports.render.markup import Markup, el, joined
-from retrieval_bench.reports.render.table import SIGNS, Table, kind_of, one_line
+from retrieval_bench.reports.render.table import SIGNS, AnyNote, Table, kind_of, one_line, text_of
 
 _NOTEBOOK_STYLE = (
     ".rb table{border-collapse:collapse}.rb caption{text-align:start;font-weight:bold}"
@@ -64,14 +64,14 @@ def _kinds(table: Table, sortable: bool) -> Iterator[str]:
         yield "judged"
 
 
-def notes_html(notes: Sequence[str]) -> Markup:
+def notes_html(notes: Sequence[AnyNote]) -> Markup:
     """Notes as a list, their level as a class; nothing where there are none."""
     if not notes:
         return Markup()
     items = (
         el(
             "li",
-            one_line(note),
+            one_line(text_of(note)),
             dir="auto",
             class_=kind_of(note).value if kind_of(note) in SIGNS else None,
         )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from retrieval_bench.reports.render.cells import Content, cell_of
-from retrieval_bench.reports.render.table import Table, one_line
+from retrieval_bench.reports.render.table import Table, one_line, text_of
 
 _HEAD = r"""% Preamble: \usepackage{booktabs}. This file is UTF-8: letters that are not Latin
 % (Korean, Chinese, Arabic ...) need xelatex or lualatex and a font that has them.
@@ -19,7 +19,7 @@ def render(tables: Iterable[Table]) -> str:
 
 
 def _table(table: Table) -> str:
-    notes = [rf"\par\noindent {escaped(note)}" for note in (*table.lead, *table.notes)]
+    notes = [rf"\par\noindent {escaped(text_of(note))}" for note in (*table.lead, *table.notes)]
     if not table.rows:
         return "\n".join([rf"\noindent\textbf{{{escaped(table.title)}}}", *notes, r"\par", ""])
     sides = "".join("l" if i in table.words else "r" for i in range(len(table.columns)))

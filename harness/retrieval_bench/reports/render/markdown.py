@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from retrieval_bench.reports.render.cells import Content, cell_of
-from retrieval_bench.reports.render.table import Table, one_line, signed_note
+from retrieval_bench.reports.render.table import AnyNote, Table, one_line, signed_note
 
 
 def render(tables: Iterable[Table]) -> str:
@@ -25,7 +25,7 @@ def _table(table: Table) -> str:
     return "\n\n".join(blocks)
 
 
-def _notes(notes: Iterable[str]) -> str:
+def _notes(notes: Iterable[AnyNote]) -> str:
     return "\n".join(f"- {_escaped(signed_note(note))}" for note in notes)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from retrieval_bench.core.notices import is_note
@@ -29,11 +29,11 @@ class Table:
     columns: Sequence[str]
     rows: Sequence[Sequence[Content]]
     rules: Sequence[int] = ()
-    notes: Sequence[str] = field(default=())
+    notes: Sequence[AnyNote] = ()
     words: Sequence[int] = (0,)
-    lead: Sequence[str] = ()
+    lead: Sequence[AnyNote] = ()
 
-    def with_notes(self, notes: Iterable[str]) -> Table:
+    def with_notes(self, notes: Iterable[AnyNote]) -> Table:
         """The same table with ``notes`` below its own."""
         return replace(self, notes=[*self.notes, *notes])
 
@@ -54,8 +54,9 @@ class NoteKind(StrEnum):
     NEXT = "next"
 
 
-class Note(str):
-    """A note that is more than a method.
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A sentence beside a table, and what it is for; a plain text is one of kind METHOD.
 
     Attributes:
         kind: RESULT: a part of the answer. LEGEND: what marks in the table stand for. WARNING:
@@ -63,20 +64,21 @@ class Note(str):
             with a command that can be copied.
     """
 
-    __slots__ = ("kind",)
-
+    text: str
     kind: NoteKind
 
-    def __new__(cls, text: str, kind: NoteKind) -> Note:
-        """``text`` as a note of ``kind``."""
-        note = super().__new__(cls, text)
-        note.kind = kind
-        return note
+
+AnyNote = str | Note
 
 
-def kind_of(note: str) -> NoteKind:
+def kind_of(note: AnyNote) -> NoteKind:
     """The kind of a note."""
     return note.kind if isinstance(note, Note) else NoteKind.METHOD
+
+
+def text_of(note: AnyNote) -> str:
+    """The text of a note."""
+    return note.text if isinstance(note, Note) else note
 
 
 def result(text: str) -> Note:
@@ -103,10 +105,10 @@ def answers(tables: Iterable[Table]) -> list[Table]:
     ]
 
 
-def signed_note(note: str) -> str:
+def signed_note(note: AnyNote) -> str:
     """A note behind the sign of its level, for formats without colours."""
     sign = SIGNS.get(kind_of(note), "")
-    return f"{sign} {note}" if sign else note
+    return f"{sign} {text_of(note)}" if sign else text_of(note)
 
 
 SIGNS = {NoteKind.WARNING: "!", NoteKind.METHOD: "i", NoteKind.LEGEND: "i"}

@@ -9,7 +9,15 @@ from itertools import product, zip_longest
 from typing import IO, TYPE_CHECKING
 
 from retrieval_bench.reports.render.cells import cell_of
-from retrieval_bench.reports.render.table import SIGNS, NoteKind, Table, kind_of, one_line
+from retrieval_bench.reports.render.table import (
+    SIGNS,
+    AnyNote,
+    NoteKind,
+    Table,
+    kind_of,
+    one_line,
+    text_of,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -67,16 +75,16 @@ def plain(tables: Iterable[Table], file: IO[str] | None = None) -> str:
     return text.getvalue()
 
 
-def _print_notes(notes: Sequence[str], console: Console) -> None:
+def _print_notes(notes: Sequence[AnyNote], console: Console) -> None:
     """Each behind the sign of its level, wrapped with a hanging indent; a command stays whole, to
     be copied."""
     from rich.text import Text
 
     for note in notes:
-        kind = kind_of(note)
+        kind, text = kind_of(note), text_of(note)
         start = f"{_INDENT}{SIGNS[kind]}  " if kind in SIGNS else _INDENT
         width = max(console.width - len(start), 20)
-        lines = [one_line(note)] if kind is NoteKind.NEXT else _wrapped(note, width)
+        lines = [one_line(text)] if kind is NoteKind.NEXT else _wrapped(text, width)
         for at, line in enumerate(lines):
             lead = " " * len(start) if at else start
             console.print(Text(lead + line, style=_STYLES[kind]), soft_wrap=True, highlight=False)

@@ -29,6 +29,7 @@ from retrieval_bench.reports.render.cells import (
     Content,
 )
 from retrieval_bench.reports.render.table import (
+    AnyNote,
     Note,
     NoteKind,
     Table,
@@ -89,7 +90,7 @@ def run_brief(run: Run, leg: Delta | None = None, ledger: Ledger | None = None) 
         ledger: of a retriever that is made of parts, what they buy.
     """
     summary, latency = run.summary, run.summary.latency_ms
-    lead: list[str] = list(nothing_judged(run))
+    lead: list[AnyNote] = list(nothing_judged(run))
     if origin_of(summary.dataset):
         lead.append(result(f"Over {evaluated(summary.dataset)}."))
     lead += [beside_leg(run, leg)] if leg is not None else []
@@ -106,7 +107,7 @@ def run_brief(run: Run, leg: Delta | None = None, ledger: Ledger | None = None) 
     rows += [["latency", text] for text in [_latency(latency)] if text]
     rows += [["cost", text] for text in [usage_text(summary)] if text]
     rows += [["ready in", text] for text in [_ready(summary)] if text]
-    notes: list[str] = [*without_selves(summary), *needless(summary), *worth_knowing]
+    notes: list[AnyNote] = [*without_selves(summary), *needless(summary), *worth_knowing]
     folder = [] if run.folder is None else [next_step(f"saved: {relative_folder(run)}")]
     after = [next_step(f"next:  {text}") for text in [_next(run, leg, ledger)] if text and folder]
     where = "summary.txt in that folder" if folder else "-v"
@@ -140,11 +141,11 @@ def _next(run: Run, leg: Delta | None, ledger: Ledger | None) -> str:
     return same_of(run, "compare", "dense" if "bm25" in target else "bm25", *words)
 
 
-def _shown(notices: Iterable[str]) -> tuple[list[str], list[str]]:
+def _shown(notices: Iterable[AnyNote]) -> tuple[list[AnyNote], list[AnyNote]]:
     """The first warnings with how many more there are, and the notes."""
-    kinds: tuple[list[str], list[str]] = ([], [])
-    for text in notices:
-        kinds[kind_of(text) is not NoteKind.WARNING].append(text)
+    kinds: tuple[list[AnyNote], list[AnyNote]] = ([], [])
+    for note in notices:
+        kinds[kind_of(note) is not NoteKind.WARNING].append(note)
     warnings, notes = kinds
     left_out = len(warnings) - WARNINGS_SHOWN
     more = [warning(_more_warnings(left_out))] if left_out > 0 else []
@@ -248,9 +249,9 @@ def comparison_brief(comparison: Comparison, *, measured: bool = True) -> list[T
 def _unjudged_brief(group: Unjudged, answer: Recommendation) -> list[Table]:
     """What can be said where nothing is judged."""
     warnings, worth_knowing = _shown(warnings_of(group))
-    lead = [result(" ".join([answer.sentence, *answer.reasons])), *warnings]
+    lead: list[AnyNote] = [result(" ".join([answer.sentence, *answer.reasons])), *warnings]
     systems = systems_table(group, _title_of(group), SYSTEMS_SHOWN)
-    notes: list[str] = [*worth_knowing, *_files(group)]
+    notes: list[AnyNote] = [*worth_knowing, *_files(group)]
     notes += other_settings(group.names, group.runs)
     if len(group.names) > SYSTEMS_SHOWN:
         left_out = f"{counted(len(group.names) - SYSTEMS_SHOWN, 'more system')}: -v shows all."
@@ -268,11 +269,11 @@ def _group_brief(comparison: Comparison, group: DatasetComparison, answer: Recom
     metric, n = group.metrics[0], len(group.names)
     leader = comparison.baseline or answer.system or group.ranked(metric)[0][0]
     columns, rows = beside_leader(group, metric, leader)
-    lead: list[str] = [result(" ".join([answer.sentence, *answer.reasons[:1]]))]
+    lead: list[AnyNote] = [result(" ".join([answer.sentence, *answer.reasons[:1]]))]
     lead += [result(group.sentence)] if group.sentence else []
     warnings, worth_knowing = _shown(warnings_of(group))
     lead += warnings
-    notes: list[str] = [*map(result, answer.reasons[1:3]), *worth_knowing]
+    notes: list[AnyNote] = [*map(result, answer.reasons[1:3]), *worth_knowing]
     pairs = list(zip(group.names, group.runs, strict=True))
     notes += said(lambda run: without_selves(run.summary), pairs)
     notes += [*_files(group), *other_settings(group.names, group.runs)]
@@ -364,7 +365,7 @@ def against(
     return gap_of(delta, sign, short=True), word_beside(verdict_label(verdict), bound)
 
 
-def warnings_of(group: DatasetComparison) -> list[str]:
+def warnings_of(group: DatasetComparison) -> list[AnyNote]:
     """What changes how the answer must be read, equal warnings of several systems together."""
     pairs = list(zip(group.names, group.runs, strict=True))
     timed = how_timed(group.runs)

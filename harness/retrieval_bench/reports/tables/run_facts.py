@@ -10,7 +10,7 @@ from typing import Any
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import LEAST_SHOWN_MS
 from retrieval_bench.data.needs_judgements import judged_by
-from retrieval_bench.reports.render.table import Note, NoteKind
+from retrieval_bench.reports.render.table import AnyNote, Note, NoteKind
 from retrieval_bench.reports.render.words import on_dataset
 from retrieval_bench.runs.run import Run
 from retrieval_bench.runs.summary import DatasetFacts, LatencyFacts, Summary
@@ -35,7 +35,7 @@ def title_of(summaries: Sequence[Summary], what: str) -> str:
     return title + (" - PARTIAL RUN" if partial else "")
 
 
-def measured_on(run: Run) -> list[str]:
+def measured_on(run: Run) -> list[AnyNote]:
     """Data, calls, machine and convention, a sentence each."""
     data, latency = run.summary.dataset, run.summary.latency_ms
     environment = run.manifest.get("environment", {})

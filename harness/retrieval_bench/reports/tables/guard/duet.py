@@ -8,7 +8,7 @@ from retrieval_bench.core.errors import counted
 from retrieval_bench.duets.decision import GATES
 from retrieval_bench.duets.result import WORDS, DuetResult, GateResult
 from retrieval_bench.reports.render.cells import CHANGE, Cell, Content, change
-from retrieval_bench.reports.render.table import Table, warning
+from retrieval_bench.reports.render.table import AnyNote, Table, warning
 
 
 def duet_tables(result: DuetResult) -> list[Table]:
@@ -39,10 +39,10 @@ def _row(gate: GateResult) -> list[Content]:
     ]
 
 
-def _measured(result: DuetResult) -> list[str]:
+def _measured(result: DuetResult) -> list[AnyNote]:
     """What was done: sides, calls, time."""
     data = result.dataset
-    notes = [
+    notes: list[AnyNote] = [
         (
             f"{counted(result.queries, 'query')} of {data.get('name')}, k = {data.get('k')}; "
             f"{counted(result.calls, 'pair')} of calls in {counted(result.launches, 'launch')}, "

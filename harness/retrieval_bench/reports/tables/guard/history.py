@@ -17,7 +17,7 @@ from retrieval_bench.reports.render.cells import (
     milliseconds,
     quality,
 )
-from retrieval_bench.reports.render.table import Table, next_step, result
+from retrieval_bench.reports.render.table import AnyNote, Table, next_step, result
 from retrieval_bench.reports.render.words import metric_label, on_dataset
 
 LEFT_OUT_SHOWN = 5
@@ -108,7 +108,7 @@ def _runs(subject: Subject) -> Table:
     )
 
 
-def _newest(subject: Subject) -> list[str]:
+def _newest(subject: Subject) -> list[AnyNote]:
     """The figures of the last whole run, as a sentence."""
     run = next((run for run in reversed(subject.runs) if run.counts), None)
     if run is None:
@@ -240,11 +240,11 @@ def _differing(lines: Sequence[Mapping[str, Any]]) -> list[str]:
 # -- steps ---------------------------------------------------------------------------------------
 
 
-def _steps(subject: Subject, *, lined: bool) -> list[str]:
+def _steps(subject: Subject, *, lined: bool) -> list[AnyNote]:
     return [note for step in subject.steps for note in step_words(subject, step, lined=lined)]
 
 
-def step_words(subject: Subject, step: Step, *, lined: bool = True) -> list[str]:
+def step_words(subject: Subject, step: Step, *, lined: bool = True) -> list[AnyNote]:
     """Where the line moved most, how much equal code moves, and what decides. No verdict."""
     before, after = step.before, step.after
     names = [before.revision, after.revision]

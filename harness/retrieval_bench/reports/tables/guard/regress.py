@@ -25,7 +25,7 @@ from retrieval_bench.reports.render.cells import (
     p_value,
     quality,
 )
-from retrieval_bench.reports.render.table import Table, next_step, result, warning
+from retrieval_bench.reports.render.table import AnyNote, Table, next_step, result, warning
 from retrieval_bench.reports.render.words import (
     bound_text,
     metric_label,
@@ -121,7 +121,7 @@ def _kept_row(change: Mapping[str, Any], again: bool) -> list[Content]:
     return [name, *([form(change["before"])] if again else []), form(change["now"])]
 
 
-def _saved(folder: str | None) -> list[str]:
+def _saved(folder: str | None) -> list[AnyNote]:
     return [] if folder is None else [next_step(f"saved: {folder}")]
 
 

@@ -6,7 +6,7 @@ from retrieval_bench.duets.decision import FOUND
 from retrieval_bench.duets.selftest import REPLAYS, Played, SelfTest
 from retrieval_bench.measure.machine.disturbances import STOLEN
 from retrieval_bench.reports.render.cells import CHANGE, Cell, Content, count, percent
-from retrieval_bench.reports.render.table import Table, result, warning
+from retrieval_bench.reports.render.table import AnyNote, Table, result, warning
 from retrieval_bench.reports.render.words import on_dataset
 
 _WORDS = ("FAIL", "PASS", "INCONCLUSIVE")
@@ -38,10 +38,10 @@ def _row(test: SelfTest, one: Played) -> list[Content]:
     return [one.kind.name, *map(count, counts), percent(test.replayed.get(one.kind.name))]
 
 
-def _notes(test: SelfTest) -> list[str]:
+def _notes(test: SelfTest) -> list[AnyNote]:
     n = sum(len(one.results) for one in test.played if one.kind.equal)
     beyond = sum(len(one.results) for one in test.beyond_limit)
-    notes: list[str] = [
+    notes: list[AnyNote] = [
         result(f"False alarms: {test.false_alarms} of {n} duets of equal sides failed."),
         result(
             f"Missed: {test.missed} of {beyond} duets with extra work beyond the limit in each "

@@ -20,7 +20,7 @@ from retrieval_bench.reports.render.cells import (
     percent,
     quality,
 )
-from retrieval_bench.reports.render.table import Table, result
+from retrieval_bench.reports.render.table import AnyNote, Table, result
 
 CHOICES = 10
 """Thresholds shown in the decision table, about."""
@@ -135,7 +135,7 @@ def _choices(report: ThresholdReport) -> Table:
                 quality(float(curve.scienceqa_map[i])),
             ]
         )
-    answer = f"*: chosen on these {_kinds(dev)}; its effect is measured on the others."
+    answer: AnyNote = f"*: chosen on these {_kinds(dev)}; its effect is measured on the others."
     if chosen is None:
         answer = result(
             f"No threshold raises {CRITERION} on {_kinds(dev)}: none is chosen, and nothing "

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from retrieval_bench.core.errors import counted
 from retrieval_bench.reports.render.cells import Cell, Content, quality
-from retrieval_bench.reports.render.table import Note, NoteKind, Table, result, warning
+from retrieval_bench.reports.render.table import AnyNote, Note, NoteKind, Table, result, warning
 from retrieval_bench.scoring.audit import EQUAL, Audit, Cause, Row, Rule, Turn
 
 TURNS_SHOWN = 12
@@ -85,7 +85,7 @@ def _cells(row: Row) -> list[Cell]:
     return [quality(mean, marks="*" if mean is not None and mean >= best else "") for mean in means]
 
 
-def _answer(audit: Audit) -> str:
+def _answer(audit: Audit) -> AnyNote:
     if audit.turns:
         pairs = {frozenset((turn.a, turn.b)) for turn in audit.turns}
         return result(
@@ -99,13 +99,13 @@ def _answer(audit: Audit) -> str:
     )
 
 
-def _changes(turns: Sequence[Turn]) -> list[str]:
+def _changes(turns: Sequence[Turn]) -> list[AnyNote]:
     """A sentence for each pair that changes places; conventions that agree on one share it."""
     alike: dict[tuple[str, str, str], list[Turn]] = {}
     for turn in turns:
         alike.setdefault(_parts(turn), []).append(turn)
     largest = sorted(alike, key=lambda parts: -_size(alike[parts][0]))[:TURNS_SHOWN]
-    sentences: list[str] = [
+    sentences: list[AnyNote] = [
         result(
             f"{before} under {of[0].base} but {after} under "
             f"{' and '.join(turn.convention for turn in of)}, {why}."

@@ -19,7 +19,7 @@ from retrieval_bench.labels.exchange.exporting import ExportedLabels
 from retrieval_bench.labels.exchange.importing import Imported
 from retrieval_bench.labels.exchange.questions import Asked
 from retrieval_bench.reports.render.cells import SHORT_DIFFERENCE, Cell, Content
-from retrieval_bench.reports.render.table import Note, Table, next_step, result, warning
+from retrieval_bench.reports.render.table import AnyNote, Note, Table, next_step, result, warning
 from retrieval_bench.reports.render.words import (
     metric_label,
     verdict_label,
@@ -274,7 +274,12 @@ def _word(pair: Decided) -> str:
 
 
 def _brought(
-    title: str, found: Completeness, lead: Sequence[str], notes: Sequence[str], *, alone: bool
+    title: str,
+    found: Completeness,
+    lead: Sequence[AnyNote],
+    notes: Sequence[AnyNote],
+    *,
+    alone: bool,
 ) -> Table:
     columns = ["system", "documents", "only here"] if alone else ["system", "documents"]
     columns += ["judged", "relevant"] if found.judged else []

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from retrieval_bench.core.errors import counted
 from retrieval_bench.reports.render.cells import Cell, Content, count, milliseconds, quality
-from retrieval_bench.reports.render.table import Table, result, warning
+from retrieval_bench.reports.render.table import AnyNote, Table, result, warning
 from retrieval_bench.reports.render.words import metric_label, on_dataset
 from retrieval_bench.reports.tables.judge.reader import starts_of
 from retrieval_bench.scoring.answers import reader_spans, reader_text
@@ -35,7 +35,7 @@ def _retriever(answering: QuestionAnswering) -> Table:
         [metric_label(mean.metric), quality(mean.mean, mean.ci95), count(mean.n)]
         for mean in answering.retrieval
     ]
-    notes = [
+    notes: list[AnyNote] = [
         "Convention piaf; success is the hit rate, which PIAF calls recall. nDCG: convention trec."
     ]
     if answering.failed[0]:
@@ -45,7 +45,9 @@ def _retriever(answering: QuestionAnswering) -> Table:
 
 
 def _texts(answering: QuestionAnswering) -> Table:
-    notes = ["exact, f1: as the official script of SQuAD 2.0. char_f1: F1 over characters."]
+    notes: list[AnyNote] = [
+        "exact, f1: as the official script of SQuAD 2.0. char_f1: F1 over characters."
+    ]
     if not answering.readings["all"].has_spans:
         notes.append("There are no span metrics: answers or gold have no offsets.")
         notes += _common(answering)
@@ -55,7 +57,9 @@ def _texts(answering: QuestionAnswering) -> Table:
 
 def _spans(answering: QuestionAnswering) -> Table:
     title = f"Reader {answering.reader}: answer spans, k = {answering.n}, fractions from 0 to 1"
-    notes = ["Convention piaf (Haystack 0.x). accuracy: any overlap; em: same start and end."]
+    notes: list[AnyNote] = [
+        "Convention piaf (Haystack 0.x). accuracy: any overlap; em: same start and end."
+    ]
     return _means(title, reader_spans.METRICS, answering, [*notes, *_common(answering)])
 
 
@@ -63,7 +67,7 @@ def _means(
     title: str,
     names: Mapping[str, tuple[str, str]],
     answering: QuestionAnswering,
-    notes: Sequence[str],
+    notes: Sequence[AnyNote],
 ) -> Table:
     rows: list[list[Content]] = []
     for name in names:
@@ -72,9 +76,9 @@ def _means(
     return Table(title, ("", "all", "n", "retrieved", "n"), rows, starts_of(names), notes)
 
 
-def _common(answering: QuestionAnswering) -> list[str]:
+def _common(answering: QuestionAnswering) -> list[AnyNote]:
     every, retrieved = (answering.readings[name].counts for name in ("all", "retrieved"))
-    notes = [
+    notes: list[AnyNote] = [
         "all: every question, retriever and reader end to end.",
         "retrieved: questions whose document was found, and those that have no answer.",
         (
@@ -109,7 +113,7 @@ def _times(answering: QuestionAnswering) -> Table:
         ]
         for times in answering.times
     ]
-    notes = [
+    notes: list[AnyNote] = [
         "retrieved, not retrieved: questions with an answer, by whether its document was found.",
         "no answer: questions without one.",
         "search: one call for a question, after a warm-up.",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from retrieval_bench.metrics.conventions import Convention, convention
 from retrieval_bench.reports.render.cells import BARE_PERCENT, Cell, Content, Label, count, quality
-from retrieval_bench.reports.render.table import Table, result
+from retrieval_bench.reports.render.table import AnyNote, Table, result
 from retrieval_bench.reports.render.words import metric_label
 from retrieval_bench.reproduction import Published, Reproduction
 from retrieval_bench.reproduction.answered import ALL, GroupTable
@@ -34,7 +34,7 @@ def reproduce_tables(reproduction: Reproduction) -> list[Table]:
     published, groups = reproduction.published, reproduction.table
     tables = [_figures(reproduction)] if reproduction.figures else []
     tables += [_outcomes(reproduction.outcomes)] if reproduction.outcomes else []
-    notes: list[str] = []
+    notes: list[AnyNote] = []
     if groups is not None:
         tables += _groups(reproduction, groups) if groups.rows else []
         notes += [f"There is no table by group: {groups.reason}."] if groups.reason else []

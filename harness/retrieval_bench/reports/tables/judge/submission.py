@@ -7,7 +7,7 @@ from retrieval_bench.core.figures import signed
 from retrieval_bench.metrics.abstention import CRITERION
 from retrieval_bench.metrics.thresholds import ThresholdReport
 from retrieval_bench.reports.render.cells import SCORE, Cell, Content, count, difference, quality
-from retrieval_bench.reports.render.table import Table, result, warning
+from retrieval_bench.reports.render.table import AnyNote, Table, result, warning
 from retrieval_bench.reports.render.words import metric_label, on_dataset
 from retrieval_bench.scoring.answers.submission import ALL, AUTO, HELD_OUT, Choice, Submission
 
@@ -55,7 +55,7 @@ def _decisions(submission: Submission) -> Table:
     rule = f"has no threshold: {submission.decision.reason}."
     if threshold is not None:
         rule = f"returns nothing when the top score is below {threshold:.6g}."
-    notes: list[str] = [result(f"*: the submission, which {rule}")]
+    notes: list[AnyNote] = [result(f"*: the submission, which {rule}")]
     if report is not None and report.threshold is not None:
         notes += _chosen(report.threshold)
     notes.append(f"MAP: under scienceqa. {trec}: over the answerable queries. Empty: empty lists.")
@@ -123,7 +123,7 @@ def _scores(submission: Submission) -> Table:
     return Table("Scores", ("", *heads, "queries"), rows, starts, notes)
 
 
-def _notes(submission: Submission) -> list[str]:
+def _notes(submission: Submission) -> list[AnyNote]:
     notes, decision = [], submission.decision
     if not submission.scores:
         notes.append("It was not scored: the dataset has no judgements.")

@@ -19,7 +19,7 @@ from retrieval_bench.reports.render.cells import (
     count,
     milliseconds,
 )
-from retrieval_bench.reports.render.table import Table, warning
+from retrieval_bench.reports.render.table import AnyNote, Table, warning
 from retrieval_bench.reports.render.words import on_dataset
 
 _SHARE = 0.1
@@ -128,7 +128,7 @@ def _processes(start: ColdStart) -> str:
     )
 
 
-def _steady(start: ColdStart) -> list[str]:
+def _steady(start: ColdStart) -> list[AnyNote]:
     note = (
         "Steady: the times of three successive windows of 50 repeated queries agree within 2 %, "
         f"which takes at least {start.n_queries + WINDOW * WINDOWS:,} calls."

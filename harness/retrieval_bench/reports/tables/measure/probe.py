@@ -6,7 +6,7 @@ from retrieval_bench.core.figures import visible
 from retrieval_bench.experiment.doctor.probing import Probe, ProbedHit, ProbedQuery
 from retrieval_bench.measure.calls import OK
 from retrieval_bench.reports.render.cells import Content
-from retrieval_bench.reports.render.table import Table, next_step, warning
+from retrieval_bench.reports.render.table import AnyNote, Table, next_step, warning
 from retrieval_bench.reports.render.text import clean, cut
 
 _TEXT, _ID = 52, 24
@@ -15,7 +15,7 @@ _TEXT, _ID = 52, 24
 def probe_tables(found: Probe) -> list[Table]:
     """One table for each query, what to know below the last."""
     tables = [_table(found, query) for query in found.queries]
-    notes = [
+    notes: list[AnyNote] = [
         "A grade stands only where there is a judgement. Nothing was warmed up, measured or saved.",
         *map(warning, found.warnings),
         next_step("next:  leave --probe out to measure"),
@@ -26,7 +26,7 @@ def probe_tables(found: Probe) -> list[Table]:
 
 def _table(found: Probe, asked: ProbedQuery) -> Table:
     query = asked.query
-    told = [f"{query.id}: {visible(clean(query.text))}"]
+    told: list[str] = [f"{query.id}: {visible(clean(query.text))}"]
     if query.filter is not None:
         told.append(f"filter: {dict(query.filter.source)}")
     if asked.status != OK:
@@ -34,7 +34,7 @@ def _table(found: Probe, asked: ProbedQuery) -> Table:
     leaks = any(hit.fits is False for hit in asked.hits)
     head = ("", "document", "score", "grade", "text")
     rows = [_row(rank, hit) for rank, hit in enumerate(asked.hits, start=1)]
-    notes = [*told[1:], f"{found.retriever} answered in {asked.ms:,.3g} ms."]
+    notes: list[AnyNote] = [*told[1:], f"{found.retriever} answered in {asked.ms:,.3g} ms."]
     if not asked.hits:
         notes.append(warning("no hits"))
     if leaks:

@@ -24,7 +24,7 @@ from retrieval_bench.reports.render.cells import (
     quality,
     seconds,
 )
-from retrieval_bench.reports.render.table import Table, next_step, result, warning
+from retrieval_bench.reports.render.table import AnyNote, Table, next_step, result, warning
 from retrieval_bench.reports.render.words import metric_label, on_dataset
 from retrieval_bench.reports.tables.measure.stage import stage_tables
 from retrieval_bench.reports.tables.run_facts import (
@@ -40,7 +40,7 @@ from retrieval_bench.runs.run import Run, relative_folder
 from retrieval_bench.runs.summary import LatencyFacts, PercentileFacts, Summary
 
 
-def beside_leg(run: Run, leg: Delta) -> str:
+def beside_leg(run: Run, leg: Delta) -> AnyNote:
     """How the best leg of a hybrid, b, does beside it, a."""
     if leg.difference is None or leg.ci95 is None:
         why = leg.reason or "it is not known"
@@ -134,7 +134,7 @@ def needless(summary: Summary) -> list[str]:
     return [f"{which} (not in the scores)."]
 
 
-def _notes(run: Run) -> list[str]:
+def _notes(run: Run) -> list[AnyNote]:
     summary = run.summary
     notes = [*measured_on(run), *without_selves(summary), *needless(summary)]
     if summary.n_failed:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from retrieval_bench.data.formats.irds import PREFIX, QUERIES_IN_CORPUS, Facts, size_text
 from retrieval_bench.reports.render.cells import Cell, Content
-from retrieval_bench.reports.render.table import Table, result
+from retrieval_bench.reports.render.table import AnyNote, Table, result
 
 
 def fetch_tables(facts: Facts, fingerprint: str | None, *, fetched: bool) -> list[Table]:
@@ -25,7 +25,7 @@ def fetch_tables(facts: Facts, fingerprint: str | None, *, fetched: bool) -> lis
         *([("fingerprint", fingerprint)] if fingerprint is not None else []),
     ]
     name = f"{PREFIX}{facts.name}"
-    notes: list[str] = []
+    notes: list[AnyNote] = []
     if fetched:
         notes.append(result(f"It was fetched: use it with --dataset {name}."))
     if facts.name.startswith(QUERIES_IN_CORPUS):

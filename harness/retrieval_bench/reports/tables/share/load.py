@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from retrieval_bench.core.errors import counted
 from retrieval_bench.data.stores import Loaded
-from retrieval_bench.reports.render.table import Table, next_step, result
+from retrieval_bench.reports.render.table import AnyNote, Table, next_step, result
 
 
 def load_tables(loaded: Loaded, dataset: str) -> list[Table]:
     """What is there now, and how much of it this call sent."""
     documents = counted(loaded.n_documents, "document")
     lead = [result(f"{documents} of {dataset} are in table {loaded.table} of {loaded.into}.")]
-    notes: list[str] = []
+    notes: list[AnyNote] = []
     if loaded.n_there:
         sent = counted(loaded.n_loaded, "document")
         notes.append(f"{sent} sent now, {loaded.n_there:,} were there before.")

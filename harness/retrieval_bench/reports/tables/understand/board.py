@@ -7,7 +7,7 @@ import numpy as np
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.core.errors import counted
 from retrieval_bench.reports.render.cells import Content, quality
-from retrieval_bench.reports.render.table import Table, warning
+from retrieval_bench.reports.render.table import AnyNote, Table, warning
 from retrieval_bench.reports.render.words import metric_label
 
 
@@ -23,7 +23,7 @@ def board_tables(comparison: Comparison) -> list[Table]:
             board.systems, board.means.tolist(), board.averages.tolist(), strict=True
         )
     ]
-    notes = ["average: over datasets, each counting once; no test looks at it."]
+    notes: list[AnyNote] = ["average: over datasets, each counting once; no test looks at it."]
     changed = [name for name in board.systems if len(_hashes(comparison, name)) > 1]
     if changed:
         text = f"These systems have other parameters on some datasets: {', '.join(changed)}."

@@ -33,11 +33,13 @@ from retrieval_bench.reports.render.cells import (
     seconds,
 )
 from retrieval_bench.reports.render.table import (
+    AnyNote,
     Note,
     NoteKind,
     Table,
     kind_of,
     result,
+    text_of,
     warning,
 )
 from retrieval_bench.reports.render.words import (
@@ -127,7 +129,7 @@ def quality_table(
         ]
         for name, run in group.ranked(group.metrics[0])
     ]
-    notes: list[str] = [warning(text) for text in group.warnings]
+    notes: list[AnyNote] = [warning(text) for text in group.warnings]
     if letters and any(any(of_metric.values()) for of_metric in beaten.values()):
         notes.append(Note(meaning(len(names)), NoteKind.LEGEND))
     return Table(
@@ -252,7 +254,7 @@ def differences_table(
     shown = most_telling(deltas, best_first, baseline=comparison.baseline, most=most)[:most]
     tests = sorted({name for delta in deltas for name in delta.tests})
     rows = [row for delta in shown for row in difference_rows(delta, tests)]
-    notes: list[str] = [
+    notes: list[AnyNote] = [
         (
             f"Difference: first {'over' if metric.geometric else 'minus'} second, with its "
             f"interval ({group.brackets}). The verdict is about the "
@@ -396,7 +398,7 @@ def patterns(group: DatasetComparison) -> str:
 # -- notes ---------------------------------------------------------------------------------------
 
 
-def how_measured(group: DatasetComparison) -> list[str]:
+def how_measured(group: DatasetComparison) -> list[AnyNote]:
     """What was measured on what, what is missing and why, and what the runs warn of."""
     runs, pairs = group.runs, list(zip(group.names, group.runs, strict=True))
     data = {
@@ -416,7 +418,7 @@ def how_measured(group: DatasetComparison) -> list[str]:
     ]
 
 
-def how_timed(runs: Sequence[Run]) -> str:
+def how_timed(runs: Sequence[Run]) -> AnyNote:
     """Whether the times of ``runs`` can be held against each other."""
     if any(run.asked is not None for run in runs):
         return "Times are not judged: each query was asked once, without warm-up."
@@ -435,21 +437,19 @@ def how_timed(runs: Sequence[Run]) -> str:
 
 
 def said(
-    sentences_of: Callable[[Run], Sequence[str]], pairs: Sequence[tuple[str, Run]]
-) -> list[str]:
+    sentences_of: Callable[[Run], Sequence[AnyNote]], pairs: Sequence[tuple[str, Run]]
+) -> list[AnyNote]:
     """What runs say, each sentence once, behind the names of those that say it, if not all do."""
+    spoken = [(name, note) for name, run in pairs for note in sentences_of(run)]
+    kinds = {text_of(note): kind_of(note) for _, note in reversed(spoken)}
     speakers: dict[str, list[str]] = {}
-    spoken = [(name, sentence) for name, run in pairs for sentence in sentences_of(run)]
-    whole = {sentence for _, sentence in spoken}
-    for name, sentence in dict.fromkeys(spoken):
+    for name, text in dict.fromkeys((name, text_of(note)) for name, note in spoken):
         # What a hybrid says of a leg that stands beside it is said once.
-        of_leg = sentence.partition(": ")[2]
-        speakers.setdefault(of_leg if of_leg in whole else sentence, []).append(name)
+        of_leg = text.partition(": ")[2]
+        speakers.setdefault(of_leg if of_leg in kinds else text, []).append(name)
     return [
-        sentence
-        if len(names) == len(pairs)
-        else Note(f"{', '.join(names)}: {sentence}", kind_of(sentence))
-        for sentence, names in speakers.items()
+        Note(text if len(names) == len(pairs) else f"{', '.join(names)}: {text}", kinds[text])
+        for text, names in speakers.items()
     ]
 
 

@@ -30,7 +30,7 @@ from retrieval_bench.reports.render.cells import (
     difference,
     quality,
 )
-from retrieval_bench.reports.render.table import Table, result, warning
+from retrieval_bench.reports.render.table import AnyNote, Table, result, warning
 from retrieval_bench.reports.render.text import cells_of, clean, cut
 from retrieval_bench.reports.render.words import metric_label
 from retrieval_bench.reports.tables.run_facts import title_of
@@ -230,9 +230,9 @@ def _block(explanation: Explanation, detail: QueryDetail, *, texts: bool) -> Tab
     )
 
 
-def _rewritten(explanation: Explanation, detail: QueryDetail) -> list[str]:
+def _rewritten(explanation: Explanation, detail: QueryDetail) -> list[AnyNote]:
     """What was searched for in place of the query, where steps made other texts of it."""
-    found: list[str] = []
+    found: list[AnyNote] = []
     for run, system in zip(explanation.runs, explanation.systems, strict=False):
         of = f" of {system.name}" if len(explanation.runs) > 1 else ""
         for step, made in texts_of(run, detail.query.id).items():
@@ -280,8 +280,8 @@ def _heads(systems: Sequence[System]) -> list[str]:
 
 def _block_notes(
     explanation: Explanation, detail: QueryDetail, shown: Sequence[Placed]
-) -> list[str]:
-    notes: list[str] = [
+) -> list[AnyNote]:
+    notes: list[AnyNote] = [
         warning(cut(f"{system.name} failed: {status}", _QUERY))
         for system, status in zip(explanation.systems, detail.status, strict=False)
         if status != OK

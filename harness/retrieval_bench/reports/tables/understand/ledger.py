@@ -20,7 +20,7 @@ from retrieval_bench.reports.render.cells import (
     Content,
     Form,
 )
-from retrieval_bench.reports.render.table import Table, next_step, result, warning
+from retrieval_bench.reports.render.table import AnyNote, Table, next_step, result, warning
 from retrieval_bench.reports.render.words import (
     BOUND,
     metric_label,
@@ -80,7 +80,7 @@ def ledger_table(ledger: Ledger, *, again: bool = False) -> Table:
     )
 
 
-def answer(ledger: Ledger) -> list[str]:
+def answer(ledger: Ledger) -> list[AnyNote]:
     """Which parts should go, and what the others are worth."""
     told = [*loud(ledger)]
     if ledger.failed:
@@ -101,21 +101,21 @@ def answer(ledger: Ledger) -> list[str]:
     return told
 
 
-def parts_that_should_go(ledger: Ledger | None, leg: Delta | None) -> list[str]:
+def parts_that_should_go(ledger: Ledger | None, leg: Delta | None) -> list[AnyNote]:
     """For the answer of ``bench``: a sentence for each, but for what its best leg says already."""
     if ledger is None:
         return []
     return loud(ledger, but=() if leg is None else ("leg", "fusion", "depth"))
 
 
-def loud(ledger: Ledger, *, but: Sequence[str] = ()) -> list[str]:
+def loud(ledger: Ledger, *, but: Sequence[str] = ()) -> list[AnyNote]:
     """A sentence for each part that should go.
 
     Args:
         but: kinds of harmful parts that are told elsewhere.
     """
     metric = metric_label(ledger.metric)
-    told: list[str] = [
+    told: list[AnyNote] = [
         warning(f"Dead: {row.name}{_takes(row)}. {_reason(ledger, row)}.")
         for row in ledger.dead
         if row.name != FILTERS
@@ -161,9 +161,9 @@ def _title(ledger: Ledger) -> str:
     )
 
 
-def _notes(ledger: Ledger, *, again: bool) -> list[str]:
+def _notes(ledger: Ledger, *, again: bool) -> list[AnyNote]:
     unknown = [row for row in ledger.rows if row.worth is Worth.UNKNOWN]
-    notes: list[str] = [
+    notes: list[AnyNote] = [
         f"{row.name}: {row.why}."
         for row in ledger.rows
         if row.why and row.worth not in (Worth.DEAD, Worth.UNKNOWN)

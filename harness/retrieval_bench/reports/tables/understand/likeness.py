@@ -17,7 +17,7 @@ from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.core.errors import counted
 from retrieval_bench.data.needs_judgements import TO_JUDGE
 from retrieval_bench.reports.render.cells import SHORT_MS, Cell, Content, Form, count
-from retrieval_bench.reports.render.table import Note, NoteKind, Table, next_step, result
+from retrieval_bench.reports.render.table import AnyNote, Note, NoteKind, Table, next_step, result
 from retrieval_bench.reports.render.text import clean, cut
 from retrieval_bench.reports.render.words import on_dataset
 from retrieval_bench.reports.tables.usage import AMOUNT, money_of
@@ -127,7 +127,7 @@ def likeness_table(found: Likeness, dataset: str, most: int | None = None) -> Ta
     """
     pairs = sorted(found.pairs, key=lambda pair: (pair.n == 0, pair.rbo.mean if pair.n else 0.0))
     shown = pairs[:most]
-    notes: list[str] = [
+    notes: list[AnyNote] = [
         "Share of documents in common; RBO: the same, where first ranks count most. 1 is equality."
         if most is not None
         else (

@@ -6,7 +6,7 @@ from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import p_text, short_ms, signed
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.reports.render.cells import Cell, Content, count, difference, quality
-from retrieval_bench.reports.render.table import Note, NoteKind, Table, result, warning
+from retrieval_bench.reports.render.table import AnyNote, Note, NoteKind, Table, result, warning
 from retrieval_bench.reports.render.words import metric_label, on_dataset
 from retrieval_bench.stats.intervals import graded, method
 from retrieval_bench.tuning.grid import Setting, as_yaml
@@ -58,7 +58,7 @@ def sentence(tuning: Tuning) -> str:
     return f"{name} {on_dataset(data)}: {answer} ({gain} on held-out queries)"
 
 
-def _notes(tuning: Tuning) -> list[str]:
+def _notes(tuning: Tuning) -> list[AnyNote]:
     naive = _named(tuning.grid.settings[tuning.selection.naive])
     how = method(graded(tuning.metric.scale))
     return [
@@ -163,7 +163,9 @@ def settings_table(tuning: Tuning) -> Table:
         ]
         for at in best
     ]
-    notes = ["On the tuning queries the order is in part luck, and the means promise too much."]
+    notes: list[AnyNote] = [
+        "On the tuning queries the order is in part luck, and the means promise too much."
+    ]
     if several:
         notes.append(f"Chosen: in how many of {len(chosen.choices)} folds.")
     if tuning.legs:
