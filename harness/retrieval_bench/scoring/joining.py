@@ -20,6 +20,7 @@ from retrieval_bench.data.id_spaces import Apart, apart
 from retrieval_bench.metrics import JudgedRun
 from retrieval_bench.metrics.scored import finite_scores
 from retrieval_bench.runs.imported import RunFile
+from retrieval_bench.scoring.data_frames import advice, named
 
 TOP = 10
 """Hits of each query whose ids are looked at: deeper ones are seldom judged."""
@@ -63,10 +64,13 @@ def qrels_of(given: Any) -> Qrels:
     """
     if not isinstance(given, Mapping) or not all(isinstance(of, Mapping) for of in given.values()):
         raise DataError(
-            "judgements in another form than dictionaries of dictionaries",
+            "judgements in another form than dictionaries of dictionaries"
+            if isinstance(given, Mapping)
+            else f"judgements that are {named(given)}",
             where="the judgements",
             accepted="{query: {document: grade}}, a file, or a dataset",
-            fix="give {document: 1, ...} for a list of relevant documents",
+            fix=advice(given, "judgements", judgements=True)
+            or "give {document: 1, ...} for a list of relevant documents",
         )
     where = "the judgements"
     plain = _with_text_ids(given, where)
@@ -106,11 +110,16 @@ def run_of(given: Any, unit_of: Mapping[str, str] = EMPTY) -> RunGiven:
         if not unit_of:
             return lists
         return {query: _first(docs, unit_of) for query, docs in lists.items()}
+    told, fix = f"a run that is {named(given)}", "give a dictionary, with an entry for each query"
+    if isinstance(given, Mapping):
+        other = [named(of) for of in rankings if not isinstance(of, Mapping | list)]
+        told = "a run that mixes dictionaries and lists, or has something else for a ranking"
+        told, fix = ": ".join([told, *other[:1]]), "give every query the same form"
     raise DataError(
-        "a run that mixes dictionaries and lists, or has something else for a ranking",
+        told,
         where=where,
         accepted="{query: {document: score}} or {query: [document, ...]}",
-        fix="give every query the same form",
+        fix=advice(given, "run") or fix,
     )
 
 

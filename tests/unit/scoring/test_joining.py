@@ -26,6 +26,54 @@ def warned(run: Any, qrels: Any) -> str:
     return "\n".join(evaluate(run, qrels, metrics=["AP"]).card.scored.warnings)
 
 
+@pytest.mark.needs("pandas")
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"query": ["1", "1"], "doc": ["a", "b"], "score": [0.5, 0.9]},
+        {"qid": [1, 1], "docid": [7, 8], "docno": ["a", "b"], "score": [1, 2], "query": ["x", "x"]},
+        {"Query_ID": ["1", "1"], "docno": ["a", "b"], "rank": [2, 1]},
+        {"topic": ["1"] * 3, "doc_id": ["b", "a", "b"], "score": [9, 5, 1]},
+    ],
+    ids=["usual", "of PyTerrier", "ranks alone", "a document twice"],
+)
+def test_the_line_that_converts_a_data_frame_gives_what_the_frame_says(
+    columns: dict[str, list[Any]],
+) -> None:
+    import pandas as pd
+
+    run = pd.DataFrame(columns)
+    judgements = pd.DataFrame({"query_id": ["1"], "corpus-id": ["a"], "relevance": [1]})
+    lines = []
+    for given, qrels in ((run, {"1": {"a": 1}}), ({"1": ["b", "a"]}, judgements)):
+        with pytest.raises(DataError, match=r"a pandas\.DataFrame with the columns") as caught:
+            evaluate(given, qrels)
+        lines.append(some(caught.value.fix).removeprefix("give "))
+    names = {"run": run, "judgements": judgements}
+    assert mean(eval(lines[0], names), eval(lines[1], names)) == 0.5
+
+
+@pytest.mark.needs("pandas")
+def test_columns_that_nobody_knows_are_named_as_such() -> None:
+    import pandas as pd
+
+    run = pd.DataFrame({"query": ["1"], "passage": ["a"], "score": [1.0]})
+    with pytest.raises(DataError, match=r"with your columns in the place of 'doc'$"):
+        evaluate(run, {"1": {"a": 1}})
+
+
+@pytest.mark.parametrize(
+    ("run", "says"),
+    [
+        ([("1", "a", 1.0)], "a run that is a list"),
+        ({"1": ["a"], "2": None}, "something else for a ranking: a NoneType"),
+    ],
+)
+def test_what_stands_in_the_place_of_a_run_is_named(run: Any, says: str) -> None:
+    with pytest.raises(DataError, match=says):
+        evaluate(run, {"1": {"a": 1}})
+
+
 @pytest.mark.parametrize(
     ("run", "qrels"),
     [
@@ -59,8 +107,8 @@ def test_numbers_and_uuids_are_the_ids_that_their_text_is(run: Any, qrels: Any) 
         ({"1": {1: 1.0, "1": 2.0}}, {"1": {"1": 1}}, "the ids 1 and '1'"),
         ({1: ["a"], "1": ["b"]}, {"1": {"a": 1}}, "1"),
         ({"1": ["a"]}, {"1": ["a"]}, "judgements in another form"),
-        (None, {"1": {"a": 1}}, "a run that mixes"),
-        (["a"], {"1": {"a": 1}}, "a run that mixes"),
+        (None, {"1": {"a": 1}}, "a run that is a NoneType"),
+        (["a"], {"1": {"a": 1}}, "a run that is a list"),
     ],
 )
 def test_anything_else_is_refused_in_our_words(run: Any, qrels: Any, given: str) -> None:

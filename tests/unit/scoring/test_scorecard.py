@@ -87,7 +87,10 @@ class TestTruth:
 
     @pytest.mark.parametrize("wrong", [None, ["d"], {"q": ["d"]}, {"q": "d"}, 3])
     def test_of_anything_else_is_refused(self, wrong: Any) -> None:
-        with pytest.raises(DataError, match=r"another form[\s\S]*accepted: \{query: \{document"):
+        with pytest.raises(
+            DataError,
+            match=r"(another form|judgements that are)[\s\S]*accepted: \{query: \{document",
+        ):
             Truth.of(wrong)
 
 
