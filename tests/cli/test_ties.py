@@ -162,6 +162,11 @@ def test_score_run_says_so(run: Command, here: Path) -> None:
     assert CONSTANT not in by_list, "there the order of the file decides, not that of ids"
 
 
+def queries_of(folder: Path) -> list[str]:
+    lines = (folder / "queries.jsonl").read_text("utf-8").splitlines()
+    return [json.loads(line)["_id"] for line in lines]
+
+
 @pytest.mark.usefixtures("fruit")
 def test_fusion_by_ranks_says_what_tells_its_hits_apart(run: Command, here: Path) -> None:
     swapped = "def a(text, k):\n    return ['100', '101', '102'][:k]\n"
@@ -177,3 +182,13 @@ def test_fusion_by_ranks_says_what_tells_its_hits_apart(run: Command, here: Path
     assert "legs of unequal weight, or fusion of scores, tell them apart" in out
     out = shown(run, "bench", "uneven.yaml", "--dataset", "fruit", "--k", "3", *ONCE)
     assert SHARED not in out
+    for name, docs in (("a", ("100", "101")), ("b", ("101", "100"))):
+        lines = "".join(
+            f"{query} Q0 {doc} {rank} {9 - rank} {name}\n"
+            for query in queries_of(here / "fruit")
+            for rank, doc in enumerate(docs, start=1)
+        )
+        (here / f"{name}.run").write_text(lines, encoding="utf-8")
+    out = shown(run, "compare", "a.run", "b.run", "--fuse", "--dataset", "fruit", "--k", "3")
+    assert "legs of unequal weight" in out, "also where the legs are run files"
+    assert "the ranks in a run file" not in out

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from retrieval_bench.core import plugins, secrets
 from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench.core.failures import Retry
+from retrieval_bench.core.git import LFS_POINTER
 from retrieval_bench.core.installation import config_folders
 from retrieval_bench.core.modules import find_file
 from retrieval_bench.core.retriever import Retriever
@@ -218,6 +219,13 @@ def read_yaml(path: Path) -> dict[str, Any]:
                 where=str(path),
                 accepted="settings in YAML",
                 fix="name this file only if it holds settings; data stand in files of their own",
+            )
+        if text.startswith(LFS_POINTER):
+            raise ConfigError(
+                "a pointer of Git LFS, not the file itself",
+                where=str(path),
+                accepted="settings in YAML",
+                fix="`git lfs pull` in its repository fetches the file",
             )
         content = yaml.load(text, Loader=_UniqueKeyLoader)
     except OSError as problem:

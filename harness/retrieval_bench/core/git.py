@@ -33,6 +33,9 @@ _WORDS_BEFORE_PATH = {"1": 8, "u": 10, "?": 1}
 
 _NO_CODE = (":(exclude)results", ":(exclude,top)*__pycache__*")
 
+LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+"""How a file begins that Git LFS left in place of the one it stands for."""
+
 
 def git_variables() -> dict[str, str]:
     """The environment without what a hook of git put there; answers in English, no questions."""

@@ -23,7 +23,8 @@ ENOUGH = 0.5
 """Share of the ids that must be the same once they are written alike, to name what sets them
 apart."""
 
-_CHUNK = re.compile(r"[#:_./-]+(?:chunk|passage|part|para|node|[cps])?[_-]?\d+$", re.IGNORECASE)
+_CHUNK = re.compile(r"[\W_]+[^\W\d_]{0,12}[\W_]{0,3}\d+[)\]}]?$")
+"""Marks, perhaps a word in any script (``chunk``, ``청크``), and a number at the end of an id."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -176,11 +176,13 @@ def take_id(record: Mapping[str, Any], key: str, place: Place, report: FileFault
 
 
 def take_text(record: Mapping[str, Any], key: str, place: Place, report: FileFaults) -> str | None:
-    """The text under ``key``, which may be empty; None after a fault."""
+    """The text under ``key``, which may be empty, as null is; None after a fault."""
     if key not in record:
         report.error(place, _missing(key, record))
         return None
     value = record[key]
+    if value is None:
+        return ""
     if not isinstance(value, str):
         report.error(place, f"{key} is {shown(value)}", "text")
         return None

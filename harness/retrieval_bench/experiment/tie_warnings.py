@@ -59,9 +59,9 @@ def tie_warnings(
         n = "Most of them are documents of equal text, which no search can tell apart: take copies "
         n += "out of the corpus, or judge them alike."
         return [replace(effect, constant=False).notice(n)]
-    if can.replays:
-        return [effect.notice(FROM_REPLAY)]
-    return [effect.notice(FROM_FUSION if rankings.leg_ranks else FROM_RETRIEVER)]
+    if rankings.leg_ranks:
+        return [effect.notice(FROM_FUSION)]
+    return [effect.notice(FROM_REPLAY if can.replays else FROM_RETRIEVER)]
 
 
 def _ties(rankings: Rankings, can: Capabilities) -> TiedHits | None:

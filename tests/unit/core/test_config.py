@@ -126,6 +126,16 @@ def test_a_file_in_another_encoding_is_a_clear_error(tmp_path: Path) -> None:
         read_yaml(path)
 
 
+def test_a_pointer_of_git_lfs_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "dataset.yaml"
+    path.write_text(
+        "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12\n", "utf-8"
+    )
+    with pytest.raises(ConfigError, match="pointer of Git LFS") as caught:
+        read_yaml(path)
+    assert "git lfs pull" in str(caught.value.fix)
+
+
 def test_a_file_that_is_far_too_large_for_settings_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "data.yaml"
     path.write_text("name: x\n" + "# data\n" * 200_000, encoding="utf-8")

@@ -157,6 +157,17 @@ def test_beir_faults_in_all_files_come_at_once(tmp_path: Path) -> None:
     )
 
 
+def test_null_in_the_place_of_a_text_is_an_empty_one(tmp_path: Path) -> None:
+    corpus = BEIR["corpus.jsonl"] + '{"_id": "d3", "title": "A title", "text": null}\n'
+    dataset = load_dataset(write(tmp_path / "a", {**BEIR, "corpus.jsonl": corpus}))
+    (titled,) = [one for one in dataset.documents or () if one.id == "d3"]
+    assert (titled.contents.strip(), titled.text) == ("A title", "")
+    queries = BEIR["queries.jsonl"] + '{"_id": "q9", "text": null}\n'
+    assert faults_of(write(tmp_path / "b", {**BEIR, "queries.jsonl": queries})) == (
+        "queries.jsonl:4: query 'q9' has an empty text; accepted: a text to search",
+    )
+
+
 def test_warnings_name_counts_and_places(tmp_path: Path) -> None:
     files = {
         **BEIR,

@@ -19,6 +19,10 @@ from tests.builders import some
         (["cafe\u0301"], ["caf\u00e9"], ("cafe\u0301", "caf\u00e9"), "Unicode"),
         (["d1#0", "d1#1", "d2#0"], ["d1", "d2"], ("d1#0", "d1"), "chunks"),
         (["doc_chunk_3"], ["doc"], ("doc_chunk_3", "doc"), "chunks"),
+        (["문서1-청크0", "문서2-청크1"], ["문서1", "문서2"], ("문서1-청크0", "문서1"), "chunks"),
+        (["文档1：3", "文档2：1"], ["文档1", "文档2"], ("文档1：3", "文档1"), "chunks"),
+        (["doc1 (3)", "doc2 (1)"], ["doc1", "doc2"], ("doc1 (3)", "doc1"), "chunks"),
+        (["a|0", "b|1"], ["a", "b"], ("a|0", "a"), "chunks"),
         (
             ["data/in/a.txt", "data/in/b.txt"],
             ["a.txt", "b.txt"],

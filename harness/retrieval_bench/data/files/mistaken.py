@@ -9,6 +9,7 @@ import codecs
 from pathlib import Path
 from typing import NamedTuple
 
+from retrieval_bench.core.git import LFS_POINTER
 from retrieval_bench.data.files import packed
 
 LOOKED_AT = 512
@@ -27,7 +28,7 @@ class Mistaken(NamedTuple):
 
 
 _KINDS: dict[bytes, Mistaken] = {
-    b"version https://git-lfs.github.com/spec/": Mistaken(
+    LFS_POINTER: Mistaken(
         "a pointer of Git LFS, not the file itself",
         "the file: `git lfs pull` in its repository fetches it",
     ),

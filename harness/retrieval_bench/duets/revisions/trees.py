@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.errors import ConfigError, close_names, counted, near_names
-from retrieval_bench.core.git import run_git
+from retrieval_bench.core.git import LFS_POINTER, run_git
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.duets.revisions.kept import Kept
 
@@ -182,7 +182,6 @@ _SETTINGS = (
     "index.sparse=false",
     "submodule.recurse=false",
 )
-_LFS = b"version https://git-lfs.github.com/spec/"
 _POINTER_BYTES = 1024
 
 
@@ -337,7 +336,7 @@ def _notes(repository: Repository, commit: str, label: str, folder: Path) -> lis
 def _is_pointer(path: Path) -> bool:
     if not path.is_file() or path.stat().st_size > _POINTER_BYTES:
         return False
-    return path.read_bytes().startswith(_LFS)
+    return path.read_bytes().startswith(LFS_POINTER)
 
 
 def _git(repository: Repository, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
