@@ -167,8 +167,32 @@ class TestWhatIsNotRead:
                 },
                 "trec",
             ),
+            (
+                {
+                    "my corpus.csv": "docno,body\n1,one\n2,two\n",
+                    "questions.csv": "qid,question\nq1,one?\nq2,two?\n",
+                    "relevance.csv": "qid,docno,label\nq1,1,1\nq2,2,2\n",
+                },
+                "plain",
+            ),
+            (
+                {
+                    "corpus.jsonl": '{"doc_id": "1", "contents": "one"}\n'
+                    '{"doc_id": "2", "contents": "two"}\n',
+                    "qa.jsonl": '{"qid": "q1", "query": "one?", "retrieval_gt": [["1"]]}\n'
+                    '{"qid": "q2", "query": "two?", "retrieval_gt": [["2"]]}\n',
+                },
+                "quotes",
+            ),
+            (
+                {
+                    "문서.json": '[{"id": "1", "text": "one"}, {"id": "2", "text": "two"}]',
+                    "faq, 2024.csv": "id,question,context\nq1,one?,one\nq2,two?,two\n",
+                },
+                "quotes",
+            ),
         ],
-        ids=["marco", "plain", "trec"],
+        ids=["marco", "plain", "trec", "columns", "rows", "quotes"],
     )
     def test_a_folder_of_known_names_gets_the_lines_that_read_it(
         self, tmp_path: Path, files: Mapping[str, str], kind: str
@@ -176,10 +200,21 @@ class TestWhatIsNotRead:
         folder = save_all(tmp_path, files)
         with pytest.raises(ConfigError, match="no layout of a dataset recognised") as caught:
             load_dataset(folder)
-        lines = [line.strip() for line in caught.value.fix.splitlines()[1:]]
+        lines = [line.removeprefix(" " * 6) for line in caught.value.fix.splitlines()[1:]]
         assert lines[0] == f"format: {kind}"
         save(folder / "dataset.yaml", "\n".join(lines))
-        assert load_dataset(folder).qrels == QRELS
+        found = load_dataset(folder)
+        texts = {document.id: document.text for document in found.documents or ()}
+        judged = {q: {texts[doc] for doc in grades} for q, grades in found.qrels.items()}
+        assert judged == {"q1": {"one"}, "q2": {"two"}}
+
+    def test_questions_beside_ids_of_no_known_corpus_get_no_lines_that_would_not_read_them(
+        self, tmp_path: Path
+    ) -> None:
+        folder = save_all(tmp_path, {"qa.csv": "qid,question,doc_id\nq1,one?,1\n"})
+        with pytest.raises(ConfigError) as caught:
+            load_dataset(folder)
+        assert "format: quotes" not in caught.value.fix
 
     def test_a_folder_of_pointers_says_so(self, tmp_path: Path) -> None:
         folder = save_all(tmp_path, {"dev.json": "version https://git-lfs.github.com/spec/v1\n"})
