@@ -15,8 +15,8 @@ from retrieval_bench.core.retriever import Capabilities
 from retrieval_bench.core.types import Dataset, Document
 from retrieval_bench.metrics.judged import NONE
 from retrieval_bench.metrics.tied import (
+    FROM_ELSEWHERE,
     FROM_FUSION,
-    FROM_REPLAY,
     FROM_RETRIEVER,
     TieEffect,
     is_constant,
@@ -61,7 +61,7 @@ def tie_warnings(
         return [replace(effect, constant=False).notice(n)]
     if rankings.leg_ranks:
         return [effect.notice(FROM_FUSION)]
-    return [effect.notice(FROM_REPLAY if can.replays else FROM_RETRIEVER)]
+    return [effect.notice(FROM_ELSEWHERE if can.replays else FROM_RETRIEVER)]
 
 
 def _ties(rankings: Rankings, can: Capabilities) -> TiedHits | None:

@@ -32,7 +32,6 @@ FROM_ELSEWHERE = (
     "Give scores that tell the hits apart, or ids alone, best first, as {query: [id, ...]} in JSON "
     "or Python: the ranks in a run file are not read."
 )
-FROM_REPLAY = "Give scores that tell the hits apart: the ranks in a run file are not read."
 FROM_FUSION = (
     "Fusion by ranks gives one score to hits whose ranks are swapped between two legs: legs of "
     "unequal weight, or fusion of scores, tell them apart."
