@@ -9,12 +9,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.metrics import parse_metric
 from retrieval_bench.regression.gate import Regression
+from retrieval_bench.regression.held_against import Subject
 from retrieval_bench.regression.policy import Policy, Rise, Undecided
 from retrieval_bench.regression.quality_gates import judge_quality
 from tests.builders.baselines import quality
@@ -73,7 +75,9 @@ def _codes(changes: NDArray[np.float64]) -> list[int]:
     if strict.gates[0].verdict.open and changes.mean() > 0:  # all else is the same by both
         found[Rise.PASS] = judge_quality(before, now, LIMITS, rise=Rise.PASS)
     policies = POLICIES.values()
-    return [Regression({}, one, {}, found[one.rise], None).code for one in policies]
+    return [
+        Regression(cast("Subject", {}), one, {}, found[one.rise], None).code for one in policies
+    ]
 
 
 def row(cell: Cell) -> str:

@@ -6,7 +6,6 @@ import ast
 import dataclasses
 import importlib
 import inspect
-import re
 import typing
 from collections.abc import Iterator
 from functools import cached_property
@@ -17,8 +16,6 @@ import retrieval_bench
 
 INSIDE = ("retrieval_bench.reports.render", "retrieval_bench.core.config")
 """Not given to be read: what tables are made of, and configs, which the guide has a page on."""
-
-SECTIONS = ("Args", "Attributes", "Returns", "Raises")
 
 
 def functions() -> dict[str, Any]:
@@ -71,40 +68,9 @@ def fields(one: type) -> list[str]:
     return [name for name in named if not name.startswith("_")]
 
 
-def documented(one: Any) -> dict[str, dict[str, str]]:
-    """The sections of a docstring, each name -> what it is; "" holds the text of its own."""
-    entries: dict[str, list[str]] = {"": []}
-    section = ""
-    for line in inspect.cleandoc(one.__doc__ or "").splitlines():
-        if line.removesuffix(":") in SECTIONS:
-            section = line.removesuffix(":")
-            entries[section] = []
-        elif line.startswith("     ") and section:
-            entries[section][-1] += f" {line.strip()}"
-        elif line.startswith("    ") and section:
-            entries[section].append(line.strip())
-        elif line:
-            section = ""
-            entries[""].append(line)
-    found = {"": {"": plain(" ".join(entries.pop("")))}}
-    for title, texts in entries.items():
-        named = [re.match(r"([\w, ]+): (.*)", text) for text in texts]
-        if all(named) and title != "Returns":
-            found[title] = {match[1]: plain(match[2]) for match in named if match}
-        else:
-            found[title] = {"": plain(" ".join(texts))}
-    return found
-
-
 def names_in(section: dict[str, str]) -> set[str]:
     """``a, b: ...`` names both."""
     return {name.strip() for names in section for name in names.split(",")}
-
-
-def plain(text: str) -> str:
-    """Without the marks that docstrings have for names."""
-    text = re.sub(r":\w+:`\.?(?:[\w.]*\.)?(\w+)`", r"`\1`", text).replace("``", "`")
-    return " ".join(text.split())
 
 
 def _stands(kind: type) -> bool:

@@ -35,6 +35,14 @@ DATASET = {
 }
 MACHINE = "abcdef012345"
 COMMIT = "3f2a1c9" + "0" * 33
+SIDE: dict[str, Any] = {
+    "retriever": "mine",
+    "place": "here",
+    "commit": None,
+    "overrides": [],
+    "config": None,
+    "environment": {},
+}
 NDCG = parse_metric("nDCG@10")
 POLICY = Policy({NDCG: 0.01}, {"p50": 0.05})
 
@@ -106,9 +114,9 @@ def duet_result(verdict: Verdict, ratio: float = 1.0, **changed: Any) -> DuetRes
         for name in ("p50", "slowest-fifth")
     )
     facts: dict[str, Any] = {
-        "a": {"name": "mine at 3f2a1c9"},
-        "b": {"name": "mine at WORKTREE"},
-        "dataset": {"name": "tiny", "k": 10},
+        "a": {**SIDE, "name": "mine at 3f2a1c9", "commit": COMMIT},
+        "b": {**SIDE, "name": "mine at WORKTREE"},
+        "dataset": {"name": "tiny", "fingerprint": "f" * 32, "split": "test", "k": 10},
         "verdict": verdict,
         "gates": gates,
         "launches": 5,

@@ -1,53 +1,13 @@
-"""The documents that are kept frozen: the commands that print them, and their keys."""
+"""The commands that print JSON documents: those frozen to the byte, and those that measure.
+
+A case carries the name of its document, some with a hyphen and what is special about them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 HERE = Path(__file__).parents[1] / "golden" / "frozen"
-
-DOCUMENTS: dict[str, str] = {
-    "bench": "bench",
-    "plan": "bench --dry-run",
-    "probe": "bench --probe",
-    "tutorial": "bench --protocol tutorial",
-    "compare": "compare",
-    "diff": "explain",
-    "parts": "explain --by stage",
-    "tune": "tune",
-    "doctor": "doctor",
-    "selftest": "doctor --selftest",
-    "baseline": "baseline",
-    "regress": "regress",
-    "duet": "duet",
-    "evaluate": "score run",
-    "audit": "score audit",
-    "scorer": "score audit --scorer",
-    "table": "score audit --table",
-    "reader": "score reader",
-    "qa": "score qa",
-    "outcomes": "score outcomes",
-    "report": "report",
-    "verify": "report --verify",
-    "list": "data list",
-    "fetch": "data fetch",
-    "export": "data export",
-    "loaded": "data load",
-    "history": "data history",
-    "pool": "label pool",
-    "status": "label status",
-    "started": "label start",
-    "imported": "label import",
-    "exported": "label export",
-    "questions": "label questions",
-    "submit": "lab submit",
-    "reproduce": "lab reproduce",
-    "error": "COMMAND",
-}
-"""Every JSON document: what prints it. Its cases below carry its name, some with a hyphen and what
-is special about them."""
 
 READING: dict[str, tuple[str, ...]] = {
     "compare": ("compare", "bm25", "words", "hybrid", "--tests", "t", "wilcoxon"),
@@ -84,6 +44,7 @@ SEVERAL = ("--retrievers", "bm25", "hybrid.yaml", "--dataset", "science-ko-mini"
 ONCE = ("--rounds", "1", "--warm-up", "0", "--no-pictures")
 MEASURING: dict[str, tuple[str, ...]] = {
     "list": ("data", "list"),
+    "schemas": ("data", "schema"),
     "bench": ("bench", "--retriever", "hybrid.yaml", *QUICK, *ONCE),
     "bench-filters": ("bench", "--retriever", "bm25", "--dataset", "filtered", "--k", "2", *ONCE),
     "bench-failing": (
@@ -189,37 +150,3 @@ MEASURING: dict[str, tuple[str, ...]] = {
     "submit": ("lab", "submit", "--retriever", "bm25", *QUICK),
     "qa": ("score", "qa", "--retriever", "bm25", "--reader", "answers.json", "--dataset", "squad"),
 }
-
-_MAPS = ("metrics", "queries", "packages", "memory_limits", "values", "parameters", "grid",
-         "papers", "verdicts", "failed", "stages", "whose", "judges", "strata")  # fmt: skip
-"""Keys below which names are data."""
-
-_OPEN = ("params", "environment", "reader_facts")
-"""Keys below which all is data: what a user gave, what a machine or a reader tells of itself."""
-
-
-NULL = "null"
-
-
-def paths_of(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Every key of a document with the type of its value, however deep."""
-    if isinstance(value, dict):
-        inner = path.rpartition(".")[2]  # of a list of records the keys are ours
-        if inner in _OPEN:
-            yield path, "map"
-            return
-        for key, item in value.items():
-            yield from paths_of(item, f"{path}.{'*' if inner in _MAPS else key}".lstrip("."))
-    elif isinstance(value, list):
-        yield path, "list"
-        if path.rpartition(".")[2] == "warnings":  # there may be none the next time
-            assert all(set(item) == {"code", "text"} for item in value)
-            return
-        for item in value:  # of one of plain values it may be empty the next time
-            if isinstance(item, dict | list):
-                yield from paths_of(item, f"{path}[]")
-    elif value is None:
-        yield path, NULL
-    else:
-        kinds = {str: "text", bool: "truth"}
-        yield path, kinds.get(type(value), "number")

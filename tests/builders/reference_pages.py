@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import yaml
-
-from retrieval_bench.cli import console, parser
+from retrieval_bench.cli import parser
 from retrieval_bench.cli.commands import GROUPS
-from retrieval_bench.duets import result as duets
-from retrieval_bench.regression import gate
-from retrieval_bench.regression import regress as workflow
-from retrieval_bench.regression.history import trends as history
-from retrieval_bench.runs import records as runs
+from retrieval_bench.cli.documents import DOCUMENTS, schema_of
+from retrieval_bench.core.docstrings import documented, unmarked
+from retrieval_bench.core.schemas import schema
+from retrieval_bench.regression.baseline import SCHEMA_VERSION, LatencyBaseline, QualityBaseline
 from tests.builders import api_records
-from tests.builders.frozen import DOCUMENTS, HERE
 
 MADE = "<!-- Made from the code: UPDATE_GOLDEN=1 pytest tests/golden/test_reference_pages.py -->"
-SCHEMAS = HERE.parents[2] / "harness" / "docs" / "schemas"
 
 
 def _page(head: str, lines: Iterable[str]) -> str:
@@ -112,53 +108,88 @@ _JSON = """
 {made}
 
 What `--format json` prints. Each document says its `schema_version`. Within one version a key
-keeps its name, its place and its type, and may be null where there is nothing to say; new keys may
-come. A change that breaks this gets a new version and an entry in the changelog, and files that
-older versions wrote are read for as long as it is possible. The schemas are made from documents
-that tests keep frozen. Formats of other programs (`--format github-action-benchmark`, `trec`) are
-theirs.
+keeps its name, its place and its type; new keys may come. A change that breaks this gets a new
+version and an entry in the changelog, and files that older versions wrote are read for as long as
+it is possible. Fields are always there unless their type says *may be missing*. Formats of other
+programs (`--format github-action-benchmark`, `trec`) are theirs.
+
+`retrieval-bench data schema` lists the documents, `retrieval-bench data schema NAME` prints the
+JSON Schema of one. Both that and this page are made from the types that the commands print, which
+also `help()` shows. What a field holds that is an object of its own, stands behind the documents.
 """
 
-VERSIONS = {
-    "bench": runs.SCHEMA_VERSION,
-    "baseline": workflow.SCHEMA_VERSION,
-    "regress": gate.SCHEMA_VERSION,
-    "duet": duets.SCHEMA_VERSION,
-    "history": history.SCHEMA_VERSION,
+FILES: Mapping[str, tuple[str, type]] = {
+    "quality": ("a baseline of quality, a file in `results/baselines`", QualityBaseline),
+    "latency": ("a baseline of latency, a file in a folder of its machine", LatencyBaseline),
 }
-COMMON = "every document"
-MEANINGS: Mapping[str, Mapping[str, str]] = yaml.safe_load(
-    (HERE / "meanings.yaml").read_text("utf-8")
-)
-
-
-def meaning(document: str, field: str) -> str:
-    """Of one top-level field, in plain text; "" where nothing tells it."""
-    for name in (document, COMMON):
-        for fields, text in MEANINGS[name].items():
-            if field in fields.split(", "):
-                return re.sub(r"\[(.*?)\]\(.*?\)", r"\1", text).replace("`", "")
-    return ""
+"""Files that are read and written, and no document: what they are, and their types."""
 
 
 def json_page() -> str:
-    """Every document: its version, its schema, and what its fields mean."""
-    lines = []
-    for name, fields in MEANINGS.items():
-        lines += ["", f"## {name}"]
-        if name in DOCUMENTS:
-            version = f"`schema_version` {VERSIONS.get(name, console.SCHEMA_VERSION)}"
-            about = (f"`{DOCUMENTS[name]}`", version, f"[JSON Schema](schemas/{name}.json)")
-            lines += ["", ", ".join(about)]
-        lines += _table(("field", "meaning"), ((_coded(one), fields[one]) for one in fields))
+    """Every document: its version, its fields, their types and what they mean."""
+    lines: list[str] = []
+    records: dict[str, Any] = {}
+    for name, entry in DOCUMENTS.items():
+        lines += ["", f"## {name}", "", f"`{entry.command}`, `schema_version` {entry.version}"]
+        lines += _shown(schema_of(name), records, entry.command)
+    lines += ["", "## Files"]
+    for name, (what, kind) in FILES.items():
+        lines += ["", f"### {name}", "", f"{what[0].upper()}{what[1:]}."]
+        lines += _shown(schema([kind], name, SCHEMA_VERSION), records, "a baseline")
+    lines += ["", "## Records"]
+    for name, made in sorted(records.items()):
+        lines += ["", f"### {name}", "", made["description"], *_fields(made)]
     return _page(_JSON, lines)
 
 
-def _coded(names: str) -> str:
-    """``place: a, b`` as code."""
-    place, _, inner = names.rpartition(": ")
-    coded = re.sub(r"[\w.*\[\]]+(?=, |$)", r"`\g<0>`", inner)
-    return f"`{place}`: {coded}" if place else coded
+def _shown(made: Any, records: dict[str, Any], where: str) -> list[str]:
+    """The fields of a document; what they hold is added to ``records``, with ``where`` it stands
+    behind its name where another record has that name, too."""
+    text = json.dumps(made)
+    for name, one in made.get("$defs", {}).items():
+        if records.get(name, one) != one:
+            text = text.replace(f'/{name}"', f'/{name} of {where}"')
+            text = text.replace(f'"{name}": {{', f'"{name} of {where}": {{')
+    made = json.loads(text)
+    records |= made.get("$defs", {})
+    lines = []
+    for one in made.get("anyOf", [made]):
+        lines += ["", one["description"], *_fields(one)]
+    return lines
+
+
+def _fields(made: Mapping[str, Any]) -> list[str]:
+    """Of an object: each with its type and meaning; those that share both stand in one row."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    for key, field in made["properties"].items():
+        lacking = "" if key in made["required"] else "; may be missing"
+        rows.setdefault((f"{_type(field)}{lacking}", field.get("description", "")), []).append(key)
+    for pattern, field in made.get("patternProperties", {}).items():
+        rows[_type(field), "any number of such keys"] = [pattern]
+    shown = [(", ".join(f"`{key}`" for key in keys), *row) for row, keys in rows.items()]
+    return _table(("field", "type", "meaning"), shown)
+
+
+def _type(field: Mapping[str, Any]) -> str:
+    """A type in words."""
+    kinds = field.get("type", "anything")
+    found = kinds if isinstance(kinds, str) else " or ".join(kinds)
+    if "$ref" in field:
+        found = f"`{field['$ref'].rpartition('/')[2]}`"
+    elif "const" in field:
+        found = str(field["const"])
+    elif "enum" in field:
+        found = " or ".join(f'"{one}"' for one in field["enum"])
+    elif "anyOf" in field:
+        kinds_of = map(_type, field["anyOf"])
+        found = " or ".join(f"({one})" if " or " in one else one for one in kinds_of)
+    elif "prefixItems" in field:
+        found = f"[{', '.join(map(_type, field['prefixItems']))}]"
+    elif kinds == "array":
+        found = f"list of {_type(field['items'])}"
+    elif kinds == "object":
+        found = f"name: {_type(field['additionalProperties'])}"
+    return found
 
 
 # -- Python --------------------------------------------------------------------------------------
@@ -201,7 +232,7 @@ def _signature(one: Callable[..., Any]) -> str:
 
 def _documented(one: Any) -> list[str]:
     lines = []
-    for title, entries in api_records.documented(one).items():
+    for title, entries in documented(one).items():
         lines += ["", f"{title}:", ""] if title else [""]
         lines += [f"* `{name}`: {text}" if name else text for name, text in entries.items()]
     return lines
@@ -209,7 +240,7 @@ def _documented(one: Any) -> list[str]:
 
 def _members(kind: type) -> list[str]:
     """Properties that ``Attributes`` does not tell, and methods, each with its first sentence."""
-    told = api_records.names_in(api_records.documented(kind).get("Attributes", {}))
+    told = api_records.names_in(documented(kind).get("Attributes", {}))
     above = [one for one in kind.__mro__[1:] if api_records.has_modes(one)]
     ours = {
         name
@@ -223,5 +254,5 @@ def _members(kind: type) -> list[str]:
         call = "()" if inspect.isroutine(member) else ""
         constant = type(member) in (str, bool, int, float)
         if name in ours - told and not name.startswith(("_", "model_")) and text and not constant:
-            lines.append(f"* `{name}{call}`: {api_records.plain(text)}")
+            lines.append(f"* `{name}{call}`: {unmarked(text)}")
     return ["", "Also:", "", *lines] if lines else []

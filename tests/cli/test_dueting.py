@@ -83,7 +83,8 @@ def test_not_decided_ends_with_three_and_not_measured_with_four(
     ],
 )
 def test_each_verdict_has_its_exit_code(verdict: Verdict, code: int) -> None:
-    assert exit_code(DuetResult({}, {}, {}, verdict)) == code
+    unknown: Any = {}
+    assert exit_code(DuetResult(unknown, unknown, unknown, verdict)) == code
 
 
 def test_an_interruption_ends_with_130(sides: FakeSides, run: Command) -> None:

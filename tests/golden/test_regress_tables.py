@@ -25,7 +25,7 @@ from tests.builders.golden import golden
 
 NDCG, RECALL = parse_metric("nDCG@10"), parse_metric("R@10")
 POLICY = Policy({NDCG: 0.01, RECALL: 0.02}, {"p50": 0.05, "p95": 0.1, "slowest-fifth": 0.1})
-SUBJECT: dict[str, Any] = {
+SUBJECT: Any = {
     "retriever": "하이브리드",
     "dataset": DATASET,
     "k": 10,
@@ -33,7 +33,7 @@ SUBJECT: dict[str, Any] = {
     "revision": {"commit": "b" * 40, "dirty": True},
 }
 MADE_OF = {"revision": {"commit": COMMIT, "dirty": False}, "config": "c0ffee"}
-BASELINES = {
+BASELINES: Any = {
     "quality": {"path": "results/baselines/하이브리드-tiny.json", **MADE_OF},
     "latency": {
         "path": f"results/baselines/{MACHINE}/하이브리드-tiny.json",

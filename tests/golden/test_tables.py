@@ -8,6 +8,7 @@ import pytest
 
 from retrieval_bench.comparison.comparison import compare_runs
 from retrieval_bench.core.errors import DataError, HarnessError
+from retrieval_bench.experiment.planned_run import PlannedRun, Trial
 from retrieval_bench.experiment.preparation import Problems
 from retrieval_bench.reports.render import html, markdown, terminal
 from retrieval_bench.reports.render.table import Table, text_of, warning
@@ -80,7 +81,7 @@ def test_the_record_of_an_older_run_can_be_shown() -> None:
     """What came into the record later may be missing from it."""
     new = sample_run("new", 0)
     kept = ("retriever", "dataset", "k", "metrics", "convention", "metrics_version")
-    facts = new.summary.document()
+    facts = new.summary.as_dict()
     data = {key: facts["dataset"][key] for key in ("name", "split", "fingerprint")}
     summary = Summary.model_validate({key: facts[key] for key in kept} | {"dataset": data})
     old = Run(summary, {}, new.rankings, new.status, new.timings, new.evaluation)
@@ -158,7 +159,7 @@ def test_with_a_baseline_of_very_many_systems_its_pairs_are_shown() -> None:
 
 
 def test_the_plan_of_a_dry_run() -> None:
-    document = {
+    document: dict[str, Any] = {
         "retrievers": ["bm25", "mine"],
         "dataset": "tiny",
         "queries": 300,
@@ -170,11 +171,11 @@ def test_the_plan_of_a_dry_run() -> None:
         "warm_up_seconds_at_most": 10.0,
         "calls_at_least": 3000,
         "calls_at_most": None,
-        "tried": [{"retriever": "bm25", "documents": 20, "hits": 10}],
+        "tried": [Trial("bm25", documents=20, hits=10)],
         "not_checked": ["mine was built, not asked: whether it answers"],
         "warnings": ["3 empty documents"],
     }
-    golden("plan.txt", terminal.plain([tables.plan_table(document)]))
+    golden("plan.txt", terminal.plain([tables.plan_table(PlannedRun(**document))]))
 
 
 def test_several_problems_in_one_message() -> None:

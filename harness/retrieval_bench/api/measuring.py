@@ -347,6 +347,7 @@ def duet(
         HarnessError: everything that is wrong with the input, or the result cannot be saved.
     """
     from retrieval_bench.duets import duet as duets
+    from retrieval_bench.duets.result import PrintedDuet
     from retrieval_bench.reports.progress_bar import in_notebook
     from retrieval_bench.reports.tables.guard.duet import duet_tables
 
@@ -360,7 +361,7 @@ def duet(
         out=_path(out),
         reporter=in_notebook(reporter),
     )
-    return Result(value, value.whole_document, lambda: duet_tables(value))
+    return Result(value, PrintedDuet(value).as_dict, lambda: duet_tables(value))
 
 
 def _path(given: str | Path | None) -> Path | None:

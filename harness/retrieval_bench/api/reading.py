@@ -126,7 +126,11 @@ def reader(
 
     value = scoring.score_answers(gold, predictions, denominator=denominator, run=run)
     name = value.predictions.name
-    return Result(value, value.as_dict, lambda: reader_tables(value.result, name, value.warnings))
+
+    def document(*, per_question: bool = False) -> dict[str, Any]:
+        return (value.with_questions() if per_question else value).as_dict()
+
+    return Result(value, document, lambda: reader_tables(value.result, name, value.warnings))
 
 
 def diff(
@@ -178,7 +182,7 @@ def diff(
     notes: dict[str, Any] = {"texts": texts, "warnings": explanation.warnings}
     return Result(
         value,
-        lambda: diff_document(explanation, ceilings(), details, **notes),
+        lambda: diff_document(explanation, ceilings(), details, **notes).as_dict(),
         lambda: diff_tables(explanation, ceilings(first), details, **notes),
     )
 

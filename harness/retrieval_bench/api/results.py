@@ -149,7 +149,7 @@ class BenchResult(_Shown):
     @property
     def summary(self) -> Mapping[str, Any]:
         """The content of ``summary.json``."""
-        return self.run.summary.document()
+        return self.run.summary.as_dict()
 
     @property
     def evaluation(self) -> Evaluation:
@@ -270,9 +270,9 @@ class ComparisonResult(_Shown):
 
     def as_dict(self) -> dict[str, Any]:
         """The document of ``compare --format json``."""
-        from retrieval_bench.comparison.analysis import comparison_document
+        from retrieval_bench.comparison.analysis import Compared
 
-        return comparison_document(self.comparison)
+        return Compared(self.comparison).as_dict()
 
     def to_frame(self, what: str = "means") -> DataFrame:
         """What was measured as a pandas DataFrame, figures unrounded.
@@ -394,7 +394,7 @@ class ScoreResult(_Shown):
 
     def as_dict(self, *, per_query: bool = False) -> dict[str, Any]:
         """The document of ``evaluate --format json``."""
-        return self.card.as_dict(per_query=per_query)
+        return (self.card.with_queries() if per_query else self.card).as_dict()
 
     def _tables(self) -> list[Table]:
         from retrieval_bench.reports.tables.judge.score import score_tables

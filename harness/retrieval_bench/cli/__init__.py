@@ -15,7 +15,7 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from retrieval_bench.cli.commands import parsed
 from retrieval_bench.cli.commands import parser as parser
@@ -131,13 +131,13 @@ _NEEDED = {
 
 def _put_error(problem: HarnessError) -> None:
     """The message as a document, for whoever reads stdout."""
-    from retrieval_bench.cli.console import put_document
+    from retrieval_bench.cli.console import Error, Fault, put_document
     from retrieval_bench.core import secrets
 
     parts = {"what": "given", "where": "where", "accepted": "accepted", "do": "fix"}
-    error = {name: secrets.redact(getattr(problem, part)) for name, part in parts.items()}
-    error["faults"] = [secrets.redact(fault) for fault in getattr(problem, "faults", ())]
-    put_document({"error": error, "code": BAD_INPUT})
+    told = {name: secrets.redact(getattr(problem, part)) for name, part in parts.items()}
+    told["faults"] = [secrets.redact(fault) for fault in getattr(problem, "faults", ())]
+    put_document(Error(cast("Fault", told), BAD_INPUT))
 
 
 def _tell(problem: BaseException, what: str, *, traceback: bool) -> None:

@@ -30,6 +30,7 @@ from retrieval_bench.cli.share.fetch import add_fetch
 from retrieval_bench.cli.share.list import add_list
 from retrieval_bench.cli.share.load import add_load
 from retrieval_bench.cli.share.report import add_report
+from retrieval_bench.cli.share.schema import add_schema
 from retrieval_bench.cli.understand.doctor import add_doctor
 from retrieval_bench.cli.understand.explain import add_diff
 from retrieval_bench.cli.understand.tune import add_tune
@@ -83,12 +84,13 @@ GROUPS: Mapping[str, tuple[str, str, Mapping[str, tuple[Add, str]]]] = {
     ),
     "data": (
         "share",
-        "datasets and names: list, fetch, export, load, history",
+        "datasets: list, fetch, export, load, schema, history",
         {
             "list": (add_list, "retrievers, readers, datasets and metrics that can be named"),
             "fetch": (add_fetch, "get a dataset of ir_datasets: size and licence first"),
             "export": (add_export, "write a dataset in the format of another tool"),
             "load": (add_load, "fill a table of a database with the documents of a dataset"),
+            "schema": (add_schema, "the JSON Schema of what --format json prints"),
             "history": (add_history, "saved runs and duets over time and revisions"),
         },
     ),
@@ -168,6 +170,7 @@ EXAMPLES: Mapping[Add, tuple[str, ...]] = {
     ),
     add_outcomes: ("answers.jsonl", "answers.jsonl --by source", "answers.jsonl --format json"),
     add_list: ("", "-v", "--format json"),
+    add_schema: ("", "bench", "--format json"),
     add_fetch: (
         "ir_datasets:beir/scifact/test",
         "ir_datasets:beir/scifact/test --download",

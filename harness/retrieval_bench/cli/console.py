@@ -11,8 +11,11 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from retrieval_bench.core.document import Documented, plain
 
 if TYPE_CHECKING:
     from retrieval_bench.reports.render.table import Table
@@ -24,14 +27,45 @@ SCHEMA_VERSION = 1
 """Of a document that says no other; one that is also kept in a file has its own."""
 
 
+class Fault(TypedDict):
+    """What was wrong with the input.
+
+    Attributes:
+        what: was given.
+        where: it was given; empty where that is plain.
+        accepted: what may be given.
+        do: what to do.
+        faults: a line for each thing wrong, where there are several.
+    """
+
+    what: str
+    where: str
+    accepted: str
+    do: str
+    faults: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Error(Documented):
+    """What is printed in place of the document where the input was wrong.
+
+    Attributes:
+        error: what was given, where, what is accepted, what to do.
+        code: the exit code.
+    """
+
+    error: Fault
+    code: int
+
+
 def show(
     options: argparse.Namespace,
-    document: Mapping[str, Any] | None,
+    document: Documented | Mapping[str, Any] | None,
     tables: Callable[[], Sequence[Table]],
     brief: Callable[[], Sequence[Table]] | None = None,
     rows: Callable[[], Sequence[Mapping[str, Any]]] | None = None,
 ) -> None:
-    """Print a result: ``document`` as JSON, or tables.
+    """Print a result: ``document`` as JSON, or ``tables``.
 
     Args:
         tables: all there is; for LaTeX, and with ``--verbose``.
@@ -42,7 +76,7 @@ def show(
     from retrieval_bench.reports.render.table import answers
 
     if options.format == "json":
-        put_document(document or {})
+        put_document({} if document is None else document)
         return
     if options.format == "csv" and rows is not None:
         from retrieval_bench.reports.frames import MEANS
@@ -67,8 +101,9 @@ def show(
     put(callable_here(drawn.getvalue()))
 
 
-def put_document(document: Mapping[str, Any]) -> None:
+def put_document(shown: Documented | Mapping[str, Any]) -> None:
     """Print a document of ``--format json``, with its version."""
+    document = shown.as_dict() if isinstance(shown, Documented) else plain(shown)
     from retrieval_bench.core.notices import to_document
     from retrieval_bench.runs.records import to_json
 

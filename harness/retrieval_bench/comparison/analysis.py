@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,7 @@ from retrieval_bench.comparison.explain.winners import Ceiling, Partition
 from retrieval_bench.comparison.group import DatasetComparison, Recommendation
 from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.comparison.pairs.comparability import not_comparable
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
@@ -205,8 +205,16 @@ def _partitions(explained: Explanation, query_ids: Sequence[str]) -> list[Partit
     ]
 
 
-def comparison_document(comparison: Comparison, slicings: Sequence[Slicing] = ()) -> dict[str, Any]:
-    """That of ``compare --format json``: figures, answers, and slices where there are some."""
-    document = comparison.as_dict()
-    document["recommendations"] = [one.as_dict() for one in comparison.recommendations]
-    return document | ({"slices": [one.as_dict() for one in slicings]} if slicings else {})
+@dataclass(frozen=True, slots=True)
+class Compared(Documented):
+    """What ``compare --format json`` prints: figures, answers, and slices where there are some.
+
+    Attributes:
+        comparison: of runs.
+        slices: queries in groups, for each dataset and name that ``--slices`` gives.
+    """
+
+    KEYS = "*comparison recommendations=comparison.recommendations slices?"
+
+    comparison: Comparison
+    slices: Sequence[Slicing] = ()

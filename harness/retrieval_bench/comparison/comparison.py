@@ -9,15 +9,20 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import ClassVar, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.comparison.group import DatasetComparison, Recommendation, Systems
+from retrieval_bench.comparison.likeness import Likeness
 from retrieval_bench.comparison.modes.fixed import compare_fixed
 from retrieval_bench.comparison.modes.unjudged import Unjudged, compare_unjudged
-from retrieval_bench.comparison.modes.until_decided import compare_until_decided
+from retrieval_bench.comparison.modes.until_decided import (
+    Asked,
+    UntilDecided,
+    compare_until_decided,
+)
 from retrieval_bench.comparison.pairs.anytime import watch_for
 from retrieval_bench.comparison.pairs.comparability import (
     by_dataset,
@@ -26,18 +31,36 @@ from retrieval_bench.comparison.pairs.comparability import (
 )
 from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA
 from retrieval_bench.comparison.pairs.judged_gap import judged_gap
+from retrieval_bench.comparison.pairs.speed import LatencyDelta
 from retrieval_bench.comparison.pairs.verdicts import Delta, Rules
+from retrieval_bench.core.document import Documented, OnDataset
 from retrieval_bench.core.errors import ConfigError, distinct_names, near_names
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
 from retrieval_bench.runs.run import Run
+from retrieval_bench.runs.summary import Summary
 from retrieval_bench.stats.defaults import EQUIVALENCE, EXTRA, MARGIN
 from retrieval_bench.stats.power import check_margin
 from retrieval_bench.stats.sequential import Watch
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class System(Documented):
+    """One system on one dataset.
+
+    Attributes:
+        name: here; its own where no other one has the same.
+        summary: of its run.
+    """
+
+    KEYS = "name *summary"
+
+    name: str
+    summary: Summary
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison(Documented):
     """Runs side by side, dataset by dataset.
 
     Attributes:
@@ -45,8 +68,17 @@ class Comparison:
         margin: up to this absolute difference two systems are as good as equal.
         baseline: the system that all others are compared with; None = every pair.
         equivalence: the test of it, of :data:`.EQUIVALENCE`.
+        alpha: level of the tests.
+        family: which pairs Holm looks at together.
     """
 
+    KEYS = (
+        "systems alpha margin baseline equivalence family resamples warnings comparisons=deltas "
+        "latency until_decided? likeness? boards?"
+    )
+
+    alpha: ClassVar[float] = QUALITY_ALPHA
+    family: ClassVar[str] = "the pairs of one metric on one dataset"
     groups: tuple[DatasetComparison, ...]
     margin: float = MARGIN
     baseline: str | None = None
@@ -117,44 +149,66 @@ class Comparison:
                     means[self.names.index(name), column] = group.mean(name, metric)
         return Board(metric, self.names, tuple(group.dataset for group in groups), means)
 
-    def as_dict(self) -> dict[str, Any]:
-        """The document of ``compare --format json``."""
-        several = len(self.judged) > 1
-        document: dict[str, Any] = {
-            "systems": [
-                {"name": name, **run.summary.document()}
-                for group in self.groups
-                for name, run in zip(group.names, group.runs, strict=True)
-            ],
-            "alpha": QUALITY_ALPHA,
-            "margin": self.margin,
-            "baseline": self.baseline,
-            "equivalence": self.equivalence,
-            "family": "the pairs of one metric on one dataset",
-            "resamples": max(group.resamples for group in self.groups),
-            "warnings": list(self.warnings),
-            "comparisons": [delta.as_dict() for delta in self.deltas],
-            "latency": [
-                {"dataset": group.dataset, **delta.as_dict()}
-                for group in self.groups
-                for delta in group.latency
-            ],
-        }
-        for group in self.groups:
-            for key, found in group.further().items():
-                document.setdefault(key, []).append({"dataset": group.dataset, **found})
-        if several:
-            document["boards"] = [self.board(metric).as_dict() for metric in self.metrics]
-        return document
+    @property
+    def systems(self) -> list[System]:
+        """The summaries of all runs, dataset by dataset."""
+        return [
+            System(name, run.summary)
+            for group in self.groups
+            for name, run in zip(group.names, group.runs, strict=True)
+        ]
+
+    @property
+    def resamples(self) -> int:
+        """Sign patterns drawn for each p."""
+        return max(group.resamples for group in self.groups)
+
+    @property
+    def latency(self) -> list[OnDataset[LatencyDelta]]:
+        """Every pair's times, call by call."""
+        return [OnDataset(group.dataset, one) for group in self.groups for one in group.latency]
+
+    @property
+    def until_decided(self) -> list[OnDataset[Asked]]:
+        """What was asked of systems that were measured until decided, for each such dataset."""
+        groups = [group for group in self.groups if isinstance(group, UntilDecided)]
+        return [OnDataset(group.dataset, group.asked) for group in groups]
+
+    @property
+    def likeness(self) -> list[OnDataset[Likeness]]:
+        """How alike the systems answer, for each dataset where nothing is judged."""
+        return [OnDataset(group.dataset, group.likeness) for group in self.unjudged]
+
+    @property
+    def boards(self) -> list[Board]:
+        """Systems x datasets by each metric, where something is judged on several."""
+        return [self.board(metric) for metric in self.metrics] if len(self.judged) > 1 else []
+
+
+class BoardRow(TypedDict):
+    """A system on several datasets.
+
+    Attributes:
+        name: of the system.
+        means: in the order of the datasets; null where it was not measured.
+        average: over datasets, each counting once; null where it was not measured on all.
+    """
+
+    name: str
+    means: list[float | None]
+    average: float | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Board:
+class Board(Documented):
     """One metric of systems on several datasets.
 
     Attributes:
+        metric, systems, datasets: by what, and the rows and columns of ``means``.
         means: (systems, datasets), NaN where a system was not measured.
     """
+
+    KEYS = "metric datasets systems=rows"
 
     metric: Metric
     systems: tuple[str, ...]
@@ -167,16 +221,13 @@ class Board:
         measured on all of them, which would be compared on other data."""
         return np.asarray(self.means.mean(axis=1))
 
-    def as_dict(self) -> dict[str, Any]:
+    @property
+    def rows(self) -> list[BoardRow]:
         """Mean by system and dataset, and the average."""
-        return {
-            "metric": str(self.metric),
-            "datasets": list(self.datasets),
-            "systems": [
-                {"name": name, "means": row.tolist(), "average": float(average)}
-                for name, row, average in zip(self.systems, self.means, self.averages, strict=True)
-            ],
-        }
+        return [
+            {"name": name, "means": row.tolist(), "average": float(average)}
+            for name, row, average in zip(self.systems, self.means, self.averages, strict=True)
+        ]
 
 
 def compare_runs(

@@ -10,11 +10,11 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 from retrieval_bench.comparison.pairs.speed import LatencyDelta
 from retrieval_bench.comparison.pairs.verdicts import HOW_BRACKETED, Delta
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Dataset, Verdict
 from retrieval_bench.metrics import Metric
@@ -30,7 +30,7 @@ class SpeedUp(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Recommendation:
+class Recommendation(Documented):
     """The answer for one dataset.
 
     Attributes:
@@ -46,10 +46,6 @@ class Recommendation:
     sentence: str
     reasons: tuple[str, ...] = ()
     leaders: tuple[str, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return document(self)
 
 
 class Systems(NamedTuple):
@@ -112,10 +108,6 @@ class DatasetComparison(ABC):
         if len(counts) == 1:
             return counted(counts[0], "query")
         return f"{counts[0]:,} to {counts[-1]:,} queries"
-
-    def further(self) -> dict[str, Any]:
-        """What this mode adds to the document of ``compare``, by the key that it has there."""
-        return {}
 
     def with_texts(self, source: Dataset | str) -> Self:
         """The same with the texts that it shows, from ``source``, or with why there are none."""

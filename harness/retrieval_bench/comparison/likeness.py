@@ -20,12 +20,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import ClassVar, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.types import EMPTY
 from retrieval_bench.measure.calls import OK
 from retrieval_bench.metrics.judged import NONE
@@ -106,7 +106,7 @@ def _lengths(rows: Positions) -> Positions:
 
 
 @dataclass(frozen=True, slots=True)
-class PairLikeness:
+class PairLikeness(Documented):
     """How alike two systems answer.
 
     Attributes:
@@ -124,18 +124,28 @@ class PairLikeness:
     rbo: Mean
     same: int
 
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            **document(self, "a b n"),
-            "overlap": self.overlap.as_dict(),
-            "rbo": self.rbo.as_dict(),
-            "same": self.same,
-        }
+
+class TitledDocument(TypedDict):
+    """A document, with None where its title is not known."""
+
+    id: str
+    title: str | None
+
+
+class FirstDocuments(TypedDict):
+    """What a system returned at first.
+
+    Attributes:
+        name: of the system.
+        documents: the best first.
+    """
+
+    name: str
+    documents: list[TitledDocument]
 
 
 @dataclass(frozen=True, slots=True)
-class Differing:
+class Differing(Documented):
     """A query that systems answer differently.
 
     Attributes:
@@ -147,6 +157,8 @@ class Differing:
         titles: document id -> its title, or the beginning of its text, as far as known.
     """
 
+    KEYS = "query_id text=known_text rbo overlap systems"
+
     query_id: str
     rbo: float
     overlap: float
@@ -154,48 +166,43 @@ class Differing:
     text: str = ""
     titles: Mapping[str, str] = field(default_factory=lambda: EMPTY)
 
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "query_id": self.query_id,
-            "text": self.text or None,
-            **document(self, "rbo overlap"),
-            "systems": [
-                {
-                    "name": name,
-                    "documents": [{"id": one, "title": self.titles.get(one)} for one in doc_ids],
-                }
-                for name, doc_ids in self.first.items()
-            ],
-        }
+    @property
+    def known_text(self) -> str | None:
+        """The text of the query; None where it is not known."""
+        return self.text or None
+
+    @property
+    def systems(self) -> list[FirstDocuments]:
+        """The first documents of each system, with their titles."""
+        return [
+            {
+                "name": name,
+                "documents": [{"id": one, "title": self.titles.get(one)} for one in doc_ids],
+            }
+            for name, doc_ids in self.first.items()
+        ]
 
 
 @dataclass(frozen=True, slots=True)
-class Likeness:
+class Likeness(Documented):
     """How alike the systems of one dataset answer.
 
     Attributes:
         k: lists are cut there.
+        p: persistence of RBO.
         pairs: of the systems.
         differing: the queries that differ most, the lowest RBO first, then the lowest overlap; only
             those that two systems or more answered, and not the same.
         without_texts: why these have no texts; empty where they have.
     """
 
+    KEYS = "k p pairs differing without_texts"
+
+    p: ClassVar[float] = PERSISTENCE
     k: int
     pairs: tuple[PairLikeness, ...]
     differing: tuple[Differing, ...]
     without_texts: str = "the texts were not looked for"
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "k": self.k,
-            "p": PERSISTENCE,
-            "pairs": [pair.as_dict() for pair in self.pairs],
-            "differing": [one.as_dict() for one in self.differing],
-            "without_texts": self.without_texts,
-        }
 
     def silent(self) -> Likeness:
         """The same without any text."""

@@ -1,22 +1,131 @@
-"""From records to what JSON has."""
+"""From records to what JSON has.
+
+A record says once what JSON documents have of it, in ``KEYS``: the document, its JSON Schema
+(:mod:`retrieval_bench.core.schemas`) and the guide are made from that and from its annotations.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
-from typing import Any
+from functools import cache
+from pathlib import PurePath
+from typing import Any, Generic, NamedTuple, TypeVar
+
+
+class Documented:
+    """A record that stands in JSON documents.
+
+    ``KEYS`` names its keys in their order, separated by blanks; empty for all fields of a
+    dataclass. ``key=place.inner`` is what stands at another place, ``key?`` is left out where it is
+    None, or an empty text or list, and ``*place`` spreads the keys of what stands there.
+    """
+
+    __slots__ = ()
+    KEYS = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON, with numbers to the last digit."""
+        return document(self, self.KEYS)
+
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class OnDataset(Documented, Generic[R]):
+    """A record of one of several datasets.
+
+    Attributes:
+        dataset: its name.
+        record: what is known of it.
+    """
+
+    KEYS = "dataset *record"
+
+    dataset: str
+    record: R
+
+
+class AsText:
+    """A value of which documents have what ``str`` gives."""
+
+    __slots__ = ()
+
+
+MISSING = "may be missing"
+"""The mark, in ``Annotated``, of a field of a model that is not always written."""
+
+LEFT_OUT = "left out where it is None"
+"""The mark of one that is missing in place of None."""
+
+SPREAD = "its keys stand in its place"
+"""The mark of a field that is a mapping whose keys stand beside the other fields."""
+
+
+class Spelt(NamedTuple):
+    """The mark of keys of a mapping that all match ``pattern``, so that others can stand beside
+    them."""
+
+    pattern: str
+
+
+class Key(NamedTuple):
+    """A key of a document.
+
+    Attributes:
+        name: in the document; empty where the keys of the value are spread.
+        place: the attribute that has its value, and the one of that, and so on.
+        optional: it is left out where its value is None, or an empty text or list.
+    """
+
+    name: str
+    place: tuple[str, ...]
+    optional: bool
+
+
+@cache
+def keys_of(names: str) -> tuple[Key, ...]:
+    """The keys that ``names`` says; see :class:`Documented`."""
+    return tuple(map(_key, names.split()))
+
+
+def _key(text: str) -> Key:
+    if text.startswith("*"):
+        return Key("", tuple(text[1:].split(".")), optional=False)
+    name, _, place = text.partition("=")
+    bare = name.removesuffix("?")
+    return Key(bare, tuple((place or bare).split(".")), optional=name != bare)
+
+
+def keys_of_class(kind: type) -> tuple[Key, ...]:
+    """Those of a class that is documented, or of any dataclass."""
+    named: str = getattr(kind, "KEYS", "")
+    return keys_of(named or " ".join(field.name for field in fields(kind)))
 
 
 def document(record: Any, names: str = "") -> dict[str, Any]:
-    """The attributes of ``record`` that ``names`` says, in this order; all fields of a dataclass
-    without. Numbers stay as they are, to the last digit.
+    """What ``names`` says of ``record``, as :class:`Documented` describes it. Numbers stay as they
+    are, to the last digit.
 
-    Tuples become lists, members of an enumeration their values, records in it what their own
-    ``as_dict`` gives or else their fields.
+    Tuples become lists, members of an enumeration their values, paths text, records in
+    it what their own ``as_dict`` gives or else their fields.
     """
-    listed = names.split() or [field.name for field in fields(record)]
-    return {name: plain(getattr(record, name)) for name in listed}
+    made: dict[str, Any] = {}
+    for key in keys_of(names) if names else keys_of_class(type(record)):
+        value = record
+        for part in key.place:
+            value = getattr(value, part)
+        if not key.name:
+            made.update(plain(value))
+        elif not (key.optional and _lacking(value)):
+            made[key.name] = plain(value)
+    return made
+
+
+def _lacking(value: Any) -> bool:
+    return value is None or (isinstance(value, str | list | tuple) and not value)
 
 
 def plain(value: Any) -> Any:
@@ -27,6 +136,8 @@ def plain(value: Any) -> Any:
         return [plain(one) for one in value]
     if isinstance(value, Mapping):
         return {key: plain(one) for key, one in value.items()}
+    if isinstance(value, PurePath | AsText):
+        return str(value)
     if hasattr(value, "as_dict"):
         return value.as_dict()
     return document(value) if is_dataclass(value) else value

@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench.core.selves import KEEP
 from retrieval_bench.core.types import Dataset
@@ -31,7 +32,7 @@ TARGETS: Mapping[str, DataFormat] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class Exported(Documented):
     """What was written.
 
     Attributes:
@@ -54,9 +55,20 @@ class Exported:
     n_judgements: int
     lost: tuple[str, ...]
 
-    def as_dict(self) -> dict[str, Any]:
-        """The document of ``data export --format json``."""
-        return asdict(self)
+
+@dataclass(frozen=True, slots=True)
+class ExportedRun(Documented):
+    """A run that was written in a format of other programs.
+
+    Attributes:
+        run: its id.
+        format: as what.
+        file: where it was written.
+    """
+
+    run: str
+    format: str
+    file: str
 
 
 def export_dataset(

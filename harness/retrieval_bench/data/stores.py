@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from retrieval_bench.core import plugins, secrets
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import ConfigError, DataError, near_names
 from retrieval_bench.core.types import Dataset, Documents
 
@@ -48,10 +47,13 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(Documented):
     """What a store holds now.
 
     Attributes:
+        table: its name.
+        encoder: model of the vectors; None without.
+        index: "exact" or "hnsw".
         store: what it is, with its version.
         into: address without a password.
         n_documents: in the table, of this dataset.
@@ -72,9 +74,20 @@ class Loaded:
     encoder: str | None
     index: str
 
-    def as_dict(self) -> dict[str, Any]:
-        """JSON types."""
-        return document(self)
+
+@dataclass(frozen=True, slots=True)
+class LoadedDataset(Documented):
+    """A dataset in a store.
+
+    Attributes:
+        dataset: its name.
+        loaded: what the store holds now.
+    """
+
+    KEYS = "dataset *loaded"
+
+    dataset: str
+    loaded: Loaded
 
 
 def load_documents(

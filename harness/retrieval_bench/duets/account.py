@@ -14,6 +14,7 @@ import numpy as np
 from retrieval_bench.core.errors import counted
 from retrieval_bench.duets.decision import ALPHA, Judged
 from retrieval_bench.duets.launch import Measured
+from retrieval_bench.duets.result import SideFacts
 from retrieval_bench.duets.sides import Side
 from retrieval_bench.measure.machine.disturbances import OTHERS, STOLEN
 from retrieval_bench.runs.latency import stalls
@@ -114,7 +115,7 @@ def surroundings(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {name: told[name] for name in OF_A_PROCESS if name in told}
 
 
-def about(side: Side, facts: Mapping[str, Any], of_a: Mapping[str, Any]) -> dict[str, Any]:
+def about(side: Side, facts: Mapping[str, Any], of_a: Mapping[str, Any]) -> SideFacts:
     """A side, for the record.
 
     Args:

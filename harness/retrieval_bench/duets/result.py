@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Literal, TypedDict
 
 import numpy as np
 
 from retrieval_bench.core import secrets
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import RecordError
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.duets.launch import Measured
@@ -31,7 +31,9 @@ from retrieval_bench.runs.records import (
 
 SCHEMA_VERSION = 1
 
-WORDS = {
+Word = Literal["PASS", "FAIL", "INCONCLUSIVE", "NOT MEASURED"]
+
+WORDS: Mapping[Verdict, Word] = {
     Verdict.BETTER: "PASS",
     Verdict.EQUIVALENT: "PASS",
     Verdict.WORSE: "FAIL",
@@ -43,8 +45,45 @@ WORDS = {
 """What gates say on screen."""
 
 
+class SideFacts(TypedDict):
+    """A side of a duet.
+
+    Attributes:
+        name: in the duet.
+        retriever: its name; null where its process did not come to say it.
+        place: where its code is from, in words.
+        commit: of its code; null outside a repository.
+        overrides: of its parameters.
+        config: target and parameters; null where its process did not come to say them.
+        environment: packages, thread pools and variables of its process where they differ from
+            those of the record, which are those of side a.
+    """
+
+    name: str
+    retriever: str | None
+    place: str
+    commit: str | None
+    overrides: list[str]
+    config: Mapping[str, Any] | None
+    environment: dict[str, Any]
+
+
+class DuetDataset(TypedDict):
+    """What both sides were asked.
+
+    Attributes:
+        name, fingerprint, split: of the dataset; null where no process came to say it.
+        k: hits asked for.
+    """
+
+    name: str | None
+    fingerprint: str | None
+    split: str
+    k: int
+
+
 @dataclass(frozen=True, slots=True)
-class GateResult:
+class GateResult(Documented):
     """One figure of side b beside side a.
 
     Attributes:
@@ -62,6 +101,8 @@ class GateResult:
         reason: why there is no verdict, or what else to know.
     """
 
+    KEYS = "gate verdict=word limit beyond ratio interval spread visible launches confirmed reason"
+
     gate: str
     verdict: Verdict
     limit: float
@@ -74,13 +115,14 @@ class GateResult:
     confirmed: bool | None = None
     reason: str = ""
 
-    def as_dict(self) -> dict[str, Any]:
-        """The row of ``duet --format json``."""
-        return document(self) | {"verdict": WORDS[self.verdict]}
+    @property
+    def word(self) -> Word:
+        """The verdict as shown."""
+        return WORDS[self.verdict]
 
 
 @dataclass(frozen=True, slots=True)
-class DuetResult:
+class DuetResult(Documented):
     """A whole duet.
 
     Attributes:
@@ -108,11 +150,19 @@ class DuetResult:
         launched: all times, for the record.
         query_ids: of all queries of the dataset, in the order of the numbers in ``launched``.
         folder: of the record; None where it was not saved.
+        schema_version: of the document.
     """
 
-    a: Mapping[str, Any]
-    b: Mapping[str, Any]
-    dataset: Mapping[str, Any]
+    KEYS = (
+        "schema_version verdict=word reason a b dataset gates launches one_core lost measured_s "
+        "total_s calls failed stalled queries other_rankings median_ns others stolen "
+        "interrupted warnings environment"
+    )
+
+    schema_version: ClassVar[int] = SCHEMA_VERSION
+    a: SideFacts
+    b: SideFacts
+    dataset: DuetDataset
     verdict: Verdict
     gates: tuple[GateResult, ...] = ()
     launches: int = 0
@@ -137,22 +187,22 @@ class DuetResult:
     folder: Path | None = None
 
     @property
-    def word(self) -> str:
+    def word(self) -> Word:
         """The verdict as shown: PASS, FAIL, INCONCLUSIVE or NOT MEASURED."""
         return WORDS[self.verdict]
 
-    def whole_document(self) -> dict[str, Any]:
-        """That of ``duet --format json``: :meth:`as_dict`, and where it is saved."""
-        return ({} if self.folder is None else {"folder": str(self.folder)}) | self.as_dict()
 
-    def as_dict(self) -> dict[str, Any]:
-        """The document of ``duet --format json``."""
-        return {"schema_version": SCHEMA_VERSION, "verdict": self.word} | document(
-            self,
-            "reason a b dataset gates launches one_core lost measured_s total_s calls failed "
-            "stalled queries other_rankings median_ns others stolen interrupted warnings "
-            "environment",
-        )
+@dataclass(frozen=True, slots=True)
+class PrintedDuet(Documented):
+    """What ``duet --format json`` prints.
+
+    Attributes:
+        result: of the duet.
+    """
+
+    KEYS = "folder?=result.folder *result"
+
+    result: DuetResult
 
 
 ROOT = Path("results") / "duets"

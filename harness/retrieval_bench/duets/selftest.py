@@ -7,16 +7,16 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.duets.controller import DuetProtocol, duet
 from retrieval_bench.duets.decision import FOUND, GATES, Trial, overall, slow_queries, thetas
-from retrieval_bench.duets.result import WORDS, DuetResult
+from retrieval_bench.duets.result import WORDS, DuetResult, Word
 from retrieval_bench.duets.sides import Place, Side
 from retrieval_bench.stats.resampling import SEED
 
@@ -91,11 +91,44 @@ class Played:
         return found
 
 
+class PlayedKind(TypedDict):
+    """One kind of duet, and how its duets ended.
+
+    Attributes:
+        name: of the kind.
+        share: extra work of side b, a share of each call.
+        slowest: only the slowest queries have it.
+        duets, launches: how many there were.
+        verdicts: how many duets ended so, by the word.
+        replayed_fail: share of FAIL among duets put together anew; null with too few launches.
+        measured_s: seconds of measuring of each duet.
+    """
+
+    name: str
+    share: float
+    slowest: bool
+    duets: int
+    launches: int
+    verdicts: dict[Word, int]
+    replayed_fail: float | None
+    measured_s: list[float]
+
+
+class Visible(TypedDict):
+    """The smallest slow-down of usual queries, a share, that so many seconds of measuring find;
+    null where they find none of up to 50 %."""
+
+    seconds: float
+    share: float | None
+
+
 @dataclass(slots=True)
-class SelfTest:
+class SelfTest(Documented):
     """What was played, and what follows.
 
     Attributes:
+        retriever, dataset: what was measured, on what.
+        interrupted: Ctrl-C ended it.
         seconds: that it took.
         visible: seconds of measuring -> smallest slow-down of usual queries, a share, that is found
             in :data:`FOUND` of all duets; None = none of up to 50 %.
@@ -104,6 +137,11 @@ class SelfTest:
         replayed: name of a kind -> share of FAIL among duets put together anew from its launches;
             absent where there were too few launches.
     """
+
+    KEYS = (
+        "retriever dataset seconds false_alarms missed spread interrupted kinds "
+        "visible=visible_shares"
+    )
 
     retriever: str
     dataset: str
@@ -127,7 +165,7 @@ class SelfTest:
 
     @property
     def missed(self) -> int:
-        """Duets of these kinds that passed."""
+        """Duets with extra work beyond the limit in each query that passed."""
         return sum(one.count("PASS") for one in self.beyond_limit)
 
     @property
@@ -140,23 +178,27 @@ class SelfTest:
             return "no duet with extra work was decided"
         return ""
 
-    def as_dict(self) -> dict[str, Any]:
-        """The document of ``selftest --format json``."""
-        names = "retriever dataset seconds false_alarms missed spread interrupted"
-        return document(self, names) | {
-            "kinds": [
-                {
-                    **document(one.kind),
-                    "duets": len(one.results),
-                    "launches": sum(result.launches for result in one.results),
-                    "verdicts": {word: one.count(word) for word in dict.fromkeys(WORDS.values())},
-                    "replayed_fail": self.replayed.get(one.kind.name),
-                    "measured_s": [result.measured_s for result in one.results],
-                }
-                for one in self.played
-            ],
-            "visible": [{"seconds": seconds, "share": share} for seconds, share in self.visible],
-        }
+    @property
+    def kinds(self) -> list[PlayedKind]:
+        """Each kind of duet, and how its duets ended."""
+        return [
+            {
+                "name": one.kind.name,
+                "share": one.kind.share,
+                "slowest": one.kind.slowest,
+                "duets": len(one.results),
+                "launches": sum(result.launches for result in one.results),
+                "verdicts": {word: one.count(word) for word in dict.fromkeys(WORDS.values())},
+                "replayed_fail": self.replayed.get(one.kind.name),
+                "measured_s": [result.measured_s for result in one.results],
+            }
+            for one in self.played
+        ]
+
+    @property
+    def visible_shares(self) -> list[Visible]:
+        """The smallest slow-down that so much measuring finds."""
+        return [{"seconds": seconds, "share": share} for seconds, share in self.visible]
 
 
 def selftest(

@@ -38,6 +38,7 @@ from retrieval_bench.experiment.failing import recovered
 from retrieval_bench.experiment.filtered import filtered, leaks
 from retrieval_bench.experiment.fresh.launches import LaunchSpec, run_launches
 from retrieval_bench.experiment.interrupts import interrupts_deferred
+from retrieval_bench.experiment.planned_run import PlannedRun
 from retrieval_bench.experiment.server_time import outside_server
 from retrieval_bench.experiment.tie_warnings import effect_of_ties, tie_warnings
 from retrieval_bench.experiment.until import Asking, Until
@@ -122,26 +123,24 @@ class Experiment:
         protocol = replace(self.protocol, max_calls=len(queries))  # leaves none to the warm-up
         return replace(self, queries=queries, protocol=protocol, until=until)
 
-    def dry_run(self) -> dict[str, Any]:
-        """What :meth:`run` would do, for the document of ``--dry-run``."""
-        calls = self.plan
-        names = [candidate.name for candidate in self.candidates]
+    def dry_run(self) -> PlannedRun:
+        """What :meth:`run` would do, before anything was tried."""
+        calls, n = self.plan, len(self.candidates)
         most = None if calls.warm_up_most is None else calls.measured + calls.warm_up_most
-        return {
-            "retrievers": names,
-            "dataset": self.dataset.name,
-            "queries": len(self.queries),
-            "rounds": calls.rounds,
-            "measured_calls": calls.measured,
-            "launches": calls.launches,
-            "warm_up_calls_at_least": calls.warm_up,
-            "warm_up_calls_at_most": calls.warm_up_most,
-            "warm_up_seconds_at_most": self.protocol.warm_up_s,
-            "calls_at_least": (calls.total * calls.launches if self.until is None else 1)
-            * len(names),
-            "calls_at_most": None if most is None else most * calls.launches * len(names),
-            "warnings": list(self.dataset.warnings),
-        }
+        return PlannedRun(
+            retrievers=[candidate.name for candidate in self.candidates],
+            dataset=self.dataset.name,
+            queries=len(self.queries),
+            rounds=calls.rounds,
+            measured_calls=calls.measured,
+            launches=calls.launches,
+            warm_up_calls_at_least=calls.warm_up,
+            warm_up_calls_at_most=calls.warm_up_most,
+            warm_up_seconds_at_most=self.protocol.warm_up_s,
+            calls_at_least=(calls.total * calls.launches if self.until is None else 1) * n,
+            calls_at_most=None if most is None else most * calls.launches * n,
+            warnings=self.dataset.warnings,
+        )
 
     def run(self, reporter: Reporter | None = None, *, save: bool = True) -> list[Run]:
         """Index, measure, evaluate and save; one run for each candidate, in their order.
@@ -471,7 +470,7 @@ class Experiment:
         summary = summary.replace(warnings=[*summary.warnings, *remembered(summary.latency_ms)])
         manifest = {
             "retriever": candidate.described(facts),
-            "dataset": summary.dataset.document() | {"source": self.source},
+            "dataset": summary.dataset.as_dict() | {"source": self.source},
             "k": self.k,
             "metrics": [str(metric) for metric in self.metrics],
             "protocol": self.protocol.as_dict(),

@@ -19,7 +19,7 @@ from retrieval_bench.data.self_queries import dropped, self_hit_warnings
 from retrieval_bench.experiment.candidate import Candidate
 from retrieval_bench.measure.calls import NOT_RUN, OK, Measurement, Timings
 from retrieval_bench.measure.steady import WINDOW, WINDOWS
-from retrieval_bench.runs.summary import LatencyFacts
+from retrieval_bench.runs.timing_facts import LatencyFacts
 
 REMEMBERED = 5.0
 """From this ratio of a query's first call to its later ones on, a warning speaks of a cache."""

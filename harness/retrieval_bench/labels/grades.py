@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypedDict
 
 from retrieval_bench.core.errors import counted
 from retrieval_bench.labels.label import Kind, Label, Pair
@@ -68,6 +69,18 @@ def skipped(labels: Iterable[Label], grades: Mapping[Pair, Settled]) -> list[Pai
     ]
 
 
+class JudgedBy(TypedDict):
+    """One judge.
+
+    Attributes:
+        kind: "person", "model" or "dataset".
+        judgements: that count.
+    """
+
+    kind: str
+    judgements: int
+
+
 @dataclass(frozen=True, slots=True)
 class Whose:
     """Whose judgements figures rest on.
@@ -102,7 +115,7 @@ class Whose:
         listed = " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
         return f"Judged by {listed}."
 
-    def as_dict(self) -> dict[str, dict[str, object]]:
+    def as_dict(self) -> dict[str, JudgedBy]:
         """Name -> kind and number of judgements."""
         return {
             who: {"kind": kind.value, "judgements": n} for who, (kind, n) in self.judges.items()

@@ -10,12 +10,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import ConfigError, counted
 from retrieval_bench.stats.percentiles import needs
 
@@ -30,7 +30,7 @@ _MS_PER_S = 1_000.0
 
 
 @dataclass(frozen=True, slots=True)
-class TutorialLatency:
+class TutorialLatency(Documented):
     """The four figures in milliseconds, and what they stand on.
 
     Attributes:
@@ -38,8 +38,12 @@ class TutorialLatency:
         n: timed calls, one for each query that warming up left over.
         warmup: queries that warming up took.
         warnings: what keeps these figures from being relied on, in plain words.
+        protocol: its name.
     """
 
+    KEYS = "protocol mean p50 p95 p99 n warmup warnings"
+
+    protocol: ClassVar[str] = "tutorial"
     mean: float
     p50: float
     p95: float
@@ -48,9 +52,20 @@ class TutorialLatency:
     warmup: int
     warnings: tuple[str, ...] = ()
 
-    def as_dict(self) -> dict[str, Any]:
-        """All of it, for JSON."""
-        return {"protocol": "tutorial"} | document(self)
+
+@dataclass(frozen=True, slots=True)
+class Tutorial(Documented):
+    """Times as the usual notebook works them out.
+
+    Attributes:
+        retriever, dataset, k: what was timed.
+        latency_ms: milliseconds, and in words what that hides.
+    """
+
+    retriever: str
+    dataset: str
+    k: int
+    latency_ms: TutorialLatency
 
 
 def tutorial_latency(

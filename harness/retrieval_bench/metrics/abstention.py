@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import DataError, counted
 
 CRITERION = "MAP (scienceqa)"
@@ -23,7 +22,7 @@ for an empty list and 0 otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
-class Abstention:
+class Abstention(Documented):
     """Counts of right and wrong empty lists, and what follows from them.
 
     Attributes:
@@ -32,6 +31,11 @@ class Abstention:
         false_return: unanswerable, hits.
         true_return: answerable, hits (of any quality).
     """
+
+    KEYS = (
+        "n_answerable n_unanswerable true_empty false_empty false_return true_return precision "
+        "recall f1 undefined"
+    )
 
     true_empty: int
     false_empty: int
@@ -77,14 +81,6 @@ class Abstention:
             "f1": (self.f1, f"{no_query}, {no_list}"),
         }
         return {name: f"not defined: {why}" for name, (v, why) in reasons.items() if v is None}
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return document(
-            self,
-            "n_answerable n_unanswerable true_empty false_empty false_return true_return "
-            "precision recall f1 undefined",
-        )
 
 
 def abstention(answerable: ArrayLike, returned: ArrayLike) -> Abstention:
@@ -215,7 +211,7 @@ def outcomes(
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class Figures(Documented):
     """How some queries fare.
 
     Attributes:
@@ -224,13 +220,11 @@ class Figures:
         scienceqa_map: mean under ``scienceqa``; None of no query.
     """
 
+    KEYS = "n scienceqa_map *abstention"
+
     n: int
     abstention: Abstention
     scienceqa_map: float | None
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {"n": self.n, "scienceqa_map": self.scienceqa_map, **self.abstention.as_dict()}
 
 
 def figures(known: Outcomes) -> Figures:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_bench.core import plugins
+from retrieval_bench.core.document import AsText
 from retrieval_bench.core.errors import ConfigError, PluginError, near_names
 from retrieval_bench.core.foreign import folder_kept, foreign_code, innermost, message_of
 from retrieval_bench.metrics.definitions import DEFINITIONS, Definition, Kind
@@ -97,7 +98,7 @@ _PARAM_ALIASES: Mapping[tuple[str, str], tuple[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Metric:
+class Metric(AsText):
     """One metric with its cut-off and parameters; ``str()`` gives the name that parses back.
 
     Attributes:

@@ -7,13 +7,13 @@ Everything is a function of the queries' ids and figures and of one seed.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import DataError, counted
 from retrieval_bench.metrics.abstention import CRITERION, Figures, Outcomes, auroc, figures
 from retrieval_bench.stats.intervals import SHARE, mean_intervals
@@ -52,6 +52,27 @@ def split_dev(
         size = min(max(1, int(len(ids) * share + 0.5)), len(ids) - 1)
         drawn.update(ids[i] for i in rng.permutation(len(ids))[: max(0, size)])
     return frozenset(drawn)
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """One point of a :class:`ThresholdCurve`.
+
+    Attributes:
+        threshold: the top score below which nothing is returned.
+        true_empty, false_empty, false_return: counts of lists.
+        precision, recall, f1: of empty lists; None where not defined.
+        scienceqa_map: mean over all queries.
+    """
+
+    threshold: float | None
+    true_empty: int
+    false_empty: int
+    false_return: int
+    precision: float | None
+    recall: float | None
+    f1: float | None
+    scienceqa_map: float | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,10 +115,10 @@ class ThresholdCurve:
         steps = np.linspace(empty[0], empty[-1], points - 1)
         return np.union1d(np.searchsorted(empty, steps).clip(max=len(self) - 1), [keep])
 
-    def as_rows(self, chosen: NDArray[np.int64]) -> list[dict[str, float | int | None]]:
+    def as_rows(self, chosen: NDArray[np.int64]) -> list[CurvePoint]:
         """The points ``chosen``, for JSON."""
         return [
-            {name: _number(getattr(self, name)[i]) for name in self.__dataclass_fields__}
+            CurvePoint(*(_number(getattr(self, field.name)[i]) for field in fields(CurvePoint)))
             for i in chosen.tolist()
         ]
 
@@ -140,8 +161,33 @@ def choose_threshold(curve: ThresholdCurve) -> int:
     return int(np.argmax(curve.scienceqa_map >= best - _TIE))
 
 
+@dataclass(frozen=True, slots=True)
+class BeforeAndAfter:
+    """Some queries.
+
+    Attributes:
+        before, after: as they are, and with the threshold.
+    """
+
+    before: Figures
+    after: Figures
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut(BeforeAndAfter):
+    """Queries on which it was not chosen.
+
+    Attributes:
+        before, after: as they are, and with the threshold.
+        difference, ci95: of the means, with its interval.
+    """
+
+    difference: float
+    ci95: tuple[float, float]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class ThresholdReport:
+class ThresholdReport(Documented):
     """A threshold, the queries on which it was chosen, and its effect on all others.
 
     Attributes:
@@ -153,8 +199,17 @@ class ThresholdReport:
         rest_before, rest_after: the same for the held-out queries.
         difference: of the held-out means, with the threshold minus without.
         ci95: its interval over held-out queries, the threshold held fixed.
+        criterion: by which it was chosen.
+        rule: what it does.
     """
 
+    KEYS = (
+        "criterion rule threshold=known_threshold n_dev=dev_before.n n_rest=rest_before.n dev "
+        "rest optimism curve_on_dev"
+    )
+
+    criterion: ClassVar[str] = CRITERION
+    rule: ClassVar[str] = "return nothing when the top score is below the threshold"
     threshold: float | None
     chosen: int
     curve: ThresholdCurve
@@ -177,28 +232,29 @@ class ThresholdReport:
         figure looks. Gains, not means, so that one half being easier does not count."""
         return self.gain_dev - self.difference
 
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON; the curve thinned to :data:`POINTS`."""
-        return {
-            "criterion": CRITERION,
-            "rule": "return nothing when the top score is below the threshold",
-            "threshold": None if self.threshold is None else _number(self.threshold),
-            "n_dev": self.dev_before.n,
-            "n_rest": self.rest_before.n,
-            "dev": {"before": self.dev_before.as_dict(), "after": self.dev_after.as_dict()},
-            "rest": {
-                "before": self.rest_before.as_dict(),
-                "after": self.rest_after.as_dict(),
-                "difference": self.difference,
-                "ci95": list(self.ci95),
-            },
-            "optimism": self.optimism,
-            "curve_on_dev": self.curve.as_rows(self.curve.thinned(POINTS, self.chosen)),
-        }
+    @property
+    def known_threshold(self) -> float | None:
+        """The threshold; None when none is better than none at all."""
+        return None if self.threshold is None else _number(self.threshold)
+
+    @property
+    def dev(self) -> BeforeAndAfter:
+        """The dev queries."""
+        return BeforeAndAfter(self.dev_before, self.dev_after)
+
+    @property
+    def rest(self) -> HeldOut:
+        """The held-out queries."""
+        return HeldOut(self.rest_before, self.rest_after, self.difference, self.ci95)
+
+    @property
+    def curve_on_dev(self) -> list[CurvePoint]:
+        """The curve thinned to :data:`POINTS`."""
+        return self.curve.as_rows(self.curve.thinned(POINTS, self.chosen))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AbstentionReport:
+class AbstentionReport(Documented):
     """A run as it is, over all known queries, and what a threshold would change.
 
     Attributes:
@@ -213,10 +269,6 @@ class AbstentionReport:
     auroc: float | None
     threshold: ThresholdReport | None
     reason: str | None
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON: finite numbers, or null."""
-        return document(self)
 
 
 def abstention_report(
@@ -311,6 +363,6 @@ def _ratios(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.flo
     return np.asarray(np.divide(part, whole, out=undefined, where=whole > 0))
 
 
-def _number(value: Any) -> float | int | None:
+def _number(value: Any) -> Any:
     plain: float | int = value.item() if isinstance(value, np.generic) else value
     return plain if np.isfinite(plain) else None

@@ -83,6 +83,13 @@ class Revision(_Record):
 
 
 class _Baseline(_Record):
+    """What every baseline has.
+
+    Attributes:
+        retriever, dataset, k: what was measured, on what, and how many hits were asked for.
+        revision: of the code; None where git knows no commit.
+    """
+
     schema_version: int = SCHEMA_VERSION
     retriever: RetrieverFacts
     dataset: DatasetFacts
@@ -237,7 +244,7 @@ def latency_of(run: Run, given: Given) -> LatencyBaseline | None:
         protocol=_finite(run.manifest["protocol"]),
         packages=dict(surroundings["packages"]),
         call={
-            name: {key: one for key, one in entry.document().items() if key != "gates"}
+            name: {key: one for key, one in entry.as_dict().items() if key != "gates"}
             for name, entry in sorted(report.levels.items())
         },
         mean=float(timings.wall_ns[~timings.failed].mean()) / 1e6,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar, NotRequired, TypedDict
 
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.types import Verdict
-from retrieval_bench.duets.result import WORDS
+from retrieval_bench.duets.result import WORDS, Word
+from retrieval_bench.regression.held_against import RevisionFacts, Subject
 from retrieval_bench.regression.latency_gates import LatencyGate, LatencyResult
 from retrieval_bench.regression.policy import Policy, Undecided
 from retrieval_bench.regression.quality_gates import QualityGate, QualityResult
@@ -27,8 +28,24 @@ _WORST_FIRST = (
 )
 
 
+class BaselineFacts(TypedDict):
+    """A baseline that something was held against.
+
+    Attributes:
+        path: of the file.
+        revision: of the code that it was made with; null where git knew no commit.
+        config: hash of the retriever's target and parameters.
+        date: when its times were measured; missing for quality.
+    """
+
+    path: str
+    revision: RevisionFacts | None
+    config: str | None
+    date: NotRequired[str]
+
+
 @dataclass(frozen=True, slots=True)
-class Regression:
+class Regression(Documented):
     """What came of ``regress``.
 
     Attributes:
@@ -42,11 +59,18 @@ class Regression:
         warnings: of the measurement.
         run: folder in which it is saved; None where nothing was measured but by a duet.
         not_kept: why the run or the duet is not in the history.
+        schema_version: of the document.
     """
 
-    subject: Mapping[str, Any]
+    KEYS = (
+        "schema_version verdict=word exit_code=code *subject policy baselines quality latency "
+        "run advice notes warnings"
+    )
+
+    schema_version: ClassVar[int] = SCHEMA_VERSION
+    subject: Subject
     policy: Policy
-    baselines: Mapping[str, Mapping[str, Any]]
+    baselines: Mapping[str, BaselineFacts]
     quality: QualityResult | None
     latency: LatencyResult | None
     advice: tuple[str, ...] = ()
@@ -92,15 +116,10 @@ class Regression:
             return 1
         return 130 if self.interrupted else max(codes)
 
-    def as_dict(self) -> dict[str, Any]:
-        """The document of ``regress --format json``."""
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "verdict": WORDS[self.verdict],
-            "exit_code": self.code,
-            **dict(self.subject),
-            **document(self, "policy baselines quality latency run advice notes warnings"),
-        }
+    @property
+    def word(self) -> Word:
+        """The verdict as shown."""
+        return WORDS[self.verdict]
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:

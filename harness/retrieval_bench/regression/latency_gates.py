@@ -11,18 +11,18 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
 from retrieval_bench.comparison.pairs.call_pairs import Pairs
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import ConfigError, HarnessError, counted
 from retrieval_bench.core.figures import change_text
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.duets.account import MEAN_DELTA
 from retrieval_bench.duets.decision import GATES, thetas
-from retrieval_bench.duets.result import WORDS, DuetResult
+from retrieval_bench.duets.result import WORDS, DuetResult, Word
 from retrieval_bench.regression.baseline import LatencyBaseline, protocol_of
 
 SHARE = 1 / 3
@@ -42,7 +42,7 @@ class When(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class LatencyGate:
+class LatencyGate(Documented):
     """One figure.
 
     Attributes:
@@ -55,6 +55,8 @@ class LatencyGate:
         starts_at: slow-down against the stored times that starts a duet.
     """
 
+    KEYS = "gate verdict=word limit starts_at stored ratio interval reason"
+
     gate: str
     verdict: Verdict
     limit: float
@@ -65,6 +67,7 @@ class LatencyGate:
 
     @property
     def starts_at(self) -> float:
+        """The slow-down against the stored times that starts a duet."""
         return SHARE * self.limit
 
     @property
@@ -78,14 +81,21 @@ class LatencyGate:
         slower = self.stored is not None and not self.stored <= 1 + self.starts_at
         return slower or self.outdated
 
-    def as_dict(self) -> dict[str, Any]:
-        """The row of ``regress --format json``."""
-        row = document(self, "gate verdict limit starts_at stored ratio interval reason")
-        return row | {"verdict": WORDS[self.verdict]}
+    @property
+    def word(self) -> Word:
+        """The verdict as shown."""
+        return WORDS[self.verdict]
+
+
+class StoredMean(TypedDict):
+    """Time now over stored time, and the slow-down that starts a duet."""
+
+    stored: float | None
+    starts_at: float
 
 
 @dataclass(frozen=True, slots=True)
-class LatencyResult:
+class LatencyResult(Documented):
     """Latency against the baseline.
 
     Attributes:
@@ -100,6 +110,8 @@ class LatencyResult:
         broken: a duet was to be made and could not be.
         unanswered: queries that the baseline has a time of and today none.
     """
+
+    KEYS = "verdict=word reason gates mean=shown_mean unsupported unanswered duet"
 
     verdict: Verdict
     gates: tuple[LatencyGate, ...]
@@ -120,11 +132,16 @@ class LatencyResult:
         """Whether any stored time does not clear it."""
         return any(figure.suspicious for figure in self.figures)
 
-    def as_dict(self) -> dict[str, Any]:
-        """``latency`` of ``regress --format json``."""
-        result = document(self, "verdict reason gates mean unsupported unanswered duet")
-        mean = None if self.mean is None else document(self.mean, "stored starts_at")
-        return result | {"verdict": WORDS[self.verdict], "mean": mean}
+    @property
+    def word(self) -> Word:
+        """The verdict as shown."""
+        return WORDS[self.verdict]
+
+    @property
+    def shown_mean(self) -> StoredMean | None:
+        """The stored mean of all calls beside that of now; None where it is not known."""
+        mean = self.mean
+        return None if mean is None else {"stored": mean.stored, "starts_at": mean.starts_at}
 
 
 def not_measured(

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from retrieval_bench.core.config import read_yaml, validate
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench.core.installation import config_folders
 from retrieval_bench.duets.decision import GATES, acceptable
@@ -40,7 +41,7 @@ class Rise(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Documented):
     """What is acceptable.
 
     Attributes:
@@ -51,23 +52,19 @@ class Policy:
         rise: whether a gate of quality whose figure rose here is undecided at all.
     """
 
+    KEYS = "source limits undecided rise"
+
     quality: Mapping[Metric, float]
     latency: Mapping[str, float]
     undecided: Undecided = Undecided.INCONCLUSIVE
     source: str = ""
     rise: Rise = Rise.PASS
 
-    def as_dict(self) -> dict[str, Any]:
-        """``policy`` of the documents."""
-        return {
-            "source": self.source,
-            "limits": {
-                **{str(metric): -drop for metric, drop in self.quality.items()},
-                **dict(self.latency),
-            },
-            "undecided": self.undecided.value,
-            "rise": self.rise.value,
-        }
+    @property
+    def limits(self) -> dict[str, float]:
+        """By metric the largest acceptable drop, below 0; by latency gate the largest slow-down."""
+        drops = {str(metric): -drop for metric, drop in self.quality.items()}
+        return drops | dict(self.latency)
 
 
 class _File(BaseModel):

@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 from retrieval_bench.comparison.pairs.brackets import Brackets
 from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA, brackets, corrected
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import end_text
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.duets.account import MOST_FAILED
-from retrieval_bench.duets.result import WORDS
+from retrieval_bench.duets.result import WORDS, Word
 from retrieval_bench.metrics import Metric
 from retrieval_bench.regression.baseline import FAILED, QualityBaseline
 from retrieval_bench.regression.policy import Rise
@@ -42,7 +42,7 @@ _SETTLED = ("k", "convention", "metrics_version")
 
 
 @dataclass(frozen=True, slots=True)
-class QualityGate:
+class QualityGate(Documented):
     """One metric.
 
     Attributes:
@@ -62,6 +62,11 @@ class QualityGate:
         reason: why there is no verdict, or what else to know.
     """
 
+    KEYS = (
+        "metric verdict=word limit=shown_limit before now difference ci95 level bound p p_limit "
+        "higher lower queries_needed reason"
+    )
+
     metric: str
     verdict: Verdict
     limit: float
@@ -78,13 +83,19 @@ class QualityGate:
     queries_needed: int | None = None
     reason: str = ""
 
-    def as_dict(self) -> dict[str, Any]:
-        """The row of ``regress --format json``."""
-        return document(self) | {"verdict": WORDS[self.verdict], "limit": -self.limit}
+    @property
+    def word(self) -> Word:
+        """The verdict as shown."""
+        return WORDS[self.verdict]
+
+    @property
+    def shown_limit(self) -> float:
+        """Largest acceptable drop, below 0 as policies say it."""
+        return -self.limit
 
 
 @dataclass(frozen=True, slots=True)
-class ChangedQuery:
+class ChangedQuery(Documented):
     """A query with another ranking.
 
     Attributes:
@@ -102,13 +113,9 @@ class ChangedQuery:
         """Over its metrics; below 0 where all rose."""
         return max((before - now for before, now in self.values.values()), default=0.0)
 
-    def as_dict(self) -> dict[str, Any]:
-        """The row of ``regress --format json``."""
-        return document(self)
-
 
 @dataclass(frozen=True, slots=True)
-class QualityResult:
+class QualityResult(Documented):
     """Quality against the baseline.
 
     Attributes:
@@ -121,6 +128,8 @@ class QualityResult:
         failing: why those that were answered do not stand for all; empty where they do.
     """
 
+    KEYS = "gates n changed unanswered failed reason=why"
+
     gates: tuple[QualityGate, ...]
     n: int = 0
     changed: tuple[ChangedQuery, ...] = ()
@@ -129,10 +138,10 @@ class QualityResult:
     failed: int = 0
     failing: str = ""
 
-    def as_dict(self) -> dict[str, Any]:
-        """``quality`` of ``regress --format json``."""
-        names = "gates n changed unanswered failed reason"
-        return document(self, names) | {"reason": self.reason or self.failing}
+    @property
+    def why(self) -> str:
+        """Why it is what it is; empty where the gates say it."""
+        return self.reason or self.failing
 
 
 def not_measured(

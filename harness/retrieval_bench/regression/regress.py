@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from retrieval_bench.comparison.pairs.comparability import nothing_is_relevant
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import (
     ConfigError,
     HarnessError,
@@ -34,6 +35,7 @@ from retrieval_bench.regression.baseline import Given, latency_of, quality_of
 from retrieval_bench.regression.code import Code, check_there
 from retrieval_bench.regression.files import FOLDER, Places
 from retrieval_bench.regression.gate import Regression
+from retrieval_bench.regression.held_against import Subject
 from retrieval_bench.regression.latency_gates import Duet, When
 from retrieval_bench.regression.policy import Policy, load_policy
 from retrieval_bench.regression.quality_gates import why_failing
@@ -156,7 +158,7 @@ _USUAL = Request("")
 
 
 @dataclass(frozen=True, slots=True)
-class BaselineResult:
+class BaselineResult(Documented):
     """What came of ``baseline``.
 
     Attributes:
@@ -167,27 +169,19 @@ class BaselineResult:
         notes: what to know of this baseline.
         warnings: of the measurement.
         not_kept: why the run is not in the history.
+        schema_version: of the document.
     """
 
-    subject: Mapping[str, Any]
+    KEYS = "schema_version *subject *stored run next notes warnings"
+
+    schema_version: ClassVar[int] = SCHEMA_VERSION
+    subject: Subject
     stored: Stored
     run: str | None
     next: str
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
     not_kept: tuple[str, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        """The document of ``baseline --format json``."""
-        return {
-            "schema_version": SCHEMA_VERSION,
-            **self.subject,
-            **self.stored.as_dict(),
-            "run": self.run,
-            "next": self.next,
-            "notes": list(self.notes),
-            "warnings": list(self.warnings),
-        }
 
 
 def make_baseline(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from retrieval_bench.comparison.pairs.comparability import nothing_is_relevant
 from retrieval_bench.core.errors import ConfigError, RecordError
@@ -36,7 +36,8 @@ from retrieval_bench.regression.baseline import (
 )
 from retrieval_bench.regression.code import Code, code_of, why_no_code, with_its_config
 from retrieval_bench.regression.files import DamagedBaselineError, NoBaselineError, Places
-from retrieval_bench.regression.gate import Regression
+from retrieval_bench.regression.gate import BaselineFacts, Regression
+from retrieval_bench.regression.held_against import RevisionFacts, Subject
 from retrieval_bench.regression.latency_gates import Duet, LatencyResult, When
 from retrieval_bench.regression.policy import Policy
 from retrieval_bench.regression.quality_gates import QualityResult
@@ -276,7 +277,7 @@ class Today:
         return told
 
     @property
-    def subject(self) -> dict[str, Any]:
+    def subject(self) -> Subject:
         """What is measured, for a document."""
         data = self.experiment.dataset
         return {
@@ -289,7 +290,7 @@ class Today:
             },
             "k": self.experiment.k,
             "machine": self.places.machine,
-            "revision": None if self.given.revision is None else dict(self.given.revision),
+            "revision": cast("RevisionFacts | None", self.given.revision),
         }
 
     def _judged_times(
@@ -401,14 +402,16 @@ def _sentence(problem: RecordError) -> str:
     return f"{problem.given} ({problem.where})"
 
 
-def _facts(path: Any, baseline: QualityBaseline | LatencyBaseline) -> dict[str, Any]:
+def _facts(path: Any, baseline: QualityBaseline | LatencyBaseline) -> BaselineFacts:
     revision = baseline.revision
-    facts: dict[str, Any] = {
+    facts: BaselineFacts = {
         "path": str(path),
-        "revision": None if revision is None else revision.model_dump(),
+        "revision": None if revision is None else cast("RevisionFacts", revision.model_dump()),
         "config": baseline.retriever.hash,
     }
-    return facts | ({"date": baseline.date} if isinstance(baseline, LatencyBaseline) else {})
+    if isinstance(baseline, LatencyBaseline):
+        facts["date"] = baseline.date
+    return facts
 
 
 def _source(

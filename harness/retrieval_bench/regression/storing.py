@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import DataError, HarnessError, RecordError, counted
 from retrieval_bench.regression import files
 from retrieval_bench.regression.baseline import LatencyBaseline, QualityBaseline
@@ -15,7 +15,7 @@ from retrieval_bench.regression.files import NoBaselineError, OtherBaselineError
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Change(Documented):
     """One figure; None where one of the two does not have it.
 
     Attributes:
@@ -29,10 +29,6 @@ class Change:
     unit: str
     before: float | None
     now: float | None
-
-    def as_dict(self) -> dict[str, Any]:
-        """The row of the document."""
-        return document(self)
 
 
 def quality_changes(before: QualityBaseline | None, now: QualityBaseline) -> list[Change]:
@@ -53,7 +49,7 @@ def latency_changes(before: LatencyBaseline | None, now: LatencyBaseline) -> lis
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(Documented):
     """What became of the files.
 
     Attributes:
@@ -65,10 +61,6 @@ class Stored:
     written: tuple[str, ...]
     kept: tuple[str, ...]
     changes: tuple[Change, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Part of the documents of ``baseline`` and ``regress --accept``."""
-        return document(self)
 
 
 class NothingToKeepError(HarnessError):

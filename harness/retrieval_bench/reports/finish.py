@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from retrieval_bench.comparison.explain.ledger import Ledger, ledger_of
 from retrieval_bench.comparison.explain.legs import best_leg
 from retrieval_bench.comparison.pairs.verdicts import Delta
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.types import Dataset
+from retrieval_bench.experiment.fresh.cold import ColdStart
 from retrieval_bench.reports.pictures.of_runs import run_pictures, side_by_side
 from retrieval_bench.reports.render import terminal
 from retrieval_bench.reports.render.table import Table
@@ -21,24 +22,22 @@ from retrieval_bench.runs.run import Run
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(Documented):
     """A run, and what its parts buy.
 
     Attributes:
         run: rankings, times and values as they were measured.
         leg: of a hybrid, its best leg beside it; None for any other retriever.
         ledger: of a retriever that is made of parts, what they buy.
+        cold: its starts from nothing, the content of ``cold.json``; None where nobody asked.
     """
+
+    KEYS = "*run.summary best_leg=leg ledger? cold?"
 
     run: Run
     leg: Delta | None = None
     ledger: Ledger | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """The document of ``bench --format json``."""
-        leg = None if self.leg is None else self.leg.as_dict()
-        parts = {} if self.ledger is None else {"ledger": self.ledger.as_dict()}
-        return {**self.run.summary.document(), "best_leg": leg, **parts}
+    cold: ColdStart | None = None
 
     def brief(self) -> Table:
         """The answer, and what changes how it must be read."""

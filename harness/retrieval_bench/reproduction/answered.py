@@ -11,11 +11,10 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import ConfigError, HarnessError
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Dataset, Query, Ranking
@@ -251,7 +250,7 @@ NO_GROUP = "(none)"
 
 
 @dataclass(frozen=True, slots=True)
-class GroupMeans:
+class GroupMeans(Documented):
     """One system under one convention.
 
     Attributes:
@@ -268,19 +267,17 @@ class GroupMeans:
     missing: int = 0
     reason: str = ""
 
-    def as_dict(self) -> dict[str, Any]:
-        """One of ``rows`` in the JSON document."""
-        return document(self)
-
 
 @dataclass(frozen=True, slots=True)
-class GroupTable:
+class GroupTable(Documented):
     """Systems by conventions, with the groups in the order of the queries, "all" last.
 
     Attributes:
         metrics: convention -> the explicit metrics that the plain names stand for there.
         rows: none where the dataset is not at hand; ``reason`` says why.
     """
+
+    KEYS = "dataset k by groups rows reason"
 
     dataset: str
     k: int
@@ -289,10 +286,6 @@ class GroupTable:
     metrics: Mapping[str, tuple[str, ...]]
     rows: tuple[GroupMeans, ...]
     reason: str = ""
-
-    def as_dict(self) -> dict[str, Any]:
-        """``table`` of the JSON document."""
-        return document(self, "dataset k by groups rows reason")
 
 
 def group_table(wanted: PublishedTable, answered: Answered) -> GroupTable:

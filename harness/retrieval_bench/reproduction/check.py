@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import HarnessError
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Ranking
@@ -48,7 +48,7 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Documented):
     """One published value.
 
     Attributes:
@@ -70,14 +70,22 @@ class Checked:
     n: int | None = None
     reason: str = ""
 
-    def as_dict(self) -> dict[str, Any]:
-        """One of ``figures`` in the JSON document."""
-        return document(self)
+
+class Tolerance(TypedDict):
+    """How far a measured value may lie from the published one to be so called."""
+
+    ok: float
+    close: float
 
 
 @dataclass(frozen=True, slots=True)
-class Reproduction:
+class Reproduction(Documented):
     """All that was looked at."""
+
+    KEYS = (
+        "title=published.title url=published.url tolerance figures outcomes table "
+        "remarks=published.remarks"
+    )
 
     published: Published
     figures: tuple[Checked, ...]
@@ -89,14 +97,21 @@ class Reproduction:
         """FAIL if there is one, NOT MEASURED if nothing was measured."""
         return worst_of([*self.figures, *self.outcomes])
 
-    def as_dict(self) -> dict[str, Any]:
-        """The document of ``reproduce --format json``, for one file."""
-        return {
-            **document(self.published, "title url"),
-            "tolerance": {"ok": OK_WITHIN, "close": CLOSE_WITHIN},
-            **document(self, "figures outcomes table"),
-            "remarks": list(self.published.remarks),
-        }
+    @property
+    def tolerance(self) -> Tolerance:
+        """How far a value may lie apart."""
+        return {"ok": OK_WITHIN, "close": CLOSE_WITHIN}
+
+
+@dataclass(frozen=True, slots=True)
+class Papers(Documented):
+    """Published figures.
+
+    Attributes:
+        papers: name of a file -> what came of it.
+    """
+
+    papers: Mapping[str, Reproduction]
 
 
 def reproduce(

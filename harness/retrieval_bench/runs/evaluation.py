@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented, plain
 from retrieval_bench.core.types import EMPTY, Qrels
 from retrieval_bench.metrics import Judgements, Metric, judge
 from retrieval_bench.metrics.judged import NONE
@@ -26,7 +26,7 @@ JUDGED_AT = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Mean:
+class Mean(Documented):
     """A mean over queries, of a count the sum.
 
     Attributes:
@@ -35,13 +35,16 @@ class Mean:
         n: queries.
     """
 
+    KEYS = "mean=known ci95 n"
+
     mean: float
     ci95: tuple[float, float] | None
     n: int
 
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON; a mean over nothing is None."""
-        return document(self) | {"mean": float(self.mean) if np.isfinite(self.mean) else None}
+    @property
+    def known(self) -> float | None:
+        """The mean; None of no query."""
+        return float(self.mean) if np.isfinite(self.mean) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +68,14 @@ class Evaluation:
     judged: Mapping[str, float] = field(default_factory=lambda: EMPTY)
     ties: TieEffect | None = None
 
+    @property
+    def by_metric(self) -> dict[str, Mean]:
+        """Means by the names of metrics."""
+        return dict(zip(map(str, self.metrics), self.means, strict=True))
+
     def as_dict(self) -> dict[str, Any]:
         """Means with intervals, by metric name."""
-        return {
-            str(metric): mean.as_dict()
-            for metric, mean in zip(self.metrics, self.means, strict=True)
-        }
+        return plain(self.by_metric)  # type: ignore[no-any-return]
 
     @property
     def interval(self) -> str:

@@ -142,7 +142,7 @@ def write_run(run: Run, out: Path | None = None, root: Path = DEFAULT_ROOT) -> R
             _write_per_query(folder / PER_QUERY, run, status)
             _write_json(folder / MANIFEST, manifest)
             # Last and at once: a folder without a summary is no run.
-            _write_json(folder / _PENDING, to_document(summary.document()))
+            _write_json(folder / _PENDING, to_document(summary.as_dict()))
             (folder / _PENDING).replace(folder / SUMMARY)
     except OSError as problem:
         raise cannot_write(shown, problem) from None

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented, document
 from retrieval_bench.core.errors import distinct_names
 from retrieval_bench.stats.percentiles import needs
 
@@ -43,7 +43,7 @@ Nanoseconds = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
+class Times(Documented):
     """Milliseconds over calls.
 
     Attributes:
@@ -57,10 +57,6 @@ class Times:
     p50: float
     p95: float | None
     n: int
-
-    def as_dict(self) -> dict[str, Any]:
-        """The four figures."""
-        return document(self)
 
 
 @dataclass(frozen=True, slots=True)

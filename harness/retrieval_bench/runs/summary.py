@@ -6,79 +6,44 @@ not written. What another version has beside is kept and written back.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Callable
+from typing import Annotated, Any
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    InstanceOf,
-    SerializerFunctionWrapHandler,
-    model_serializer,
-    model_validator,
-)
+from pydantic import BeforeValidator
 
-from retrieval_bench.core.document import plain
+from retrieval_bench.core.document import MISSING, SPREAD
 from retrieval_bench.core.notices import from_document, with_text
 from retrieval_bench.core.selves import KEEP
 from retrieval_bench.core.types import Usage
 from retrieval_bench.metrics.tied import TieEffect
-
-Text = InstanceOf[str]
-"""A name or a sentence as it was given: with its code if it has one, whatever characters it has."""
+from retrieval_bench.runs.timing_facts import (
+    Facts,
+    LatencyFacts,
+    LegsFacts,
+    Level,
+    Levels,
+    Maybe,
+    StageFacts,
+    Text,
+)
 
 
 def _coded(entries: Any) -> Any:
     return from_document(entries) if isinstance(entries, list | tuple) else entries
 
 
-_LEVEL = re.compile(r"p[\d.]+")
-
-
-class Facts(BaseModel):
-    """Facts under names that stay."""
-
-    model_config = ConfigDict(frozen=True, extra="allow", protected_namespaces=())
-
-    def document(self) -> dict[str, Any]:
-        """For JSON: what was said, in the order of the fields."""
-        return dict(plain(self.model_dump(exclude_unset=True)))
-
-    def replace(self, **facts: Any) -> Self:
-        """The same with other ``facts``."""
-        said = {name: vars(self)[name] for name in self.model_fields_set if name in vars(self)}
-        return type(self).model_validate(said | (self.model_extra or {}) | facts)
-
-
-class Levels(Facts):
-    """Facts among which percentiles stand under their names (``p50``, ``p99.9``); here they are the
-    field ``levels``, which each class has in its place."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _gathered(cls, given: Any) -> Any:
-        if not isinstance(given, Mapping) or "levels" in given:
-            return given
-        levels = {name: given[name] for name in given if _LEVEL.fullmatch(name)}
-        return {**{name: given[name] for name in given if name not in levels}, "levels": levels}
-
-    @model_serializer(mode="wrap")
-    def _spread(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for name, fact in handler(self).items():
-            found.update(fact if name == "levels" else {name: fact})
-        return found
-
-
 class DatasetFacts(Facts):
     """Of what the queries and judgements are.
 
     Attributes:
+        name, split: of the dataset.
+        language: of its texts; None where nothing says it.
+        n_without_relevant: queries that count, and have no relevant document.
+        self_hits: "drop" where hits on the query itself were dropped; None where they were kept.
+        fingerprint: of its documents, queries and judgements.
+        n_unanswerable: queries that no document answers.
         n_documents: None where there is no corpus.
         n_queries: that count in means.
-        n_without_relevant: of these, queries without a relevant document.
         judges: who made the judgements -> "person", "model" or "dataset".
         known_items: of how many questions one document is known to be right, and the share of their
             words that it has.
@@ -95,15 +60,21 @@ class DatasetFacts(Facts):
     n_queries: int = 0
     n_unanswerable: int = 0
     n_without_relevant: int = 0
-    judges: dict[Text, str] = {}
-    known_items: dict[str, float] | None = None
-    drawn_from: int | None = None
-    self_hits: str = KEEP
+    judges: Annotated[dict[Text, str], MISSING] = {}
+    known_items: Maybe[dict[str, float]] = None
+    drawn_from: Maybe[int] = None
+    self_hits: Annotated[str, MISSING] = KEEP
     n_not_run: int = 0
 
 
 class MeanFacts(Facts):
-    """The mean of a metric over ``n`` queries, with its 95 % interval."""
+    """The mean of a metric over ``n`` queries, with its 95 % interval.
+
+    Attributes:
+        mean: None when nothing counts.
+        ci95: 95 % interval; None below two queries.
+        n: queries.
+    """
 
     mean: float | None
     ci95: tuple[float, float] | None = None
@@ -111,7 +82,13 @@ class MeanFacts(Facts):
 
 
 class HitFacts(Facts):
-    """Where nothing is judged: hits of the ``n`` answered queries."""
+    """Where nothing is judged: hits of the ``n`` answered queries.
+
+    Attributes:
+        n: answered queries.
+        mean: number of hits.
+        fewer_than_k, none: queries with fewer hits than were asked for, and with none.
+    """
 
     n: int
     mean: float | None
@@ -121,127 +98,55 @@ class HitFacts(Facts):
 
 class Unanswerable(Facts):
     """Queries that no document answers: ``n`` were run, ``returned_hits`` of them got hits; and how
-    well empty lists tell them from the others."""
+    well empty lists tell them from the others.
+
+    Attributes:
+        n: that were run.
+        returned_hits: of these, queries that got hits.
+        false_empty: answerable queries that got none.
+        precision, recall, f1: of empty lists; None where not defined.
+    """
 
     n: int = 0
     returned_hits: int = 0
-    false_empty: int | None = None
-    precision: float | None = None
-    recall: float | None = None
-    f1: float | None = None
-
-
-class PercentileFacts(Facts):
-    """A percentile in milliseconds; None for the ``reason``. It ``gates`` a regression where its
-    interval holds for any launch."""
-
-    value: float | None = None
-    ci95: tuple[float, float] | None = None
-    gates: bool = False
-    reason: str = ""
-
-
-class FirstVisitFacts(Facts):
-    """The first call of a query as a multiple of its later ones, the median over ``n``."""
-
-    ratio: float | None = None
-    n: int = 0
-
-
-class MixFacts(Levels):
-    """Percentiles over ``n`` queries, each by its median."""
-
-    n: int = 0
-    levels: dict[str, PercentileFacts] = {}
-
-
-class LatencyFacts(Levels):
-    """Times of calls; see :class:`.LatencyReport`. All are None where they say nothing.
-
-    Attributes:
-        levels: of family "call", over all calls.
-        warm_up_calls: before the measured ones.
-        steady_after: calls after which times no longer fell; None where they still did.
-        overhead: of one measured call, by the clock and the loop.
-    """
-
-    family: str = "call"
-    n: int = 0
-    rounds: int = 0
-    launches: int = 0
-    failed_calls: int = 0
-    mean: float | None = None
-    min: float | None = None
-    max: float | None = None
-    sd: float | None = None
-    throughput: float | None = None
-    stalls: int | None = None
-    first_visit: FirstVisitFacts = FirstVisitFacts()
-    levels: dict[str, PercentileFacts] = {}
-    intervals: str = ""
-    mix: MixFacts = MixFacts()
-    warm_up_calls: int = 0
-    steady_after: int | None = None
-    overhead: float | None = None
-
-    def at(self, level: str) -> PercentileFacts:
-        """What is said of a percentile, ``p50``; nothing of one that was not asked for."""
-        return self.levels.get(level, PercentileFacts())
-
-
-class TimesFacts(Facts):
-    """Milliseconds over ``n`` calls."""
-
-    mean: float
-    p50: float
-    p95: float | None = None
-    n: int = 0
-
-
-class StageFacts(TimesFacts):
-    """A stage: its ``share`` of the time of all calls, and whether calls are ``direct``ly made of
-    it."""
-
-    share: float = 0.0
-    direct: bool = True
-
-
-class LegFacts(TimesFacts):
-    """The call of a leg; see :class:`.Leg`."""
-
-    longest: int = 0
-    longest_in_tail: int = 0
-    extra_in_tail: float | None = None
-
-
-class LegsFacts(Facts):
-    """Legs one after the other against side by side; see :class:`.Legs`."""
-
-    n: int
-    tail: int
-    overlapping: int
-    decisive: Text | None
-    measured: Literal["parallel", "serial"]
-    serial: TimesFacts
-    parallel: TimesFacts
-    of: dict[Text, LegFacts]
+    false_empty: Annotated[int | None, MISSING] = None
+    precision: Annotated[float | None, MISSING] = None
+    recall: Annotated[float | None, MISSING] = None
+    f1: Annotated[float | None, MISSING] = None
 
 
 class UsageFacts(Facts):
-    """What answers used up; see :func:`.usage_document`. A kind that nobody tells is None."""
+    """What answers used up; see :func:`.usage_document`. A kind that nobody tells is None.
+
+    Attributes:
+        spent: all of the measurement, its warm-up included; None for several launches.
+        n: answered calls.
+        silent: of these, calls that said nothing: they count as nothing.
+        per_query: means of tokens_in, tokens_out, calls and money; None where not known.
+        money_per_1000_queries: None where not known.
+        stages: the same means by stage; "call" is of no stage.
+    """
 
     n: int
     silent: int
     per_query: dict[str, float | None]
     money_per_1000_queries: float | None
     stages: dict[Text, dict[str, float | None]]
-    spent: Usage | None = None
+    spent: Maybe[Usage] = None
 
 
 class PartFacts(Facts):
     """A part of the retriever that was left out; see :class:`.Part`.
 
     Attributes:
+        name: of it.
+        kind: leg, fusion, rewriting, expansion, weighting, reranker, filter or depth.
+        instead: what stands in its place; empty where nothing does.
+        stages: whose time and usage go with it.
+        beside: stages that run at the same time.
+        share: of the time of ``stages``.
+        timed: whether stages say what it takes.
+        gets, gives: names of kept lists.
         known: whether the rankings without it are.
         asked: calls that were made for it.
         why: it is not known; empty where it is.
@@ -262,7 +167,13 @@ class PartFacts(Facts):
 
 
 class IndexFacts(Facts):
-    """What indexing took; None where it is not known, or nothing was indexed."""
+    """What indexing took; None where it is not known, or nothing was indexed.
+
+    Attributes:
+        seconds: that indexing took.
+        peak_rss_bytes: memory at most.
+        disk_bytes: of its files.
+    """
 
     seconds: float | None = None
     peak_rss_bytes: int | None = None
@@ -270,7 +181,15 @@ class IndexFacts(Facts):
 
 
 class ServerFacts(Facts):
-    """What the process of a service took while calls were timed."""
+    """What the process of a service took while calls were timed.
+
+    Attributes:
+        pid: of the process that the config names.
+        processes: that it is made of.
+        memory_bytes: after the timed calls; None where it is not told.
+        cpu_seconds: of these calls, those of other systems that it answered included.
+        cpu_ms_per_call: the same of a call.
+    """
 
     pid: int
     processes: int
@@ -298,16 +217,29 @@ class FilterFacts(Facts):
 
 class ToAnswerFacts(Levels):
     """Milliseconds from a question to its answer, over ``n`` queries, failed calls and waiting
-    included."""
+    included.
+
+    Attributes:
+        n: answers.
+        mean, max: milliseconds.
+    """
 
     n: int
     mean: float | None
     max: float | None
-    levels: dict[str, float | None] = {}
+    levels: Annotated[dict[Level, float | None], SPREAD] = {}
 
 
 class AttemptFacts(Facts):
-    """Calls that failed, by kind, and what became of their queries."""
+    """Calls that failed, by kind, and what became of their queries.
+
+    Attributes:
+        failed: how many calls of each kind: 429, 5xx, connection, timeout, partial, other.
+        recovered: queries that were answered when they were asked again, in all launches together.
+        asked_again: of these, those that were only after the last round.
+        given_up: how often a call failed as often as ``retry`` allows.
+        to_answer_ms: time until there was an answer; None of several launches.
+    """
 
     failed: dict[str, int]
     recovered: int
@@ -317,14 +249,25 @@ class AttemptFacts(Facts):
 
 
 class AnsweredFacts(Facts):
-    """Means without the queries that failed."""
+    """Means without the queries that failed.
+
+    Attributes:
+        n: evaluated queries that did not fail.
+        metrics: name -> its mean over them.
+    """
 
     n: int
     metrics: dict[Text, MeanFacts]
 
 
 class UntilFacts(Facts):
-    """How far a measurement until decided came, and of what (``target``) something was decided."""
+    """How far a measurement until decided came, and of what (``target``) something was decided.
+
+    Attributes:
+        target: "split" or "population".
+        queries, asked: of the queries that count, all, and those that were asked.
+        interrupted: whether it ended before something was decided.
+    """
 
     target: str
     queries: int
@@ -336,11 +279,29 @@ class Summary(Facts):
     """What ``summary.json`` holds.
 
     Attributes:
-        run_id: empty while it is not saved.
-        status: "complete" or "partial": there are queries that were not asked.
         k: hits asked for.
-        tie_rule: how equal scores are ordered, in words.
+        convention: whose definitions.
+        metrics_version: raised by every change of a metric that moves a value.
+        n_failed, n_unreached: queries that failed; queries that an interrupted run, or one until
+            decided, did not reach.
+        unanswerable: queries that no document answers.
+        latency_ms: milliseconds over all measured calls.
+        usage: what answers used up, where they say it.
+        parts: of a retriever that is made of parts, each that can be left out.
+        index: what indexing took.
+        server: of a service what its process took; of several launches, of one.
+        filters: what filters did, where queries have some.
+        attempts: where calls failed, how often.
+        answered: where evaluated queries failed, means over those that did not.
+        warnings: what makes the figures less than they seem.
+        run_id: name of the run; empty while it is not saved.
+        schema_version: version 1, whose warnings are plain sentences, is still read; a newer one is
+            refused.
+        status: "complete" or "partial": there are queries that were not asked.
+        retriever: its name.
+        dataset: what the queries and judgements are.
         metrics: name -> its mean.
+        tie_rule: how equal scores are ordered, in words.
         judged: ``Judged@k`` -> its mean.
         ties: what equal scores decide; None where that is little, or not known.
         hits: None where queries are judged.
@@ -348,8 +309,6 @@ class Summary(Facts):
         legs: of a hybrid; None for any other retriever.
         n_collapsed: hits that were not kept since another one of their document was there.
         n_self_hits: hits on the query itself that were dropped.
-        n_failed: queries.
-        n_unreached: queries of a partial run.
         health: facts that the retriever says of itself.
         until_decided: None for a run that asked all.
     """
@@ -365,26 +324,26 @@ class Summary(Facts):
     metrics_version: int = 0
     metrics: dict[Text, MeanFacts] = {}
     judged: dict[str, float] = {}
-    ties: TieEffect | None = None
-    hits: HitFacts | None = None
+    ties: Maybe[TieEffect] = None
+    hits: Maybe[HitFacts] = None
     unanswerable: Unanswerable = Unanswerable()
     latency_ms: LatencyFacts = LatencyFacts()
     stages_ms: dict[Text, StageFacts] = {}
-    legs: LegsFacts | None = None
-    usage: UsageFacts | None = None
-    parts: tuple[PartFacts, ...] = ()
+    legs: Maybe[LegsFacts] = None
+    usage: Maybe[UsageFacts] = None
+    parts: Annotated[tuple[PartFacts, ...], MISSING] = ()
     index: IndexFacts = IndexFacts()
-    server: ServerFacts | None = None
-    filters: FilterFacts | None = None
+    server: Maybe[ServerFacts] = None
+    filters: Maybe[FilterFacts] = None
     n_collapsed: int = 0
-    n_self_hits: int = 0
+    n_self_hits: Annotated[int, MISSING] = 0
     n_failed: int = 0
     n_unreached: int = 0
-    attempts: AttemptFacts | None = None
-    answered: AnsweredFacts | None = None
+    attempts: Maybe[AttemptFacts] = None
+    answered: Maybe[AnsweredFacts] = None
     health: list[Text] = []
     warnings: Annotated[list[Text], BeforeValidator(_coded)] = []
-    until_decided: UntilFacts | None = None
+    until_decided: Maybe[UntilFacts] = None
 
     def with_texts(self, changed: Callable[[str], str]) -> Summary:
         """The same with all that is free text ``changed``: what the retriever says of itself, and

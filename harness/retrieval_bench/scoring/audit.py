@@ -11,12 +11,12 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, TypeAlias
+from typing import ClassVar, TypeAlias, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import ConfigError, DataError, counted, distinct_names
 from retrieval_bench.data.files.packed import unpacked_name
 from retrieval_bench.metrics import METRICS_VERSION, Judgements, Metric, parse_metric
@@ -41,21 +41,34 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Row(Documented):
     """One plain metric name under one convention.
 
     Attributes:
         concept, convention: the plain name, such as "nDCG"; the name of the convention.
         tie_rule: the order of equal scores, in words.
         metric: the explicit metric that the name stands for, None where it is not defined.
-        cells: one for each system.
+        systems, cells: the names, and a mean for each.
     """
+
+    KEYS = "concept convention metric tie_rule means n"
 
     concept: str
     convention: str
     tie_rule: str
     metric: Metric | None
+    systems: tuple[str, ...]
     cells: tuple[Cell, ...]
+
+    @property
+    def means(self) -> dict[str, float | None]:
+        """By system; None where there is none."""
+        return {name: cell.mean for name, cell in zip(self.systems, self.cells, strict=True)}
+
+    @property
+    def n(self) -> dict[str, int]:
+        """Queries in the mean, by system."""
+        return {name: cell.n for name, cell in zip(self.systems, self.cells, strict=True)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +115,17 @@ class Cause:
     queries: tuple[Weight, ...]
 
 
+class ShownCause(TypedDict):
+    """A cause: the ``name`` of each of its rules with what it says under either convention, the
+    number of queries on which it changes something, and the change on those it changes most."""
+
+    rules: list[dict[str, str]]
+    n_queries: int
+    queries: dict[str, float]
+
+
 @dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Documented):
     """Two systems whose order is not the same under two conventions.
 
     Attributes:
@@ -117,6 +139,8 @@ class Turn:
             holds several.
     """
 
+    KEYS = "concept base convention a b base_difference difference causes=shown_causes"
+
     concept: str
     base: str
     convention: str
@@ -126,10 +150,22 @@ class Turn:
     difference: float
     causes: tuple[Cause, ...]
 
+    @property
+    def shown_causes(self) -> list[ShownCause]:
+        """:attr:`causes`, with what each rule says under either convention."""
+        shown: list[ShownCause] = []
+        for cause in self.causes:
+            of = [
+                {"name": r.name, self.base: r.base, self.convention: r.other} for r in cause.rules
+            ]
+            queries = {weight.query_id: weight.change for weight in cause.queries}
+            shown.append({"rules": of, "n_queries": cause.n_queries, "queries": queries})
+        return shown
+
 
 @dataclass(frozen=True, slots=True)
-class Audit:
-    """All of it.
+class Audit(Documented):
+    """Runs under several conventions.
 
     Attributes:
         systems: names, told apart.
@@ -139,54 +175,18 @@ class Audit:
         turns: empty where every convention has the order of the base.
         warnings: what could not be scored and why, and what may surprise; each once, with the names
             of the systems that it is about.
+        metrics_version: raised by every change that moves a value.
     """
 
+    KEYS = "metrics_version systems base cut rows turns warnings"
+
+    metrics_version: ClassVar[int] = METRICS_VERSION
     systems: tuple[str, ...]
     base: str
     cut: int
     rows: tuple[Row, ...]
     turns: tuple[Turn, ...]
     warnings: tuple[str, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        """The document of ``audit --format json``."""
-        return {
-            "metrics_version": METRICS_VERSION,
-            "systems": list(self.systems),
-            "base": self.base,
-            "cut": self.cut,
-            "rows": [
-                {
-                    "concept": row.concept,
-                    "convention": row.convention,
-                    "metric": None if row.metric is None else str(row.metric),
-                    "tie_rule": row.tie_rule,
-                    "means": {
-                        name: cell.mean for name, cell in zip(self.systems, row.cells, strict=True)
-                    },
-                    "n": {name: cell.n for name, cell in zip(self.systems, row.cells, strict=True)},
-                }
-                for row in self.rows
-            ],
-            "turns": [_turn_as_dict(turn) for turn in self.turns],
-            "warnings": list(self.warnings),
-        }
-
-
-def _turn_as_dict(turn: Turn) -> dict[str, Any]:
-    return document(turn, "concept base convention a b base_difference difference") | {
-        "causes": [
-            {
-                "rules": [
-                    {"name": rule.name, turn.base: rule.base, turn.convention: rule.other}
-                    for rule in cause.rules
-                ],
-                "n_queries": cause.n_queries,
-                "queries": {weight.query_id: weight.change for weight in cause.queries},
-            }
-            for cause in turn.causes
-        ],
-    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,10 +357,10 @@ class _Bench:
     def row(self, concept: str, convention: str, reading: Reading | None) -> Row:
         if reading is None:
             cells = [Cell(None, reason="not defined")] * len(self._runs)
-            return Row(concept, convention, "", None, tuple(cells))
+            return Row(concept, convention, "", None, self.names, tuple(cells))
         cells = [self._cell(at, reading) for at in range(len(self._runs))]
         rule = reading.rules.tie_rule
-        return Row(concept, convention, rule, reading.metric, tuple(cells))
+        return Row(concept, convention, rule, reading.metric, self.names, tuple(cells))
 
     def _cell(self, at: int, reading: Reading) -> Cell:
         try:

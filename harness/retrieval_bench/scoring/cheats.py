@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from retrieval_bench.core import plugins
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import ConfigError, HarnessError
 from retrieval_bench.core.foreign import folder_kept, foreign_code, innermost, message_of
 
@@ -69,6 +69,8 @@ class Outcome:
     """What a scorer made of a trial.
 
     Attributes:
+        cheat: its name.
+        what: is given.
         verdict: "right"; "wrong"; "refuses" where it raised an error, which is an answer, too; "by
             id" where equal scores are ordered by id, which is a rule and can be used all the same.
         got, fair: its values of both inputs; None where it gave none.
@@ -86,12 +88,16 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class ScorerAudit:
+class ScorerAudit(Documented):
     """All trials of one scorer.
 
     Attributes:
+        scorer: the function, as it was named.
+        outcomes: each input that must not win.
         honest: its value of an ordinary run.
     """
+
+    KEYS = "scorer honest cheats=outcomes"
 
     scorer: str
     honest: float
@@ -101,13 +107,6 @@ class ScorerAudit:
     def wrong(self) -> int:
         """Trials that it gets wrong."""
         return sum(outcome.verdict == "wrong" for outcome in self.outcomes)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The document of ``audit --scorer --format json``."""
-        outcomes = [
-            document(one, "cheat what verdict got fair chance says") for one in self.outcomes
-        ]
-        return {"scorer": self.scorer, "honest": self.honest, "cheats": outcomes}
 
 
 def audit_scorer(target: str) -> ScorerAudit:

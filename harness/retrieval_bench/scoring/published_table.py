@@ -12,12 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.data.faults import FileFaults, reporting
 from retrieval_bench.data.files.lines import table
@@ -58,10 +57,11 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True)
-class Possible:
+class Possible(Documented):
     """What these queries could say of two systems.
 
     Attributes:
+        metric, a, b: by what; the two systems.
         difference: mean of b less mean of a.
         n: queries of both; None where the two differ, so that they cannot be paired.
         sd: assumed of the paired differences.
@@ -69,6 +69,8 @@ class Possible:
             Holm leaves this pair; None without ``n``.
         needed: queries for which this difference is the smallest; None where no number helps.
     """
+
+    KEYS = "metric a b difference n sd smallest needed possible"
 
     metric: str
     a: str
@@ -86,17 +88,20 @@ class Possible:
 
 
 @dataclass(frozen=True, slots=True)
-class TableAudit:
-    """All pairs of a table, metric by metric."""
+class TableAudit(Documented):
+    """All pairs of a table, metric by metric.
+
+    Attributes:
+        table: the file.
+        pairs: for each metric and two systems.
+        assumed: metric -> standard deviation of paired differences.
+    """
+
+    KEYS = "table pairs"
 
     table: str
     pairs: tuple[Possible, ...]
     assumed: Mapping[str, float]
-
-    def as_dict(self) -> dict[str, Any]:
-        """The document of ``audit --table --format json``."""
-        keys = "metric a b difference n sd smallest needed possible"
-        return {"table": self.table, "pairs": [document(pair, keys) for pair in self.pairs]}
 
 
 def audit_table(path: Path | str, spreads: Sequence[str] = ()) -> TableAudit:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import EMPTY
 from retrieval_bench.data.faults import reporting
@@ -120,7 +121,7 @@ def audit_runs(
 
 
 @dataclass(frozen=True, slots=True)
-class ReaderScores:
+class ReaderScores(Documented):
     """Figures of a file of answers.
 
     Attributes:
@@ -129,14 +130,32 @@ class ReaderScores:
         warnings: of both files.
     """
 
+    KEYS = "*result warnings"
+
     result: ReaderResult
     predictions: Path
     warnings: tuple[str, ...]
 
-    def as_dict(self, *, per_question: bool = False) -> dict[str, Any]:
-        """The document of ``reader --format json``."""
-        document = self.result.as_dict(per_question=per_question)
-        return document | {"warnings": list(self.warnings)}
+    def with_questions(self) -> ReaderDetails:
+        """The same with the values of every question."""
+        return ReaderDetails(self, self.result.by_question())
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderDetails(Documented):
+    """What ``score reader --format json`` prints.
+
+    Attributes:
+        scores: of a file of answers.
+        per_question: for each question ``exact``, ``f1``, ``char_f1`` and, with offsets,
+            ``top1_accuracy``, ``topk_accuracy``, ``top1_em``, ``topk_em``, ``top1_f1``, ``topk_f1``
+            and ``topk_mean_f1``; None where they were not asked for.
+    """
+
+    KEYS = "*scores.result per_question? warnings=scores.warnings"
+
+    scores: ReaderScores
+    per_question: Mapping[str, Mapping[str, float]] | None = None
 
 
 def score_answers(

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeGuard, cast
+from typing import TypeGuard, cast
 
 import numpy as np
 
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.notices import Code, Notice, says
 from retrieval_bench.core.retriever import Capabilities
@@ -158,7 +159,7 @@ def is_folder(source: object) -> TypeGuard[str | Path]:
 
 
 @dataclass(frozen=True, slots=True)
-class ScoreCard:
+class ScoreCard(Documented):
     """One run, scored.
 
     Attributes:
@@ -169,6 +170,8 @@ class ScoreCard:
             figures say nothing of the run.
         abstention: None where every query has an answer.
     """
+
+    KEYS = "run judgements=truth *scored abstention?"
 
     run: str
     truth: str
@@ -186,13 +189,25 @@ class ScoreCard:
         judged = self.scored.counts.evaluated or self.abstention is not None
         return "" if judged else "no query counts"
 
-    def as_dict(self, *, per_query: bool = False) -> dict[str, Any]:
-        """The document of ``evaluate --format json``."""
-        document: dict[str, Any] = {"run": self.run, "judgements": self.truth}
-        document |= self.scored.as_dict(per_query=per_query)
-        if self.abstention is not None:
-            document["abstention"] = self.abstention.as_dict()
-        return document
+    def with_queries(self) -> ScoreDetails:
+        """The same with the values of every query."""
+        return ScoreDetails(self, self.scored.by_query())
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreDetails(Documented):
+    """What ``score run --format json`` prints.
+
+    Attributes:
+        card: one run, scored.
+        per_query: the values of every evaluated query, by metric; None where they were not asked
+            for.
+    """
+
+    KEYS = "run=card.run judgements=card.truth *card.scored per_query? abstention?=card.abstention"
+
+    card: ScoreCard
+    per_query: Mapping[str, Mapping[str, float]] | None = None
 
 
 def score_file(

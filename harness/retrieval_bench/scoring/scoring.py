@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import ConfigError, DataError, counted
 from retrieval_bench.metrics import (
     METRICS_VERSION,
@@ -53,7 +53,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class Scored(Documented):
     """One run under one convention.
 
     Attributes:
@@ -63,8 +63,15 @@ class Scored:
         tie_rule: the order of equal scores, in words.
         counts: how many queries count, and how many do not.
         warnings: what a reader of the figures should know, in plain words.
+        metrics_version: raised by every change that moves a value.
     """
 
+    KEYS = (
+        "convention=convention.name tie_rule metrics_version interval=evaluation.interval "
+        "metrics=evaluation.by_metric ties?=evaluation.ties counts warnings"
+    )
+
+    metrics_version: ClassVar[int] = METRICS_VERSION
     convention: Convention
     evaluation: Evaluation
     run: JudgedRun = field(repr=False)
@@ -72,27 +79,11 @@ class Scored:
     counts: Counts
     warnings: tuple[str, ...] = ()
 
-    def as_dict(self, *, per_query: bool = False) -> dict[str, Any]:
-        """The document of ``evaluate --format json``."""
-        evaluation = self.evaluation
-        names = [str(metric) for metric in evaluation.metrics]
-        result: dict[str, Any] = {
-            "convention": self.convention.name,
-            "tie_rule": self.tie_rule,
-            "metrics_version": METRICS_VERSION,
-            "interval": evaluation.interval,
-            "metrics": evaluation.as_dict(),
-            **({} if evaluation.ties is None else {"ties": document(evaluation.ties)}),
-            **document(self, "counts warnings"),
-        }
-        if per_query:
-            result["per_query"] = {
-                query_id: dict(zip(names, row, strict=True))
-                for query_id, row in zip(
-                    evaluation.query_ids, evaluation.per_query.tolist(), strict=True
-                )
-            }
-        return result
+    def by_query(self) -> dict[str, dict[str, float]]:
+        """The values of every evaluated query, by metric."""
+        names = [str(metric) for metric in self.evaluation.metrics]
+        rows = zip(self.evaluation.query_ids, self.evaluation.per_query.tolist(), strict=True)
+        return {query_id: dict(zip(names, row, strict=True)) for query_id, row in rows}
 
 
 @dataclass(frozen=True, slots=True)

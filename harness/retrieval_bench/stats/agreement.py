@@ -10,11 +10,13 @@ bootstrap.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from retrieval_bench.core.document import Documented
 from retrieval_bench.stats.intervals import Floats, interval
 from retrieval_bench.stats.resampling import RESAMPLES, SEED
 
@@ -23,7 +25,7 @@ _BLOCK = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class Agreement(Documented):
     """A coefficient: 1 = in everything, 0 = as by chance.
 
     Attributes:
@@ -32,9 +34,16 @@ class Agreement:
         n: judgements that the two have in common.
     """
 
+    KEYS = "value=known ci95 n"
+
     value: float
     ci95: tuple[float, float] | None
     n: int
+
+    @property
+    def known(self) -> float | None:
+        """The value; None where nothing can disagree, since only one grade occurs."""
+        return None if math.isnan(self.value) else self.value
 
 
 def cohen_kappa(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from retrieval_bench.tuning.grid import Grid, checked_grid, make_grid, parse_gri
 from retrieval_bench.tuning.price import price_of
 from retrieval_bench.tuning.search import Tunable, values_of
 from retrieval_bench.tuning.selection import chosen_on_dev, cross_validated
+from retrieval_bench.tuning.shown import TunedDataset
 from retrieval_bench.tuning.tuned import Plan, Tuning, check_out, doubts, judged, write_config
 
 FOLDS, REPEATS = 5, 10
@@ -386,7 +387,7 @@ def _found(
     described = document(data, "name fingerprint split") | document(plan, "dev_split")
     return Tuning(
         tunable.config,
-        described,
+        cast("TunedDataset", described),
         options.k,
         metric,
         plan,

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import yaml
@@ -21,7 +21,7 @@ from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA
 from retrieval_bench.comparison.pairs.verdicts import Delta, PairJudge, Rules
 from retrieval_bench.core import secrets
 from retrieval_bench.core.config import RetrieverConfig
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented, document
 from retrieval_bench.core.errors import ConfigError, HarnessError, RecordError, counted
 from retrieval_bench.metrics import Metric
 from retrieval_bench.stats.defaults import MARGIN
@@ -31,6 +31,17 @@ from retrieval_bench.stats.resampling import RESAMPLES
 from retrieval_bench.tuning.grid import Grid, Setting, as_yaml, numeric, ordered
 from retrieval_bench.tuning.price import Price
 from retrieval_bench.tuning.selection import Selection, tied
+from retrieval_bench.tuning.shown import (
+    ChosenValues,
+    DefaultFigures,
+    NaiveFigures,
+    QueryBeforeAndAfter,
+    RecommendedValues,
+    TriedSetting,
+    TunedDataset,
+    TunedFigures,
+    ValueMean,
+)
 
 FEW_QUERIES = 50
 """With fewer tuning queries the best setting is mostly the luckiest one."""
@@ -58,7 +69,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tuning:
+class Tuning(Documented):
     """What :func:`retrieval_bench.tuning.tune` found.
 
     Attributes:
@@ -80,8 +91,15 @@ class Tuning:
             can be timed.
     """
 
+    KEYS = (
+        "retriever=retriever.name dataset k metric method folds repeats seed=plan.seed n_tuning "
+        "n_held_out grid=grid.parameters n_combinations=grid.n_combinations sampled=grid.sampled "
+        "legs default=default_figures tuned=tuned_figures naive delta recommended=recommendation "
+        "price_ms=price choices settings parameters queries warnings"
+    )
+
     retriever: RetrieverConfig
-    dataset: Mapping[str, Any]
+    dataset: TunedDataset
     k: int
     metric: Metric
     plan: Plan
@@ -142,82 +160,118 @@ class Tuning:
         at = [i for i, setting in enumerate(self.grid.settings) if setting.values]
         return self.grid.settings[max(at, key=lambda i: (self.means[i], -i))]
 
+    @property
+    def method(self) -> Literal["cross-validation", "dev split"]:
+        """Whether settings are chosen by cross-validation or on a split of their own."""
+        return "cross-validation" if self.plan.dev_split is None else "dev split"
+
+    @property
+    def folds(self) -> int | None:
+        """Of cross-validation; None without."""
+        return None if self.plan.dev_split else self.plan.folds
+
+    @property
+    def repeats(self) -> int | None:
+        """Of cross-validation; None without."""
+        return None if self.plan.dev_split else self.plan.repeats
+
+    @property
+    def n_tuning(self) -> int:
+        """Queries on which settings are chosen."""
+        return int(self.values.shape[1])
+
+    @property
+    def n_held_out(self) -> int:
+        """Queries that report."""
+        return len(self.query_ids)
+
+    @property
+    def default_figures(self) -> DefaultFigures:
+        """The retriever as its config has it; its values are empty where they are not told."""
+        return {
+            "values": self.grid.settings[0].values,
+            "tuning": self.selection.default_tuning,
+            "held_out": self.default,
+            "ci95": self.default_ci95,
+            "gap": self.selection.default_gap,
+        }
+
+    @property
+    def tuned_figures(self) -> TunedFigures:
+        """The retriever with what was chosen without the queries that report."""
+        return {
+            "tuning": self.selection.tuning,
+            "held_out": self.held_out,
+            "ci95": self.held_out_ci95,
+            "gap": self.selection.gap,
+            "gaps": self.selection.gaps.tolist(),
+        }
+
+    @property
+    def naive(self) -> NaiveFigures:
+        """What would be chosen, and reported, on the same queries."""
+        values = self.grid.settings[self.selection.naive].values
+        return {"values": values, "mean": self.selection.naive_mean}
+
+    @property
+    def recommendation(self) -> RecommendedValues:
+        """What to use."""
+        return {
+            "values": self.winner.values,
+            "is_default": self.winner.as_is,
+            "tuning": float(self.means[self.selection.winner]),
+            "target": self.recommended.target,
+            "params": self.recommended.params,
+        }
+
+    @property
+    def choices(self) -> list[ChosenValues]:
+        """What each fold chose."""
+        return [
+            {
+                "repeat": one.repeat,
+                "fold": one.fold,
+                "values": self.grid.settings[one.setting].values,
+                "tuning": one.tuning,
+                "held_out": one.held_out,
+                "n_held_out": one.n_held_out,
+            }
+            for one in self.selection.choices
+        ]
+
+    @property
+    def settings(self) -> list[TriedSetting]:
+        """All that were tried."""
+        return [
+            {
+                "values": setting.values,
+                "is_default": setting.as_is,
+                "tuning": float(mean),
+                "chosen": self.selection.times_chosen(at),
+            }
+            for at, (setting, mean) in enumerate(zip(self.grid.settings, self.means, strict=True))
+        ]
+
+    @property
+    def parameters(self) -> dict[str, list[ValueMean]]:
+        """For each parameter its values, all others as in the best setting."""
+        return {
+            path: [{"value": value, "tuning": mean} for value, mean in rows]
+            for path, rows in self.views().items()
+        }
+
+    @property
+    def queries(self) -> list[QueryBeforeAndAfter]:
+        """The held-out ones."""
+        default, held_out = self.selection.default.tolist(), self.selection.held_out.tolist()
+        return [
+            {"id": query_id, "default": before, "held_out": after}
+            for query_id, before, after in zip(self.query_ids, default, held_out, strict=True)
+        ]
+
     def as_dict(self) -> dict[str, Any]:
         """The document of ``tune --format json``."""
-        chosen = self.selection
-        result = {
-            "retriever": self.retriever.name,
-            "dataset": dict(self.dataset),
-            "k": self.k,
-            "metric": str(self.metric),
-            "method": "cross-validation" if self.plan.dev_split is None else "dev split",
-            "folds": None if self.plan.dev_split else self.plan.folds,
-            "repeats": None if self.plan.dev_split else self.plan.repeats,
-            "seed": self.plan.seed,
-            "n_tuning": self.values.shape[1],
-            "n_held_out": len(self.query_ids),
-            "grid": {path: list(values) for path, values in self.grid.parameters.items()},
-            **document(self.grid, "n_combinations sampled"),
-            "legs": list(self.legs),
-            "default": {
-                "values": dict(self.grid.settings[0].values),
-                "tuning": chosen.default_tuning,
-                "held_out": self.default,
-                "ci95": self.default_ci95,
-                "gap": chosen.default_gap,
-            },
-            "tuned": {
-                "tuning": chosen.tuning,
-                "held_out": self.held_out,
-                "ci95": self.held_out_ci95,
-                "gap": chosen.gap,
-                "gaps": chosen.gaps.tolist(),
-            },
-            "naive": {
-                "values": dict(self.grid.settings[chosen.naive].values),
-                "mean": chosen.naive_mean,
-            },
-            "delta": self.delta.as_dict(),
-            "recommended": {
-                "values": dict(self.winner.values),
-                "is_default": self.winner.as_is,
-                "tuning": float(self.means[chosen.winner]),
-                "target": self.recommended.target,
-                "params": self.recommended.params,
-            },
-            "price_ms": None if self.price is None else document(self.price),
-            "choices": [
-                {
-                    **document(choice, "repeat fold"),
-                    "values": dict(self.grid.settings[choice.setting].values),
-                    **document(choice, "tuning held_out n_held_out"),
-                }
-                for choice in chosen.choices
-            ],
-            "settings": [
-                {
-                    "values": dict(setting.values),
-                    "is_default": setting.as_is,
-                    "tuning": float(mean),
-                    "chosen": chosen.times_chosen(at),
-                }
-                for at, (setting, mean) in enumerate(
-                    zip(self.grid.settings, self.means, strict=True)
-                )
-            ],
-            "parameters": {
-                path: [{"value": value, "tuning": mean} for value, mean in rows]
-                for path, rows in self.views().items()
-            },
-            "queries": [
-                {"id": query_id, "default": default, "held_out": own}
-                for query_id, default, own in zip(
-                    self.query_ids, chosen.default.tolist(), chosen.held_out.tolist(), strict=True
-                )
-            ],
-            "warnings": list(self.warnings),
-        }
-        return dict(secrets.redact(result))
+        return dict(secrets.redact(document(self)))
 
 
 def judged(selection: Selection, metric: Metric, dataset: str, margin: float = MARGIN) -> Delta:

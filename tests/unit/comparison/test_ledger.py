@@ -336,3 +336,4 @@ def test_the_document_has_every_part_in_full() -> None:
     (part,) = [one for one in document["parts"] if one["name"] == "rerank"]
     assert part["worth"] == "harmful"
     assert set(part["cost"]) == {"p50_ms", "p95_ms", "share", "usage", "money_per_1000_queries"}
+    assert replace(found, n=0, mean=float("nan")).as_dict()["mean"] is None

@@ -326,4 +326,4 @@ def test_a_dry_run_says_how_many_calls_there_are_at_most() -> None:
     )
     assert isinstance(experiment, Experiment)
     plan = experiment.dry_run()
-    assert (plan["queries"], plan["calls_at_least"], plan["calls_at_most"]) == (N, 2, 2 * N)
+    assert (plan.queries, plan.calls_at_least, plan.calls_at_most) == (N, 2, 2 * N)

@@ -187,10 +187,10 @@ def test_a_report_inside_of_search_counts() -> None:
         return ["a"]
 
     run = measured(search)
-    assert run.summary.document()["usage"]["stages"] == {
+    assert run.summary.as_dict()["usage"]["stages"] == {
         "call": {"tokens_in": 10.0, "tokens_out": 2.0, "calls": 0.0, "money": 0.25}
     }
-    assert run.summary.document()["usage"]["spent"]["money"] == 1.0
+    assert run.summary.as_dict()["usage"]["spent"]["money"] == 1.0
 
 
 def test_reports_of_async_functions_and_of_parallel_legs_count() -> None:
@@ -204,10 +204,10 @@ def test_reports_of_async_functions_and_of_parallel_legs_count() -> None:
         report_usage(calls=3)
         return ["a"]
 
-    assert measured(later).summary.document()["usage"]["per_query"]["calls"] == 3.0
+    assert measured(later).summary.as_dict()["usage"]["per_query"]["calls"] == 3.0
     for parallel in (False, True):
         hybrid = Hybrid(legs=[Reporting(), Reporting()], parallel=parallel)
-        assert measured(hybrid).summary.document()["usage"]["per_query"]["calls"] == 2.0
+        assert measured(hybrid).summary.as_dict()["usage"]["per_query"]["calls"] == 2.0
 
 
 def test_reports_count_where_a_loop_runs_already() -> None:
@@ -295,7 +295,7 @@ def test_the_figures_are_means_over_answers_and_sums_of_all_calls() -> None:
         "2": {"rerank": Usage(calls=4, money=0.25)},
     }
     run = measured(Paid(lambda query: used.get(query.id)))
-    assert run.summary.document()["usage"] == {
+    assert run.summary.as_dict()["usage"] == {
         "n": 4,
         "silent": 1,
         "per_query": {"tokens_in": 7.5, "tokens_out": 0.75, "calls": 2.5, "money": 0.1875},
@@ -314,17 +314,17 @@ def test_the_figures_are_means_over_answers_and_sums_of_all_calls() -> None:
 
 def test_money_of_which_nothing_is_known_is_not_nothing() -> None:
     run = measured(Paid(lambda query: Usage(10)))
-    assert run.summary.document()["usage"]["per_query"]["money"] is None
-    assert run.summary.document()["usage"]["money_per_1000_queries"] is None
-    assert run.summary.document()["usage"]["silent"] == 0
+    assert run.summary.as_dict()["usage"]["per_query"]["money"] is None
+    assert run.summary.as_dict()["usage"]["money_per_1000_queries"] is None
+    assert run.summary.as_dict()["usage"]["silent"] == 0
 
 
 def test_the_warm_up_is_spent_and_in_no_mean() -> None:
     run = measured(Paid(lambda query: Usage(money=1.0)), Protocol(rounds=2, max_calls=13))
     assert run.summary.latency_ms.warm_up_calls == 5
-    assert run.summary.document()["usage"]["n"] == 8
-    assert run.summary.document()["usage"]["per_query"]["money"] == 1.0
-    assert run.summary.document()["usage"]["spent"]["money"] == 13.0
+    assert run.summary.as_dict()["usage"]["n"] == 8
+    assert run.summary.as_dict()["usage"]["per_query"]["money"] == 1.0
+    assert run.summary.as_dict()["usage"]["spent"]["money"] == 13.0
 
 
 def test_who_says_nothing_has_no_usage() -> None:
@@ -337,7 +337,7 @@ def test_the_price_of_the_config_is_that_of_the_call() -> None:
         "params": {"function": _telling},
         "price": {"tokens_in": 1_000_000, "calls": 2},
     }
-    assert measured(config).summary.document()["usage"]["per_query"]["money"] == 5.0
+    assert measured(config).summary.as_dict()["usage"]["per_query"]["money"] == 5.0
 
 
 def _telling(text: str, k: int) -> list[str]:

@@ -144,7 +144,7 @@ class TestFingerprint:
 class TestRuns:
     def test_a_built_in_leaks_nothing(self) -> None:
         run = bench("bm25", data(*FILTERED), k=3, protocol=QUICK).run
-        assert run.summary.document()["filters"] == {
+        assert run.summary.as_dict()["filters"] == {
             "queries": 2,
             "leaked": 0,
             "leaking": 0,
@@ -164,14 +164,14 @@ class TestRuns:
         dataset = build_dataset("pages", chunks, asked, judged, language="en", unit_key="page")
         run = bench("bm25", dataset, k=2, protocol=QUICK).run
         assert [run.rankings.row(at).doc_ids for at in range(2)] == [["p0", "p1"], []]
-        assert run.summary.document()["filters"]["leaked"] == 0
+        assert run.summary.as_dict()["filters"]["leaked"] == 0
 
     def test_what_leaks_is_counted(self) -> None:
         def careless(text: str, k: int) -> list[str]:
             return ["d0", "d1", "d2"][:k]
 
         run = bench(careless, data(*FILTERED), k=3, protocol=QUICK).run
-        assert run.summary.document()["filters"] == {
+        assert run.summary.as_dict()["filters"] == {
             "queries": 2,
             "leaked": 3,
             "leaking": 2,
@@ -184,7 +184,7 @@ class TestRuns:
 
     def test_without_a_corpus_nobody_can_tell(self) -> None:
         run = bench(lambda text, k: ["d0"], data(*FILTERED, documents=None), k=3, protocol=QUICK)
-        assert run.run.summary.document()["filters"]["leaked"] is None
+        assert run.run.summary.as_dict()["filters"]["leaked"] is None
         assert any("nobody can tell" in w for w in run.run.summary.warnings)
 
     def test_without_filters_nothing_is_said(self) -> None:

@@ -50,7 +50,7 @@ def test_quality_is_that_of_the_answer_that_came_later() -> None:
     def how(query: int, n: int) -> Exception | None:
         return TransientError("503") if query < 2 and n == 1 else None
 
-    summary = bench(failing(how), data(), k=3, protocol=QUICK).run.summary.document()
+    summary = bench(failing(how), data(), k=3, protocol=QUICK).run.summary.as_dict()
     assert summary["metrics"]["nDCG@3"]["mean"] == 1.0
     assert (summary["n_failed"], summary["latency_ms"]["failed_calls"]) == (0, 2)
     attempts = summary["attempts"]
@@ -70,7 +70,7 @@ def test_means_with_failures_as_zero_and_over_answered_queries() -> None:
         return ValueError("no") if query < 2 else None
 
     result = bench(failing(how), data(), k=3, protocol=QUICK)
-    summary = result.run.summary.document()
+    summary = result.run.summary.as_dict()
     assert summary["metrics"]["nDCG@3"]["mean"] == 0.75
     assert summary["answered"]["n"] == 6
     assert summary["answered"]["metrics"]["nDCG@3"]["mean"] == 1.0

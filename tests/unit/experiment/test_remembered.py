@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from retrieval_bench.experiment.warnings import remembered
-from retrieval_bench.runs.summary import LatencyFacts
+from retrieval_bench.runs.timing_facts import LatencyFacts
 
 CLOCK = "The p50 is below what the clock can tell (answers are remembered?)."
 

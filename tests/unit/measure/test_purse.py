@@ -94,7 +94,7 @@ def test_a_run_that_ended_for_money_is_partial_and_says_so() -> None:
     protocol = Protocol(rounds=1, warm_up_s=0, max_cost=0.5)
     summary = bench(
         {"target": "callable", "params": {"function": search}}, data, k=1, protocol=protocol
-    ).run.summary.document()
+    ).run.summary.as_dict()
     assert summary["status"] == "partial"
     assert summary["n_unreached"] == 2
     assert any("--max-cost" in one for one in summary["warnings"])

@@ -109,7 +109,7 @@ def test_a_run_says_what_its_server_cost(listening: tuple[int, int]) -> None:
         "server": {"port": port},
     }
     result = bench(given, "science-mini", k=5, protocol=Protocol(rounds=1, warm_up_s=0.0))
-    found = result.run.summary.document()["server"]
+    found = result.run.summary.as_dict()["server"]
     assert (found["pid"], found["processes"]) == (pid, 1)
     assert found["memory_bytes"] > 1_000_000
     assert found["cpu_ms_per_call"] >= 0

@@ -53,10 +53,10 @@ def test_a_saved_run_is_read_back_as_it_was(loose: Dataset) -> None:
     made = bench(TermOverlap(), loose, protocol=ONCE, save=True).run
     assert made.folder is not None
     read = read_run(made.folder)
-    assert (read.judged, read.answered, read.summary.document()["hits"]) == (
+    assert (read.judged, read.answered, read.summary.as_dict()["hits"]) == (
         False,
         True,
-        made.summary.document()["hits"],
+        made.summary.as_dict()["hits"],
     )
     assert read.evaluation.query_ids == ()
     assert np.array_equal(read.rankings.ranking, made.rankings.ranking)

@@ -16,6 +16,7 @@ import shlex
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -351,7 +352,8 @@ def test_every_metric_and_field_of_a_reader_is_in_the_guide() -> None:
     span = Span("d", 0, 4)
     gold = (GoldQuestion("q", ("text",), (span,), ("d",)), GoldQuestion("none", ()))
     answers = {"q": (Answer("text", span),), "none": (Answer(""),)}
-    document = score_reader(gold, Predictions(answers, has_spans=True)).as_dict(per_question=True)
+    result = score_reader(gold, Predictions(answers, has_spans=True))
+    document = result.as_dict() | {"per_question": result.by_question()}
     explained = _quoted(_text(GUIDE / "reader.md") + _text(GUIDE / "json.md"))
     for name in document["metrics"]:
         general = re.sub(r"^reader_.*(?=_has_answer$)", "...", name)
@@ -367,7 +369,7 @@ def test_every_metric_and_field_of_a_reader_is_in_the_guide() -> None:
 def test_every_field_and_word_of_diff_is_in_the_guide() -> None:
     data = make_dataset({"q": {"a": 1}})
     found = explain([make_run("mixed", data, {"q": "a"}, {"x": {"q": "a"}})], data)
-    document = diff_document(found, found.ceilings(), found.details([0]))
+    document = diff_document(found, found.ceilings(), found.details([0])).as_dict()
     by_name = frozenset({"metrics", "legs", "means", "values", "status", "ranks", "fusion"})
     fields = _fields(document, names=by_name) - {"q"}
     explained = _quoted(_text(GUIDE / "explaining.md") + _text(GUIDE / "json.md"))
@@ -405,10 +407,18 @@ def test_every_field_of_baselines_and_regress_is_in_the_guide() -> None:
     now = baselines.quality({"nDCG@10": [0.0, 1.0]}, ["new", "same"])
     times = baselines.latency([1_000] * 10)
     limits = {parse_metric("nDCG@10"): 0.01}
+    subject: Any = {"retriever": "r", "dataset": {}, "k": 1, "machine": "m", "revision": None}
     found = Regression(
-        {"retriever": "r", "dataset": {}, "k": 1, "machine": "m", "revision": None},
+        subject,
         Policy(limits, {"p50": 0.05}),
-        {"latency": {"path": "p", "revision": {"commit": "c", "dirty": False}, "date": "d"}},
+        {
+            "latency": {
+                "path": "p",
+                "revision": {"commit": "c", "dirty": False},
+                "config": None,
+                "date": "d",
+            }
+        },
         judge_quality(one, now, limits),
         judge_latency(times, times, {"p50": 0.05}, duet=None),
     )

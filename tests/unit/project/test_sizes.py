@@ -9,28 +9,28 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 
 PACKAGES = ("harness/retrieval_bench", "retrievers/retrieval_bench_retrievers")
-FROZEN = ("tests/golden/frozen", "harness/docs/schemas")
+FROZEN = ("tests/golden/frozen",)
 
 MOST: Mapping[str, int] = {
     "retrieval_bench": 80,
     "retrieval_bench/api": 1_080,
-    "retrieval_bench/cli": 4_460,
-    "retrieval_bench/comparison": 5_720,
-    "retrieval_bench/core": 4_410,
-    "retrieval_bench/data": 7_410,
-    "retrieval_bench/duets": 4_220,
-    "retrieval_bench/experiment": 5_290,
-    "retrieval_bench/labels": 4_520,
-    "retrieval_bench/measure": 3_160,
-    "retrieval_bench/metrics": 3_280,
-    "retrieval_bench/regression": 3_570,
-    "retrieval_bench/reports": 12_730,
-    "retrieval_bench/reproduction": 870,
-    "retrieval_bench/runs": 3_110,
-    "retrieval_bench/scoring": 5_330,
-    "retrieval_bench/stats": 1_700,
+    "retrieval_bench/cli": 4_680,
+    "retrieval_bench/comparison": 5_800,
+    "retrieval_bench/core": 4_830,
+    "retrieval_bench/data": 7_450,
+    "retrieval_bench/duets": 4_310,
+    "retrieval_bench/experiment": 5_430,
+    "retrieval_bench/labels": 4_590,
+    "retrieval_bench/measure": 3_180,
+    "retrieval_bench/metrics": 3_320,
+    "retrieval_bench/regression": 3_680,
+    "retrieval_bench/reports": 12_990,
+    "retrieval_bench/reproduction": 880,
+    "retrieval_bench/runs": 3_290,
+    "retrieval_bench/scoring": 5_410,
+    "retrieval_bench/stats": 1_710,
     "retrieval_bench/testing": 1_170,
-    "retrieval_bench/tuning": 1_840,
+    "retrieval_bench/tuning": 1_990,
     "retrieval_bench_retrievers": 490,
     "retrieval_bench_retrievers/dense": 750,
     "retrieval_bench_retrievers/encoders": 2_190,
@@ -43,9 +43,9 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers/rerank": 700,
     "retrieval_bench_retrievers/sql": 1_710,
     "retrieval_bench_retrievers/text": 750,
-    "product": 88_870,
-    "tests": 77_320,
-    "frozen data": 35_920,
+    "product": 90_810,
+    "tests": 77_530,
+    "frozen data": 15_310,
 }
 """Lines of each package and room (without one: its loose modules), of all of them, of the tests,
 and of the data that tests hold results against."""

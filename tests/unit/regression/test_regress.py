@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -31,6 +31,7 @@ from retrieval_bench.regression.baseline import (
 from retrieval_bench.regression.code import Code
 from retrieval_bench.regression.files import Places
 from retrieval_bench.regression.gate import Regression
+from retrieval_bench.regression.held_against import Subject
 from retrieval_bench.regression.latency_gates import LatencyResult, When
 from retrieval_bench.regression.policy import Policy, Undecided
 from retrieval_bench.regression.quality_gates import QualityGate, QualityResult
@@ -63,7 +64,7 @@ def judged(
 ) -> Regression:
     gates = () if of_quality is None else (QualityGate("nDCG@10", of_quality, 0.01),)
     return Regression(
-        {},
+        cast("Subject", {}),
         Policy({}, {}, undecided),
         {},
         QualityResult(gates) if gates else None,

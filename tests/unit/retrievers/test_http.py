@@ -689,7 +689,7 @@ def test_a_run_measures_the_service_and_keeps_its_facts(served: Service, tmp_pat
         "server_time": "took",
     }
     result = bench({"target": "http", "params": params}, tmp_path, k=5, protocol=QUICK)
-    summary, facts = result.run.summary.document(), result.run.manifest["retriever"]["facts"]
+    summary, facts = result.run.summary.as_dict(), result.run.manifest["retriever"]["facts"]
     assert summary["metrics"]["nDCG@5"]["mean"] > 0.5
     assert facts["connections_opened"] == served.connections
     stages = summary["stages_ms"]

@@ -68,7 +68,7 @@ def verdict(seed: int, lost: float = 0.0) -> tuple[Verdict, int]:
     assert isinstance(found, ComparisonResult)
     runs = found.comparison.runs
     failed = sum(run.summary.latency_ms.failed_calls for run in runs)
-    assert all(run.summary.document()["attempts"]["recovered"] for run in runs)
+    assert all(run.summary.as_dict()["attempts"]["recovered"] for run in runs)
     return found.comparison.deltas[0].verdict, failed
 
 

@@ -296,7 +296,7 @@ def test_a_run_counts_it_as_a_failed_query(served: Service, tmp_path: Path) -> N
     _dataset(tmp_path)
     served.answer = _finding(lambda _n: 2)
     run = bench(_config(served), tmp_path, k=1, protocol=QUICK).run
-    summary = run.summary.document()
+    summary = run.summary.as_dict()
     assert summary["n_failed"] == 1
     assert summary["metrics"]["nDCG@1"]["mean"] == 0.75
     assert summary["attempts"]["failed"] == {"partial": 1}
@@ -323,7 +323,7 @@ def test_one_that_was_whole_when_asked_again_costs_no_quality(
     _dataset(tmp_path)
     served.answer = _finding(lambda n: int(n == 0))
     config = {**_config(served), "retry": {"times": 2}}
-    summary = bench(config, tmp_path, k=1, protocol=QUICK).run.summary.document()
+    summary = bench(config, tmp_path, k=1, protocol=QUICK).run.summary.as_dict()
     assert summary["n_failed"] == 0
     assert summary["metrics"]["nDCG@1"]["mean"] == 1.0
     assert summary["attempts"]["failed"] == {"partial": 1}

@@ -115,10 +115,10 @@ def test_steps_without_a_name_of_their_own_are_counted() -> None:
 
 def test_what_a_model_used_up_is_read_by_step() -> None:
     run = measured(rewriting_chain, price={"tokens_in": 1_000, "calls": 0.25})
-    assert run.summary.document()["usage"]["stages"] == {
+    assert run.summary.as_dict()["usage"]["stages"] == {
         "step:rewrite": {"tokens_in": 30.0, "tokens_out": 5.0, "calls": 1.0, "money": 0.28}
     }
-    assert run.summary.document()["usage"]["silent"] == 0
+    assert run.summary.as_dict()["usage"]["silent"] == 0
 
 
 def test_a_model_inside_of_a_step_counts_for_the_step() -> None:

@@ -11,7 +11,8 @@ from pydantic import ValidationError
 
 from retrieval_bench.core.notices import Code, Notice, to_document
 from retrieval_bench.runs.records import to_json
-from retrieval_bench.runs.summary import LatencyFacts, Summary
+from retrieval_bench.runs.summary import Summary
+from retrieval_bench.runs.timing_facts import LatencyFacts
 
 RUNS = sorted(Path(__file__).parents[2].glob("golden/frozen/runs/*/summary.json"))
 LEAST: dict[str, Any] = {"retriever": "bm25", "dataset": {"name": "tiny"}, "k": 10}
@@ -21,7 +22,7 @@ LEAST: dict[str, Any] = {"retriever": "bm25", "dataset": {"name": "tiny"}, "k": 
 def test_a_saved_summary_is_read_and_written_back_to_the_byte(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     read = Summary.model_validate(json.loads(text))
-    assert to_json(read.document()) + "\n" == text
+    assert to_json(read.as_dict()) + "\n" == text
     assert read.replace(run_id=read.run_id) == read
 
 
@@ -31,10 +32,10 @@ def test_there_are_runs_to_read() -> None:
 
 def test_what_was_not_said_is_not_written_and_has_its_default() -> None:
     summary = Summary.model_validate(LEAST)
-    assert summary.document() == LEAST
+    assert summary.as_dict() == LEAST
     assert summary.latency_ms.at("p50").value is None
     assert summary.legs is None
-    assert summary.replace(n_failed=0).document() == LEAST | {"n_failed": 0}
+    assert summary.replace(n_failed=0).as_dict() == LEAST | {"n_failed": 0}
 
 
 def test_percentiles_stand_under_their_names() -> None:
@@ -42,23 +43,23 @@ def test_percentiles_stand_under_their_names() -> None:
     latency = LatencyFacts.model_validate(given)
     assert list(latency.levels) == ["p50", "p99.9"]
     assert latency.at("p50").value == 1.0
-    assert latency.document() == given
+    assert latency.as_dict() == given
     changed = latency.replace(levels={"p50": {"value": 2.0}})
-    assert changed.document() == {"n": 3, "p50": {"value": 2.0}, "mix": {}}
+    assert changed.as_dict() == {"n": 3, "p50": {"value": 2.0}, "mix": {}}
 
 
 def test_what_another_version_has_beside_is_kept() -> None:
     given = LEAST | {"weather": {"rain": True}, "dataset": {"name": "tiny", "colour": "red"}}
     read = Summary.model_validate(given)
-    assert read.document() == given
-    assert read.replace(k=5).document() == given | {"k": 5}
+    assert read.as_dict() == given
+    assert read.replace(k=5).as_dict() == given | {"k": 5}
 
 
 def test_warnings_keep_their_codes_through_a_change_and_a_file() -> None:
     told = [Notice("equal scores", Code.TIES), "an old one"]
     summary = Summary.model_validate(LEAST | {"warnings": told}).with_texts(str.upper)
     assert summary.warnings == ["EQUAL SCORES", "AN OLD ONE"]
-    again = Summary.model_validate(json.loads(to_json(to_document(summary.document()))))
+    again = Summary.model_validate(json.loads(to_json(to_document(summary.as_dict()))))
     assert [getattr(text, "code", None) for text in again.warnings] == [Code.TIES, Code.OTHER]
 
 

@@ -294,7 +294,7 @@ def test_mutated_files_end_in_a_result_or_a_clean_error(tmp_path: Path) -> None:
         save(pair[victim], bytes(raw))
         try:
             data = read_answers(*pair)
-            score_reader(data.gold, data.predictions).as_dict(per_question=True)
+            score_reader(data.gold, data.predictions).as_dict()
             ends["result"] += 1
         except HarnessError:
             ends["error"] += 1

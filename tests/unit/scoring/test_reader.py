@@ -156,7 +156,7 @@ def test_means_over_no_questions_are_not_defined_and_raise_nothing(
         assert (mean.ci95 is None) == (mean.n < 2)
     assert "NoAns_exact" not in result.official() or group == "has_answer"
     assert "not defined: 0 questions" in plain(reader_tables(result))
-    json.dumps(result.as_dict(per_question=True), allow_nan=False)
+    json.dumps([result.as_dict(), result.by_question()], allow_nan=False)
 
 
 def test_intervals_are_those_of_each_group() -> None:
@@ -169,7 +169,8 @@ def test_intervals_are_those_of_each_group() -> None:
 
 
 def test_the_json_says_units_counts_and_values_per_question() -> None:
-    document = score_reader(GOLD, PREDICTED).as_dict(per_question=True)
+    result = score_reader(GOLD, PREDICTED)
+    document = result.as_dict()
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert document["denominator"] == "all"
     assert document["conventions"] == {"text": "squad", "spans": "piaf"}
@@ -177,8 +178,8 @@ def test_the_json_says_units_counts_and_values_per_question() -> None:
     assert document["counts"]["unknown_predictions"] == 1
     assert document["counts"]["longest_list"] == 2
     assert document["official"]["total"] == 5
-    assert document["per_question"]["q1"]["topk_em"] == 1
-    mean = np.mean([values["exact"] for values in document["per_question"].values()])
+    assert result.by_question()["q1"]["topk_em"] == 1
+    mean = np.mean([values["exact"] for values in result.by_question().values()])
     assert document["metrics"]["exact"]["mean"] == pytest.approx(mean)
     assert "per_question" not in score_reader(GOLD, PREDICTED).as_dict()
 

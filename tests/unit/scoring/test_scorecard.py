@@ -54,7 +54,7 @@ def written(folder: Path, run: Mapping[str, Any]) -> RunFile:
 
 def figures(card: ScoreCard) -> dict[str, Any]:
     """The document without what the run is called and how its order is described."""
-    document = card.as_dict(per_query=True)
+    document = card.with_queries().as_dict()
     return {key: document[key] for key in document if key not in ("run", "judgements", "tie_rule")}
 
 
@@ -141,7 +141,7 @@ class TestOrder:
 
 class TestDocument:
     def test_has_the_keys_that_are_promised(self) -> None:
-        document = score_mapping(SCORES, Truth.of(QRELS), ["AP", "P@2"]).as_dict(per_query=True)
+        document = score_mapping(SCORES, Truth.of(QRELS), ["AP", "P@2"]).with_queries().as_dict()
         assert json.loads(json.dumps(document, allow_nan=False)) == document
         assert document["convention"] == "trec"
         assert document["metrics_version"] == 1

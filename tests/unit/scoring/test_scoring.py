@@ -97,9 +97,9 @@ def test_no_query_that_counts_is_no_crash() -> None:
             )
             assert result.counts.evaluated == 0
             assert "no query counts: nothing of the run is judged" in result.warnings
-            document = result.as_dict(per_query=True)
+            document = result.as_dict()
             assert document["metrics"]["AP"] == {"mean": None, "ci95": None, "n": 0}
-            assert document["per_query"] == {}
+            assert result.by_query() == {}
 
 
 def test_one_query_has_a_mean_and_no_interval() -> None:
@@ -129,12 +129,11 @@ def test_the_document_has_what_evaluate_promises() -> None:
         "unknown_queries": 0,
     }  # fmt: skip
     assert document["warnings"] == []
-    per_query = result.as_dict(per_query=True)["per_query"]
-    assert per_query == {
+    assert result.by_query() == {
         "질문 1": {"AP": 0.5, "nDCG@10": pytest.approx(1 / np.log2(3))},
         "q2": {"AP": 0.5, "nDCG@10": pytest.approx(2 / (2 + 1 / np.log2(3)))},
     }
-    assert json.loads(to_json(result.as_dict(per_query=True)))["per_query"]["q2"]["AP"] == 0.5
+    assert json.loads(to_json(result.by_query()))["q2"]["AP"] == 0.5
 
 
 @pytest.mark.parametrize(
@@ -230,7 +229,7 @@ def test_lists_and_scores_in_the_same_order_score_the_same() -> None:
     judgements = Judgements(data.qrels)
     lists = score(Answers(lists=data.lists), judgements, TREC, metrics)
     scores = score(Answers(scores=data.scores), judgements, TREC, metrics)
-    documents = [one.as_dict(per_query=True) for one in (lists, scores)]
+    documents = [one.as_dict() | {"per_query": one.by_query()} for one in (lists, scores)]
     assert "ties" not in documents[0], "a list has no scores that could be equal"
     documents[1].pop("ties", None)
     assert to_json(documents[0]) == to_json(documents[1])
@@ -296,7 +295,7 @@ for name, metrics in (("trec", ["AP", "nDCG@10", "GMAP", "ERR", "Bpref"]), ("blo
         answers, Judgements(data.qrels), rules, rules.parse(metrics), known=known,
         unanswerable=["empty", "empty too", list(data.qrels)[0]],
     )
-    sys.stdout.buffer.write(to_json(scored.as_dict(per_query=True)).encode())
+    sys.stdout.buffer.write(to_json([scored.as_dict(), scored.by_query()]).encode())
 """
 
 

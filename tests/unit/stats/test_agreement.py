@@ -53,3 +53,4 @@ def test_judges_who_guess_agree_as_by_chance_and_the_interval_says_so() -> None:
 def test_one_grade_alone_says_nothing() -> None:
     assert math.isnan(cohen_kappa({"q": [(1, 1), (1, 1)]}, 4).value)
     assert cohen_kappa({}, 4).n == 0
+    assert cohen_kappa({}, 4).as_dict() == {"value": None, "ci95": None, "n": 0}

@@ -93,10 +93,11 @@ def add_duet(commands: Any, name: str, **texts: str) -> None:
 def _duet(options: argparse.Namespace) -> int:
     from retrieval_bench.core.errors import RecordError
     from retrieval_bench.duets.duet import Request, duet
+    from retrieval_bench.duets.result import PrintedDuet
     from retrieval_bench.reports.tables.guard.duet import duet_tables
 
     def print_result(result: DuetResult) -> None:
-        show(options, result.whole_document(), lambda: duet_tables(result))
+        show(options, PrintedDuet(result), lambda: duet_tables(result))
         suite = f"duet {result.b.get('name')} beside {result.a.get('name')}"
         write_junit(options, suite, [(gate.gate, gate) for gate in result.gates])
 

@@ -75,7 +75,7 @@ def _history(options: argparse.Namespace) -> int:
     if result.subjects or options.format == "json":
         show(
             options,
-            result.as_dict(),
+            result,
             lambda: history_tables(result.subjects, result.records, notes),
         )
     return OK if result.subjects else _nothing_there(result)

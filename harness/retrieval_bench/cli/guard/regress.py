@@ -115,7 +115,7 @@ def _regress(options: argparse.Namespace) -> int:
         )
     for sentence in result.not_kept:
         say(f"retrieval-bench: {sentence}")
-    show(options, result.as_dict(), lambda: regress_tables(result))
+    show(options, result, lambda: regress_tables(result))
     write_junit(options, f"regress {result.subject['retriever']}", result.gates)
     if result.interrupted:
         say("retrieval-bench: interrupted: latency was not judged")
@@ -138,8 +138,7 @@ def _made(options: argparse.Namespace, **given: Any) -> int:
         return NOT_MEASURED
     for sentence in result.not_kept:
         say(f"retrieval-bench: {sentence}")
-    document = result.as_dict()
-    show(options, document, lambda: baseline_tables(document))
+    show(options, result, lambda: baseline_tables(result.as_dict()))
     return OK
 
 

@@ -39,7 +39,7 @@ def run_selftest(options: argparse.Namespace) -> int:
             split=options.split,
             reporter=bars,
         )
-    show(options, result.as_dict(), lambda: selftest_tables(result))
+    show(options, result, lambda: selftest_tables(result))
     if result.interrupted:
         return INTERRUPTED
     if result.false_alarms or result.missed:

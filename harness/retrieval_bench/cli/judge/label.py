@@ -213,7 +213,7 @@ def opened(options: argparse.Namespace) -> Store:
 
 def _pool(options: argparse.Namespace) -> int:
     from retrieval_bench.experiment.until import Target
-    from retrieval_bench.labels.decide.status import status
+    from retrieval_bench.labels.decide.status import Pooled, status
     from retrieval_bench.labels.pool import Wanted, default_file, make_pool
     from retrieval_bench.labels.store import Store
     from retrieval_bench.labels.systems import gather
@@ -247,7 +247,7 @@ def _pool(options: argparse.Namespace) -> int:
         found = status(store)
     show(
         options,
-        found.as_dict() | {"file": str(path), "warnings": list(gathered.warnings)},
+        Pooled(found, str(path), gathered.warnings),
         lambda: pool_tables(found, str(path), gathered.warnings),
     )
     return OK
@@ -276,7 +276,7 @@ def _guidelines(path: Path) -> dict[int, str]:
 
 
 def _status(options: argparse.Namespace) -> int:
-    from retrieval_bench.labels.decide.status import status
+    from retrieval_bench.labels.decide.status import LabelStatus, status
     from retrieval_bench.reports.tables.judge.labelling import status_tables
 
     with output_kept_clean():
@@ -285,7 +285,7 @@ def _status(options: argparse.Namespace) -> int:
     file = str(store.path)
     show(
         options,
-        found.as_dict() | {"file": file},
+        LabelStatus(found, file),
         lambda: status_tables(found, file),
         lambda: status_tables(found, file, verbose=False),
     )
@@ -328,7 +328,7 @@ def _import(options: argparse.Namespace) -> int:
             kind=Kind(options.kind),
             kind_of_file=options.source,
         )
-    show(options, found.as_dict(), lambda: import_tables(found, str(store.path)))
+    show(options, found, lambda: import_tables(found, str(store.path)))
     return OK
 
 
@@ -350,7 +350,7 @@ def _export(options: argparse.Namespace) -> int:
             partly=options.partly,
             settings=settings,
         )
-    show(options, made.as_dict(), lambda: export_tables(made))
+    show(options, made, lambda: export_tables(made))
     return OK
 
 
@@ -367,5 +367,5 @@ def _questions(options: argparse.Namespace) -> int:
             made = from_log(log, data, options.out, **how)
         else:
             made = known_items(options.source, data, options.out, **how)
-    show(options, made.as_dict(), lambda: question_tables(made))
+    show(options, made, lambda: question_tables(made))
     return OK

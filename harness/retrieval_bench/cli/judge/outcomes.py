@@ -28,9 +28,9 @@ def add_outcomes(commands: Any, name: str, **texts: str) -> None:
 
 def _outcomes(options: argparse.Namespace) -> int:
     from retrieval_bench.reports.tables.judge.outcome import outcome_tables
-    from retrieval_bench.scoring.answers.outcomes import outcome_report, read_outcomes
+    from retrieval_bench.scoring.answers.outcomes import Outcomes, outcome_report, read_outcomes
 
     report = outcome_report(read_outcomes(options.records), options.by)
-    document = {"records": str(options.records), **report.as_dict()}
+    document = Outcomes(str(options.records), report)
     show(options, document, lambda: outcome_tables(report, options.records.name))
     return OK

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,7 +85,7 @@ def _submit(options: argparse.Namespace) -> int:
     if options.out is not None:
         result.write(options.out)
     out = None if options.out is None else str(options.out)
-    show(options, {**result.as_dict(), "out": out}, lambda: submission_tables(result, out))
+    show(options, replace(result, out=out), lambda: submission_tables(result, out))
     if result.counts.failed == result.counts.lines:
         say("retrieval-bench: every search failed: the submission holds empty lists only")
         return NOT_MEASURED
@@ -137,7 +138,7 @@ def _qa(options: argparse.Namespace) -> int:
     if options.out is not None:
         result.write(options.out)
     out = None if options.out is None else str(options.out)
-    show(options, {**result.as_dict(), "out": out}, lambda: qa_tables(result, out))
+    show(options, replace(result, out=out), lambda: qa_tables(result, out))
     n = len(experiment.queries)
     if n in result.failed:
         say("retrieval-bench: nothing could be judged: every search or every reading failed")

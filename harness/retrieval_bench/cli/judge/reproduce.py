@@ -34,7 +34,7 @@ def _reproduce(options: argparse.Namespace) -> int:
     )
     from retrieval_bench.reproduction import load_published, published_names, reproduce
     from retrieval_bench.reproduction.answered import DATA_FOLDER, data_folder
-    from retrieval_bench.reproduction.check import Status, worst_of
+    from retrieval_bench.reproduction.check import Papers, Status, worst_of
 
     papers = {name: load_published(name) for name in options.paper or published_names()}
     folder = data_folder()
@@ -47,7 +47,7 @@ def _reproduce(options: argparse.Namespace) -> int:
         several = [table for one in results.values() for table in reproduce_tables(one)]
         return [*several, summary_table(results)] if len(results) > 1 else several
 
-    show(options, {"papers": {name: one.as_dict() for name, one in results.items()}}, tables)
+    show(options, Papers(results), tables)
     worst = worst_of([c for one in results.values() for c in (*one.figures, *one.outcomes)])
     if worst is Status.FAIL:
         say("retrieval-bench: a published number was missed")

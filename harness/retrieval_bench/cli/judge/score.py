@@ -159,6 +159,7 @@ def _evaluate(options: argparse.Namespace) -> int:
     from retrieval_bench.reports.tables.judge.score import score_tables
     from retrieval_bench.runs.imported import tag_of
     from retrieval_bench.scoring.score import evaluate, read_ids
+    from retrieval_bench.scoring.scorecard import ScoreDetails
 
     as_trec_eval = options.format == "trec"
     if str(options.run_file) == str(options.qrels) == "-":
@@ -183,7 +184,7 @@ def _evaluate(options: argparse.Namespace) -> int:
         return _judged(card.why_nothing)
     show(
         options,
-        card.as_dict(per_query=options.per_query),
+        card.with_queries() if options.per_query else ScoreDetails(card),
         lambda: score_tables(card, per_query=options.per_query),
     )
     return _judged(card.why_nothing)
@@ -212,7 +213,7 @@ def _audit(options: argparse.Namespace) -> int:
 
     truth = partial(_truth, options)
     result = audit_runs(options.runs, truth, conventions=options.conventions, k=options.k)
-    show(options, result.as_dict(), lambda: audit_tables(result))
+    show(options, result, lambda: audit_tables(result))
     if all(cell.mean is None for row in result.rows for cell in row.cells):
         say("retrieval-bench: nothing could be judged under any convention")
         return NOT_MEASURED
@@ -251,17 +252,17 @@ def _audit_other(options: argparse.Namespace) -> int:
         )
     if options.scorer is None:
         table = audit_table(options.table, options.sd)
-        show(options, table.as_dict(), lambda: possible_tables(table))
+        show(options, table, lambda: possible_tables(table))
         return OK
     with output_kept_clean():
         scorer = audit_scorer(options.scorer)
-    show(options, scorer.as_dict(), lambda: cheat_tables(scorer))
+    show(options, scorer, lambda: cheat_tables(scorer))
     return OK
 
 
 def _reader(options: argparse.Namespace) -> int:
     from retrieval_bench.reports.tables.judge.reader import reader_tables
-    from retrieval_bench.scoring.score import score_answers
+    from retrieval_bench.scoring.score import ReaderDetails, score_answers
 
     scores = score_answers(
         options.gold, options.predictions, denominator=options.denominator, run=options.run_file
@@ -269,7 +270,7 @@ def _reader(options: argparse.Namespace) -> int:
     name, full = scores.predictions.name, options.per_question
     show(
         options,
-        scores.as_dict(per_question=full),
+        scores.with_questions() if full else ReaderDetails(scores),
         lambda: reader_tables(scores.result, name, scores.warnings, per_question=full),
     )
     return _judged("" if scores.result.counts.counted else "no question counts")

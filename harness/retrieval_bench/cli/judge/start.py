@@ -100,13 +100,13 @@ def _typed(prompt: str) -> str:
 
 
 def _write(options: argparse.Namespace, judging: Judging, who: str) -> int:
-    from retrieval_bench.labels.judge.offline import offline_page
+    from retrieval_bench.labels.judge.offline import OfflinePage, offline_page
     from retrieval_bench.reports.page.file import check_place, write_page
 
     check_place(options.offline, "page")
     write_page(options.offline, offline_page(judging.pool, judging.store, who), "page")
     if options.format == "json":
-        put_document({"file": str(options.offline), "who": who})
+        put_document(OfflinePage(str(options.offline), who))
         return OK
     put(
         f"{options.offline} holds the page for {who or 'whoever opens it'}. It needs no network.\n"
@@ -149,9 +149,10 @@ def _told(text: str) -> None:
 
 def _announce(options: argparse.Namespace, server: LabelServer) -> None:
     from retrieval_bench.labels.judge.judging import progress_sentence
+    from retrieval_bench.labels.judge.server import ServedPage
 
     if options.format == "json":
-        put_document({"url": server.url, "port": server.port})
+        put_document(ServedPage(server.url, server.port))
     elif options.quiet:
         put(f"{server.url}\n")
     else:

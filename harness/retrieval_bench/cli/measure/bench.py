@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -97,7 +98,7 @@ def _bench(options: argparse.Namespace) -> int:
         (one,), cold = done, [] if start is None else cold_tables(start)
         show(
             options,
-            one.as_dict() if start is None else {**one.as_dict(), "cold": start.as_dict()},
+            replace(one, cold=start),
             lambda: [*one.tables(), *cold],
             lambda: [one.brief(), *cold],
             (lambda: list(frames.means([(one.run.name, one.run)]))) if start is None else None,
@@ -123,7 +124,7 @@ def _probe(experiment: Experiment, options: argparse.Namespace) -> int:
 
     with working(options) as bars:
         found = probe(experiment, options.probe, bars)
-    show(options, found.as_dict(), lambda: probe_tables(found))
+    show(options, found, lambda: probe_tables(found))
     return OK if found.answered else NOT_MEASURED
 
 
@@ -166,12 +167,13 @@ def _check_together(options: argparse.Namespace) -> None:
 
 
 def _tutorial(experiment: Any, options: argparse.Namespace) -> int:
+    from retrieval_bench.measure.tutorial import Tutorial
     from retrieval_bench.reports.tables.measure.run import tutorial_table
 
     with working(options) as bars:
         result = experiment.tutorial(bars)
     name, data = experiment.candidates[0].name, experiment.dataset.name
-    document = {"retriever": name, "dataset": data, "k": options.k, "latency_ms": result.as_dict()}
+    document = Tutorial(name, data, options.k, result)
     show(options, document, lambda: [tutorial_table(name, data, options.k, result)])
     return OK if result.n else NOT_MEASURED
 

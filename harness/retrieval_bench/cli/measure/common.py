@@ -68,11 +68,12 @@ def _complete(finished: Sequence[Finished], options: argparse.Namespace) -> None
 def dry_run(experiments: Sequence[Experiment], options: argparse.Namespace) -> int:
     """Say what a run would do, once each retriever has answered one query."""
     from retrieval_bench.experiment.doctor.probing import planned
+    from retrieval_bench.experiment.planned_run import Plans
     from retrieval_bench.reports.tables.measure.run import plan_table
 
     with working(options) as bars:
         plans = planned(experiments, calls=not options.no_calls, reporter=bars)
-    document = plans[0] if len(plans) == 1 else {"experiments": plans}
+    document = plans[0] if len(plans) == 1 else Plans(plans)
     show(options, document, lambda: [plan_table(plan) for plan in plans])
     return OK
 

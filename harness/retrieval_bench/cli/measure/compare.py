@@ -111,7 +111,7 @@ def _rules(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from retrieval_bench.comparison.analysis import comparison_document
+    from retrieval_bench.comparison.analysis import Compared
     from retrieval_bench.comparison.explain.slices import slicings_of
     from retrieval_bench.comparison.modes.unjudged import Unjudged
     from retrieval_bench.comparison.texts import with_texts
@@ -135,7 +135,7 @@ def _compare(options: argparse.Namespace) -> int:
         letters = options.format == "latex"
         show(
             options,
-            comparison_document(comparison, slicings),
+            Compared(comparison, slicings),
             lambda: comparison_tables(comparison, slicings, letters=letters),
             lambda: [
                 *comparison_brief(comparison, measured=not options.runs),

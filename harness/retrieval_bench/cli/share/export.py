@@ -52,7 +52,7 @@ def _export(options: argparse.Namespace) -> int:
         made = export_dataset(
             options.dataset, options.to, options.out, split=options.split, settings=settings
         )
-    show(options, made.as_dict(), lambda: export_tables(made))
+    show(options, made, lambda: export_tables(made))
     return OK
 
 
@@ -60,6 +60,7 @@ IR_METADATA = "ir_metadata"
 
 
 def _export_run(options: argparse.Namespace, settings: dict[str, Any]) -> int:
+    from retrieval_bench.data.export import ExportedRun
     from retrieval_bench.reports.tables.share.export import run_table
     from retrieval_bench.runs.find import find_run
     from retrieval_bench.runs.ir_metadata import write_annotated
@@ -67,6 +68,6 @@ def _export_run(options: argparse.Namespace, settings: dict[str, Any]) -> int:
 
     run = read_run(find_run(options.dataset))
     write_annotated(options.out, run, settings)
-    document = {"run": run.summary.run_id, "format": options.to, "file": str(options.out)}
+    document = ExportedRun(run.summary.run_id, options.to, str(options.out))
     show(options, document, lambda: [run_table(run, options.out)])
     return OK

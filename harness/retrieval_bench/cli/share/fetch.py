@@ -25,6 +25,7 @@ def _fetch(options: argparse.Namespace) -> int:
     from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.data.formats.irds import (
         PREFIX,
+        Fetched,
         irds_facts,
         is_irds,
         licence_text,
@@ -50,7 +51,7 @@ def _fetch(options: argparse.Namespace) -> int:
         with output_kept_clean():
             data = load_irds(options.dataset, options.split, download=wanted)
         fingerprint = data.fingerprint
-    document = {**facts.as_dict(), "fetched": wanted, "fingerprint": fingerprint}
+    document = Fetched(facts, wanted, fingerprint)
     show(options, document, lambda: fetch_tables(facts, fingerprint, fetched=wanted))
     if fingerprint is None:
         if facts.missing:

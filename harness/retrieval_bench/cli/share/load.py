@@ -34,7 +34,7 @@ def add_load(commands: Any, name: str, **texts: str) -> None:
 def _load(options: argparse.Namespace) -> int:
     from retrieval_bench.core.progress import Phase, Step
     from retrieval_bench.data import load_dataset
-    from retrieval_bench.data.stores import load_documents
+    from retrieval_bench.data.stores import LoadedDataset, load_documents
     from retrieval_bench.reports.tables.share.load import load_tables
 
     with working(options) as reporter:
@@ -48,6 +48,5 @@ def _load(options: argparse.Namespace) -> int:
                 index=options.index,
                 progress=task,
             )
-    document = {"dataset": data.name, **loaded.as_dict()}
-    show(options, document, lambda: load_tables(loaded, data.name))
+    show(options, LoadedDataset(data.name, loaded), lambda: load_tables(loaded, data.name))
     return OK

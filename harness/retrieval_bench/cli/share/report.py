@@ -75,7 +75,7 @@ def _report(options: argparse.Namespace) -> int:
         from retrieval_bench.reports.tables.understand.comparison import comparison_tables
 
         comparison = decided(options, runs)
-        show(options, comparison.as_dict(), lambda: comparison_tables(comparison))
+        show(options, comparison, lambda: comparison_tables(comparison))
 
     runs = runs_asked_for(options, print_runs)
     if runs is None:
@@ -92,7 +92,7 @@ def _report(options: argparse.Namespace) -> int:
         with_text=options.with_text,
         methods=options.methods,
     )
-    show(options, report.as_dict(), report.tables)
+    show(options, report, report.tables)
     return code_of(options, runs, comparison)
 
 
@@ -102,5 +102,5 @@ def _verify(options: argparse.Namespace) -> int:
 
     runs = [folder for given in options.systems for folder in find_runs(given)]
     found = verify(options.verify, runs, options.dataset or [])
-    show(options, found.as_dict(), found.tables)
+    show(options, found, found.tables)
     return OK if found.holds else NOT_MEASURED if found.problems else REGRESSION

@@ -60,5 +60,5 @@ def _doctor(options: argparse.Namespace) -> int:
             ask=options.ask,
             reporter=bars,
         )
-    show(options, diagnosis.as_dict(), lambda: doctor_tables(diagnosis))
+    show(options, diagnosis, lambda: doctor_tables(diagnosis))
     return OK if diagnosis.answered else NOT_MEASURED

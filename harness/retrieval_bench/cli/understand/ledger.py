@@ -126,7 +126,7 @@ def by_stage(options: argparse.Namespace) -> int:
     _draw(found)
     show(
         options,
-        found.as_dict(),
+        found,
         lambda: [ledger_table(found, again=saved)],
         rows=lambda: list(frames.parts(found)),
     )

@@ -108,7 +108,7 @@ def _tune(options: argparse.Namespace) -> int:
             out=options.out,
             reporter=bars,
         )
-    show(options, result.as_dict(), lambda: tuning_tables(result))
+    show(options, result, lambda: tuning_tables(result))
     if options.out is not None:
         write_config(options.out, result)
         what = "the setting that was best on the tuning queries"

@@ -20,7 +20,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +27,7 @@ from numpy.typing import NDArray
 from retrieval_bench.comparison.explain.part_costs import Cost, cost_of
 from retrieval_bench.comparison.pairs.brackets import Brackets
 from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA, brackets, corrected
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import ConfigError, counted
 from retrieval_bench.core.remembered import numbered
 from retrieval_bench.core.types import Dataset
@@ -59,7 +58,7 @@ class Worth(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Row(Documented):
     """One part.
 
     Attributes:
@@ -104,13 +103,9 @@ class Row:
     queries_needed: int | None = None
     cost: Cost = field(default_factory=Cost)
 
-    def as_dict(self) -> dict[str, Any]:
-        """For a JSON document."""
-        return document(self)
-
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class Ledger(Documented):
     """All parts of one retriever.
 
     Attributes:
@@ -122,6 +117,11 @@ class Ledger:
         rows: in the order of a call.
         failed: queries that were not, and count nowhere here.
     """
+
+    KEYS = (
+        "retriever=run.name dataset=run.summary.dataset.name run_id=run.summary.run_id metric "
+        "k=run.summary.k margin n failed mean=known_mean parts=rows"
+    )
 
     run: Run
     metric: Metric
@@ -141,20 +141,10 @@ class Ledger:
         """Parts that are shown to harm."""
         return tuple(row for row in self.rows if row.worth is Worth.HARMFUL)
 
-    def as_dict(self) -> dict[str, Any]:
-        """The document of ``explain --by stage``."""
-        return {
-            "retriever": self.run.name,
-            "dataset": self.run.summary.dataset.name,
-            "run_id": self.run.summary.run_id,
-            "metric": str(self.metric),
-            "k": self.run.summary.k,
-            "margin": self.margin,
-            "n": self.n,
-            "failed": self.failed,
-            "mean": self.mean,
-            "parts": [row.as_dict() for row in self.rows],
-        }
+    @property
+    def known_mean(self) -> float | None:
+        """The mean with all parts; None of no query."""
+        return self.mean if self.n else None
 
 
 def ledger(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.metrics.judged import NONE
 from retrieval_bench.runs.run import Run
 from retrieval_bench.runs.summary import PartFacts
@@ -22,7 +22,7 @@ _WHOLE = ("leg:", "step:")
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(Documented):
     """What a part takes, as the difference of all calls with and without it.
 
     Attributes:
@@ -38,10 +38,6 @@ class Cost:
     share: float | None = None
     usage: Mapping[str, float | None] | None = None
     money_per_1000_queries: float | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """For a JSON document."""
-        return document(self)
 
 
 def cost_of(run: Run, part: PartFacts) -> Cost:

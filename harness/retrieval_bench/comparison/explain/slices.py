@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.explain.groupings import Grouping, check_names, dimensions, grouped
 from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.pairs.comparability import not_comparable
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.metrics import Metric
@@ -35,6 +35,51 @@ FEWEST = 10
 
 MOST_SLICES = 20
 """Of one dimension; the smallest beyond are one slice together."""
+
+
+class SliceMean(TypedDict):
+    """A mean, null of no query, with its interval where there are enough queries."""
+
+    mean: float | None
+    ci95: tuple[float, float] | None
+
+
+class SliceDifference(TypedDict):
+    """A mean difference, null of no query, with its interval where there are enough queries."""
+
+    difference: float | None
+    ci95: tuple[float, float] | None
+
+
+class SystemMeans(TypedDict):
+    """The means of a system by metric."""
+
+    name: str
+    metrics: dict[str, SliceMean]
+
+
+class SystemDifferences(TypedDict):
+    """The mean of ``b`` minus that of ``a``, the baseline, by metric."""
+
+    a: str
+    b: str
+    metrics: dict[str, SliceDifference]
+
+
+class ShownSlice(TypedDict):
+    """A group of queries.
+
+    Attributes:
+        label: its name.
+        n: number of its queries.
+        systems: the means of each.
+        differences: of the systems that can be compared with the baseline.
+    """
+
+    label: str
+    n: int
+    systems: list[SystemMeans]
+    differences: list[SystemDifferences]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +104,7 @@ class Slice:
         """Number of queries."""
         return len(self.query_ids)
 
-    def as_dict(self, metrics: Sequence[Metric], baseline: str) -> dict[str, Any]:
+    def as_dict(self, metrics: Sequence[Metric], baseline: str) -> ShownSlice:
         """One entry of ``slices`` in the document of :meth:`Slicing.as_dict`."""
         return {
             "label": self.label,
@@ -68,7 +113,7 @@ class Slice:
                 {
                     "name": name,
                     "metrics": {
-                        str(metric): {"mean": mean.mean, "ci95": _ends(mean)}
+                        str(metric): {"mean": mean.known, "ci95": _ends(mean)}
                         for metric, mean in zip(metrics, means, strict=True)
                     },
                 }
@@ -79,7 +124,7 @@ class Slice:
                     "a": baseline,
                     "b": name,
                     "metrics": {
-                        str(metric): {"difference": mean.mean, "ci95": _ends(mean)}
+                        str(metric): {"difference": mean.known, "ci95": _ends(mean)}
                         for metric, mean in zip(metrics, means, strict=True)
                     },
                 }
@@ -89,7 +134,7 @@ class Slice:
 
 
 @dataclass(frozen=True, slots=True)
-class Slicing:
+class Slicing(Documented):
     """The evaluated queries of one dataset in groups.
 
     Attributes:
@@ -104,6 +149,8 @@ class Slicing:
         warnings: what to know before reading them, in plain words.
     """
 
+    KEYS = "dataset by what baseline whole=shown_whole slices=shown warnings"
+
     dataset: str
     by: str
     what: str
@@ -114,13 +161,15 @@ class Slicing:
     slices: tuple[Slice, ...]
     warnings: tuple[str, ...]
 
-    def as_dict(self) -> dict[str, Any]:
-        """One entry of ``slices`` in ``compare --slices --format json``."""
-        return document(self, "dataset by what baseline") | {
-            "whole": self.whole.as_dict(self.metrics, self.baseline),
-            "slices": [one.as_dict(self.metrics, self.baseline) for one in self.slices],
-            "warnings": list(self.warnings),
-        }
+    @property
+    def shown_whole(self) -> ShownSlice:
+        """:attr:`whole` as JSON has it."""
+        return self.whole.as_dict(self.metrics, self.baseline)
+
+    @property
+    def shown(self) -> list[ShownSlice]:
+        """:attr:`slices` as JSON has them."""
+        return [one.as_dict(self.metrics, self.baseline) for one in self.slices]
 
 
 def slicings_of(
@@ -288,5 +337,5 @@ class _Systems:
         return np.stack([m.from_additive(additive[..., i]) for i, m in enumerate(metrics)], axis=-1)
 
 
-def _ends(mean: Mean) -> list[float] | None:
-    return None if mean.ci95 is None else list(mean.ci95)
+def _ends(mean: Mean) -> tuple[float, float] | None:
+    return mean.ci95

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.metrics import Judgements, Metric, judge
 from retrieval_bench.metrics.judged import NONE, Hits, JudgedRun, ordinals
 from retrieval_bench.runs.evaluation import Mean, averaged
@@ -181,7 +181,7 @@ _SMALLEST_DISTANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Ceiling:
+class Ceiling(Documented):
     """One metric of the legs, of their fusion and of the two oracles.
 
     Attributes:
@@ -190,6 +190,11 @@ class Ceiling:
         choice: the mean of the best leg of each query.
         fusion: the mean of the ideal order of all documents of all legs.
     """
+
+    KEYS = (
+        "legs best_leg fused perfect_choice=choice perfect_fusion=fusion realised_of_choice "
+        "realised_of_fusion"
+    )
 
     metric: Metric
     legs: Mapping[str, Mean]
@@ -216,15 +221,15 @@ class Ceiling:
             return None
         return (self.fused.mean - best) / distance
 
-    def as_dict(self) -> dict[str, Any]:
-        """For a JSON document."""
-        return {
-            **document(self, "legs best_leg fused"),
-            "perfect_choice": self.choice.as_dict(),
-            "perfect_fusion": self.fusion.as_dict(),
-            "realised_of_choice": self.realised(self.choice),
-            "realised_of_fusion": self.realised(self.fusion),
-        }
+    @property
+    def realised_of_choice(self) -> float | None:
+        """:meth:`realised` of the best leg of each query."""
+        return self.realised(self.choice)
+
+    @property
+    def realised_of_fusion(self) -> float | None:
+        """:meth:`realised` of the ideal order."""
+        return self.realised(self.fusion)
 
 
 def ceilings(

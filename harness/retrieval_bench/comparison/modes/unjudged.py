@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 from retrieval_bench.comparison.group import DatasetComparison, Recommendation, Systems
 from retrieval_bench.comparison.likeness import Differing, Likeness, PairLikeness, likeness
@@ -51,10 +51,6 @@ class Unjudged(DatasetComparison):
         elif self.likeness.pairs:
             reasons.append("No query was answered by two systems.")
         return Recommendation(self.dataset, None, sentence, (*reasons, *_faster(self)))
-
-    def further(self) -> dict[str, Any]:
-        """How alike they answer, as ``likeness``."""
-        return {"likeness": self.likeness.as_dict()}
 
     def with_texts(self, source: Dataset | str) -> Self:
         """With the texts of the queries that differ most, and the titles of what the systems find

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from retrieval_bench.comparison.group import DatasetComparison, Recommendation, Systems
 from retrieval_bench.comparison.modes.fixed import Fixed
@@ -12,14 +12,14 @@ from retrieval_bench.comparison.pairs.anytime import anytime_deltas, until_of
 from retrieval_bench.comparison.pairs.holm import Pair
 from retrieval_bench.comparison.pairs.verdicts import ANYTIME, Delta, Rules
 from retrieval_bench.comparison.recommendation import recommended
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.runs.run import Run
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Documented):
     """What was asked of systems that were measured until decided, and what was not.
 
     Attributes:
@@ -68,10 +68,6 @@ class Asked:
             "population": "the mean of queries like these",
         }[self.target]
 
-    def as_dict(self) -> dict[str, Any]:
-        """An entry of ``until_decided`` of ``compare --format json``."""
-        return document(self)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UntilDecided(DatasetComparison):
@@ -105,10 +101,6 @@ class UntilDecided(DatasetComparison):
     def recommended(self, margin: float) -> Recommendation:
         """The best mean, or one that is shown to be equivalent to it."""
         return recommended(self, margin)
-
-    def further(self) -> dict[str, Any]:
-        """What was asked, as ``until_decided``."""
-        return {"until_decided": self.asked.as_dict()}
 
 
 def compare_until_decided(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import signed
 from retrieval_bench.core.types import Verdict
@@ -17,7 +16,7 @@ from retrieval_bench.runs.run import Run
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(Documented):
     """A paired difference without the queries that failed on either side.
 
     Attributes:
@@ -36,10 +35,6 @@ class Answered:
     level: float | None = None
     p_adjusted: float | None = None
     verdict: Verdict = Verdict.MISSING
-
-    def as_dict(self) -> dict[str, Any]:
-        """``answered`` in a row of ``compare --format json``."""
-        return document(self)
 
     def reason(self, a: str, b: str) -> str:
         """Why a verdict over all queries does not stand: it rests on those that failed."""

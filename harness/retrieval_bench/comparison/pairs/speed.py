@@ -27,7 +27,7 @@ from retrieval_bench.comparison.pairs.call_pairs import (
     whole_clusters,
 )
 from retrieval_bench.comparison.pairs.holm import Pair
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.runs.run import Run
@@ -62,7 +62,7 @@ _TIMED_HOW = ("threads", "collector", "launches", "timeout_s")
 
 
 @dataclass(frozen=True, slots=True)
-class LatencyDelta:
+class LatencyDelta(Documented):
     """The times of two systems, paired call by call.
 
     Attributes:
@@ -84,6 +84,11 @@ class LatencyDelta:
             are too few launches to show it.
     """
 
+    KEYS = (
+        "what a b ratio ci98 beyond p p_equivalence launches over pairs failed_pairs=failed "
+        "verdict reason?"
+    )
+
     a: str
     b: str
     what: str
@@ -98,12 +103,6 @@ class LatencyDelta:
     beyond: float | None = None
     p: float | None = None
     p_equivalence: float | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """The row of ``compare --format json``."""
-        row = document(self, "what a b ratio ci98 beyond p p_equivalence launches over pairs")
-        row |= {"failed_pairs": self.failed, "verdict": self.verdict.value}
-        return row | ({"reason": self.reason} if self.reason else {})
 
 
 def latency_deltas(a: Run, b: Run, name_a: str, name_b: str) -> list[LatencyDelta]:

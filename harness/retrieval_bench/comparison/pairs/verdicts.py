@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from retrieval_bench.comparison.pairs.both_answered import Answered, answered_qu
 from retrieval_bench.comparison.pairs.brackets import Bracket, Brackets, hull
 from retrieval_bench.comparison.pairs.comparability import not_comparable, nothing_can_differ
 from retrieval_bench.comparison.pairs.holm import QUALITY_ALPHA, Corrected, Pair, stepped, with_rows
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented, Spelt
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.metrics import Metric
@@ -35,12 +35,16 @@ from retrieval_bench.stats.randomization import ROUNDING, fewest_rows, smallest_
 
 HOW_BRACKETED = "the same test inverted, each at 95 % or more by itself"
 """What the interval is of a difference that was tested once."""
+
+FigureOfTest = Annotated[str, Spelt("^p_(t|wilcoxon)(_adjusted)?$")]
+"""The name of the p of a further test, or of that after Holm."""
+
 ANYTIME = "anytime-valid, betting"
 """What the interval is of a difference that was looked at after every query."""
 
 
 @dataclass(frozen=True, slots=True)
-class Delta:
+class Delta(Documented):
     """One metric of two systems, paired by query.
 
     Attributes:
@@ -87,6 +91,12 @@ class Delta:
             verdict rests on failures.
     """
 
+    KEYS = (
+        "dataset metric a b n difference ci95 level bound p p_adjusted effect_size wins ties "
+        "losses p_equivalence within_margin verdict queries_needed *p_of_tests ratio? interval? "
+        "resolvable_from? needed_for? answered? rests_on_failures?=resting reason?"
+    )
+
     metric: str
     a: str
     b: str
@@ -120,26 +130,24 @@ class Delta:
         """Shown to be within the margin, beside a verdict that does not say so."""
         return self.within_margin and self.verdict is not Verdict.EQUIVALENT
 
-    def as_dict(self) -> dict[str, Any]:
-        """The row of ``compare --format json``."""
-        row = document(
-            self,
-            "dataset metric a b n difference ci95 level bound p p_adjusted effect_size wins ties "
-            "losses p_equivalence within_margin verdict queries_needed",
-        )
+    @property
+    def p_of_tests(self) -> dict[FigureOfTest, float]:
+        """What :attr:`tests` say, with a name for each figure."""
+        found: dict[str, float] = {}
         for name, (p, adjusted) in self.tests.items():
-            row |= {f"p_{name}": p, f"p_{name}_adjusted": adjusted}
-        if self.ratio is not None:
-            row["ratio"] = list(self.ratio)
-        if self.anytime:
-            row["interval"] = ANYTIME
-        if self.resolvable_from is not None:
-            row["resolvable_from"] = self.resolvable_from
-        if self.needed_for:
-            row["needed_for"] = self.needed_for
-        if self.answered is not None:
-            row |= document(self, "answered rests_on_failures")
-        return row | ({"reason": self.reason} if self.reason else {})
+            found |= {f"p_{name}": p, f"p_{name}_adjusted": adjusted}
+        return found
+
+    @property
+    def interval(self) -> str:
+        """What kind of interval decides in place of a p; empty where the usual one stands beside
+        it."""
+        return ANYTIME if self.anytime else ""
+
+    @property
+    def resting(self) -> bool | None:
+        """Whether the verdict rests on failures; None where neither failed on any query."""
+        return None if self.answered is None else self.rests_on_failures
 
 
 @dataclass(frozen=True, slots=True)

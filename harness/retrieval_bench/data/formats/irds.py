@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import ConfigError, DataError, HarnessError, MissingDependencyError
 from retrieval_bench.core.installation import how_to_add
 from retrieval_bench.core.types import Dataset, Document, Query
@@ -35,11 +35,12 @@ _DEEPEST = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Documented):
     """What ir_datasets knows of a dataset, before anything is fetched.
 
     Attributes:
-        n_documents: and the other counts; None = not known.
+        n_documents, n_queries, n_judgements: its size; None where it is not known.
+        name, split: of the dataset.
         missing: addresses of the files that are not on this machine, the host that is asked first.
         by_hand: where files belong that are not on this machine and that nobody may hand on.
         size_bytes: of the files to fetch, as they come; None = not known.
@@ -65,9 +66,22 @@ class Facts:
         """Whether all files are on this machine."""
         return not self.missing and not self.by_hand
 
-    def as_dict(self) -> dict[str, Any]:
-        """The document of ``fetch --format json``, but for ``fetched``."""
-        return document(self)
+
+@dataclass(frozen=True, slots=True)
+class Fetched(Documented):
+    """A dataset of ``ir_datasets``.
+
+    Attributes:
+        facts: what is known before anything is fetched.
+        fetched: whether its files were fetched now.
+        fingerprint: of the dataset; null while files are missing.
+    """
+
+    KEYS = "*facts fetched fingerprint"
+
+    facts: Facts
+    fetched: bool
+    fingerprint: str | None
 
 
 def is_irds(name: object) -> bool:

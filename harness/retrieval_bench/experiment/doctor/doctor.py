@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import ConfigError, HarnessError, counted
 from retrieval_bench.core.notices import Code, coded, is_note
 from retrieval_bench.core.progress import Reporter
@@ -62,7 +62,7 @@ _FEW = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class Check(Documented):
     """One thing that was looked at.
 
     Attributes:
@@ -72,19 +72,16 @@ class Check:
         figures: what the sentences on judgements rest on; None for the other checks.
     """
 
+    KEYS = "subject facts warnings figures?"
+
     subject: str
     facts: tuple[str, ...]
     warnings: tuple[str, ...]
     figures: Judgements | None = None
 
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        told = document(self, "subject facts warnings")
-        return told if self.figures is None else told | {"figures": self.figures.as_dict()}
-
 
 @dataclass(frozen=True, slots=True)
-class Diagnosis:
+class Diagnosis(Documented):
     """What :func:`doctor` gives.
 
     Attributes:
@@ -101,13 +98,6 @@ class Diagnosis:
     def n_warnings(self) -> int:
         """Of all checks; notes are none."""
         return sum(not is_note(text) for check in self.checks for text in check.warnings)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The document of ``doctor --format json``."""
-        return {
-            "checks": [check.as_dict() for check in self.checks],
-            **document(self, "answered next"),
-        }
 
 
 def doctor(

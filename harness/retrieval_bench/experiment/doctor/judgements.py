@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.notices import Code, coded, with_text
 from retrieval_bench.core.selves import KEEP
@@ -83,7 +82,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgements:
+class Judgements(Documented):
     """What was found of the judgements of a dataset.
 
     Attributes:
@@ -103,10 +102,6 @@ class Judgements:
     copies: Copies | None = None
     twins: Twins | None = None
     unjudged_copies: Twins | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return document(self)
 
     @property
     def facts(self) -> tuple[str, ...]:

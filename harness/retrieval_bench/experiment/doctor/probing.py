@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import ConfigError, counted
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Query, Ranking
 from retrieval_bench.experiment.candidate import Candidate, close_all
 from retrieval_bench.experiment.experiment import Experiment
+from retrieval_bench.experiment.planned_run import PlannedRun, Trial
 from retrieval_bench.experiment.until import asking_once
 from retrieval_bench.measure.calls import OK
 
@@ -43,7 +44,7 @@ class ProbedHit:
 
 
 @dataclass(frozen=True, slots=True)
-class ProbedQuery:
+class ProbedQuery(Documented):
     """One query and its answer.
 
     Attributes:
@@ -53,33 +54,33 @@ class ProbedQuery:
         hits: best first.
     """
 
+    KEYS = "query_id=query.id text=query.text filter=filtered status ms hits"
+
     query: Query
     status: str
     ms: float
     hits: tuple[ProbedHit, ...]
 
-    def as_dict(self) -> dict[str, Any]:
-        """An entry of ``queries`` of ``bench --probe --format json``."""
-        asked = self.query
-        return {
-            "query_id": asked.id,
-            "text": asked.text,
-            "filter": None if asked.filter is None else dict(asked.filter.source),
-            **document(self, "status ms"),
-            "hits": [document(hit) for hit in self.hits],
-        }
+    @property
+    def filtered(self) -> dict[str, Any] | None:
+        """The filter of the query as it was given; None without one."""
+        return None if self.query.filter is None else dict(self.query.filter.source)
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
+class Probe(Documented):
     """Answers of one retriever to the first queries; nothing was evaluated or saved.
 
     Attributes:
         retriever, dataset, k: what was asked for.
         queries: with their answers.
         warnings: of the data and the retriever.
+        schema_version: of the document.
     """
 
+    KEYS = "schema_version retriever dataset k warnings queries"
+
+    schema_version: ClassVar[int] = SCHEMA_VERSION
     retriever: str
     dataset: str
     k: int
@@ -90,14 +91,6 @@ class Probe:
     def answered(self) -> bool:
         """Whether any query was."""
         return any(query.status == OK for query in self.queries)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The document of ``bench --probe --format json``."""
-        return {
-            "schema_version": SCHEMA_VERSION,
-            **document(self, "retriever dataset k warnings"),
-            "queries": [query.as_dict() for query in self.queries],
-        }
 
 
 def probe(experiment: Experiment, n: int, reporter: Reporter | None = None) -> Probe:
@@ -139,24 +132,9 @@ def _hits(
         yield ProbedHit(hit.doc_id, score, grades.get(hit.doc_id), texts.get(hit.doc_id), fit)
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """One call of one retriever.
-
-    Attributes:
-        retriever: its name.
-        documents: that it indexed for it; None where it holds its own.
-        hits: of the answer.
-    """
-
-    retriever: str
-    documents: int | None
-    hits: int
-
-
 def planned(
     experiments: Sequence[Experiment], *, calls: bool, reporter: Reporter | None = None
-) -> list[dict[str, Any]]:
+) -> list[PlannedRun]:
     """The documents of ``--dry-run``: what each of ``experiments`` would do, once every retriever
     was asked one query; one that indexes does so with :data:`FEW` documents. All are closed.
 
@@ -176,11 +154,8 @@ def planned(
                 if calls or not candidate.capabilities.external:
                     waiting.remove(candidate)  # the search closes it
                     trials.append(_tried(experiment, candidate, reporter))
-            told = {
-                "tried": [document(trial) for trial in trials],
-                "not_checked": _not_tried(experiment, trials),
-            }
-            plans.append(experiment.dry_run() | told)
+            not_checked = _not_tried(experiment, trials)
+            plans.append(replace(experiment.dry_run(), tried=trials, not_checked=not_checked))
     finally:
         close_all(waiting)
     return plans

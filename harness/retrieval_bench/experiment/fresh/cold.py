@@ -16,12 +16,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, cast
 
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import ConfigError, ContractError, HarnessError
 from retrieval_bench.core.foreign import how_ended
 from retrieval_bench.core.retriever import require_k
+from retrieval_bench.experiment.fresh.cold_document import ColdDataset, ColdDocument, Spread
 from retrieval_bench.measure import child
 from retrieval_bench.measure.threads import prepare_environment
 from retrieval_bench.stats.resampling import SEED
@@ -61,6 +62,8 @@ class ColdProcess:
     """What one fresh process did.
 
     Attributes:
+        disk_bytes: of the files of the index; None where it is not told.
+        facts, warnings: what the retriever said of itself, and what went wrong.
         steps_ns: nanoseconds of each of :data:`STEPS` that it went through.
         imports_ns: how much of a step, other than ``import``, went into importing libraries that
             were first needed there.
@@ -99,10 +102,12 @@ class ColdProcess:
 
 
 @dataclass(frozen=True, slots=True)
-class ColdStart:
+class ColdStart(Documented):
     """Cold starts of one retriever.
 
     Attributes:
+        retriever, k, threads: what was started: its name, hits asked for, threads.
+        n_queries: that were asked.
         dataset: name, split, fingerprint and number of documents.
         processes: those that finished, in their order.
         planned: how many were asked for.
@@ -111,6 +116,8 @@ class ColdStart:
         problem: why there are fewer than planned, empty where there are not.
         without: steps that have no time, and why.
     """
+
+    KEYS = "*document"
 
     retriever: str
     dataset: Mapping[str, Any]
@@ -158,14 +165,14 @@ class ColdStart:
             return None
         return float(self.dataset["n_documents"] / median(seconds))
 
-    def as_dict(self) -> dict[str, Any]:
-        """Everything, for JSON. ``first`` is the first process, ``median``, ``min`` and ``max`` are
-        over the others, ``values`` are all in order."""
+    @property
+    def document(self) -> ColdDocument:
+        """Everything, for JSON."""
         times = self.steps_ms()
         imports = dict.fromkeys(step for p in self.processes for step in p.imports_ns)
         memory = dict.fromkeys(when for p in self.processes for when in p.peak_rss_bytes)
 
-        def over(figure: Callable[[ColdProcess], float | None]) -> dict[str, Any]:
+        def over(figure: Callable[[ColdProcess], float | None]) -> Spread:
             return _spread([figure(process) for process in self.processes])
 
         def same_query_ms(process: ColdProcess) -> float | None:
@@ -173,14 +180,15 @@ class ColdStart:
 
         return {
             "retriever": self.retriever,
-            "dataset": {**self.dataset, "n_queries": self.n_queries},
-            **document(self, "k threads"),
+            "dataset": cast("ColdDataset", {**self.dataset, "n_queries": self.n_queries}),
+            "k": self.k,
+            "threads": self.threads,
             "status": "partial" if self.partial else "complete",
             "problem": self.problem or None,
             "planned": self.planned,
             "processes": len(self.processes),
             "steps_ms": {
-                step: _spread(times.get(step, [])) | {"reason": self.without.get(step)}
+                step: {**_spread(times.get(step, [])), "reason": self.without.get(step)}
                 for step in STEPS
                 if step in times or step in self.without
             },
@@ -197,8 +205,8 @@ class ColdStart:
             "index": {
                 "how": self.first.index,
                 "build_ms": self.saved.steps_ns["index build"] / 1e6 if self.saved else None,
-                **document(self, "documents_per_second"),
-                **document(self.first, "disk_bytes"),
+                "documents_per_second": self.documents_per_second,
+                "disk_bytes": self.first.disk_bytes,
             },
             "peak_rss_bytes": {
                 when: _spread([p.peak_rss_bytes.get(when) for p in self.processes])
@@ -219,7 +227,7 @@ class ColdStart:
         return list(dict.fromkeys(text for p in self.processes for text in p.warnings))
 
 
-def _spread(values: Sequence[float | None]) -> dict[str, Any]:
+def _spread(values: Sequence[float | None]) -> Spread:
     known = [value for value in values[1:] or values if value is not None]
     return {
         "first": values[0] if values else None,

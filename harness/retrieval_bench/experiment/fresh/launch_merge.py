@@ -200,7 +200,7 @@ def _entry(launch: Launch, at: int, protocol: Protocol) -> dict[str, Any]:
     return entry | {
         "status": run.summary.status,
         "calls": len(run.timings.wall_ns),
-        "index": run.summary.index.document(),
+        "index": run.summary.index.as_dict(),
         "warm_up_calls": run.summary.latency_ms.warm_up_calls,
         "noise": run.manifest.get("noise"),
     }

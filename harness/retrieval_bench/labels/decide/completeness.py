@@ -16,9 +16,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.labels.grades import Settled
 from retrieval_bench.labels.label import Pair, Pool
 
@@ -48,7 +47,7 @@ class Brought:
 
 
 @dataclass(frozen=True, slots=True)
-class Completeness:
+class Completeness(Documented):
     """A pool and its judgements.
 
     Attributes:
@@ -60,6 +59,11 @@ class Completeness:
             with one system, or where nothing relevant was found by two.
         relevant_finished: relevant documents found for the finished queries.
     """
+
+    KEYS = (
+        "queries finished pairs judged relevant brought estimated relevant_finished "
+        "share_judged share_found"
+    )
 
     queries: int
     finished: int
@@ -79,10 +83,6 @@ class Completeness:
     def share_found(self) -> float | None:
         """Of the relevant documents of finished queries, at most."""
         return None if not self.estimated else min(1.0, self.relevant_finished / self.estimated)
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return document(self) | document(self, "share_judged share_found")
 
 
 def completeness(pool: Pool, grades: Mapping[Pair, Settled]) -> Completeness:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.experiment.until import Target
@@ -75,7 +75,7 @@ class Decided:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Documented):
     """All pairs, and how far the labels go.
 
     Attributes:
@@ -88,6 +88,10 @@ class Decision:
         waiting: the first query drawn that is not finished; None where none is left.
         pairs: each with what is shown.
     """
+
+    KEYS = (
+        "metric margin target queries unchanging known drawn out_of_turn waiting pairs done worth"
+    )
 
     metric: str
     margin: float
@@ -119,10 +123,6 @@ class Decision:
         if len(about) < sum(pair.verdict.open for pair in self.pairs):
             return None
         return max(about, default=0)
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return document(self) | {"done": self.done, "worth": self.worth}
 
 
 def decide(pool: Pool, grades: Mapping[Pair, Settled], *, futures: bool = True) -> Decision:

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +23,7 @@ from retrieval_bench.comparison.modes.fixed import resamples_for
 from retrieval_bench.comparison.pairs.anytime import deltas_in_order, scale_to_bet_on
 from retrieval_bench.comparison.pairs.comparability import NOTHING_RELEVANT
 from retrieval_bench.comparison.pairs.verdicts import Delta, PairJudge, Rules
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.experiment.until import Target
@@ -39,7 +39,7 @@ BETTING = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class PopulationPair:
+class PopulationPair(Documented):
     """One pair of systems.
 
     Attributes:
@@ -49,6 +49,8 @@ class PopulationPair:
             cannot be told.
     """
 
+    KEYS = "*delta beyond"
+
     delta: Delta
     beyond: int | None
 
@@ -57,13 +59,9 @@ class PopulationPair:
         """Whether something is shown."""
         return self.delta.verdict in (Verdict.BETTER, Verdict.WORSE, Verdict.EQUIVALENT)
 
-    def as_dict(self) -> dict[str, Any]:
-        """The row of ``compare --format json``, and ``beyond``."""
-        return self.delta.as_dict() | {"beyond": self.beyond}
-
 
 @dataclass(frozen=True, slots=True)
-class Population:
+class Population(Documented):
     """What is shown of questions like those of a pool.
 
     Attributes:
@@ -72,6 +70,8 @@ class Population:
         labels_left: documents without a grade that can change a difference.
         pairs: each with what is shown.
     """
+
+    KEYS = "complete drawn labels_left done pairs"
 
     complete: bool
     drawn: int
@@ -89,16 +89,6 @@ class Population:
         needed = [pair.beyond for pair in self.pairs if not pair.decided]
         known = [n for n in needed if n is not None]
         return max(known, default=0) if len(known) == len(needed) else None
-
-    def as_dict(self) -> dict[str, Any]:
-        """``population`` of ``label status --format json``."""
-        return {
-            "complete": self.complete,
-            "drawn": self.drawn,
-            "labels_left": self.labels_left,
-            "done": self.done,
-            "pairs": [pair.as_dict() for pair in self.pairs],
-        }
 
 
 def of_population(pool: Pool, grades: Mapping[Pair, Settled]) -> Population | None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.experiment.until import Target
 from retrieval_bench.labels.decide.completeness import Completeness, completeness
 from retrieval_bench.labels.decide.deciding import Decision, decide
@@ -35,7 +34,24 @@ class Agreed:
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class ShownPool(Documented):
+    """A pool without its queries and documents.
+
+    Attributes:
+        pool: all of it.
+    """
+
+    KEYS = (
+        "dataset=pool.dataset split=pool.split fingerprint=pool.fingerprint depth=pool.depth "
+        "metric=pool.metric margin=pool.margin target=pool.target systems=pool.systems "
+        "generation=pool.generation"
+    )
+
+    pool: Pool
+
+
+@dataclass(frozen=True, slots=True)
+class Status(Documented):
     """Where a labelling stands.
 
     Attributes:
@@ -49,6 +65,10 @@ class Status:
             with unequal chances, and are not all judged.
         decision: what is shown of these very questions.
     """
+
+    KEYS = (
+        "pool=shown_pool progress completeness whose agreements outdated population decision done"
+    )
 
     pool: Pool
     progress: Progress
@@ -64,14 +84,42 @@ class Status:
         """Whether every pair has a verdict, of what is said first."""
         return self.decision.done if self.population is None else self.population.done
 
-    def as_dict(self) -> dict[str, Any]:
-        """The document of ``label status --format json``."""
-        facts = "dataset split fingerprint depth metric margin target systems generation"
-        return {
-            "pool": document(self.pool, facts),
-            **document(self, "progress completeness whose agreements outdated population"),
-            **document(self, "decision done"),
-        }
+    @property
+    def shown_pool(self) -> ShownPool:
+        """What is judged, without its queries and documents."""
+        return ShownPool(self.pool)
+
+
+@dataclass(frozen=True, slots=True)
+class Pooled(Documented):
+    """A pool that was made.
+
+    Attributes:
+        status: where its labelling stands.
+        file: of the labels.
+        warnings: of the data and the systems.
+    """
+
+    KEYS = "*status file warnings"
+
+    status: Status
+    file: str
+    warnings: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelStatus(Documented):
+    """Where a labelling stands.
+
+    Attributes:
+        status: all of it.
+        file: of the labels.
+    """
+
+    KEYS = "*status file"
+
+    status: Status
+    file: str
 
 
 def status(store: Store) -> Status:

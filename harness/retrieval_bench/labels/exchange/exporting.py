@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import DataError
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data.export import Exported, export_dataset
@@ -19,7 +19,7 @@ from retrieval_bench.labels.store import Store
 
 
 @dataclass(frozen=True, slots=True)
-class ExportedLabels:
+class ExportedLabels(Documented):
     """What was written.
 
     Attributes:
@@ -32,15 +32,13 @@ class ExportedLabels:
             can differ or until they were told apart; None = all are.
     """
 
+    KEYS = "*exported whose unfinished gone drawn_from"
+
     exported: Exported
     whose: Whose
     unfinished: int
     gone: int
     drawn_from: int | None
-
-    def as_dict(self) -> dict[str, Any]:
-        """The document of ``label export --format json``."""
-        return {**self.exported.as_dict(), **document(self, "whose unfinished gone drawn_from")}
 
 
 def export_labels(

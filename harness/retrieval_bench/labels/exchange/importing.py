@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import ConfigError, DataError, counted, near_names
 from retrieval_bench.core.types import Dataset, Document
 from retrieval_bench.data.faults import Faults, reporting
@@ -49,8 +48,8 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
-    """What came in.
+class Imported(Documented):
+    """Judgements that were taken over.
 
     Attributes:
         file, format: where it came from.
@@ -74,10 +73,6 @@ class Imported:
     no_query: int
     no_document: int
     examples: tuple[str, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        """The document of ``label import --format json``."""
-        return document(self)
 
 
 def import_labels(

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from retrieval_bench.core import plugins
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import ConfigError, PluginError
 from retrieval_bench.core.foreign import folder_kept, foreign_code, innermost, message_of
 from retrieval_bench.core.types import KNOWN_ITEM, Dataset, Document, Query
@@ -37,7 +37,7 @@ _LOG = "a table or JSON lines with text (or query) and count"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Documented):
     """Questions that were written.
 
     Attributes:
@@ -49,17 +49,14 @@ class Asked:
         strata: of a log: name -> queries in it, and those sampled.
     """
 
+    KEYS = "*exported origin questions copied passed strata"
+
     exported: Exported
     origin: str
     questions: int
     copied: float | None = None
     passed: int = 0
     strata: Mapping[str, tuple[int, int]] | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """The document of ``label questions --format json``."""
-        own = document(self, "origin questions copied passed strata")
-        return {**self.exported.as_dict(), **own}
 
 
 def known_items(

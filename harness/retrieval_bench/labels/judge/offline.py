@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.data.faults import FileFaults, reporting, shown
 from retrieval_bench.data.files.lines import head, json_file
@@ -43,6 +44,19 @@ class Answers:
     fingerprint: str
     who: str
     labels: tuple[Label, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OfflinePage(Documented):
+    """A page to judge on that was written.
+
+    Attributes:
+        file: of the page.
+        who: whose it is; empty where the page asks.
+    """
+
+    file: str
+    who: str
 
 
 def offline_page(pool: Pool, store: Store, who: str = "") -> str:

@@ -19,13 +19,14 @@ import secrets
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
 from typing import Any, ClassVar
 from urllib.parse import parse_qs
 
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import ConfigError, HarnessError, RecordError
 from retrieval_bench.data.files.lines import parse_json
 from retrieval_bench.labels.judge.judging import (
@@ -76,6 +77,18 @@ class _RefusedError(Exception):
         super().__init__(message)
         self.status = status
         self.headers = headers
+
+
+@dataclass(frozen=True, slots=True)
+class ServedPage(Documented):
+    """A page to judge on that is served.
+
+    Attributes:
+        url, port: of the page; printed when it is ready.
+    """
+
+    url: str
+    port: int
 
 
 class LabelServer(ThreadingHTTPServer):

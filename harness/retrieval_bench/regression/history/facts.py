@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core.config import flat, load_retriever_config
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import ConfigError, RecordError
 from retrieval_bench.core.installation import config_folders
 from retrieval_bench.data import found_at
@@ -28,7 +28,7 @@ COMPLETE = "complete"
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(Documented):
     """A value of one run or duet.
 
     Attributes:
@@ -38,10 +38,6 @@ class Figure:
 
     value: float
     interval: tuple[float, float] | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """In full precision."""
-        return document(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +155,7 @@ belong to how a time was measured."""
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class LeftOut(Documented):
     """A folder that is in no history, and why.
 
     Attributes:
@@ -169,10 +165,6 @@ class LeftOut:
 
     folder: Path
     reason: str
-
-    def as_dict(self) -> dict[str, str]:
-        """The row of ``history --format json``."""
-        return {"folder": str(self.folder), "reason": self.reason}
 
 
 @dataclass(frozen=True, slots=True)

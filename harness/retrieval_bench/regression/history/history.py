@@ -6,8 +6,9 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench.data import dataset_name
 from retrieval_bench.metrics import parse_metrics
@@ -28,15 +29,19 @@ _NAMED, _LEFT_OUT = 8, 3
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class History(Documented):
     """Saved runs and duets over time.
 
     Attributes:
         subjects: those that were asked for, each a retriever on a dataset.
         records: all that lies in the folders.
         retriever, dataset: that were asked for; None = all.
+        schema_version: of the document.
     """
 
+    KEYS = "schema_version subjects left_out=records.left_out copies=records.copies"
+
+    schema_version: ClassVar[int] = SCHEMA_VERSION
     subjects: tuple[Subject, ...]
     records: Found
     retriever: str | None = None
@@ -80,15 +85,6 @@ class History:
         command = ["retrieval-bench", "bench", self.retriever or "NAME"]
         command += ["--dataset", self.dataset] if self.dataset else []
         return [*lines, f"  do: measure one: {shlex.join(command)}"]
-
-    def as_dict(self) -> dict[str, Any]:
-        """The document of ``history --format json``."""
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "subjects": [subject.as_dict() for subject in self.subjects],
-            "left_out": [one.as_dict() for one in self.records.left_out],
-            "copies": self.records.copies,
-        }
 
 
 def history(

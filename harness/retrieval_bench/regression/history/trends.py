@@ -18,9 +18,9 @@ from functools import cached_property
 from itertools import groupby, pairwise
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, TypedDict
 
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.duets.decision import GATES
 from retrieval_bench.regression.history.facts import Figure, SavedDuet, SavedRun
 
@@ -36,13 +36,15 @@ STEP_FROM = GATES[P50].delta
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Line(Documented):
     """Runs or duets that may be held against each other.
 
     Attributes:
         label: "A", "B" for quality, "1", "2" for latency, "a", "b" for duets.
         same: what they have in common.
     """
+
+    KEYS = "line=label id same"
 
     label: str
     same: Mapping[str, Any]
@@ -52,13 +54,16 @@ class Line:
         """The same for equal lines, in every process and on every machine."""
         return _digest(self.same)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Its label, its id, and what those on it have in common."""
-        return {"line": self.label, "id": self.id, "same": dict(self.same)}
+
+class RunOfStep(TypedDict):
+    """A run beside a step, and the revision of its code."""
+
+    run_id: str
+    revision: str
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Step(Documented):
     """The largest move of a figure from one revision or config to the next. No verdict.
 
     Attributes:
@@ -72,6 +77,8 @@ class Step:
         decides: the command that decides about it; empty where none can.
     """
 
+    KEYS = "figure line before=run_before after=run_after values change equal_code decides"
+
     figure: str
     line: str
     before: SavedRun
@@ -81,17 +88,73 @@ class Step:
     equal_code: float | None
     decides: tuple[str, ...] = ()
 
-    def as_dict(self) -> dict[str, Any]:
-        """The row of ``history --format json``."""
-        return document(self, "figure line") | {
-            "before": {"run_id": self.before.id, "revision": self.before.revision},
-            "after": {"run_id": self.after.id, "revision": self.after.revision},
-            **document(self, "values change equal_code decides"),
-        }
+    @property
+    def run_before(self) -> RunOfStep:
+        """The run before it."""
+        return {"run_id": self.before.id, "revision": self.before.revision}
+
+    @property
+    def run_after(self) -> RunOfStep:
+        """The run after it."""
+        return {"run_id": self.after.id, "revision": self.after.revision}
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedRun(Documented):
+    """A run in a history.
+
+    Attributes:
+        run: without its arrays.
+        quality_line, latency_line: labels of the lines that it stands on; None = on none.
+    """
+
+    KEYS = (
+        "run_id=run.id folder=run.folder created status=run.status n_failed=run.failed "
+        "commit=run.commit dirty=run.dirty config=run.config machine metrics=run.metrics "
+        "latency_ms=run.latency quality_line latency_line"
+    )
+
+    run: SavedRun
+    quality_line: str | None
+    latency_line: str | None
+
+    @property
+    def created(self) -> str:
+        """When it was measured, UTC."""
+        return self.run.created.isoformat(timespec="seconds")
+
+    @property
+    def machine(self) -> str | None:
+        """A fingerprint of what changes times."""
+        machine: str | None = self.run.same_latency.get("machine")
+        return machine
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedDuet(Documented):
+    """A duet in a history.
+
+    Attributes:
+        duet: without its times.
+        trend: label of the line that its ratios stand on; None without a pinned revision.
+    """
+
+    KEYS = (
+        "duet_id=duet.id folder=duet.folder created verdict=duet.verdict against=duet.against "
+        "pinned=duet.pinned commit=duet.commit place=duet.place ratios=duet.ratios trend"
+    )
+
+    duet: SavedDuet
+    trend: str | None
+
+    @property
+    def created(self) -> str:
+        """When it was measured, UTC."""
+        return self.duet.created.isoformat(timespec="seconds")
 
 
 @dataclass(frozen=True)
-class Subject:
+class Subject(Documented):
     """One retriever on one dataset: its runs and duets, the oldest first.
 
     Attributes:
@@ -102,6 +165,11 @@ class Subject:
         metrics: those to show.
         n_runs, n_duets: how many there are; the older ones may be left out.
     """
+
+    KEYS = (
+        "retriever dataset n_runs n_duets runs=placed_runs quality_lines latency_lines steps "
+        "duets=placed_duets trends"
+    )
 
     retriever: str
     dataset: str
@@ -168,38 +236,18 @@ class Subject:
         found += [_largest_mean(self, metric) for metric in self.metrics]
         return [step for step in found if step is not None]
 
-    def as_dict(self) -> dict[str, Any]:
-        """Everything of it."""
-        return document(self, "retriever dataset n_runs n_duets") | {
-            "runs": [self._run(run) for run in self.runs],
-            **document(self, "quality_lines latency_lines steps"),
-            "duets": [self._duet(duet) for duet in self.duets],
-            **document(self, "trends"),
-        }
+    @property
+    def placed_runs(self) -> list[PlacedRun]:
+        """The runs, each with the lines that it stands on."""
+        return [
+            PlacedRun(run, _label(self.quality_line(run)), _label(self.latency_line(run)))
+            for run in self.runs
+        ]
 
-    def _run(self, run: SavedRun) -> dict[str, Any]:
-        return {
-            "run_id": run.id,
-            "folder": str(run.folder),
-            "created": run.created.isoformat(timespec="seconds"),
-            "status": run.status,
-            "n_failed": run.failed,
-            **document(run, "commit dirty config"),
-            "machine": run.same_latency.get("machine"),
-            **document(run, "metrics"),
-            "latency_ms": {name: figure.as_dict() for name, figure in run.latency.items()},
-            "quality_line": _label(self.quality_line(run)),
-            "latency_line": _label(self.latency_line(run)),
-        }
-
-    def _duet(self, duet: SavedDuet) -> dict[str, Any]:
-        return {
-            "duet_id": duet.id,
-            "folder": str(duet.folder),
-            "created": duet.created.isoformat(timespec="seconds"),
-            **document(duet, "verdict against pinned commit place ratios"),
-            "trend": _label(self.trend(duet)),
-        }
+    @property
+    def placed_duets(self) -> list[PlacedDuet]:
+        """The duets, each with its trend."""
+        return [PlacedDuet(duet, _label(self.trend(duet))) for duet in self.duets]
 
 
 def subjects(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from retrieval_bench.comparison.analysis import analyse
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.group import Recommendation
 from retrieval_bench.comparison.modes.unjudged import Unjudged
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.data.needs_judgements import unjudged
 from retrieval_bench.reports.methods import methods as methods_of
@@ -22,7 +22,7 @@ from retrieval_bench.runs.dataset import datasets_of
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class Report(Documented):
     """A page that was written.
 
     Attributes:
@@ -32,19 +32,12 @@ class Report:
         others: files beside it, such as those of ``--methods``.
     """
 
+    KEYS = "report=path bytes=n_bytes others recommendations"
+
     path: Path
     n_bytes: int
     recommendations: tuple[Recommendation, ...]
     others: tuple[Path, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """The document of ``report --format json``."""
-        return {
-            "report": str(self.path),
-            "bytes": self.n_bytes,
-            "others": [str(path) for path in self.others],
-            "recommendations": [answer.as_dict() for answer in self.recommendations],
-        }
 
     def tables(self) -> list[Table]:
         """Where it is, and the answers."""

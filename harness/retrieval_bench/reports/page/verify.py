@@ -20,7 +20,7 @@ import numpy as np
 
 from retrieval_bench.comparison.analysis import analyse
 from retrieval_bench.comparison.comparison import compare_runs
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import RecordError, counted
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.reports.page.html_page import report_page
@@ -47,8 +47,8 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Verification:
-    """What came of it.
+class Verification(Documented):
+    """A page, held against what its runs give.
 
     Attributes:
         page: the file.
@@ -57,6 +57,8 @@ class Verification:
         problems: runs that are not there, or are not those that the page was made from.
         unchecked: what could not be worked out again, and why.
     """
+
+    KEYS = "holds page n_figures differences problems unchecked"
 
     page: str
     n_figures: int
@@ -68,10 +70,6 @@ class Verification:
     def holds(self) -> bool:
         """Whether the page says what its runs give, and all of its runs are there."""
         return not self.differences and not self.problems
-
-    def as_dict(self) -> dict[str, Any]:
-        """The document of ``report --verify --format json``."""
-        return {"holds": self.holds, **document(self)}
 
     def tables(self) -> list[Table]:
         """The answer, and each difference."""
@@ -181,7 +179,7 @@ def _of_run(run: Run, sources: Sequence[Dataset | str]) -> Iterator[Difference]:
     if latency.mean is not None:
         report = latency_report(run.timings).as_dict()
         for level in ("p50", "p95", "p99", "mean"):
-            said, now = (_value(one.get(level)) for one in (latency.document(), report))
+            said, now = (_value(one.get(level)) for one in (latency.as_dict(), report))
             if said is not None and not _equal(said, now):
                 yield Difference(f"{where}: {level}", f"{said}", f"{now}")
     fingerprint = run.summary.dataset.fingerprint

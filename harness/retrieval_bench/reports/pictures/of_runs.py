@@ -21,7 +21,7 @@ from retrieval_bench.reports.pictures.canvas import WIDTH
 from retrieval_bench.reports.render.words import metric_label, worth_label
 from retrieval_bench.runs.run import Run
 from retrieval_bench.runs.stages import StageReport, Times
-from retrieval_bench.runs.summary import LatencyFacts
+from retrieval_bench.runs.timing_facts import LatencyFacts
 from retrieval_bench.stats.percentiles import Percentile
 
 MS = 1e6

@@ -71,7 +71,8 @@ from retrieval_bench.reports.tables.understand.likeness import (
 )
 from retrieval_bench.reports.tables.usage import AMOUNT, money_of, usage_text
 from retrieval_bench.runs.run import Run, relative_folder
-from retrieval_bench.runs.summary import LatencyFacts, Summary
+from retrieval_bench.runs.summary import Summary
+from retrieval_bench.runs.timing_facts import LatencyFacts
 
 SYSTEMS_SHOWN, WARNINGS_SHOWN = 8, 4
 """The others are behind ``-v``."""

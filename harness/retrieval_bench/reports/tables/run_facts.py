@@ -13,7 +13,8 @@ from retrieval_bench.data.needs_judgements import judged_by
 from retrieval_bench.reports.render.table import AnyNote, Note, NoteKind
 from retrieval_bench.reports.render.words import on_dataset
 from retrieval_bench.runs.run import Run
-from retrieval_bench.runs.summary import DatasetFacts, LatencyFacts, Summary
+from retrieval_bench.runs.summary import DatasetFacts, Summary
+from retrieval_bench.runs.timing_facts import LatencyFacts
 
 _ABSOLUTE = re.compile(
     r"""(?<![\w:/.…~])(?:/(?:[^/\s"'<>:,;]+/)+|[A-Za-z]:\\(?:[^\\\s"'<>:,;]+\\)*)"""

@@ -19,11 +19,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, TypedDict, cast, get_args
 
 import numpy as np
 
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.data.faults import FileFaults, Place, reporting, shown
@@ -173,8 +173,10 @@ _BETTER_IS: Mapping[str, int] = {"accuracy": 1, "hallucination_rate": -1}
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
+class Rate(Documented):
     """A share of ``n`` answers; ``value`` and ``ci95`` are None for none."""
+
+    KEYS = "value ci95 n"
 
     count: int
     n: int
@@ -189,14 +191,26 @@ class Rate:
         """See :func:`.clopper_pearson`."""
         return clopper_pearson(self.count, self.n) if self.n else None
 
-    def as_dict(self) -> dict[str, Any]:
-        """One rate of the JSON document."""
-        return document(self, "value ci95 n")
+
+class Rates(TypedDict):
+    """Shares of the answers of a system.
+
+    Attributes:
+        accuracy, hallucination_rate, rejection_rate: of all answers.
+        adjusted_accuracy: correct ones of those that were not rejected.
+    """
+
+    accuracy: Rate
+    hallucination_rate: Rate
+    rejection_rate: Rate
+    adjusted_accuracy: Rate
 
 
 @dataclass(frozen=True, slots=True)
-class SystemOutcomes:
+class SystemOutcomes(Documented):
     """One system on the items of one group; counts in the order of ``OUTCOMES``."""
+
+    KEYS = "name n counts *shown_rates"
 
     name: str
     counts: Mapping[Outcome, int]
@@ -213,15 +227,14 @@ class SystemOutcomes:
         given = self.n - self.counts["rejected"]
         return {**rates, ADJUSTED: Rate(self.counts["correct"], given)}
 
-    def as_dict(self) -> dict[str, Any]:
-        """One of ``systems`` in the JSON document."""
-        return document(self, "name n counts") | {
-            name: rate.as_dict() for name, rate in self.rates.items()
-        }
+    @property
+    def shown_rates(self) -> Rates:
+        """:attr:`rates` as JSON has them."""
+        return cast("Rates", self.rates)
 
 
 @dataclass(frozen=True, slots=True)
-class Paired:
+class Paired(Documented):
     """One rate of two systems on the items that both have.
 
     Attributes:
@@ -232,6 +245,8 @@ class Paired:
         verdict: of b beside a; None for the rejection rate, of which neither much nor little is
             better.
     """
+
+    KEYS = "rate a b n difference only_a only_b p p_adjusted verdict=word"
 
     rate: str
     a: str
@@ -244,13 +259,14 @@ class Paired:
     p_adjusted: float | None
     verdict: Verdict | None
 
-    def as_dict(self) -> dict[str, Any]:
-        """One of ``comparisons`` in the JSON document."""
-        return document(self) | {"verdict": self.verdict and self.verdict.name}
+    @property
+    def word(self) -> str | None:
+        """The name of the verdict."""
+        return None if self.verdict is None else self.verdict.name
 
 
 @dataclass(frozen=True, slots=True)
-class OutcomeGroup:
+class OutcomeGroup(Documented):
     """Some of the items: those with one value of a field, or all."""
 
     label: str
@@ -258,14 +274,12 @@ class OutcomeGroup:
     systems: tuple[SystemOutcomes, ...]
     comparisons: tuple[Paired, ...]
 
-    def as_dict(self) -> dict[str, Any]:
-        """One of ``groups``, or ``all``, in the JSON document."""
-        return document(self)
-
 
 @dataclass(frozen=True, slots=True)
-class OutcomeGroups:
+class OutcomeGroups(Documented):
     """The items by the values of one field, in the order in which these first appear."""
+
+    KEYS = "field=by groups mean_of_groups"
 
     by: str
     groups: tuple[OutcomeGroup, ...]
@@ -283,27 +297,46 @@ class OutcomeGroups:
                 means[system.name][rate] = math.fsum(known) / len(known) if complete else None
         return means
 
-    def as_dict(self) -> dict[str, Any]:
-        """One of ``by`` in the JSON document."""
-        means = [{"name": name, **rates} for name, rates in self.means().items()]
-        return {
-            "field": self.by,
-            "groups": [group.as_dict() for group in self.groups],
-            "mean_of_groups": means,
-        }
+    @property
+    def mean_of_groups(self) -> list[dict[str, str | float | None]]:
+        """:meth:`means` as rows: the ``name`` of a system, and its rates."""
+        return [{"name": name, **rates} for name, rates in self.means().items()]
 
 
 @dataclass(frozen=True, slots=True)
-class OutcomeReport:
-    """All figures of a file of records."""
+class OutcomeReport(Documented):
+    """All figures of a file of records.
 
+    Attributes:
+        interval: how the intervals were made.
+        test: how the p-values were made.
+        all: all items.
+        by: for each field the items by its values.
+        warnings: what makes the figures less than they seem.
+    """
+
+    KEYS = "interval test all by warnings"
+
+    interval: ClassVar[str] = INTERVAL
+    test: ClassVar[str] = TEST
     all: OutcomeGroup
     by: tuple[OutcomeGroups, ...]
     warnings: tuple[str, ...]
 
-    def as_dict(self) -> dict[str, Any]:
-        """The document of ``outcomes --format json``."""
-        return {"interval": INTERVAL, "test": TEST} | document(self)
+
+@dataclass(frozen=True, slots=True)
+class Outcomes(Documented):
+    """Labelled answers.
+
+    Attributes:
+        records: the file.
+        report: figures of all items, and by group.
+    """
+
+    KEYS = "records *report"
+
+    records: str
+    report: OutcomeReport
 
 
 def outcome_report(records: OutcomeRecords, by: Sequence[str] | None = None) -> OutcomeReport:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import ConfigError, DataError, counted
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.core.types import Dataset, Document, Query
@@ -194,16 +194,27 @@ class Times:
 
 
 @dataclass(frozen=True, slots=True)
-class QuestionAnswering:
+class QuestionAnswering(Documented):
     """A retriever and a reader on one dataset.
 
     Attributes:
+        retriever, dataset, k: what was run, on what, and how many hits were read.
+        facts: what the reader says of itself: model, hash, parameters.
+        retrieval: means of the retriever, for each metric and convention.
+        times: what the questions of each label took.
+        warnings: what makes the figures less than they seem.
         reader: empty where only the retriever was scored.
         n: answers asked for.
-        readings: denominator -> scores of the reader; empty without one.
+        readings: denominator (``all``, ``retrieved``) -> scores of the reader; empty without one.
         replayed: the answers come from a file: the reader had other documents than these.
         failed: questions on which the search failed, and on which the reader did.
+        out: the file that the answers were written to; None where they were not.
     """
+
+    KEYS = (
+        "retriever reader=reader_name reader_facts=facts dataset k answers=n retrieval readings "
+        "times_ms=times failed_searches failed_readings warnings out"
+    )
 
     retriever: str
     reader: str
@@ -218,6 +229,7 @@ class QuestionAnswering:
     facts: Mapping[str, Any]
     predictions: Predictions
     warnings: tuple[str, ...]
+    out: str | None = None
 
     def write(self, path: Path) -> None:
         """Write the answers, as ``reader`` and ``qa`` read them again.
@@ -227,20 +239,20 @@ class QuestionAnswering:
         """
         write_answers(path, self.predictions.answers)
 
-    def as_dict(self) -> dict[str, Any]:
-        """The document of ``qa --format json``."""
-        return {
-            "retriever": self.retriever,
-            "reader": self.reader or None,
-            "reader_facts": dict(self.facts),
-            **document(self, "dataset k"),
-            "answers": self.n,
-            **document(self, "retrieval readings"),
-            "times_ms": [document(times) for times in self.times],
-            "failed_searches": self.failed[0],
-            "failed_readings": self.failed[1],
-            "warnings": list(self.warnings),
-        }
+    @property
+    def reader_name(self) -> str | None:
+        """The reader; None where only the retriever was scored."""
+        return self.reader or None
+
+    @property
+    def failed_searches(self) -> int:
+        """Questions on which the search failed."""
+        return self.failed[0]
+
+    @property
+    def failed_readings(self) -> int:
+        """Questions on which the reader failed."""
+        return self.failed[1]
 
 
 def write_answers(path: Path, answers: Mapping[str, Sequence[Answer]]) -> None:

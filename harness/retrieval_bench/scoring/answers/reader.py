@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import ConfigError, DataError, counted, near_names
 from retrieval_bench.metrics import METRICS_VERSION
 from retrieval_bench.scoring.answers import reader_spans, reader_text
@@ -83,7 +83,7 @@ class ReaderCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class ReaderResult:
+class ReaderResult(Documented):
     """Scores of one reader.
 
     Attributes:
@@ -94,8 +94,14 @@ class ReaderResult:
         per_question: float64 (questions, columns), each value in the unit of its mean.
         metrics: name -> mean, the text family first.
         counts: how many of everything.
+        metrics_version: raised by every change that moves a value.
+        interval: how the intervals were made.
     """
 
+    KEYS = "conventions metrics_version denominator interval metrics official=official_rows counts"
+
+    metrics_version: ClassVar[int] = METRICS_VERSION
+    interval: ClassVar[str] = INTERVAL
     denominator: str
     question_ids: tuple[str, ...]
     columns: tuple[str, ...]
@@ -130,23 +136,22 @@ class ReaderResult:
                 rows |= {f"{prefix}total": exact.n}
         return rows
 
-    def as_dict(self, *, per_question: bool = False) -> dict[str, Any]:
-        """The result as JSON has it; with ``per_question`` also every question's values."""
-        result: dict[str, Any] = {
-            "conventions": CONVENTIONS if self.has_spans else {"text": CONVENTIONS["text"]},
-            "metrics_version": METRICS_VERSION,
-            "denominator": self.denominator,
-            "interval": INTERVAL,
-            **document(self, "metrics"),
-            "official": self.official(),
-            **document(self, "counts"),
-        }
-        if per_question:
-            result["per_question"] = {
-                question: dict(zip(self.columns, row, strict=True))
-                for question, row in zip(self.question_ids, self.per_question.tolist(), strict=True)
-            }
-        return result
+    @property
+    def conventions(self) -> Mapping[str, str]:
+        """Whose definitions: of ``text`` those of ``squad``, with offsets of ``spans`` those of
+        ``piaf``."""
+        return CONVENTIONS if self.has_spans else {"text": CONVENTIONS["text"]}
+
+    @property
+    def official_rows(self) -> dict[str, float | int]:
+        """Rows of the official script: ``exact``, ``f1``, ``total``, with prefixes ``HasAns_`` and
+        ``NoAns_``."""
+        return self.official()
+
+    def by_question(self) -> dict[str, dict[str, float]]:
+        """The values of every question, by column."""
+        rows = zip(self.question_ids, self.per_question.tolist(), strict=True)
+        return {question: dict(zip(self.columns, row, strict=True)) for question, row in rows}
 
 
 def score_reader(

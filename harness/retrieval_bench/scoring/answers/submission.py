@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_bench.core.document import document
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import ConfigError, counted
 from retrieval_bench.core.progress import Reporter
 from retrieval_bench.core.types import Dataset, Ranking
@@ -265,16 +265,25 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Submission:
+class Submission(Documented):
     """What is submitted, and how it scores where there are judgements.
 
     Attributes:
+        retriever, dataset, k: what was run, on what, and how many hits were asked for.
+        counts: how many lines, and how many of these are empty, by reason.
+        decision: on the threshold.
+        warnings: what makes the figures less than they seem.
         records: the lines of the file, in the order of the queries.
         report: None without judgements, or where every query has an answer.
         choices: the decision table; empty where there is none.
         reported: which queries the decision table reports on.
         scores: empty without judgements.
+        out: the file that the lines were written to; None where they were not.
     """
+
+    KEYS = (
+        "retriever dataset k counts decision reported choices scores abstention=report warnings out"
+    )
 
     retriever: str
     dataset: str
@@ -287,6 +296,7 @@ class Submission:
     reported: str
     scores: tuple[Score, ...]
     warnings: tuple[str, ...]
+    out: str | None = None
 
     def write(self, path: Path) -> None:
         """Write the file.
@@ -295,14 +305,6 @@ class Submission:
             RecordError: it is there already, or cannot be written.
         """
         write_lines(path, self.records)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The document of ``submit --format json``."""
-        return {
-            **document(self, "retriever dataset k counts decision reported choices scores"),
-            "abstention": None if self.report is None else self.report.as_dict(),
-            "warnings": list(self.warnings),
-        }
 
 
 def read_threshold(text: str | None) -> str | float | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from retrieval_bench.comparison.explain.ledger import Ledger
 from retrieval_bench.comparison.pairs.verdicts import Delta
@@ -14,6 +13,7 @@ from retrieval_bench.core.figures import (
 )
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.data.self_queries import dropped
+from retrieval_bench.experiment.planned_run import PlannedRun, Trial
 from retrieval_bench.measure.tutorial import TutorialLatency
 from retrieval_bench.reports.render.cells import (
     MEGABYTES,
@@ -37,7 +37,8 @@ from retrieval_bench.reports.tables.understand.ledger import ledger_table
 from retrieval_bench.reports.tables.understand.likeness import hits_cells, nothing_judged
 from retrieval_bench.reports.tables.usage import usage_tables
 from retrieval_bench.runs.run import Run, relative_folder
-from retrieval_bench.runs.summary import LatencyFacts, PercentileFacts, Summary
+from retrieval_bench.runs.summary import Summary
+from retrieval_bench.runs.timing_facts import LatencyFacts, PercentileFacts
 
 
 def beside_leg(run: Run, leg: Delta) -> AnyNote:
@@ -196,34 +197,34 @@ def tutorial_table(name: str, dataset: str, k: int, latency: TutorialLatency) ->
     )
 
 
-def _trial(trial: Mapping[str, Any]) -> str:
-    documents = trial["documents"]
+def _trial(trial: Trial) -> str:
+    documents = trial.documents
     over = "" if documents is None else f" over {counted(documents, 'document')}"
-    return f"{trial['retriever']} answered the first query{over}: {counted(trial['hits'], 'hit')}."
+    return f"{trial.retriever} answered the first query{over}: {counted(trial.hits, 'hit')}."
 
 
-def plan_table(document: Mapping[str, Any]) -> Table:
+def plan_table(plan: PlannedRun) -> Table:
     """What ``--dry-run`` says: how many calls a run would make."""
-    rows: Sequence[tuple[str, str]] = (
-        ("queries", "queries"),
-        ("measured rounds", "rounds"),
-        ("measured calls per retriever", "measured_calls"),
-        ("launches", "launches"),
-        ("warm-up calls per retriever, at least", "warm_up_calls_at_least"),
-        ("all calls together, at least", "calls_at_least"),
-        ("all calls together, at most", "calls_at_most"),
+    rows: Sequence[tuple[str, int | None]] = (
+        ("queries", plan.queries),
+        ("measured rounds", plan.rounds),
+        ("measured calls per retriever", plan.measured_calls),
+        ("launches", plan.launches),
+        ("warm-up calls per retriever, at least", plan.warm_up_calls_at_least),
+        ("all calls together, at least", plan.calls_at_least),
+        ("all calls together, at most", plan.calls_at_most),
     )
     notes = [
         "Checked: configs with their parameters, the dataset; every retriever was built.",
-        *map(_trial, document["tried"]),
-        *(f"Not checked: {what}." for what in document["not_checked"]),
+        *map(_trial, plan.tried),
+        *(f"Not checked: {what}." for what in plan.not_checked),
     ]
-    if document["calls_at_most"] is None:
-        longest = document["warm_up_seconds_at_most"]
+    if plan.calls_at_most is None:
+        longest = plan.warm_up_seconds_at_most
         notes.append(f"The warm-up goes on until times settle, for {longest:g} s at most.")
     return Table(
-        f"{', '.join(document['retrievers'])} {on_dataset(document['dataset'])}: nothing was run",
+        f"{', '.join(plan.retrievers)} {on_dataset(plan.dataset)}: nothing was run",
         ("", "calls"),
-        [(name, count(document[key])) for name, key in rows if document[key] is not None],
-        notes=[*notes, *map(warning, document["warnings"])],
+        [(name, count(calls)) for name, calls in rows if calls is not None],
+        notes=[*notes, *map(warning, plan.warnings)],
     )

@@ -3,10 +3,12 @@ load."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import NotRequired, TypedDict
 
 from retrieval_bench.core import plugins
 from retrieval_bench.core.config import load_retriever_config, retriever_names
+from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import HarnessError
 from retrieval_bench.data import dataset_names
 from retrieval_bench.metrics.conventions import CONVENTIONS
@@ -15,81 +17,162 @@ from retrieval_bench.reports.render.cells import Cell
 from retrieval_bench.reports.render.table import Table
 
 
-def entries() -> dict[str, list[dict[str, Any]]]:
+class PluginEntry(TypedDict):
+    """A class or function that can be named.
+
+    Attributes:
+        name: of it.
+        target: where its code is.
+        source: what brings it.
+        error: why it does not load; null where it does.
+    """
+
+    name: str
+    target: str
+    source: str
+    error: str | None
+
+
+class RetrieverEntry(TypedDict):
+    """A config of a retriever: its name, its class and what it is."""
+
+    name: str
+    target: str
+    description: str
+
+
+class DatasetEntry(TypedDict):
+    """A dataset, by its name."""
+
+    name: str
+
+
+class MetricEntry(TypedDict):
+    """A metric.
+
+    Attributes:
+        name: without cut-off and parameters.
+        cut: whether a cut-off is "required", "optional", "refused" or a "recall"; missing for one
+            of a plug-in.
+        params: names of its parameters; missing likewise.
+        what: it measures, in a sentence, or where its code is.
+    """
+
+    name: str
+    cut: NotRequired[str]
+    params: NotRequired[list[str]]
+    what: str
+
+
+class ConventionEntry(TypedDict):
+    """A convention, where it comes from, and the cut-off that it prescribes."""
+
+    name: str
+    source: str
+    cut: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog(Documented):
+    """What can be named.
+
+    Attributes:
+        retrievers: configs that come with the package, or lie here.
+        targets: classes that configs name; one that does not load says why.
+        datasets: that come with the package, or lie here.
+        readers: likewise.
+        metrics: ours, and those of plug-ins.
+        conventions: whose definitions can be asked for.
+    """
+
+    retrievers: list[RetrieverEntry]
+    targets: list[PluginEntry]
+    datasets: list[DatasetEntry]
+    readers: list[PluginEntry]
+    metrics: list[MetricEntry]
+    conventions: list[ConventionEntry]
+
+
+def entries() -> Catalog:
     """Everything by kind; an entry with ``error`` exists but cannot be used, and says why."""
     targets = _plugins("retriever")
     broken = {entry["name"] for entry in targets if entry["error"]}
-    return {
-        "retrievers": [_retriever(name, broken) for name in retriever_names()],
-        "targets": targets,
-        "datasets": [{"name": name} for name in dataset_names()],
-        "readers": _plugins("reader"),
-        "metrics": [
-            {
-                "name": name,
-                "cut": definition.cut,
-                "params": list(definition.params),
-                "what": " ".join((definition.compute.__doc__ or "").split("\n\n")[0].split()),
-            }
-            for name, definition in DEFINITIONS.items()
-        ]
-        + [{"name": e.name, "what": e.target} for e in plugins.listing("metric")],
-        "conventions": [
+    return Catalog(
+        retrievers=[_retriever(name, broken) for name in retriever_names()],
+        targets=targets,
+        datasets=[{"name": name} for name in dataset_names()],
+        readers=_plugins("reader"),
+        metrics=_metrics(),
+        conventions=[
             {"name": c.name, "source": c.source, "cut": c.cut} for c in CONVENTIONS.values()
         ],
-    }
+    )
 
 
-def catalog_tables(listing: dict[str, list[dict[str, Any]]]) -> list[Table]:
+def _metrics() -> list[MetricEntry]:
+    found: list[MetricEntry] = [
+        {
+            "name": name,
+            "cut": definition.cut,
+            "params": list(definition.params),
+            "what": " ".join((definition.compute.__doc__ or "").split("\n\n")[0].split()),
+        }
+        for name, definition in DEFINITIONS.items()
+    ]
+    found += [{"name": e.name, "what": e.target} for e in plugins.listing("metric")]
+    return found
+
+
+def catalog_tables(listing: Catalog) -> list[Table]:
     """The same as tables."""
     readers = "--reader; also module:function, a model's folder or name, a file of answers"
     return [
         Table(
             "Retrievers (--retriever)",
             ("name", "target", "description"),
-            [(e["name"], e["target"], e["description"]) for e in listing["retrievers"]],
+            [(e["name"], e["target"], e["description"]) for e in listing.retrievers],
             words=(0, 1, 2),
         ),
-        _targets("Targets (`target:` in a YAML file)", listing["targets"]),
-        _targets(f"Readers ({readers})", listing["readers"]),
-        Table("Datasets (--dataset)", ("name",), [(e["name"],) for e in listing["datasets"]]),
+        _targets("Targets (`target:` in a YAML file)", listing.targets),
+        _targets(f"Readers ({readers})", listing.readers),
+        Table("Datasets (--dataset)", ("name",), [(e["name"],) for e in listing.datasets]),
         Table(
             "Metrics (--metrics)",
             ("name", "what"),
-            [(_written(e), e["what"]) for e in listing["metrics"]],
+            [(_written(e), e["what"]) for e in listing.metrics],
             words=(0, 1),
         ),
         Table(
             "Conventions (--convention)",
             ("name", "cut", "where it comes from"),
-            [(e["name"], Cell(e["cut"] or "any"), e["source"]) for e in listing["conventions"]],
+            [(e["name"], Cell(e["cut"] or "any"), e["source"]) for e in listing.conventions],
             words=(0, 1, 2),
         ),
     ]
 
 
-def _targets(title: str, listing: list[dict[str, Any]]) -> Table:
+def _targets(title: str, listing: list[PluginEntry]) -> Table:
     rows = [
         (e["name"], e["target"], e["source"], (e["error"] or "").split("\n")[0]) for e in listing
     ]
     return Table(title, ("name", "class", "from", "problem"), rows, words=(0, 1, 2, 3))
 
 
-def _written(metric: dict[str, Any]) -> str:
+def _written(metric: MetricEntry) -> str:
     """A metric's name with its parameters and cut-off, those that may be left out in brackets."""
     params = f"({', '.join(metric['params'])})" if metric.get("params") else ""
     cut = {"required": "@k", "optional": "[@k]"}.get(metric.get("cut", ""), "")
     return f"{metric['name']}{params and '['}{params}{params and ']'}{cut}"
 
 
-def _plugins(kind: plugins.Kind) -> list[dict[str, Any]]:
+def _plugins(kind: plugins.Kind) -> list[PluginEntry]:
     return [
         {"name": e.name, "target": e.target, "source": e.source, "error": e.error}
         for e in plugins.listing(kind)
     ]
 
 
-def _retriever(name: str, broken: set[str]) -> dict[str, Any]:
+def _retriever(name: str, broken: set[str]) -> RetrieverEntry:
     try:
         config = load_retriever_config(name)
     except HarnessError as problem:

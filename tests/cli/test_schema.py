@@ -1,0 +1,44 @@
+"""``data schema``: what the documents of ``--format json`` look like."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from retrieval_bench.cli.documents import DOCUMENTS
+from tests.cli.project import Command
+
+
+@pytest.fixture
+def run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Command:
+    monkeypatch.chdir(tmp_path)
+    return Command(capsys)
+
+
+def test_it_prints_the_schema_that_a_document_fits(run: Command) -> None:
+    assert run("data", "schema", "plan") == 0
+    made = json.loads(run.out)
+    assert run("bench", "bm25", "--dataset", "science-mini", "--dry-run", "--format", "json") == 0
+    document = json.loads(run.out)
+    jsonschema.validate(document, made)
+    del document["calls_at_most"]
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(document, made)
+
+
+def test_without_a_name_it_lists_all(run: Command) -> None:
+    assert run("data", "schema") == 0
+    assert all(f"\n  {name} " in run.out for name in DOCUMENTS)
+    assert run("data", "schema", "--format", "json") == 0
+    listed = json.loads(run.out)["documents"]
+    assert {one["name"]: one["version"] for one in listed}["bench"] == 2
+
+
+def test_an_unknown_name_is_answered_with_those_there_are(run: Command) -> None:
+    assert run("data", "schema", "compair") == 2
+    assert "did you mean compare" in run.err
