@@ -12,7 +12,8 @@ from retrieval_bench.core.metadata import Filtering, MetadataTable
 from retrieval_bench.core.selves import Selves
 from retrieval_bench.core.types import Dataset, Document, Documents, Qrels, Query
 from retrieval_bench.data import fingerprint
-from retrieval_bench.data.faults import Faults, Place, reporting, shown
+from retrieval_bench.data.faults import Faults, FileFaults, Place, reporting, shown
+from retrieval_bench.data.id_spaces import apart
 from retrieval_bench.data.qrels import UNASKED, collect
 from retrieval_bench.data.self_queries import SelfFinder
 from retrieval_bench.data.source import (
@@ -253,16 +254,29 @@ def _scan_judgements(
     if not places and not report.count:
         report.error(None, "no judgements in this split", "at least one")
     if queries and unasked and unasked == len(places):
-        example = shown(next(iter(queries)))
-        given = shown(next(iter(places))[0])
-        found = f"not one judged query is among the queries, {given} for example"
-        report.error(None, found, f"ids such as {example}")
+        _tell_apart(
+            "query", "among the queries", [query_id for query_id, _ in places], queries, report
+        )
     elif known and dangling and dangling == len(places) - unasked:
-        example = shown(next(iter(known)))
-        given = shown(next(doc_id for query_id, doc_id in places if query_id in queries))
-        found = f"not one judged document is in the corpus, {given} for example"
-        report.error(None, found, f"ids such as {example}")
+        ids = [doc_id for query_id, doc_id in places if query_id in queries]
+        _tell_apart("document", "in the corpus", ids, known, report)
     return {query_id: grades for query_id, grades in qrels.items() if query_id in queries}
+
+
+def _tell_apart(
+    what: str, where: str, ids: Sequence[str], known: Collection[str], report: FileFaults
+) -> None:
+    """Report that none of the judged ids is known, with what sets the two apart where it shows."""
+    found, accepted = ids[0], next(iter(known))
+    other = apart(ids, known)
+    cause = "" if other is None or not other.cause else f": they differ in {other.cause}"
+    if other is not None and cause:
+        found, accepted = other.example
+    more = ""
+    if "chunks" in cause:
+        more = "; where documents are chunks, `unit_key: NAME` says which of their keys is judged"
+    told = f"not one judged {what} is {where}, {shown(found)} for example{cause}"
+    report.error(None, told, f"ids such as {shown(accepted)}{more}")
 
 
 def _held_documents(documents: Documents, faults: Faults) -> Located[Document]:

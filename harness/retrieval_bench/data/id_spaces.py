@@ -23,7 +23,7 @@ ENOUGH = 0.5
 """Share of the ids that must be the same once they are written alike, to name what sets them
 apart."""
 
-_CHUNK = re.compile(r"[\W_]+[^\W\d_]{0,12}[\W_]{0,3}\d+[)\]}]?$")
+_CHUNK = re.compile(r"[\W_]+[^\W\d_]{0,12}[\W_]{0,3}\d+[^\W\d_]{0,4}[)\]}]?$")
 """Marks, perhaps a word in any script (``chunk``, ``청크``), and a number at the end of an id."""
 
 
@@ -57,6 +57,11 @@ _SPELLINGS = (
     _Spelling(
         "a number behind: chunks on one side, documents on the other",
         lambda text: _CHUNK.sub("", text),
+        one_side=True,
+    ),
+    _Spelling(
+        "numbers behind: chunks on one side, documents on the other",
+        lambda text: _CHUNK.sub("", _CHUNK.sub("", text)),
         one_side=True,
     ),
     _Spelling("a path before them", lambda text: PurePosixPath(text).name, one_side=True),

@@ -104,6 +104,14 @@ def test_a_judged_document_outside_of_the_corpus_is_a_counted_warning() -> None:
     assert dataset.qrels["q1"]["x1"] == 1
 
 
+def test_judgements_of_whole_documents_beside_chunks_are_a_fault_with_its_cause() -> None:
+    chunks = [Document("문서1-청크0", "one"), Document("문서2-청크0", "two")]
+    (told,) = faults_of(documents=chunks, qrels={"q1": {"문서1": 1, "문서2": 1}})
+    assert "'문서1' for example: they differ in a number behind: chunks on one side" in told
+    assert told.endswith("ids such as '문서1-청크0'; where documents are chunks, `unit_key: NAME` "
+                         "says which of their keys is judged")  # fmt: skip
+
+
 def test_judgements_that_all_miss_the_corpus_are_a_fault() -> None:
     (told,) = faults_of(qrels={"q1": {"1": 1, "2": 1}})
     assert "not one judged document is in the corpus, '1' for example" in told
