@@ -16,6 +16,9 @@ from retrieval_bench.stats.resampling import SEED
 WARM_UP_CALLS = 50
 """The warm-up makes at least so many calls, and one full pass."""
 
+_MOST = 1_000_000_000
+"""Calls, rounds, launches or threads: more are a slip of the key, and beyond all arithmetic."""
+
 PROFILES: Mapping[str, Mapping[str, Any]] = {
     "smoke": {"rounds": 1, "warm_up_s": 1.0},
     "default": {},
@@ -75,6 +78,10 @@ class Protocol:
         for name in ("launches", "warm_up_s", "seed"):
             if not getattr(self, name) >= 0:
                 raise _refused(name, getattr(self, name), "0 or more")
+        for name in ("min_calls", "rounds", "max_calls", "launches", "threads"):
+            value = getattr(self, name)
+            if value is not None and value > _MOST:
+                raise _refused(name, f"{str(value)[:12]}...", f"up to {_MOST:,}")
         wrong = [level for level in self.levels if not 0 < level < 100]
         if wrong or not self.levels:
             raise _refused("levels", wrong or "none", "percentiles above 0 and below 100")

@@ -101,6 +101,10 @@ def tune(
     return found
 
 
+_MOST = 10_000
+"""Folds, and cross-validations: the values of all of them are held."""
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """Numbers and names of :func:`tune` that are checked without a retriever or data."""
@@ -143,10 +147,9 @@ class Options:
         """
         problems = Problems()
         for name, value, least in (("folds", self.folds, 2), ("repeats", self.repeats, 1)):
-            if value < least:
-                problems.add(
-                    ConfigError(f"--{name} {value}", accepted=f"a whole number from {least}")
-                )
+            if not least <= value <= _MOST:
+                accepted = f"a whole number from {least} to {_MOST:,}"
+                problems.add(ConfigError(f"--{name} {str(value)[:12]}", accepted=accepted))
         if self.seed < 0:
             problems.add(ConfigError(f"--seed {self.seed}", accepted="a whole number from 0"))
         try:

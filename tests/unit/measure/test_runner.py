@@ -400,6 +400,10 @@ def test_a_profile_can_be_a_file(tmp_path: Path) -> None:
         Protocol.of(str(path))
     assert "'launches'" in caught.value.given
     assert caught.value.where == str(path)
+    for name in ("rounds", "min_calls", "max_calls", "launches", "threads"):
+        path.write_text(f"{name}: {'1' * 400}\n", encoding="utf-8")
+        with pytest.raises(ConfigError, match=r" = 111111111111\.\.\."):
+            Protocol.of(str(path))
     path.write_text("rounds: 0\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="rounds = 0"):
         Protocol.of(str(path))
