@@ -48,7 +48,7 @@ def named(given: Any) -> str:
     kind = type(given)
     columns = list(given.columns) if hasattr(given, "columns") else []
     has = f" with the columns {', '.join(map(str, columns[:8]))}" if columns else ""
-    return f"a {kind.__module__.partition('.')[0]}.{kind.__name__}{has}".replace("builtins.", "")
+    return f"{kind.__module__.partition('.')[0]}.{kind.__name__}{has}".replace("builtins.", "")
 
 
 def _first(columns: dict[str, str], known: tuple[str, ...], otherwise: str) -> str:

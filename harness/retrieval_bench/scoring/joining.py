@@ -66,7 +66,7 @@ def qrels_of(given: Any) -> Qrels:
         raise DataError(
             "judgements in another form than dictionaries of dictionaries"
             if isinstance(given, Mapping)
-            else f"judgements that are {named(given)}",
+            else f"judgements of type {named(given)}",
             where="the judgements",
             accepted="{query: {document: grade}}, a file, or a dataset",
             fix=advice(given, "judgements", judgements=True)
@@ -110,9 +110,9 @@ def run_of(given: Any, unit_of: Mapping[str, str] = EMPTY) -> RunGiven:
         if not unit_of:
             return lists
         return {query: _first(docs, unit_of) for query, docs in lists.items()}
-    told, fix = f"a run that is {named(given)}", "give a dictionary, with an entry for each query"
+    told, fix = f"a run of type {named(given)}", "give a dictionary, with an entry for each query"
     if isinstance(given, Mapping):
-        other = [named(of) for of in rankings if not isinstance(of, Mapping | list)]
+        other = [f"type {named(of)}" for of in rankings if not isinstance(of, Mapping | list)]
         told = "a run that mixes dictionaries and lists, or has something else for a ranking"
         told, fix = ": ".join([told, *other[:1]]), "give every query the same form"
     raise DataError(

@@ -446,7 +446,7 @@ class TestEvaluate:
 
     @pytest.mark.parametrize("run", [{"q1": ["b1"], "q2": {"c1": 1.0}}, {"q1": "b1"}, ["b1"], 7])
     def test_what_is_no_run_is_told(self, run: Any) -> None:
-        with pytest.raises(DataError, match=r"give (every query the same form|a dictionary)"):
+        with pytest.raises(DataError, match=r"the same form|an entry for each query"):
             evaluate(run, QRELS)
 
     def test_names_and_files_that_are_not_there_are_told_before_anything_is_read(self) -> None:

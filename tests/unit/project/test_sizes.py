@@ -17,7 +17,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench/cli": 4_680,
     "retrieval_bench/comparison": 5_800,
     "retrieval_bench/core": 4_830,
-    "retrieval_bench/data": 7_450,
+    "retrieval_bench/data": 7_460,
     "retrieval_bench/duets": 4_310,
     "retrieval_bench/experiment": 5_430,
     "retrieval_bench/labels": 4_590,
@@ -43,9 +43,9 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers/rerank": 700,
     "retrieval_bench_retrievers/sql": 1_710,
     "retrieval_bench_retrievers/text": 750,
-    "product": 90_810,
-    "tests": 77_530,
-    "frozen data": 35_920,
+    "product": 90_840,
+    "tests": 77_560,
+    "frozen data": 15_310,
 }
 """Lines of each package and room (without one: its loose modules), of all of them, of the tests,
 and of the data that tests hold results against."""

@@ -46,7 +46,9 @@ def test_the_line_that_converts_a_data_frame_gives_what_the_frame_says(
     judgements = pd.DataFrame({"query_id": ["1"], "corpus-id": ["a"], "relevance": [1]})
     lines = []
     for given, qrels in ((run, {"1": {"a": 1}}), ({"1": ["b", "a"]}, judgements)):
-        with pytest.raises(DataError, match=r"a pandas\.DataFrame with the columns") as caught:
+        with pytest.raises(
+            DataError, match=r"of type pandas\.DataFrame with the columns"
+        ) as caught:
             evaluate(given, qrels)
         lines.append(some(caught.value.fix).removeprefix("give "))
     names = {"run": run, "judgements": judgements}
@@ -65,8 +67,8 @@ def test_columns_that_nobody_knows_are_named_as_such() -> None:
 @pytest.mark.parametrize(
     ("run", "says"),
     [
-        ([("1", "a", 1.0)], "a run that is a list"),
-        ({"1": ["a"], "2": None}, "something else for a ranking: a NoneType"),
+        ([("1", "a", 1.0)], "a run of type list"),
+        ({"1": ["a"], "2": None}, "something else for a ranking: type NoneType"),
     ],
 )
 def test_what_stands_in_the_place_of_a_run_is_named(run: Any, says: str) -> None:
@@ -107,8 +109,8 @@ def test_numbers_and_uuids_are_the_ids_that_their_text_is(run: Any, qrels: Any) 
         ({"1": {1: 1.0, "1": 2.0}}, {"1": {"1": 1}}, "the ids 1 and '1'"),
         ({1: ["a"], "1": ["b"]}, {"1": {"a": 1}}, "1"),
         ({"1": ["a"]}, {"1": ["a"]}, "judgements in another form"),
-        (None, {"1": {"a": 1}}, "a run that is a NoneType"),
-        (["a"], {"1": {"a": 1}}, "a run that is a list"),
+        (None, {"1": {"a": 1}}, "a run of type NoneType"),
+        (["a"], {"1": {"a": 1}}, "a run of type list"),
     ],
 )
 def test_anything_else_is_refused_in_our_words(run: Any, qrels: Any, given: str) -> None:

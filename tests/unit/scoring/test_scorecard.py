@@ -89,7 +89,7 @@ class TestTruth:
     def test_of_anything_else_is_refused(self, wrong: Any) -> None:
         with pytest.raises(
             DataError,
-            match=r"(another form|judgements that are)[\s\S]*accepted: \{query: \{document",
+            match=r"(another form|judgements of type)[\s\S]*accepted: \{query: \{document",
         ):
             Truth.of(wrong)
 
