@@ -17,7 +17,6 @@ READING: dict[str, tuple[str, ...]] = {
     "compare-slices": ("compare", "bm25", "words", "--slices", "length", "relevant"),
     "diff": ("explain", "bm25", "words"),
     "diff-hybrid": ("explain", "hybrid", "--queries", "2"),
-    "diff-other": ("explain", "words", "hybrid", "--sort", "better", "--queries", "2"),
     "evaluate": ("score", "run", "--run", "hybrid", "--dataset", "science-ko-mini", "--per-query",
                  "--metrics", "nDCG@10", "AP", "RR", "RBP(p=0.8)", "Judged@10"),
     "evaluate-scienceqa": ("score", "run", "--run", "bm25/run.trec", "--dataset", "science-ko-mini",
@@ -33,7 +32,6 @@ READING: dict[str, tuple[str, ...]] = {
                "--per-question"),
     "outcomes": ("score", "outcomes", "--records", "labels.jsonl"),
     "history": ("data", "history", "--no-pictures"),
-    "history-one": ("data", "history", "--retriever", "bm25", "--no-pictures"),
 }  # fmt: skip
 
 ALSO_CSV = ("compare", "diff", "evaluate")

@@ -45,7 +45,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers/text": 750,
     "product": 90_840,
     "tests": 77_560,
-    "frozen data": 15_310,
+    "frozen data": 14_160,
 }
 """Lines of each package and room (without one: its loose modules), of all of them, of the tests,
 and of the data that tests hold results against."""
