@@ -131,7 +131,8 @@ _NEEDED = {
 
 def _put_error(problem: HarnessError) -> None:
     """The message as a document, for whoever reads stdout."""
-    from retrieval_bench.cli.console import Error, Fault, put_document
+    from retrieval_bench.cli.console import put_document
+    from retrieval_bench.cli.problem import Error, Fault
     from retrieval_bench.core import secrets
 
     parts = {"what": "given", "where": "where", "accepted": "accepted", "do": "fix"}

@@ -11,13 +11,11 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
-
-from retrieval_bench.core.document import Documented, plain
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from retrieval_bench.core.document import Documented
     from retrieval_bench.reports.render.table import Table
 
 OK, REGRESSION, BAD_INPUT, UNDECIDED, NOT_MEASURED, BUG, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
@@ -25,37 +23,6 @@ OK, REGRESSION, BAD_INPUT, UNDECIDED, NOT_MEASURED, BUG, INTERRUPTED = 0, 1, 2, 
 
 SCHEMA_VERSION = 1
 """Of a document that says no other; one that is also kept in a file has its own."""
-
-
-class Fault(TypedDict):
-    """What was wrong with the input.
-
-    Attributes:
-        what: was given.
-        where: it was given; empty where that is plain.
-        accepted: what may be given.
-        do: what to do.
-        faults: a line for each thing wrong, where there are several.
-    """
-
-    what: str
-    where: str
-    accepted: str
-    do: str
-    faults: list[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Error(Documented):
-    """What is printed in place of the document where the input was wrong.
-
-    Attributes:
-        error: what was given, where, what is accepted, what to do.
-        code: the exit code.
-    """
-
-    error: Fault
-    code: int
 
 
 def show(
@@ -103,11 +70,12 @@ def show(
 
 def put_document(shown: Documented | Mapping[str, Any]) -> None:
     """Print a document of ``--format json``, with its version."""
-    document = shown.as_dict() if isinstance(shown, Documented) else plain(shown)
+    from retrieval_bench.core.document import plain
     from retrieval_bench.core.notices import to_document
     from retrieval_bench.runs.records import to_json
 
-    put(to_json({"schema_version": SCHEMA_VERSION, **to_document(document)}) + "\n")
+    document = to_document(plain(shown))
+    put(to_json({"schema_version": SCHEMA_VERSION, **document}) + "\n")
 
 
 _COMMAND = re.compile(r"(?<![\w./@\"-])retrieval-bench(?= [a-z@])")

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from retrieval_bench.cli.console import SCHEMA_VERSION, Error
+from retrieval_bench.cli.console import SCHEMA_VERSION
+from retrieval_bench.cli.problem import Error
 from retrieval_bench.comparison.analysis import Compared
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.explain.ledger import Ledger

@@ -1,0 +1,39 @@
+"""What is printed as JSON where the input was wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypedDict
+
+from retrieval_bench.core.document import Documented
+
+
+class Fault(TypedDict):
+    """What was wrong with the input.
+
+    Attributes:
+        what: was given.
+        where: it was given; empty where that is plain.
+        accepted: what may be given.
+        do: what to do.
+        faults: a line for each thing wrong, where there are several.
+    """
+
+    what: str
+    where: str
+    accepted: str
+    do: str
+    faults: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Error(Documented):
+    """What is printed in place of the document where the input was wrong.
+
+    Attributes:
+        error: what was given, where, what is accepted, what to do.
+        code: the exit code.
+    """
+
+    error: Fault
+    code: int
