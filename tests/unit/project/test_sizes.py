@@ -44,8 +44,8 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers/sql": 1_710,
     "retrieval_bench_retrievers/text": 750,
     "product": 90_850,
-    "tests": 77_560,
-    "frozen data": 14_160,
+    "tests": 77_550,
+    "frozen data": 11_420,
 }
 """Lines of each package and room (without one: its loose modules), of all of them, of the tests,
 and of the data that tests hold results against."""
