@@ -307,7 +307,7 @@ def test_another_process_writes_the_same_bytes() -> None:
         for seed in ("0", "1", "4294967295")
     }
     assert len(written) == 1
-    assert written.pop().startswith('{\n  "convention": "trec"')
+    assert written.pop().startswith('[\n  {\n    "convention": "trec"')
 
 
 VALUES = np.random.default_rng(956).normal(size=50)
