@@ -7,7 +7,6 @@ import io
 import os
 import re
 import shlex
-import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
@@ -61,6 +60,8 @@ def show(
     from rich.console import Console
 
     drawn, terminal_ = io.StringIO(), sys.stdout.isatty()
+    import shutil
+
     width = shutil.get_terminal_size((terminal.PLAIN_WIDTH, 0)).columns
     terminal.to_console(
         laid_out, Console(file=drawn, width=width, force_terminal=terminal_ or None)
@@ -87,6 +88,8 @@ def callable_here(text: str) -> str:
     started = sys.argv[0]
     if "retrieval-bench " not in text or Path(started).name != "retrieval-bench":
         return text
+    import shutil
+
     found = shutil.which("retrieval-bench")
     if found is not None and Path(found).samefile(started):
         return text

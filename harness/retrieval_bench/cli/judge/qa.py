@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,6 +65,8 @@ def _searched_once(options: argparse.Namespace, *, every_query: bool = False) ->
 
 
 def _submit(options: argparse.Namespace) -> int:
+    from dataclasses import replace
+
     from retrieval_bench.reports.tables.judge.submission import submission_tables
     from retrieval_bench.runs.jsonl import check_new_file
     from retrieval_bench.scoring.answers.standalone import load_rule
@@ -112,6 +113,8 @@ def add_qa(commands: Any, name: str, **texts: str) -> None:
 
 
 def _qa(options: argparse.Namespace) -> int:
+    from dataclasses import replace
+
     from retrieval_bench.core.config import inline_config
     from retrieval_bench.core.errors import ConfigError
     from retrieval_bench.reports.tables.judge.qa import qa_tables

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import Any
 
 from retrieval_bench.cli.console import OK, put, show
@@ -21,6 +20,8 @@ def add_schema(commands: Any, name: str, **texts: str) -> None:
 
 
 def _schema(options: argparse.Namespace) -> int:
+    import json
+
     from retrieval_bench.cli.documents import listing, schema_of
     from retrieval_bench.reports.tables.share.schema import schema_tables
 
