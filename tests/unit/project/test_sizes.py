@@ -14,7 +14,7 @@ FROZEN = ("tests/golden/frozen",)
 MOST: Mapping[str, int] = {
     "retrieval_bench": 80,
     "retrieval_bench/api": 1_080,
-    "retrieval_bench/cli": 4_690,
+    "retrieval_bench/cli": 4_700,
     "retrieval_bench/comparison": 5_800,
     "retrieval_bench/core": 4_830,
     "retrieval_bench/data": 7_460,
@@ -43,7 +43,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers/rerank": 700,
     "retrieval_bench_retrievers/sql": 1_710,
     "retrieval_bench_retrievers/text": 750,
-    "product": 90_850,
+    "product": 90_860,
     "tests": 77_550,
     "frozen data": 11_420,
 }
