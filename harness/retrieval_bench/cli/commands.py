@@ -25,10 +25,11 @@ from retrieval_bench.cli.judge.score import add_audit, add_evaluate, add_reader
 from retrieval_bench.cli.judge.start import add_start
 from retrieval_bench.cli.measure.bench import add_bench
 from retrieval_bench.cli.measure.compare import add_compare
+from retrieval_bench.cli.measure.load import add_load
 from retrieval_bench.cli.share.export import add_export
 from retrieval_bench.cli.share.fetch import add_fetch
 from retrieval_bench.cli.share.list import add_list
-from retrieval_bench.cli.share.load import add_load
+from retrieval_bench.cli.share.load import add_data_load
 from retrieval_bench.cli.share.report import add_report
 from retrieval_bench.cli.share.schema import add_schema
 from retrieval_bench.cli.understand.doctor import add_doctor
@@ -41,6 +42,7 @@ SHOWN: Mapping[str, Mapping[str, tuple[Add, str]]] = {
     "measure": {
         "bench": (add_bench, "one retriever on one dataset: ranking quality and latency"),
         "compare": (add_compare, "two or more side by side, with verdicts"),
+        "load": (add_load, "one under the load of many clients: how much can it take?"),
     },
     "understand": {
         "explain": (add_diff, "where two runs differ, or a hybrid and its legs"),
@@ -89,7 +91,7 @@ GROUPS: Mapping[str, tuple[str, str, Mapping[str, tuple[Add, str]]]] = {
             "list": (add_list, "retrievers, readers, datasets and metrics that can be named"),
             "fetch": (add_fetch, "get a dataset of ir_datasets: size and licence first"),
             "export": (add_export, "write a dataset in the format of another tool"),
-            "load": (add_load, "fill a table of a database with the documents of a dataset"),
+            "load": (add_data_load, "fill a table of a database with the documents of a dataset"),
             "schema": (add_schema, "the JSON Schema of what --format json prints"),
             "history": (add_history, "saved runs and duets over time and revisions"),
         },
@@ -141,6 +143,7 @@ EXAMPLES: Mapping[Add, tuple[str, ...]] = {
         "bm25 my.yaml --dataset my/folder",
         "bm25@latest hybrid@latest -v",
     ),
+    add_load: ("hybrid --clients 1 4 16", "my.yaml --rate 50 100 200 --dataset my/folder"),
     add_diff: ("@last", "bm25@latest hybrid@latest", "@last --query q17"),
     add_tune: ("bm25", "hybrid --dataset my/folder --sample 50", "bm25 --grid 'k1=[0.9,1.2]'"),
     add_doctor: ("", "hybrid --dataset my/folder", "--selftest"),
@@ -181,7 +184,7 @@ EXAMPLES: Mapping[Add, tuple[str, ...]] = {
         "science-mini --to trec --out for-trec",
         "my/folder --to rank_eval --out for-elasticsearch --set index=articles 'fields=[body]'",
     ),
-    add_load: (
+    add_data_load: (
         "my/folder --into '${DSN}'",
         "my/folder --into '${DSN}' --encoder all-MiniLM-L6-v2 --index hnsw",
         "my/folder --into postgresql://me@host/db --table articles",

@@ -31,6 +31,7 @@ from retrieval_bench.labels.exchange.importing import Imported
 from retrieval_bench.labels.exchange.questions import Asked
 from retrieval_bench.labels.judge.offline import OfflinePage
 from retrieval_bench.labels.judge.server import ServedPage
+from retrieval_bench.load.load import LoadResult
 from retrieval_bench.measure.tutorial import Tutorial
 from retrieval_bench.regression.gate import Regression
 from retrieval_bench.regression.history.history import History
@@ -85,6 +86,7 @@ DOCUMENTS: Mapping[str, Entry] = {
     "probe": Entry("bench --probe", (Probe,), Probe.schema_version),
     "tutorial": Entry("bench --protocol tutorial", (Tutorial,)),
     "compare": Entry("compare", (Compared,)),
+    "load": Entry("load", (LoadResult,), LoadResult.schema_version),
     "diff": Entry("explain", (DiffDocument,)),
     "parts": Entry("explain --by stage", (Ledger,)),
     "tune": Entry("tune", (Tuning,)),

@@ -34,6 +34,7 @@ class Capabilities:
         replays: answers are read from a saved run, so that its times are no latencies.
         filters: it applies the filter of a query before it ranks, or hands it to an engine that
             does.
+        threads: several threads may search at once.
         score_tolerance: relative difference below which two scores are the same (encoders: 1e-5).
     """
 
@@ -42,6 +43,7 @@ class Capabilities:
     has_scores: bool = True
     replays: bool = False
     filters: bool = False
+    threads: bool = False
     score_tolerance: float = 1e-9
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from secrets import token_hex
@@ -282,6 +282,15 @@ class Experiment:
         finally:
             self.close()
 
+    @contextmanager
+    def ready(self, reporter: Reporter | None = None) -> Iterator[Container[str] | None]:
+        """Every retriever ready to be called by whoever measures in another way; gives the ids that
+        may be returned, None where they are not known. Closed afterwards."""
+        with closing(self), self._searching(), search_threads(self.protocol.threads):
+            for candidate in self.candidates:
+                self._index(candidate, reporter or Silent())
+            yield self._survey()[0]
+
     def tutorial(self, reporter: Reporter | None = None) -> TutorialLatency:
         """The first retriever, timed as the usual notebook does; nothing is evaluated or saved."""
         reporter = reporter or Silent()
@@ -295,18 +304,13 @@ class Experiment:
                 fix="measure without --protocol tutorial, which counts failures",
             )
 
-        try:
-            self._index(candidate, reporter)
-            with (
-                self._searching(),
-                search_threads(self.protocol.threads),
-                reporter.phase(Phase(Step.SEARCHING, candidate.name)),
-                foreign_code(failed),
-            ):
-                search = candidate.retriever.search
-                return tutorial_latency(lambda query: search(query, self.k), self.queries)
-        finally:
-            self.close()
+        with (
+            self.ready(reporter),
+            reporter.phase(Phase(Step.SEARCHING, candidate.name)),
+            foreign_code(failed),
+        ):
+            search = candidate.retriever.search
+            return tutorial_latency(lambda query: search(query, self.k), self.queries)
 
     @contextmanager
     def _searching(self) -> Iterator[None]:

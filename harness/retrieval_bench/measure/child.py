@@ -38,6 +38,7 @@ def started(
     stdout: int | IO[bytes],
     stderr: int | None = None,
     variables: Mapping[str, str] | None = None,
+    more: bool = False,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Run ``main(spec)`` of ``module`` in a fresh process; afterwards nothing of it stays, neither
     running nor as a zombie. Ctrl-C does not reach it: it is for whoever watches.
@@ -46,6 +47,7 @@ def started(
         module: by its full name.
         spec: JSON types.
         variables: set in its environment.
+        more: its stdin stays open, for what it is told later.
     """
     with subprocess.Popen(
         [sys.executable, "-P", "-c", _START.format(module)],
@@ -58,8 +60,11 @@ def started(
         try:
             if process.stdin is not None:
                 message = json.dumps(dict(spec) | {"sys_path": sys.path}) + "\n"
-                with suppress(BrokenPipeError), process.stdin as stdin:
-                    stdin.write(message.encode())
+                with suppress(BrokenPipeError):
+                    process.stdin.write(message.encode())
+                    process.stdin.flush()
+                    if not more:
+                        process.stdin.close()
             yield process
         finally:
             kill(process)

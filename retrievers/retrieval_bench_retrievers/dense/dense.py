@@ -24,7 +24,7 @@ from retrieval_bench_retrievers.encoders import fit as encoder_fit
 from retrieval_bench_retrievers.encoders.encoder import Encoder, Vectors
 from retrieval_bench_retrievers.encoders.health import EncoderFit, fit_of
 from retrieval_bench_retrievers.encoders.model_files import DEFAULT_MODEL
-from retrieval_bench_retrievers.encoders.packaged import WHERE
+from retrieval_bench_retrievers.encoders.packaged import ONNXRUNTIME, WHERE
 from retrieval_bench_retrievers.encoders.texts import texts_by_id
 from retrieval_bench_retrievers.encoders.vectors import DocumentVectors
 
@@ -101,7 +101,12 @@ class Dense(Retriever):
     def capabilities(self) -> Capabilities:
         """Exact with a flat index. A vector depends a little on what it was encoded together with,
         hence the tolerance."""
-        return Capabilities(exact=self._settings.kind == "flat", score_tolerance=1e-5, filters=True)
+        return Capabilities(
+            exact=self._settings.kind == "flat",
+            score_tolerance=1e-5,
+            filters=True,
+            threads=self._encoder.engine is ONNXRUNTIME,  # other tokenizers may not be shared
+        )
 
     def use_k(self, k: int) -> None:
         """Remembered, for the recall of a graph under filters."""

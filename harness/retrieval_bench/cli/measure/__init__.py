@@ -1,1 +1,1 @@
-"""Commands that measure: ``bench``, ``compare``."""
+"""Commands that measure: ``bench``, ``compare``, ``load``."""

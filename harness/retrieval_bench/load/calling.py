@@ -1,0 +1,181 @@
+"""One process of the generator: it has retrievers of its own, and makes the calls of one level
+after the other as :mod:`.generator` says. No module imports it; it is started by name."""
+
+from __future__ import annotations
+
+import faulthandler
+import gc
+import json
+import os
+import sys
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from retrieval_bench.core import secrets
+from retrieval_bench.core.errors import ConfigError, HarnessError
+from retrieval_bench.experiment.candidate import Candidate
+from retrieval_bench.experiment.experiment import Experiment
+from retrieval_bench.experiment.preparation import prepare
+from retrieval_bench.load.clients import (
+    NANOSECONDS,
+    Answers,
+    InFlight,
+    Slots,
+    call_in_turn,
+    call_when_due,
+    join,
+)
+from retrieval_bench.load.schedule import Pace, due_ns, visits
+from retrieval_bench.load.stamps import DUE, QUERY, CallFile
+from retrieval_bench.measure.child import described
+from retrieval_bench.measure.environment import peak_rss_bytes
+from retrieval_bench.measure.protocol import Protocol
+
+DIED = 70
+
+_SWITCH_S = 0.0005
+"""Python's lock goes to another thread after so long at the latest: for the usual 5 ms a call that
+is due would wait for one that computes."""
+
+
+def main(spec: Mapping[str, Any]) -> int:
+    """Prepare, say so, and make the calls of each level that a line on stdin asks for."""
+    secrets.redact_tracebacks()
+    channel = os.dup(1)
+    os.dup2(2, 1)
+    faulthandler.enable()
+
+    def tell(message: Mapping[str, Any]) -> None:
+        os.write(channel, (json.dumps(message) + "\n").encode())
+
+    try:
+        experiment = prepare(
+            [spec["retriever"]],
+            spec["dataset"],
+            split=spec["split"],
+            language=spec["language"],
+            k=spec["k"],
+            metrics=spec["metrics"],
+            overrides=spec["overrides"],
+            protocol=Protocol(threads=spec["threads"]),
+            save=False,
+        )
+        (candidate,) = experiment.candidates
+        _refuse_replay(candidate)
+        own = candidate.capabilities
+        with experiment.ready():
+            tell({"ready": {"external": own.external, "threads": own.external or own.threads}})
+            gc.collect()
+            gc.freeze()
+            sys.setswitchinterval(_SWITCH_S)
+            _levels(spec, experiment, tell)
+    except HarnessError as problem:
+        tell({"error": described(problem)})
+        return 0
+    except BaseException as problem:  # told by this process's last words
+        sys.stderr.write(secrets.redact("".join(traceback.format_exception(problem))))
+        return DIED
+    os._exit(0)  # a slot that still waits for an answer must not keep it
+
+
+def _refuse_replay(candidate: Candidate) -> None:
+    if candidate.capabilities.replays:
+        raise ConfigError(
+            f"load on {candidate.name!r}, which reads its answers from a saved run",
+            accepted="a retriever that searches",
+            fix="load the system that made the run",
+        )
+
+
+def _levels(spec: Mapping[str, Any], experiment: Experiment, tell: Any) -> None:
+    shared: list[Any] = [experiment.candidates[0].retriever]
+    copies: list[Candidate] = []
+    for line in sys.stdin:
+        level = json.loads(line)
+        retrievers = shared
+        if experiment.candidates[0].capabilities.external:
+            # A connection of its own for each slot: none waits for another one's.
+            more = level["slots"] - 1 - len(copies)
+            copies += _more(spec, max(0, more))
+            retrievers = [*shared, *(copy.retriever for copy in copies)]
+        try:
+            tell({"finished": _level(level, experiment, retrievers)})
+        except OSError as problem:
+            where, words = str(level["folder"]), problem.strerror or str(problem)
+            raise HarnessError(
+                f"the stamps of the calls cannot be written: {words}",
+                where=where,
+                accepted="about 60 bytes a call on the disk",
+                fix="make room there, or name another folder with --out",
+            ) from None
+
+
+def _more(spec: Mapping[str, Any], n: int) -> Sequence[Candidate]:
+    if not n:
+        return ()
+    experiment = prepare(
+        [spec["retriever"]] * n,
+        spec["dataset"],
+        split=spec["split"],
+        language=spec["language"],
+        k=spec["k"],
+        metrics=spec["metrics"],
+        overrides=spec["overrides"],
+        protocol=Protocol(threads=spec["threads"]),
+        save=False,
+    )
+    for candidate in experiment.candidates:
+        candidate.retriever.use_k(spec["k"])
+    return experiment.candidates
+
+
+def _level(
+    level: Mapping[str, Any], experiment: Experiment, retrievers: Sequence[Any]
+) -> dict[str, Any]:
+    """Make the calls of one level; what only this process knows of them."""
+    folder, number, n = Path(level["folder"]), level["process"], level["slots"]
+    begin, end = level["window"]
+    seed = level["seed"] + number
+    queries, clock = experiment.queries, time.perf_counter_ns
+    answers = Answers(folder / f"answers-{number}.jsonl")
+    flight = InFlight(begin, end)
+    due = None
+    if level["pace"] is not None:
+        pace = Pace(**level["pace"])
+        seconds = (end - level["start"]) / NANOSECONDS - pace.ramp_s
+        due = due_ns(pace, seconds, seed, share=level["processes"]) + level["start"]
+    file = CallFile(folder / f"calls-{number}.bin", 0 if due is None else len(due))
+    order = visits(len(due) if due is not None else 1 << 16, len(queries), seed).tolist()
+    if due is not None:
+        for i, (at, query) in enumerate(zip(due.tolist(), order, strict=True)):
+            row = file.row(i)
+            row[DUE], row[QUERY] = at, query
+    retry = experiment.candidates[0].retry
+    slots = Slots(
+        retrievers, queries, experiment.k, file=file, answers=answers, flight=flight, retry=retry
+    )
+    cpu = time.process_time()
+    if due is None:
+        threads = call_in_turn(level["start"], end, lambda i: order[i % len(order)], slots, n)
+        join(threads, end, clock)
+    else:
+        threads = call_when_due(due, slots, n)
+    still = join(threads, end + int(level["timeout"] * NANOSECONDS), clock)
+    slots.stopped.set()
+    integral = flight.total()
+    cpu = time.process_time() - cpu
+    answers.close()
+    file.close()
+    if slots.faults:
+        raise slots.faults[0]
+    return {
+        "still": still,
+        "integral": integral,
+        "most": flight.most,
+        "cpu_s": cpu,
+        "took_s": (clock() - level["start"]) / NANOSECONDS,
+        "peak_rss_bytes": peak_rss_bytes(),
+    }

@@ -1,0 +1,243 @@
+"""Making the calls: slots that make one call at a time, and who hands them the next one."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench.core.failures import Kind, Retry, kind_of, retry_after
+from retrieval_bench.core.ranking import checked_ranking
+from retrieval_bench.core.retriever import Retriever
+from retrieval_bench.core.types import Query
+from retrieval_bench.load.stamps import (
+    ANSWER,
+    ANSWERED,
+    DONE,
+    DUE,
+    FAILED,
+    QUERY,
+    SENT,
+    STATUS,
+    WORKER,
+    CallFile,
+)
+
+KINDS = tuple(Kind)
+"""``status`` of a failed call is its place here, after :data:`.FAILED`."""
+
+NANOSECONDS = 1_000_000_000
+_LONGEST_NAP_S = 0.1
+"""So that whoever waits for a call that is due hears soon that nothing is to be made any more."""
+
+
+class InFlight:
+    """How many calls are under way, and the integral of that over the window; counted beside the
+    stamps, so that one that is lost shows."""
+
+    def __init__(self, begin: int, end: int) -> None:
+        self._begin, self._end = begin, end
+        self._lock = threading.Lock()
+        self._now = self._integral = 0
+        self.most = 0
+
+    def change(self, by: int, at: int) -> None:
+        """One more or one fewer, from the moment ``at`` on."""
+        with self._lock:
+            # What a call has left of the window, in any order of the threads.
+            self._integral += by * (self._end - min(max(at, self._begin), self._end))
+            self._now += by
+            self.most = max(self.most, self._now)
+
+    def total(self) -> int:
+        """Call-nanoseconds of the window."""
+        with self._lock:
+            return self._integral
+
+
+class Answers:
+    """Distinct answers of one process, each with a number, a line of JSON each in a file."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("w", encoding="utf-8")
+        self._numbers: dict[tuple[int, tuple[str, ...]], int] = {}
+        self._lock = threading.Lock()
+
+    def number(self, query: int, ids: tuple[str, ...]) -> int:
+        """Of an answer to ``query``; a new one is written at once."""
+        key = (query, ids)
+        number = self._numbers.get(key)
+        if number is None:
+            with self._lock:
+                number = self._numbers.setdefault(key, len(self._numbers))
+                if number == len(self._numbers) - 1:
+                    self._file.write(json.dumps([number, query, list(ids)]) + "\n")
+                    self._file.flush()
+        return number
+
+    def close(self) -> None:
+        """No more are written."""
+        self._file.close()
+
+
+class Slots:
+    """Threads that make one call each at a time, and write down what came of it.
+
+    Args:
+        retrievers: one for each slot, or one that all share.
+        retry: which failed calls are made again; that is part of their latency.
+    """
+
+    def __init__(
+        self,
+        retrievers: Sequence[Retriever],
+        queries: Sequence[Query],
+        k: int,
+        *,
+        file: CallFile,
+        answers: Answers,
+        flight: InFlight,
+        retry: Retry,
+        clock: Callable[[], int] = time.perf_counter_ns,
+    ) -> None:
+        self.retrievers = retrievers
+        self.queries = queries
+        self.k = k
+        self.file = file
+        self.answers = answers
+        self.flight = flight
+        self.retry = retry
+        self.clock = clock
+        self.stopped = threading.Event()
+        self.faults: list[BaseException] = []
+        """What is nobody's answer: a broken contract, a full disk."""
+
+    def call(self, i: int, slot: int, begin: int | None = None) -> None:
+        """Make the ``i``-th call; ``begin`` is its start where it is known already."""
+        row = self.file.row(i)
+        row[WORKER] = slot
+        retriever = self.retrievers[slot % len(self.retrievers)]
+        at = int(row[QUERY])
+        sent = self.clock() if begin is None else begin
+        row[SENT] = sent
+        self.flight.change(1, sent)
+        raw, failure = self._asked(retriever, self.queries[at])
+        done = self.clock()
+        self.flight.change(-1, done)
+        if failure is None:
+            ranking = checked_ranking(raw, self.k, has_scores=retriever.capabilities.has_scores)
+            row[ANSWER] = self.answers.number(at, tuple(ranking.doc_ids))
+        row[DONE] = done
+        row[STATUS] = ANSWERED if failure is None else FAILED + KINDS.index(failure)
+
+    def _asked(self, retriever: Retriever, query: Query) -> tuple[Any, Kind | None]:
+        failures = 0
+        while True:
+            try:
+                return retriever.search(query, self.k), None
+            except Exception as problem:
+                kind = kind_of(problem)
+                failures += 1
+                if kind not in self.retry.when or failures > self.retry.times:
+                    return None, kind
+                if self.stopped.wait(self.retry.wait_s(failures, retry_after(problem))):
+                    return None, kind
+
+    def run(self, work: Callable[[int], None], n: int) -> list[threading.Thread]:
+        """Start ``n`` threads on ``work``, each told its slot."""
+
+        def guarded(slot: int) -> None:
+            try:
+                work(slot)
+            except BaseException as problem:
+                self.faults.append(problem)
+                self.stopped.set()
+
+        threads = [threading.Thread(target=guarded, args=(at,), daemon=True) for at in range(n)]
+        for thread in threads:
+            thread.start()
+        return threads
+
+
+def wait_until(at: int, slots: Slots, sleep: Callable[[float], None] = time.sleep) -> bool:
+    """Wait for the moment ``at``; False where nothing is to be made any more."""
+    while (left := at - slots.clock()) > 0:
+        if slots.stopped.is_set():
+            return False
+        sleep(min(left / NANOSECONDS, _LONGEST_NAP_S))
+    return not slots.stopped.is_set()
+
+
+def call_when_due(
+    due: NDArray[np.int64], slots: Slots, n: int, sleep: Callable[[float], None] = time.sleep
+) -> list[threading.Thread]:
+    """Open loop: each call is made when it is due, whether the ones before it are answered or not;
+    where no slot is free, calls wait for one in their order. Gives the threads, which end when
+    every call is made.
+
+    A free slot takes the next call and itself sleeps until that is due: nobody has to be woken by
+    somebody who was woken.
+
+    Args:
+        due: for each row of the file, by ``slots.clock``.
+        n: slots.
+    """
+    calls = Numbers()
+    times = due.tolist()
+
+    def work(slot: int) -> None:
+        while (i := calls.take()) < len(times) and wait_until(times[i], slots, sleep):
+            slots.call(i, slot)
+
+    return slots.run(work, n)
+
+
+class Numbers:
+    """0, 1, 2 and so on, each to one thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._next = 0
+
+    def take(self, ready: Callable[[int], None] = lambda n: None) -> int:
+        """The next number; ``ready`` is told it before anybody gets another."""
+        with self._lock:
+            number, self._next = self._next, self._next + 1
+            ready(self._next)
+        return number
+
+
+def call_in_turn(
+    begin: int, end: int, query: Callable[[int], int], slots: Slots, n: int
+) -> list[threading.Thread]:
+    """Closed loop: each of ``n`` clients makes its next call when it has the answer to the last
+    one, until ``end``. A call is due when its client is free.
+
+    Args:
+        query: that of a call, by its number.
+    """
+    calls = Numbers()
+
+    def work(slot: int) -> None:
+        wait_until(begin, slots)
+        while (now := slots.clock()) < end and not slots.stopped.is_set():
+            i = calls.take(slots.file.make_room)
+            row = slots.file.row(i)
+            row[QUERY] = query(i)
+            row[DUE] = now
+            slots.call(i, slot, now)
+
+    return slots.run(work, n)
+
+
+def join(threads: Sequence[threading.Thread], until: int, clock: Callable[[], int]) -> int:
+    """Wait for ``threads`` until the moment ``until``; how many have not ended."""
+    for thread in threads:
+        thread.join(max(0.0, (until - clock()) / NANOSECONDS))
+    return sum(thread.is_alive() for thread in threads)

@@ -1,0 +1,265 @@
+"""The generator: processes that make the calls, told level after level what to do."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from retrieval_bench.core import secrets
+from retrieval_bench.core.errors import ContractError
+from retrieval_bench.load.clients import NANOSECONDS
+from retrieval_bench.load.schedule import Pace
+from retrieval_bench.load.stamps import Calls, read_calls
+from retrieval_bench.measure import child
+
+_WORKER = "retrieval_bench.load.calling"
+_GRACE_S = 15.0
+"""Beyond the time-out of the last calls, until a process that says nothing is given up."""
+
+_LEAD_S = 0.2
+"""From telling all processes until the first call is due."""
+
+TIMEOUT_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One level of load.
+
+    Attributes:
+        pace: when calls are due; None = clients that call in turn.
+        slots: calls that each process has under way at most; of clients, how many it has.
+        seconds: of the window whose calls count.
+        warm_up_s: before it, with the same load.
+        timeout_s: how long after the window its calls may still be answered.
+        processes: that share the load.
+    """
+
+    pace: Pace | None
+    slots: int
+    seconds: float = 10.0
+    warm_up_s: float = 2.0
+    timeout_s: float = TIMEOUT_S
+    seed: int = 0
+    processes: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """What only a process of the generator knows of a level.
+
+    Attributes:
+        still: slots that had not got an answer when the time was up.
+        integral: of calls under way, over the window, call-nanoseconds.
+        most: calls under way at once.
+        cpu_s: processor time of the whole process.
+        took_s: from the start to the end.
+        peak_rss_bytes: of memory so far.
+    """
+
+    still: int
+    integral: int
+    most: int
+    cpu_s: float
+    took_s: float
+    peak_rss_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The calls of a level as they were made.
+
+    Attributes:
+        begin, end: of the window, on the clock of the stamps.
+        processes: None for one that was lost; its calls are there as far as it came.
+        lost: why, in words, one for each that was lost.
+        answers: distinct answers by process and number: the query and its hits.
+    """
+
+    level: Level
+    calls: Calls
+    begin: int
+    end: int
+    processes: Sequence[Process | None]
+    lost: Sequence[str] = ()
+    answers: Mapping[tuple[int, int], tuple[int, tuple[str, ...]]] = field(default_factory=dict)
+
+
+class Generator:
+    """Processes that stay for several levels; one that is lost is replaced before the next level.
+
+    Args:
+        spec: what each is told to prepare, see :mod:`.calling`.
+        folder: where they write their stamps.
+    """
+
+    def __init__(self, spec: Mapping[str, Any], folder: Path) -> None:
+        self.spec = spec
+        self.folder = folder
+        self.external = self.threads = False
+        self._members: list[_Member] = []
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Generator:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for member in self._members:
+            member.close()
+
+    def prepare(self, n: int) -> None:
+        """Have ``n`` processes that are ready.
+
+        Raises:
+            HarnessError: what one of them found wrong.
+            ContractError: one ended before it was ready.
+        """
+        self._members = [one for one in self._members if one.alive()]
+        new = [_Member(self.spec) for _ in range(n - len(self._members))]
+        self._members += new
+        for member in new:
+            facts = member.wait("ready", None)
+            if isinstance(facts, str):
+                raise ContractError(
+                    f"a process of the generator {facts}",
+                    accepted="a retriever that does not end its process",
+                    fix="measure one call at a time to see more: retrieval-bench bench",
+                )
+            self.external, self.threads = facts["external"], facts["threads"]
+
+    def run(self, level: Level) -> Made:
+        """Make the calls of ``level``.
+
+        Raises:
+            HarnessError: what a process found wrong, such as a full disk.
+        """
+        self.prepare(level.processes)
+        members = self._members[: level.processes]
+        pace = level.pace
+        start = time.perf_counter_ns() + int(_LEAD_S * NANOSECONDS)
+        ramp = pace.ramp_s if pace is not None else 0.0
+        begin = start + int((ramp + level.warm_up_s) * NANOSECONDS)
+        end = begin + int(level.seconds * NANOSECONDS)
+        with tempfile.TemporaryDirectory(dir=self.folder, prefix="level-") as folder:
+            for number, member in enumerate(members):
+                member.say(
+                    {
+                        "folder": folder,
+                        "process": number,
+                        "processes": level.processes,
+                        "slots": level.slots,
+                        "start": start,
+                        "window": [begin, end],
+                        "pace": None if pace is None else asdict(pace),
+                        "timeout": level.timeout_s,
+                        "seed": level.seed,
+                    }
+                )
+            limit = (end - start) / NANOSECONDS + level.timeout_s + _GRACE_S
+            until = time.monotonic() + limit
+            processes: list[Process | None] = []
+            lost = []
+            for member in members:
+                facts = member.wait("finished", until)
+                if isinstance(facts, str):
+                    lost.append(facts)
+                    processes.append(None)
+                    member.close()
+                    continue
+                processes.append(Process(**facts))
+                if facts["still"]:
+                    member.close()  # a thread can't be stopped: it would call on in the next level
+            paths = [Path(folder) / f"calls-{at}.bin" for at in range(level.processes)]
+            calls = read_calls(paths, level.slots)
+            answers = {
+                (at, number): (query, tuple(ids))
+                for at in range(level.processes)
+                for number, query, ids in _lines(Path(folder) / f"answers-{at}.jsonl")
+            }
+        return Made(level, calls, begin, end, processes, lost, answers)
+
+
+def _lines(path: Path) -> Iterator[list[Any]]:
+    if path.exists():
+        for line in path.read_text(encoding="utf-8").splitlines():
+            if line.endswith("]"):  # a process that was killed may have cut off the last one
+                yield json.loads(line)
+
+
+class _Member:
+    """One process, seen from here."""
+
+    def __init__(self, spec: Mapping[str, Any]) -> None:
+        self._stack = ExitStack()
+        self._words: list[str] = []
+        self._told: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
+        self.process = self._stack.enter_context(_started(spec))
+        for read in (self._listen, self._hear):
+            threading.Thread(target=read, daemon=True).start()
+
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    def say(self, message: Mapping[str, Any]) -> None:
+        stdin = self.process.stdin
+        if stdin is not None:
+            try:
+                stdin.write((json.dumps(message) + "\n").encode())
+                stdin.flush()
+            except BrokenPipeError:
+                return  # it has ended, which `wait` tells
+
+    def wait(self, what: str, until: float | None) -> dict[str, Any] | str:
+        """What it tells under this name; or, in words, how it was lost.
+
+        Args:
+            until: by :func:`time.monotonic`; None = for ever.
+
+        Raises:
+            HarnessError: what it found wrong.
+        """
+        try:
+            left = None if until is None else max(0.0, until - time.monotonic())
+            message = self._told.get(timeout=left)
+        except Empty:
+            return "gave no sign of life"
+        if message is None:
+            code = self.process.wait()
+            return f"ended with code {code}{child.last_words(''.join(self._words))}"
+        if "error" in message:
+            raise child.rebuilt(message["error"])
+        facts: dict[str, Any] = message[what]
+        return facts
+
+    def close(self) -> None:
+        """Kill it, and all that it started."""
+        self._stack.close()
+
+    def _listen(self) -> None:
+        if self.process.stdout is not None:
+            for line in self.process.stdout:
+                self._told.put(json.loads(line))
+        self._told.put(None)
+
+    def _hear(self) -> None:
+        if self.process.stderr is not None:
+            for line in self.process.stderr:
+                self._words.append(secrets.redact(line.decode("utf-8", "replace")))
+                del self._words[:-200]
+
+
+@contextmanager
+def _started(spec: Mapping[str, Any]) -> Iterator[subprocess.Popen[bytes]]:
+    with child.started(
+        _WORKER, spec, stdout=subprocess.PIPE, stderr=subprocess.PIPE, more=True
+    ) as process:
+        yield process

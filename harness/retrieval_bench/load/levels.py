@@ -1,0 +1,315 @@
+"""What a level of load shows: measured, overloaded, or not measured, since the generator's own part
+is judged before the system's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from heapq import heapreplace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench.core.document import Documented
+from retrieval_bench.core.errors import counted
+from retrieval_bench.load.clients import KINDS
+from retrieval_bench.load.generator import Made
+from retrieval_bench.load.stamps import ANSWERED, FAILED, NEVER, OPEN, Calls
+from retrieval_bench.load.tails import BLOCKS, Floats, Ints, Tail, block_of, tails
+
+LEAST_SENT = 0.99
+LAG_MS, LAG_SHARE = 0.25, 0.05
+"""How far the generator's own lag may move a percentile: the larger of the two."""
+
+LITTLE = 0.03
+"""Difference by which calls under way, counted and from the stamps, may differ."""
+
+_WAITED = 0.01
+"""Share of calls that found every slot taken, above which their number is what was measured."""
+
+_GROWTH = 0.01
+"""Calls by which those under way grow over the window, of all calls, to be called growing."""
+
+_NS_PER_MS = 1e6
+
+
+class State(StrEnum):
+    """What a level is evidence of."""
+
+    MEASURED = "measured"
+    OVERLOADED = "overloaded"
+    NOT_MEASURED = "not measured"
+
+
+@dataclass(frozen=True, slots=True)
+class LevelResult(Documented):
+    """One level of load.
+
+    Attributes:
+        rate: calls a second that were due; None where clients called in turn.
+        clients: that called in turn; None where calls were due at times.
+        seconds: of the window.
+        state: what it is evidence of.
+        reasons: why it was overloaded, or not measured.
+        calls: due in the window.
+        answered: of these, within the time-out.
+        errors: the others, by kind; "open" = no answer by then, "unsent" = not even made.
+        answered_rate: answers a second, in the window.
+        under_way: mean number of calls under way.
+        latency: from when a call was due to its answer; empty unless it was measured.
+        service: from when it was made.
+        lag: what the generator itself added.
+        interpreter_bound: the processes of the generator, in which the retriever runs, took all of
+            one core each, with several slots: the interpreter's lock is the limit.
+        seed: of the level.
+    """
+
+    rate: float | None
+    clients: int | None
+    seconds: float
+    state: State
+    reasons: tuple[str, ...]
+    calls: int
+    answered: int
+    errors: Mapping[str, int]
+    answered_rate: float
+    under_way: float
+    latency: tuple[Tail, ...]
+    service: tuple[Tail, ...]
+    lag: tuple[Tail, ...]
+    interpreter_bound: bool
+    seed: int
+
+    @property
+    def failed(self) -> int:
+        """Calls without an answer."""
+        return sum(self.errors.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """The calls of a window in milliseconds; infinite where there was no answer.
+
+    Attributes:
+        latency: from when a call was due.
+        service: from when it was made.
+        lag: of its latency, what the generator itself added, see :func:`undelayed`.
+        waited: it was due while every slot was taken.
+        block: its part of the window.
+    """
+
+    latency: Floats
+    service: Floats
+    lag: Floats
+    waited: NDArray[np.bool_]
+    block: Ints
+
+    @classmethod
+    def of(cls, calls: Calls, begin: int, end: int, slots: int) -> Times:
+        """Those of the calls that are due in the window."""
+        inside = (calls.due >= begin) & (calls.due < end)
+        free = undelayed(calls, slots)[inside]
+        waited = _all_taken(calls, slots)[inside]
+        calls = calls[inside]
+        ok = calls.status == ANSWERED
+        latency = np.where(ok, (calls.done - calls.due) / _NS_PER_MS, np.inf)
+        service = np.where(ok, (calls.done - calls.sent) / _NS_PER_MS, np.inf)
+        sent = calls.sent != NEVER
+        lag = np.where(sent, np.maximum(calls.sent - free, 0) / _NS_PER_MS, 0.0)
+        return cls(latency, service, lag, waited, block_of(calls.due, begin, end))
+
+
+def _all_taken(calls: Calls, slots: int) -> NDArray[np.bool_]:
+    """Which calls were due while every one of the ``slots`` of their process was taken."""
+    taken = np.zeros(len(calls), dtype=np.bool_)
+    for own in _by_process(calls, slots):
+        done = np.sort(calls.done[own][calls.done[own] != NEVER])
+        before = np.arange(len(own)) - np.searchsorted(done, calls.due[own])
+        taken[own] = before >= slots
+    return taken
+
+
+def _by_process(calls: Calls, slots: int) -> list[Ints]:
+    process = calls.worker // slots
+    return [np.flatnonzero(process == number) for number in np.unique(process)]
+
+
+def undelayed(calls: Calls, slots: int) -> Ints:
+    """When each call would have been made, in nanoseconds, had the generator itself taken no time:
+    as soon as it is due and one of the ``slots`` of its process is free, each call taking as long
+    as it did. One that is not answered keeps its slot."""
+    begin = calls.due.copy()
+    last = int(max(calls.due.max(initial=0), calls.done.max(initial=0))) + 1
+    ended = (calls.done != NEVER) & (calls.sent != NEVER)
+    takes = np.where(ended, calls.done - calls.sent, last)
+    for own in _by_process(calls, slots):
+        due, service = calls.due[own], takes[own]
+        if slots == 1 and ended[own].all():
+            total = np.cumsum(service)
+            begin[own] = np.maximum.accumulate(due - (total - service)) + (total - service)
+            continue
+        free = [0] * slots
+        made = []
+        for at, span in zip(due.tolist(), service.tolist(), strict=True):
+            start = max(at, free[0])
+            heapreplace(free, start + span)
+            made.append(start)
+        begin[own] = made
+    return begin
+
+
+def judged(made: Made, *, in_process: bool = False) -> LevelResult:
+    """What the calls of a level show.
+
+    Args:
+        in_process: the retriever runs in the processes of the generator.
+    """
+    level, calls, begin, end = made.level, made.calls, made.begin, made.end
+    seconds = (end - begin) / 1e9
+    inside = (calls.due >= begin) & (calls.due < end)
+    status = calls.status[inside]
+    times = Times.of(calls, begin, end, level.slots)
+    timeout_ms = level.timeout_s * 1e3
+    ours = _our_fault(made, times, calls, inside, seconds)
+    theirs = _overload(made, times, calls, inside, bounded=not in_process)
+    latency = tails(times.latency, times.block, timeout_ms)
+    moved = _moved(latency, tails(times.latency - times.lag, times.block, timeout_ms))
+    lag = tails(times.lag, times.block, timeout_ms)
+    if not theirs and moved:
+        ours.append(moved)
+    state = State.NOT_MEASURED if ours else State.OVERLOADED if theirs else State.MEASURED
+    shown = state is State.MEASURED
+    done = (calls.done >= begin) & (calls.done < end) & (calls.status == ANSWERED)
+    cpu = [one.cpu_s / one.took_s for one in made.processes if one is not None]
+    return LevelResult(
+        rate=None if level.pace is None else float(np.count_nonzero(inside)) / seconds,
+        clients=level.slots * level.processes if level.pace is None else None,
+        seconds=seconds,
+        state=state,
+        reasons=tuple(ours or theirs),
+        calls=int(inside.sum()),
+        answered=int((status == ANSWERED).sum()),
+        errors=_errors(calls[inside]),
+        answered_rate=float(done.sum()) / seconds,
+        under_way=_under_way(calls, begin, end) / (end - begin),
+        latency=tuple(latency) if shown else (),
+        service=tuple(tails(times.service, times.block, timeout_ms)) if shown else (),
+        lag=tuple(lag),
+        interpreter_bound=in_process and level.slots > 1 and _one_core(cpu),
+        seed=level.seed,
+    )
+
+
+def _one_core(cpu: list[float]) -> bool:
+    """Whether processes with several threads used all of one core each, and no more."""
+    return bool(cpu) and min(cpu) > 0.9 and max(cpu) < 1.15
+
+
+def _errors(calls: Calls) -> dict[str, int]:
+    found = {
+        str(kind): int(np.count_nonzero(calls.status == FAILED + at))
+        for at, kind in enumerate(KINDS)
+    }
+    unfinished = calls.status == OPEN
+    found["open"] = int(np.count_nonzero(unfinished & (calls.sent != NEVER)))
+    found["unsent"] = int(np.count_nonzero(unfinished & (calls.sent == NEVER)))
+    return {kind: n for kind, n in found.items() if n}
+
+
+def _our_fault(
+    made: Made, times: Times, calls: Calls, inside: NDArray[np.bool_], seconds: float
+) -> list[str]:
+    """Why the level says nothing of the system, in words; none where it does."""
+    found = [f"a process of the generator {one}" for one in made.lost]
+    if not inside.any() and not _all_wait(made):
+        found.append("no call was due in the window")
+    if made.lost or not inside.any():
+        return found
+    here = [one for one in made.processes if one is not None]
+    if made.level.pace is not None:
+        late = (calls.sent[inside] == NEVER) | (calls.sent[inside] >= made.end)
+        late &= ~times.waited & (calls.due[inside] < made.end - 1_000_000)
+        in_time = 1 - float(np.mean(late))
+        free = made.level.slots - max(one.most for one in here)
+        if in_time < LEAST_SENT and free > 0:
+            found.append(f"only {in_time:.1%} of the calls were made in time, with slots free")
+    stamped = _under_way(calls, made.begin, made.end)
+    counted_ns = sum(one.integral for one in here)
+    if abs(stamped - counted_ns) > LITTLE * max(stamped, counted_ns):
+        found.append(
+            f"calls under way: {counted_ns / seconds / 1e9:,.2f} counted, "
+            f"{stamped / seconds / 1e9:,.2f} by the stamps, so stamps are lost"
+        )
+    return found
+
+
+def _all_wait(made: Made) -> bool:
+    """Whether each of the clients that call in turn waits for one answer all the time."""
+    return made.level.pace is None and bool(len(made.calls))
+
+
+def _under_way(calls: Calls, begin: int, end: int) -> int:
+    """Call-nanoseconds of the window by the stamps of the calls."""
+    sent = calls.sent != NEVER
+    done = np.where(calls.done == NEVER, end, calls.done)[sent]
+    spans = np.minimum(done, end) - np.maximum(calls.sent[sent], begin)
+    return int(np.maximum(spans, 0).sum())
+
+
+def _overload(
+    made: Made, times: Times, calls: Calls, inside: NDArray[np.bool_], *, bounded: bool
+) -> list[str]:
+    """Why the system did not keep up, in words; none where it did."""
+    if not inside.any():
+        return ["no client had an answer all the while"] if _all_wait(made) else []
+    if made.level.pace is None:
+        return []
+    found = []
+    waited = float(np.mean(times.waited | (calls.sent[inside] == NEVER)))
+    if bounded and waited > _WAITED:
+        slots = counted(made.level.slots * made.level.processes, "slot")
+        found.append(f"{waited:.0%} of the calls found all {slots} taken (--slots)")
+    growth, surely = growth_of(calls, made.begin, made.end)
+    if surely > 0 and growth > max(5.0, _GROWTH * float(inside.sum())):
+        found.append(f"calls under way grew by {growth:,.0f} over the window, and would grow on")
+    return found
+
+
+def growth_of(calls: Calls, begin: int, end: int) -> tuple[float, float]:
+    """By how many calls those that are due and not answered grow over the window, and the least
+    growth by a one-sided 99 % interval: a line through the means of :data:`BLOCKS` parts."""
+    from scipy.special import stdtrit
+
+    edges = np.linspace(begin, end, BLOCKS + 1).astype(np.int64)
+    done = np.where((calls.done == NEVER) | (calls.status == OPEN), 2 * end, calls.done)
+    means = (_area(calls.due, edges) - _area(np.sort(done), edges)) / np.diff(edges)
+    x = np.arange(BLOCKS) - (BLOCKS - 1) / 2
+    slope = float(x @ means / (x @ x))
+    residual = means - means.mean() - slope * x
+    error = float(np.sqrt(residual @ residual / (BLOCKS - 2) / (x @ x)))
+    least = slope - float(stdtrit(BLOCKS - 2, 0.99)) * error
+    return slope * BLOCKS, least * BLOCKS
+
+
+def _area(times: Ints, edges: Ints) -> Floats:
+    """The integral of the number of ``times`` that have passed, between neighbouring ``edges``."""
+    ordered = np.sort(times)
+    sums = np.concatenate([[0.0], np.cumsum(ordered - edges[0], dtype=np.float64)])
+    n = np.searchsorted(ordered, edges)
+    upto = n * (edges - edges[0]).astype(np.float64) - sums[n]
+    return np.diff(upto)
+
+
+def _moved(latency: list[Tail], without: list[Tail]) -> str | None:
+    """Which percentile the generator's lag moves too far, in words."""
+    for with_lag, free in zip(latency, without, strict=True):
+        if with_lag.ms is None:
+            continue
+        moved = with_lag.ms - (free.ms if free.ms is not None else with_lag.ms)
+        if moved > max(LAG_MS, LAG_SHARE * with_lag.ms):
+            return (
+                f"the generator's own lag moves p{with_lag.level:g} by {moved:,.2f} ms of "
+                f"{with_lag.ms:,.2f}"
+            )
+    return None

@@ -1,0 +1,290 @@
+"""``load`` from words to the record on disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, ClassVar
+
+import numpy as np
+
+from retrieval_bench.core import secrets
+from retrieval_bench.core.document import Documented
+from retrieval_bench.core.errors import ConfigError, HarnessError
+from retrieval_bench.core.notices import Code, coded
+from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
+from retrieval_bench.experiment.experiment import Experiment
+from retrieval_bench.experiment.preparation import prepare
+from retrieval_bench.load.generator import TIMEOUT_S, Generator, Level, Made
+from retrieval_bench.load.levels import LevelResult, judged
+from retrieval_bench.load.quality import LevelQuality, Scorer
+from retrieval_bench.load.schedule import Pace
+from retrieval_bench.measure.environment import environment
+from retrieval_bench.measure.protocol import Protocol
+from retrieval_bench.runs.records import cannot_write, check_destination, new_folder, slug, to_json
+
+ROOT = Path("results") / "loads"
+DOCUMENT = "load.json"
+
+SLOTS = 32
+"""Calls that a process has under way at most, of a service. What runs in the process itself has as
+many as there are cores, or one where several threads may not ask it."""
+
+_UNLOADED_S = 3.0
+"""One call at a time is measured for so long, or as long as a level."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Which levels are made.
+
+    Attributes:
+        rates: calls a second, a level each.
+        clients: that call in turn, a level each.
+        recorded: seconds at which calls were made elsewhere; a level.
+        slots: None = as many as fit the retriever.
+    """
+
+    rates: Sequence[float] = ()
+    clients: Sequence[int] = ()
+    recorded: tuple[float, ...] = ()
+    arrivals: str = "poisson"
+    ramp_s: float = 0.0
+    seconds: float = 10.0
+    warm_up_s: float = 2.0
+    timeout_s: float = TIMEOUT_S
+    slots: int | None = None
+    processes: int = 1
+    seed: int = 20_240_229
+
+    def levels(self) -> Iterator[Level]:
+        """In their order; of clients that call in turn, ``slots`` is how many there are."""
+        usual = Level(None, 1, self.seconds, self.warm_up_s, self.timeout_s)
+        for number, clients in enumerate(self.clients):
+            yield replace(usual, slots=clients, seed=self.seed + 100 * number)
+        paces = [Pace(rate, self.arrivals, self.ramp_s) for rate in self.rates]
+        if self.recorded:
+            paces.append(Pace(recorded=self.recorded))
+        for number, pace in enumerate(paces):
+            seed = self.seed + 100 * (number + 50)
+            yield replace(usual, pace=pace, seed=seed, processes=self.processes)
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded(Documented):
+    """One level, and its answers.
+
+    Attributes:
+        result: what it shows.
+        quality: of its answers; None where no call was answered.
+    """
+
+    KEYS = "*result quality"
+
+    result: LevelResult
+    quality: LevelQuality | None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadResult(Documented):
+    """What ``load`` found.
+
+    Attributes:
+        retriever: its name.
+        dataset: its name.
+        k: hits asked for.
+        status: "complete" or "partial".
+        external: the retriever is a service or a chain outside of the generator's processes.
+        shared: several threads ask one instance, or each has its own.
+        slots: calls under way at most, of each process.
+        processes: of the generator.
+        unloaded: one call at a time.
+        levels: in the order made.
+        warnings: about the machine, and what ended it early.
+        environment: as in a run's manifest.
+        folder: of the record; None where it was not saved.
+    """
+
+    schema_version: ClassVar[int] = 1
+    KEYS = (
+        "retriever dataset k status external shared slots processes unloaded levels warnings "
+        "environment folder?"
+    )
+
+    retriever: str
+    dataset: str
+    k: int
+    status: str
+    external: bool
+    shared: bool
+    slots: int
+    processes: int
+    unloaded: Loaded
+    levels: tuple[Loaded, ...]
+    warnings: tuple[str, ...] = ()
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    folder: Path | None = None
+
+
+def load(
+    retriever: str | Path | Mapping[str, Any],
+    dataset: str | Path,
+    plan: Plan,
+    *,
+    split: str = "test",
+    language: str | None = None,
+    k: int = 10,
+    metrics: Sequence[str] = (),
+    overrides: Sequence[str] = (),
+    threads: int = 1,
+    out: Path | None = None,
+    reporter: Reporter | None = None,
+) -> LoadResult:
+    """Call a retriever from many clients, level after level, and save every stamp.
+
+    Args:
+        out: folder of the record; None = a new one under ``results/loads``.
+
+    Raises:
+        HarnessError: what was given cannot be used, or nothing was measured.
+    """
+    check_destination(out, ROOT, "load")
+    _check(plan)
+    experiment = prepare(
+        [retriever],
+        dataset,
+        split=split,
+        language=language,
+        k=k,
+        metrics=metrics,
+        overrides=overrides,
+        protocol=Protocol(threads=threads),
+        save=False,
+    )
+    experiment.close()  # the processes of the generator have their own
+    spec = {
+        "retriever": str(retriever) if isinstance(retriever, str | Path) else dict(retriever),
+        "dataset": str(dataset),
+        "split": split,
+        "language": language,
+        "k": k,
+        "metrics": list(metrics),
+        "overrides": list(overrides),
+        "threads": threads,
+    }
+    reporter = reporter or Silent()
+    created = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    name = experiment.candidates[0].name
+    record = f"{created}-{slug(name)}-{slug(experiment.dataset.name)}-{token_hex(4)}"
+    folder = (out if out is not None else ROOT / record).absolute()
+    with _new_folder(folder, record) as new, Generator(spec, new) as generator:
+        with reporter.phase(Phase(Step.INDEXING, name)):
+            generator.prepare(1)
+        result = _levels(experiment, generator, plan, new, reporter)
+        text = to_json(secrets.redact({"load_id": record, **result.as_dict()}))
+        (new / DOCUMENT).write_text(text + "\n", encoding="utf-8")
+    return replace(result, folder=folder)
+
+
+@contextmanager
+def _new_folder(folder: Path, record: str) -> Iterator[Path]:
+    try:
+        with new_folder(folder, record) as new:
+            yield new
+    except OSError as problem:
+        raise cannot_write(folder, problem, "load") from None
+
+
+def _check(plan: Plan) -> None:
+    """Raise ConfigError for numbers that make no sense."""
+    wrong = [
+        *(("--rate", rate, "calls a second above 0") for rate in plan.rates if not rate > 0),
+        *(("--clients", n, "at least 1") for n in plan.clients if n < 1),
+        *(("--duration", n, "seconds above 0") for n in [plan.seconds] if not n > 0),
+        *(("--warm-up", n, "seconds, 0 or more") for n in [plan.warm_up_s] if not n >= 0),
+        *(("--ramp", n, "seconds, 0 or more") for n in [plan.ramp_s] if not n >= 0),
+        *(("--timeout", n, "seconds above 0") for n in [plan.timeout_s] if not n > 0),
+        *(("--slots", n, "at least 1") for n in [plan.slots or 1] if n < 1),
+        *(("--processes", n, "at least 1") for n in [plan.processes] if n < 1),
+    ]
+    for option, value, accepted in wrong[:1]:
+        raise ConfigError(f"{option} {value:g}", accepted=accepted, fix=f"correct {option}")
+
+
+def _levels(
+    experiment: Experiment, generator: Generator, plan: Plan, folder: Path, reporter: Reporter
+) -> LoadResult:
+    candidate = experiment.candidates[0]
+    metric = experiment.metrics[0] if experiment.counted else None
+    scorer = Scorer(experiment.queries, experiment.dataset, metric, experiment.k)
+    in_process = not generator.external
+    own = (os.cpu_count() or 1) if generator.threads else 1
+    slots = plan.slots or (own if in_process else SLOTS)
+    warnings: list[str] = []
+    seconds = min(_UNLOADED_S, plan.seconds)
+    first = Level(None, 1, seconds, plan.warm_up_s, plan.timeout_s, plan.seed)
+    with reporter.phase(Phase(Step.SEARCHING, candidate.name)):
+        made = generator.run(first)
+    unloaded = Loaded(judged(made, in_process=in_process), scorer.unloaded(made))
+    _keep(folder, 0, made)
+    if not unloaded.result.answered:
+        errors = ", ".join(f"{n:,} {kind}" for kind, n in unloaded.result.errors.items())
+        raise HarnessError(
+            f"no call of {candidate.name} was answered: {errors or 'none was made'}",
+            accepted="a retriever that answers one call at a time",
+            fix=f"look at it first: retrieval-bench doctor {candidate.name}",
+        )
+    done: list[Loaded] = []
+    status = "complete"
+    try:
+        for number, planned in enumerate(plan.levels(), start=1):
+            level = _fitted(planned, slots, shared=generator.threads)
+            with reporter.phase(Phase(Step.SEARCHING, f"{candidate.name}, {words(level)}")):
+                made = generator.run(level)
+            _keep(folder, number, made)
+            done.append(Loaded(judged(made, in_process=in_process), scorer.scored(made)))
+    except KeyboardInterrupt:
+        status = "partial"
+    except HarnessError as problem:
+        if not done:
+            raise
+        status = "partial"
+        warnings += coded([f"it ended early: {problem.given}"], Code.OTHER)
+    return LoadResult(
+        candidate.name,
+        experiment.dataset.name,
+        experiment.k,
+        status,
+        generator.external,
+        generator.threads,
+        slots,
+        plan.processes,
+        unloaded,
+        tuple(done),
+        tuple(warnings),
+        environment(experiment.protocol.threads),
+    )
+
+
+def _fitted(level: Level, slots: int, *, shared: bool) -> Level:
+    """A level as the retriever allows: where several threads may not ask it, each client has a
+    process of its own."""
+    if level.pace is not None:
+        return replace(level, slots=slots)
+    return level if shared else replace(level, slots=1, processes=level.slots)
+
+
+def words(level: Level) -> str:
+    """A level, for people."""
+    if level.pace is None:
+        return f"{level.slots * level.processes:,} clients"
+    return f"{level.pace.rate:,g} a second" if level.pace.rate else "recorded times"
+
+
+def _keep(folder: Path, number: int, made: Made) -> None:
+    np.save(folder / f"calls-{number}.npy", made.calls.stacked())

@@ -1,0 +1,157 @@
+"""Are the answers still good under load? Every call's hits are scored, beside the unloaded ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench.core.document import Documented
+from retrieval_bench.core.types import Dataset, Query, Ranking
+from retrieval_bench.load.generator import Made
+from retrieval_bench.load.stamps import ANSWERED, NEVER, Calls
+from retrieval_bench.metrics import Metric
+from retrieval_bench.runs.evaluation import evaluate
+from retrieval_bench.runs.run import pack_rankings
+from retrieval_bench.stats.intervals import mean_intervals
+
+Answer = tuple[int, tuple[str, ...]]
+"""The number of a query, and the hits."""
+
+
+@dataclass(frozen=True, slots=True)
+class LevelQuality(Documented):
+    """The answers of a level, beside the unloaded ones.
+
+    Attributes:
+        metric: its name; None where nothing is judged.
+        mean: over queries, each the mean of its calls; a call without an answer counts as 0.
+        difference: from the unloaded mean of the same queries; None where there is none.
+        ci95: of it.
+        changed: answered calls whose hits are none of those that the query had unloaded.
+        empty: of these, without any hit.
+        fewer: of these, with fewer hits.
+    """
+
+    metric: str | None
+    mean: float | None
+    difference: float | None
+    ci95: tuple[float, float] | None
+    changed: int
+    empty: int
+    fewer: int
+
+
+class Scorer:
+    """Scores answers, each distinct one once.
+
+    Args:
+        metric: None where nothing is judged.
+    """
+
+    def __init__(
+        self, queries: Sequence[Query], dataset: Dataset, metric: Metric | None, k: int
+    ) -> None:
+        self.queries = queries
+        self.qrels = dataset.qrels
+        self.metric = metric
+        self.k = k
+        self.counted = np.array([q.answerable and q.id in dataset.qrels for q in queries], bool)
+        self._values: dict[Answer, float] = {}
+        self._unloaded: dict[int, set[tuple[str, ...]]] = {}
+        self._means: NDArray[np.float64] | None = None
+
+    def unloaded(self, made: Made) -> LevelQuality:
+        """Take the answers of these calls as those of the system without load."""
+        for query, ids in made.answers.values():
+            self._unloaded.setdefault(query, set()).add(ids)
+        quality, self._means = self._scored(made)
+        return quality
+
+    def scored(self, made: Made) -> LevelQuality:
+        """The answers of the calls of a level."""
+        return self._scored(made)[0]
+
+    def _scored(self, made: Made) -> tuple[LevelQuality, NDArray[np.float64]]:
+        calls = made.calls
+        inside = (calls.due >= made.begin) & (calls.due < made.end)
+        calls = calls[inside]
+        answers = _answers_of(calls, made)
+        changed, empty, fewer = self._changed(answers, calls)
+        means = self._means_of(answers, calls)
+        known = ~np.isnan(means)
+        mean = float(means[known].mean()) if known.any() else None
+        difference, ci95 = self._difference(means)
+        name = None if self.metric is None else str(self.metric)
+        return LevelQuality(name, mean, difference, ci95, changed, empty, fewer), means
+
+    def _difference(
+        self, means: NDArray[np.float64]
+    ) -> tuple[float | None, tuple[float, float] | None]:
+        if self._means is None or self.metric is None:
+            return None, None
+        both = ~np.isnan(means) & ~np.isnan(self._means)
+        apart = (means - self._means)[both]
+        if len(apart) < 2:
+            return None, None
+        if np.abs(apart).max() < 1e-12:
+            return 0.0, (0.0, 0.0)
+        scale = self.metric.scale
+        low, high = mean_intervals(apart[:, None], [scale and scale.of_differences])[0]
+        return float(apart.mean()), (float(low), float(high))
+
+    def _changed(self, answers: Mapping[int, Answer], calls: Calls) -> tuple[int, int, int]:
+        changed = empty = fewer = 0
+        for at, n in zip(*np.unique(calls.answer, return_counts=True), strict=True):
+            if at == NEVER:
+                continue
+            query, ids = answers[int(at)]
+            before = self._unloaded.get(query)
+            if before is None or ids in before:
+                continue
+            most = max(map(len, before))
+            changed += int(n)
+            empty += int(n) * (not ids and most > 0)
+            fewer += int(n) * (0 < len(ids) < most)
+        return changed, empty, fewer
+
+    def _means_of(self, answers: Mapping[int, Answer], calls: Calls) -> NDArray[np.float64]:
+        """Of each query the mean over its calls; NaN where it was not called, or is not judged."""
+        n = len(self.queries)
+        if self.metric is None:
+            return np.full(n, np.nan)
+        self._score(set(answers.values()))
+        values = np.zeros(len(calls))
+        ok = calls.status == ANSWERED
+        known = {at: self._values.get(answer, 0.0) for at, answer in answers.items()}
+        values[ok] = [known[at] for at in calls.answer[ok].tolist()]
+        made = np.bincount(calls.query, minlength=n)
+        sums = np.bincount(calls.query, weights=values, minlength=n)
+        usable = (made > 0) & self.counted
+        return np.where(usable, sums / np.maximum(made, 1), np.nan)
+
+    def _score(self, answers: set[Answer]) -> None:
+        metric = self.metric
+        new = sorted(one for one in answers - self._values.keys() if self.counted[one[0]])
+        if not new or metric is None:
+            return
+        ids = [self.queries[query].id for query, _ in new]
+        packed = pack_rankings(ids, [Ranking(list(hits), None) for _, hits in new], self.k)
+        found = evaluate(packed.ranking, packed.doc_ids, ids, self.qrels, [metric], intervals=False)
+        self._values.update(zip(new, found.per_query[:, 0].tolist(), strict=True))
+
+
+def _answers_of(calls: Calls, made: Made) -> dict[int, Answer]:
+    """The answers of calls by one number for all processes, which ``calls.answer`` becomes."""
+    process = calls.worker // made.level.slots
+    numbers: dict[Answer, int] = {}
+    found: dict[int, Answer] = {}
+    renamed: dict[tuple[int, int], int] = {}
+    for key, answer in made.answers.items():
+        number = renamed[key] = numbers.setdefault(answer, len(numbers))
+        found[number] = answer
+    pairs = zip(process.tolist(), calls.answer.tolist(), strict=True)
+    calls.answer[:] = [NEVER if at == NEVER else renamed[(p, at)] for p, at in pairs]
+    return found

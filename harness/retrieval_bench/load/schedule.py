@@ -1,0 +1,111 @@
+"""When calls are due, and what each asks: fixed before the first of them is made."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench.core.errors import ConfigError, DataError
+
+MOST_CALLS = 5_000_000
+"""Of one level: their stamps are files, and a rate is easily a thousand times too high."""
+
+POISSON, CONSTANT = "poisson", "constant"
+_NS = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How calls follow each other.
+
+    Attributes:
+        rate: calls a second; None where ``recorded`` says when they are due, or where clients call
+            one after the other.
+        arrivals: "poisson" (independent callers) or "constant".
+        ramp_s: seconds in which the rate rises to ``rate`` in a line, before the warm-up.
+        recorded: seconds of recorded arrivals, rising, from 0.
+    """
+
+    rate: float | None = None
+    arrivals: str = POISSON
+    ramp_s: float = 0.0
+    recorded: tuple[float, ...] = ()
+
+
+def due_ns(pace: Pace, seconds: float, seed: int, *, share: int = 1) -> NDArray[np.int64]:
+    """Nanoseconds after the start at which calls are due, rising, all below ``seconds``.
+
+    Args:
+        seconds: from the end of the ramp on.
+        share: of so many processes; each has its own seed, and all together are one Poisson stream
+            of the whole rate.
+
+    Raises:
+        ConfigError: more than :data:`MOST_CALLS`.
+    """
+    rng = np.random.default_rng(seed)
+    if pace.recorded:
+        chosen = rng.integers(share, size=len(pace.recorded)) == 0 if share > 1 else slice(None)
+        recorded = np.asarray(pace.recorded)[chosen]
+        return np.asarray(recorded[recorded < seconds] * _NS, dtype=np.int64)
+    rate = (pace.rate or 0.0) / share
+    total = rate * (seconds + pace.ramp_s / 2)
+    if total > MOST_CALLS:
+        raise ConfigError(
+            f"{total:,.0f} calls at {pace.rate:,g} a second for {seconds:g} s",
+            accepted=f"up to {MOST_CALLS:,}",
+            fix="lower the rate, or shorten --duration",
+        )
+    if pace.arrivals == CONSTANT:
+        steps = np.arange(math.ceil(total), dtype=np.float64) + rng.random()
+    else:
+        steps = np.empty(0)
+        while not len(steps) or steps[-1] < total:
+            more = rng.exponential(size=int(total / 4) + 64)
+            steps = np.concatenate([steps, (steps[-1] if len(steps) else 0.0) + np.cumsum(more)])
+    at = _at_rate(steps[steps < total], rate, pace.ramp_s)
+    return np.asarray(at * _NS, dtype=np.int64)
+
+
+def _at_rate(expected: NDArray[np.float64], rate: float, ramp_s: float) -> NDArray[np.float64]:
+    """The seconds by which so many calls are expected: the cumulative rate, inverted."""
+    in_ramp = rate * ramp_s / 2
+    rising = np.sqrt(2 * np.minimum(expected, in_ramp) * ramp_s / rate) if ramp_s else 0.0
+    return np.where(expected < in_ramp, rising, ramp_s + (expected - in_ramp) / rate)
+
+
+def visits(n_calls: int, n_queries: int, seed: int) -> NDArray[np.int64]:
+    """The query of each call: all of them in one fresh seeded order after the other."""
+    rng = np.random.default_rng([seed, n_queries])
+    rounds = [rng.permutation(n_queries) for _ in range(-(-n_calls // n_queries))]
+    return np.concatenate([np.empty(0, dtype=np.int64), *rounds])[:n_calls].astype(np.int64)
+
+
+def read_recorded(path: Path) -> tuple[float, ...]:
+    """Recorded times, as seconds after the first: a number of seconds a line, in any order.
+
+    Raises:
+        DataError: no file, or a line that is no number.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").split()
+        times = np.sort(np.array([float(line) for line in lines]))
+    except (OSError, ValueError) as problem:
+        raise DataError(
+            f"recorded times: {problem}",
+            where=str(path),
+            accepted="a text file with a number of seconds on each line, such as a log's times",
+            fix="correct the file given with --replay",
+        ) from None
+    if not len(times) or len(times) > MOST_CALLS or not np.isfinite(times).all():
+        raise DataError(
+            f"{len(times):,} recorded times",
+            where=str(path),
+            accepted=f"1 to {MOST_CALLS:,} finite numbers",
+            fix="correct the file given with --replay",
+        )
+    return tuple((times - times[0]).tolist())

@@ -1,0 +1,80 @@
+"""Calls of a level of load that nobody made: a queue with one server, on a clock of its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_bench.load.generator import Level, Made, Process
+from retrieval_bench.load.schedule import Pace, due_ns
+from retrieval_bench.load.stamps import ANSWERED, Calls
+
+SERVICE_S = 0.002
+
+
+def served(due: NDArray[np.int64], service_ns: NDArray[np.int64]) -> Calls:
+    """Calls that one server answers in their order: Lindley's recursion, all at once."""
+    total = np.cumsum(service_ns)
+    # An answer is there when the longest chain of services since some arrival has ended.
+    done = total + np.maximum.accumulate(due - (total - service_ns))
+    n = len(due)
+    zeros = np.zeros(n, dtype=np.int64)
+    sent = done - service_ns
+    return Calls(due, sent, done, zeros, zeros, np.full(n, ANSWERED), zeros)
+
+
+def level_of(
+    calls: Calls, seconds: float, warm_up_s: float, *, rate: float, process: Process | None = None
+) -> Made:
+    """What a generator would hand over of them."""
+    begin, end = int(warm_up_s * 1e9), int((warm_up_s + seconds) * 1e9)
+    level = Level(Pace(rate), 1, seconds, warm_up_s)
+    spans = np.minimum(calls.done, end) - np.maximum(calls.sent, begin)
+    integral = int(np.maximum(spans, 0).sum())
+    one = process or Process(0, integral, 1, seconds / 10, seconds, 0)
+    return Made(level, calls, begin, end, [one])
+
+
+def queue(
+    load: float, seconds: float, seed: int, *, constant: bool = False, warm_up_s: float = 5.0
+) -> Made:
+    """An M/M/1 queue, or M/D/1 where service is ``constant``, of 2 ms a call."""
+    rate = load / SERVICE_S
+    due = due_ns(Pace(rate), seconds + warm_up_s, seed)
+    rng = np.random.default_rng([seed, 1])
+    service = np.full(len(due), SERVICE_S) if constant else rng.exponential(SERVICE_S, len(due))
+    calls = served(due, np.maximum((service * 1e9).astype(np.int64), 1))
+    return level_of(calls, seconds, warm_up_s, rate=rate)
+
+
+def by_hand(due: Sequence[int], service: Sequence[int]) -> list[int]:
+    """When each call is answered, one after the other."""
+    free, done = 0, []
+    for at, takes in zip(due, service, strict=True):
+        free = max(free, at) + takes
+        done.append(free)
+    return done
+
+
+def sojourn_ms(load: float, level: float, *, constant: bool) -> float:
+    """The percentile of the time from arrival to answer, by theory. Source: Erlang (1909) for
+    constant service, Kleinrock, Queueing Systems I, for an exponential one."""
+    p = level / 100
+    if not constant:
+        return -math.log(1 - p) * SERVICE_S * 1e3 / (1 - load)
+
+    def waits_at_most(services: float) -> float:
+        terms = range(int(services) + 1)
+        return (1 - load) * math.fsum(
+            (load * (n - services)) ** n / math.factorial(n) * math.exp(load * (services - n))
+            for n in terms
+        )
+
+    low, high = 0.0, 60.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if waits_at_most(middle) >= p else (middle, high)
+    return (1 + high) * SERVICE_S * 1e3

@@ -1,0 +1,47 @@
+"""A retriever that has trouble when it is told to."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Sequence
+
+from retrieval_bench import Document, Query, Retriever
+from retrieval_bench.core.retriever import Capabilities
+
+
+class Troubled(Retriever):
+    """Answers the first documents.
+
+    Args:
+        trouble: of each tenth call from the 200th on: ``fail``, ``hang``, ``empty`` or ``die``.
+        external: it holds the corpus already.
+    """
+
+    def __init__(self, trouble: str = "", external: bool = False, takes_s: float = 0.001) -> None:
+        self.trouble = trouble
+        self.external = external
+        self.takes_s = takes_s
+        self.calls = 0
+        self.ids: Sequence[str] = ("d1",)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(external=self.external, threads=True)
+
+    def index(self, documents: Iterable[Document]) -> None:
+        self.ids = sorted(document.id for document in documents)[:5]
+
+    def search(self, query: Query, k: int) -> list[tuple[str, float]]:
+        self.calls += 1
+        time.sleep(self.takes_s)
+        if self.calls > 200 and self.calls % 10 == 0:
+            if self.trouble == "fail":
+                raise ConnectionError("the service went away")
+            if self.trouble == "hang":
+                time.sleep(60)
+            if self.trouble == "die":
+                os._exit(9)
+            if self.trouble == "empty":
+                return []
+        return [(one, 1.0) for one in self.ids[:k]]

@@ -1,0 +1,117 @@
+"""What a level is evidence of: the generator is judged before the system."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from retrieval_bench.load.levels import State, Times, judged
+from retrieval_bench.load.stamps import FAILED, NEVER, OPEN
+from retrieval_bench.load.tails import effective_calls, tail
+from tests.builders.queued import by_hand, level_of, queue, served, sojourn_ms
+
+
+def test_a_steady_queue_is_measured_and_a_growing_one_is_overloaded() -> None:
+    assert judged(queue(0.7, 30.0, 1), in_process=True).state is State.MEASURED
+    growing = judged(queue(1.1, 30.0, 1), in_process=True)
+    assert growing.state is State.OVERLOADED
+    assert not growing.latency, "an overloaded level has no percentiles"
+    assert "grew by" in growing.reasons[0]
+
+
+def test_the_queue_of_the_builder_is_the_one_by_hand() -> None:
+    rng = np.random.default_rng(5)
+    due = np.sort(rng.integers(0, 10**9, 500))
+    service = rng.integers(1, 4 * 10**6, 500)
+    assert served(due, service).done.tolist() == by_hand(due.tolist(), service.tolist())
+
+
+@pytest.mark.parametrize("constant", [False, True])
+def test_intervals_hold_the_theory_of_a_queue(constant: bool) -> None:
+    """Of a few seeds here; 200 of them in ``tests/benchmarks/load.py``."""
+    held = 0
+    for seed in range(20):
+        _, p95, _ = judged(queue(0.5, 60.0, seed, constant=constant), in_process=True).latency
+        low, high = p95.ci95 or (np.inf, None)
+        held += low <= sojourn_ms(0.5, 95.0, constant=constant) <= (high or np.inf)
+    assert held >= 16
+
+
+def test_calls_without_an_answer_are_in_the_ranks_and_in_no_mean() -> None:
+    made = queue(0.3, 30.0, 3)
+    status = made.calls.status.copy()
+    status[::4] = FAILED
+    level = judged(replace(made, calls=replace(made.calls, status=status)), in_process=True)
+    p50, p95, p99 = level.latency
+    assert p50.ms is not None
+    assert (p95.ms, p95.above_ms, p99.above_ms) == (None, 10_000.0, 10_000.0)
+    assert level.errors == {"429": level.calls - level.answered}
+
+
+def test_what_is_still_open_and_what_was_never_made_are_told_apart() -> None:
+    made = queue(0.3, 30.0, 3)
+    calls = made.calls
+    status, sent, done = calls.status.copy(), calls.sent.copy(), calls.done.copy()
+    status[-8:], done[-8:] = OPEN, NEVER
+    sent[-3:] = NEVER
+    level = judged(replace(made, calls=replace(calls, status=status, sent=sent, done=done)))
+    assert level.errors == {"open": 5, "unsent": 3}
+
+
+def test_lost_stamps_are_found_by_littles_law() -> None:
+    made = queue(0.5, 30.0, 4)
+    whole = made.processes[0]
+    assert whole is not None
+    process = replace(whole, integral=int(whole.integral * 1.05))
+    level = judged(replace(made, processes=[process]), in_process=True)
+    assert level.state is State.NOT_MEASURED
+    assert "stamps are lost" in level.reasons[0]
+
+
+def test_a_generator_that_stops_now_and_then_has_measured_nothing() -> None:
+    made = queue(0.3, 30.0, 5)
+    calls = made.calls
+    # For 100 ms of each second no call is made: all that are due then are made at its end.
+    late = np.where(calls.due % 10**9 < 10**8, calls.due // 10**9 * 10**9 + 10**8, calls.due)
+    served_late = replace(served(late, calls.done - calls.sent), due=calls.due)
+    level = judged(level_of(served_late, 30.0, 5.0, rate=150.0), in_process=True)
+    assert level.state is State.NOT_MEASURED
+    assert "own lag" in level.reasons[0]
+
+
+def test_a_lost_process_says_nothing_of_the_system() -> None:
+    level = judged(replace(queue(0.3, 30.0, 6), processes=[None], lost=["ended with code -9"]))
+    assert (level.state, level.reasons) == (
+        State.NOT_MEASURED,
+        ("a process of the generator ended with code -9",),
+    )
+
+
+def test_a_wait_for_a_taken_slot_is_no_lag() -> None:
+    due = np.array([0, 10, 20], dtype=np.int64) * 10**6
+    calls = served(due, np.full(3, 50 * 10**6))
+    times = Times.of(calls, 0, 10**9, 1)
+    assert times.lag.tolist() == [0, 0, 0]
+    assert times.latency.tolist() == [50, 90, 130]
+    assert times.waited.tolist() == [False, True, True]
+
+
+def test_slots_that_are_all_taken_are_what_was_measured() -> None:
+    made = queue(0.9, 30.0, 7)
+    level = judged(made)
+    assert level.state is State.OVERLOADED
+    assert "1 slot" in level.reasons[0]
+
+
+def test_neighbours_that_wait_for_each_other_count_as_fewer() -> None:
+    rng = np.random.default_rng(1)
+    block = np.repeat(np.arange(20), 500)
+    alone = effective_calls(rng.random(10_000) < 0.5, block)
+    together = effective_calls(np.repeat(rng.random(200) < 0.5, 50), block)
+    assert together < 600
+    assert 4_000 < alone <= 10_000
+    few = tail(np.repeat(rng.random(200), 50), block, 99.0, 1e4)
+    assert few.ms is None
+    assert "of 1,000 needed" in str(few.reason)

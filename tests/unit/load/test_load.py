@@ -1,0 +1,94 @@
+"""Levels of load, live: what was made is kept, whatever happens to the retriever."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from retrieval_bench.core.errors import ConfigError, HarnessError
+from retrieval_bench.load.levels import State
+from retrieval_bench.load.load import LoadResult, Plan, load
+from retrieval_bench.reports.tables.measure.load import load_tables
+
+
+def _load(trouble: str, out: Path, plan: Plan, **params: Any) -> LoadResult:
+    given = {
+        "target": "tests.builders.troubled:Troubled",
+        "params": {"trouble": trouble, **params},
+        "retry": {"times": 0},
+    }
+    return load(given, "science-mini", plan, out=out)
+
+
+SHORT = Plan(rates=[200.0], clients=[4], seconds=1.0, warm_up_s=0.2, timeout_s=1.0)
+
+
+def test_every_stamp_is_saved_and_the_answers_are_those_without_load(tmp_path: Path) -> None:
+    found = load("bm25", "science-mini", SHORT, out=tmp_path / "load")
+    assert found.status == "complete"
+    assert [one.result.clients for one in found.levels] == [4, None]
+    for one in found.levels:
+        assert one.result.answered == one.result.calls > 0
+        assert one.quality is not None
+        assert (one.quality.changed, one.quality.difference) == (0, 0.0)
+    document = json.loads((tmp_path / "load" / "load.json").read_text(encoding="utf-8"))
+    assert document["levels"][1]["calls"] == found.levels[1].result.calls
+    stamps = np.load(tmp_path / "load" / "calls-2.npy")
+    due, sent, done = stamps[:, 0], stamps[:, 1], stamps[:, 2]
+    assert (due <= sent).all()
+    assert (sent <= done).all()
+
+
+def test_calls_that_fail_are_counted_by_kind_and_cost_quality(tmp_path: Path) -> None:
+    found = _load("fail", tmp_path / "load", SHORT)
+    (_, opened) = found.levels
+    assert opened.result.errors.keys() == {"connection"}
+    assert opened.result.failed + opened.result.answered == opened.result.calls
+    text = str(load_tables(found))
+    assert "had no answer" in text
+
+
+def test_empty_answers_under_load_are_seen(tmp_path: Path) -> None:
+    found = _load("empty", tmp_path / "load", SHORT)
+    quality = found.levels[1].quality
+    assert quality is not None
+    assert quality.changed == quality.empty > 0
+
+
+def test_a_call_that_hangs_is_open_and_the_next_level_has_a_process_of_its_own(
+    tmp_path: Path,
+) -> None:
+    found = _load("hang", tmp_path / "load", SHORT)
+    clients, opened = found.levels
+    assert clients.result.state is State.OVERLOADED
+    assert opened.result.calls > 100
+    assert opened.result.errors.get("open", 0) > 0
+
+
+def test_a_process_that_dies_makes_the_level_worthless_and_what_was_before_is_kept(
+    tmp_path: Path,
+) -> None:
+    found = _load("die", tmp_path / "load", SHORT)
+    assert {one.result.state for one in found.levels} == {State.NOT_MEASURED}
+    assert "ended with code 9" in found.levels[0].result.reasons[0]
+    assert len(np.load(tmp_path / "load" / "calls-1.npy")) > 0, "what it had made is there"
+
+
+def test_bad_input_is_told_before_anything_is_made(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="--rate -1"):
+        load("bm25", "science-mini", Plan(rates=[-1.0]), out=tmp_path / "load")
+    with pytest.raises(ConfigError, match="calls at 1e"):
+        load("bm25", "science-mini", Plan(rates=[1e9], warm_up_s=0), out=tmp_path / "load")
+    with pytest.raises(HarnessError, match="no-such"):
+        load("no-such", "science-mini", SHORT, out=tmp_path / "load")
+    assert not (tmp_path / "load").exists()
+
+
+def test_an_external_retriever_has_an_instance_for_each_slot(tmp_path: Path) -> None:
+    found = _load("", tmp_path / "load", SHORT, external=True, takes_s=0.02)
+    assert found.external
+    assert found.levels[0].result.answered_rate > 100, "4 clients of 20 ms calls"
