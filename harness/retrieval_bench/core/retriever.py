@@ -172,6 +172,12 @@ class Retriever(ABC):
         """
         return ()
 
+    def rungs(self) -> Sequence[Rung]:
+        """The way from an exact retriever, the first one, to this one, with one thing after the
+        other done in the way that saves time or memory: what ``explain --by loss`` measures. Models
+        are loaded for it. Optional."""
+        return ()
+
     def over(self, memory: Answers, path: str = "") -> Retriever:
         """This retriever with answers from ``memory``: whoever is made of others puts these over
         it, under names that its rankings keep their lists by.
@@ -237,6 +243,24 @@ class Part:
             gets=f"{name}/{self.gets}" if self.gets else "",
             gives=f"{name}/{self.gives}" if self.gives else "",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """One step from an exact retriever to the one that is served.
+
+    Attributes:
+        name: ``exact`` of the first; distinct.
+        what: it does here, in words.
+        retriever: with this step and all before it; it shares models with the others, and is not
+            indexed yet. None where nothing differs from the step before, or nobody can tell.
+        known: False where it differs from an exact retriever in a way that cannot be told apart.
+    """
+
+    name: str
+    what: str
+    retriever: Retriever | None = None
+    known: bool = True
 
 
 class Answers(Protocol):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from retrieval_bench.core.retriever import Answers, Capabilities, Part, Retriever
+from retrieval_bench.core.retriever import Answers, Capabilities, Part, Retriever, Rung
 from retrieval_bench.core.types import Document, Documents, Query
 
 
@@ -75,6 +75,13 @@ class Wrapped(Retriever):
     def parts(self, k: int) -> Sequence[Part]:
         """Those of the inner retriever."""
         return [replace(part, without=self.around(part.without)) for part in self.inner.parts(k)]
+
+    def rungs(self) -> Sequence[Rung]:
+        """Those of the inner retriever."""
+        return [
+            replace(rung, retriever=rung.retriever and self.around(rung.retriever))
+            for rung in self.inner.rungs()
+        ]
 
     def over(self, memory: Answers, path: str = "") -> Retriever:
         """The inner retriever over ``memory``."""

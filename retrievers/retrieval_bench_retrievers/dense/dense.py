@@ -1,4 +1,4 @@
-"""Dense retrieval: a sentence-transformers encoder and a FAISS index, exact unless HNSW is chosen.
+"""Dense retrieval: an encoder and a FAISS index, exact unless HNSW or IVF is chosen.
 
 Equal texts are encoded once and share one row of the index, so their scores are equal to the last
 bit; ties come out by document id, and none is lost at the cut. The order of the corpus has no
@@ -8,6 +8,7 @@ influence: documents are sorted by id, and texts are encoded in an order of thei
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from time import perf_counter_ns
 from typing import Any
 
@@ -17,11 +18,12 @@ from numpy.typing import NDArray
 from retrieval_bench.core.errors import ConfigError, counted, near_names
 from retrieval_bench.core.installation import require
 from retrieval_bench.core.metadata import MetadataTable
-from retrieval_bench.core.retriever import Capabilities, Retriever, require_index, require_k
+from retrieval_bench.core.retriever import Capabilities, Retriever, Rung, require_index, require_k
 from retrieval_bench.core.types import Document, Query, Ranking
 from retrieval_bench_retrievers.dense.faiss_index import Index, IndexSettings
+from retrieval_bench_retrievers.dense.maxsim import checked_precision
 from retrieval_bench_retrievers.encoders import fit as encoder_fit
-from retrieval_bench_retrievers.encoders.encoder import Encoder, Vectors
+from retrieval_bench_retrievers.encoders.encoder import Encoder, Vectors, whole_number
 from retrieval_bench_retrievers.encoders.health import EncoderFit, fit_of
 from retrieval_bench_retrievers.encoders.model_files import DEFAULT_MODEL
 from retrieval_bench_retrievers.encoders.packaged import ONNXRUNTIME, WHERE
@@ -38,7 +40,11 @@ class Dense(Retriever):
 
     Args:
         model, backend: see :class:`retrieval_bench_retrievers.encoders.encoder.Encoder`.
-        index: ``flat``, ``hnsw``, or ``{type: hnsw, m, ef_construction, ef_search}``.
+        index: ``flat``, ``hnsw``, ``ivf``, or ``{type: hnsw, m, ef_construction, ef_search}``,
+            ``{type: ivf, nlist, nprobe}``.
+        precision: of the vectors that are kept: ``float32``, or ``int8``, a quarter of the memory.
+        dimensions: so many first numbers of each vector are kept; all by default. For models that
+            were trained so that these suffice (Matryoshka).
         similarity: ``cosine``, or ``dot`` for models that were trained with the inner product.
         prompts: ``{query: ..., document: ...}``, put before each text; the model's own by default.
         device: ``auto``, or as torch names it (``cpu``, ``cuda:1``, ``mps``).
@@ -59,6 +65,8 @@ class Dense(Retriever):
         model: str = DEFAULT_MODEL,
         backend: str = "torch",
         index: str | dict[str, Any] = "flat",
+        precision: str = "float32",
+        dimensions: int | None = None,
         similarity: str = "cosine",
         prompts: dict[str, str] | None = None,
         device: str = "auto",
@@ -66,7 +74,10 @@ class Dense(Retriever):
         max_seq_length: int | None = None,
         cache: bool = True,
     ) -> None:
-        self._settings = IndexSettings.parse(index)
+        self._settings = IndexSettings.parse(index, checked_precision(precision, WHERE))
+        if dimensions is not None:
+            whole_number(dimensions, "dimensions")
+        self._dimensions = dimensions
         if similarity not in _SIMILARITIES:
             raise ConfigError(
                 f"similarity = {similarity!r}",
@@ -86,11 +97,13 @@ class Dense(Retriever):
         )
         require("faiss-cpu", self._encoder.engine.extra, WHERE)
         self._language: str | None = None
+        self._exact_filters = False
         self._index: Index | None = None
         self._ids: list[str] = []
         self._groups: _Groups | None = None
         self._sample: list[str] = []
         self._fitted: tuple[tuple[Query, ...], EncoderFit] | None = None
+        self._cache = cache
         self._stored = DocumentVectors(self._encoder, cache)
         self._facts: dict[str, Any] = {}
         self._fields: tuple[str, ...] = ()
@@ -125,9 +138,16 @@ class Dense(Retriever):
         """Load the model.
 
         Raises:
+            ConfigError: it has fewer dimensions than are to be kept.
             ModelError: it cannot be loaded.
         """
         self._encoder.load()
+        if self._dimensions is not None and self._dimensions > self._encoder.dimension:
+            raise ConfigError(
+                f"dimensions = {self._dimensions}",
+                where=WHERE,
+                accepted=f"at most {self._encoder.dimension}, which {self._encoder.name} has",
+            )
 
     def index(self, documents: Iterable[Document]) -> None:
         """Encode the documents, or take their vectors from the cache, and build the index.
@@ -136,20 +156,18 @@ class Dense(Retriever):
 
         Raises:
             ContractError: two documents of one id.
-            ModelError: the model cannot be loaded.
+            ConfigError, ModelError: as :meth:`prepare`.
         """
         self._index = None
         self._fitted = None
-        self._encoder.load()
+        self.prepare()
         self._ids, contents, self._metadata = texts_by_id(documents, self._fields)
         row_of: dict[str, int] = {}
         rows = np.array([row_of.setdefault(text, len(row_of)) for text in contents], dtype=np.intp)
         texts = list(row_of)
         self._groups = _Groups(rows) if len(texts) < len(contents) else None
         self._sample = encoder_fit.sample(contents)
-        vectors = self._stored.of(texts, self.progress)
-        if self._similarity == "cosine":
-            _normalise(vectors)
+        vectors = self._kept(self._stored.of(texts, self.progress))
         self._facts = {
             "encoded": self._stored.encoded,
             "from_cache": self._stored.from_cache,
@@ -157,6 +175,7 @@ class Dense(Retriever):
             "distinct_texts": len(texts),
         }
         self._index = self._settings.build(vectors)
+        self._facts["index_bytes"] = self._index.nbytes
 
     def search(self, query: Query, k: int) -> Ranking:
         """The ``k`` documents nearest to ``query.text``; stages ``encode``, ``dense``, and
@@ -171,7 +190,8 @@ class Dense(Retriever):
             return Ranking([], [])
         vector = self._vector(query)
         encoded = perf_counter_ns()
-        ids, scores = self._ranked(vector, k, allowed)
+        exactly = self._exact_filters and allowed is not None
+        ids, scores = self._ranked(vector, k, allowed, exactly=exactly)
         stages = {"encode": encoded - filtered, "dense": perf_counter_ns() - encoded}
         if allowed is not None:
             stages["filter"] = filtered - begin
@@ -183,6 +203,8 @@ class Dense(Retriever):
         return {
             **self._encoder.describe(),
             "similarity": self._similarity,
+            "precision": self._settings.precision,
+            "dimensions": self._dimensions,
             "index": self._settings.describe(self._facts.get("distinct_texts", 0)),
             "cache": self._stored.state,
             **self._facts,
@@ -218,9 +240,9 @@ class Dense(Retriever):
         return [*(fits.warnings(self._language) if fits is not None else ()), *trouble]
 
     def _recall_under_filters(self, queries: Sequence[Query]) -> list[str]:
-        """Of a graph: how much of the exact filtered list it finds, on a sample of the queries."""
+        """Of an approximate index: how much of the exact filtered list it finds, on a sample."""
         filtered = [query for query in queries if query.filter and query.text.strip()]
-        if not filtered or not hasattr(self._index, "exactly_nearest"):
+        if not filtered or self._settings.kind == "flat":
             return []
         sample = filtered[:: -(-len(filtered) // _RECALL_SAMPLE)]
         found = wanted = 0
@@ -233,7 +255,7 @@ class Dense(Retriever):
                 found += len({*exact} & {*self._ranked(vector, self._k, allowed)[0]})
         share = f"{found / wanted:.3f}" if wanted else "-"
         asked = f"{len(sample)} of {counted(len(filtered), 'query')} with a filter"
-        return [f"under filters the graph finds {share} of the exact top {self._k} ({asked})"]
+        return [f"under filters the index finds {share} of the exact top {self._k} ({asked})"]
 
     def _fits(self, queries: Sequence[Query]) -> EncoderFit | None:
         """The encoder beside documents and queries; None when there is no index. Looked at once for
@@ -244,6 +266,55 @@ class Dense(Retriever):
             fit = fit_of(self._encoder, self._sample, queries)
             self._fitted = (tuple(queries), fit)
         return self._fitted[1]
+
+    def rungs(self) -> Sequence[Rung]:
+        """From float32 vectors of whole texts, searched exhaustively, to this one."""
+        self.prepare()
+        encoder, settings = self._encoder, self._settings
+        n, read, could = encoder.dimension, encoder.max_seq_length, encoder.positions
+        cut = read is not None and could is not None and read < could
+        now = self._with(
+            _encoder=encoder.reading(could or 0) if cut else encoder,
+            _dimensions=None,
+            _settings=IndexSettings(),
+            _exact_filters=True,
+        )
+        whole = f"{could if cut else read:,} tokens" if read else "whole texts"
+        made = [Rung("exact", f"{whole}, {n} dimensions, float32, exhaustive", now)]
+        if encoder.engine.name:
+            what = f"{encoder.name} as its package has it: no weights of float32 are at hand"
+            made.append(Rung("weights", what, known=False))
+
+        def add(name: str, what: str, differs: bool, **changed: Any) -> None:
+            nonlocal now
+            now = now._with(**changed) if differs else now
+            made.append(Rung(name, what, now if differs else None))
+
+        if read is not None and could is None:
+            what = f"reads {read:,} tokens; how many it could read, the model does not say"
+            made.append(Rung("tokens", what, known=False))
+        else:
+            what = f"reads {read:,} tokens, not {could:,}" if cut else f"reads {whole}"
+            add("tokens", what, cut, _encoder=encoder)
+        kept = self._dimensions or n
+        add("dimensions", f"keeps {kept} of {n}", kept < n, _dimensions=self._dimensions)
+        exhaustive = IndexSettings(precision=settings.precision)
+        int8 = settings.precision == "int8"
+        what = "8 bits a number, not 32" if int8 else "float32"
+        add("int8", what, int8, _settings=exhaustive)
+        approximate = settings.kind != "flat"
+        add("index", settings.text, approximate, _settings=settings)
+        filtering = approximate and bool(self._fields)
+        what = f"applied {'within the index' if filtering else 'exactly, or none is given'}"
+        add("filter", what, filtering, _exact_filters=False)
+        return made
+
+    def _with(self, **changed: Any) -> Dense:
+        """The same, not indexed, with other attributes."""
+        other = copy(self)
+        vars(other).update(changed, _index=None, _fitted=None, _facts={})
+        other._stored = DocumentVectors(other._encoder, self._cache)
+        return other
 
     def disk_bytes(self) -> int | None:
         """Bytes of the cache files that hold this index's vectors; None without a cache."""
@@ -256,10 +327,15 @@ class Dense(Retriever):
         self._encoder.close()
 
     def _vector(self, query: Query) -> Vectors:
-        vector = self._encoder.encode_query(query.text)
+        return self._kept(self._encoder.encode_query(query.text))
+
+    def _kept(self, vectors: Vectors) -> Vectors:
+        """What is compared of ``vectors``."""
+        if self._dimensions is not None:
+            vectors = np.ascontiguousarray(vectors[:, : self._dimensions])
         if self._similarity == "cosine":
-            _normalise(vector)
-        return vector
+            _normalise(vectors)
+        return vectors
 
     def _ranked(
         self, vector: Vectors, k: int, allowed: NDArray[np.bool_] | None, *, exactly: bool = False

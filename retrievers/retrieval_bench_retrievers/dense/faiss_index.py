@@ -1,6 +1,7 @@
-"""Nearest vectors by inner product with FAISS: exhaustive, or through an HNSW graph.
+"""Nearest vectors by inner product with FAISS: exhaustive, or through an HNSW graph or the lists of
+an inverted file (IVF); vectors are float32, or 8 bits a number.
 
-Both take row vectors and give (scores, rows), best first; rows that FAISS pads with -1 are left
+All take row vectors and give (scores, rows), best first; rows that FAISS pads with -1 are left
 out. Rows of one score come in no particular order.
 """
 
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,39 +25,49 @@ Nearest = tuple[NDArray[np.float32], NDArray[np.int64]]
 SMALLEST_GRAPH = 1000
 """Vectors below which a graph saves no time and an exhaustive search takes its place."""
 
+_KEYS = {"flat": (), "hnsw": ("m", "ef_construction", "ef_search"), "ivf": ("nlist", "nprobe")}
+
 
 @dataclass(frozen=True, slots=True)
 class IndexSettings:
-    """What kind of index; the numbers are those of HNSW, after its paper (Malkov & Yashunin 2018).
+    """What kind of index; the numbers are those of HNSW, after its paper (Malkov & Yashunin 2018),
+    and of an inverted file.
 
     Attributes:
-        kind: ``flat`` or ``hnsw``.
+        kind: ``flat``, ``hnsw`` or ``ivf``.
         m: neighbours of a node, at least 2.
         ef_construction: candidates kept while the graph is built.
         ef_search: candidates kept while it is searched; never fewer than the hits asked for.
+        nlist: lists that the vectors are spread over; None = 4 times the root of their number.
+        nprobe: lists that a query looks into.
+        precision: ``float32``, or ``int8``: 8 bits a number, between the least and the largest of
+            its dimension.
     """
 
     kind: str = "flat"
     m: int = 32
     ef_construction: int = 200
     ef_search: int = 128
+    nlist: int | None = None
+    nprobe: int = 16
+    precision: str = "float32"
 
     @classmethod
-    def parse(cls, given: str | Mapping[str, Any]) -> IndexSettings:
-        """From a kind, or ``{type: hnsw, m, ef_construction, ef_search}``.
+    def parse(cls, given: str | Mapping[str, Any], precision: str = "float32") -> IndexSettings:
+        """From a kind, or ``{type: hnsw, m, ef_construction, ef_search}`` and its like.
 
         Raises:
             ConfigError: an unknown kind or key, or a number that is too small.
         """
         content = {"type": given} if isinstance(given, str) else dict(given)
         kind = content.pop("type", None)
-        if kind not in ("flat", "hnsw"):
+        if kind not in _KEYS:
             raise ConfigError(
                 f"index type {kind!r}",
                 where="retriever dense, index",
-                accepted=near_names(str(kind), ("flat", "hnsw")),
+                accepted=near_names(str(kind), _KEYS),
             )
-        known = ("m", "ef_construction", "ef_search") if kind == "hnsw" else ()
+        known = _KEYS[kind]
         for key in content:
             if key not in known:
                 raise ConfigError(
@@ -69,27 +80,29 @@ class IndexSettings:
             key: whole_number(n, f"index.{key}", at_least=2 if key == "m" else 1)
             for key, n in content.items()
         }
-        return cls(kind, **numbers)
+        return cls(kind, precision=precision, **numbers)
+
+    @property
+    def text(self) -> str:
+        """The kind with its numbers, in words."""
+        numbers = [f"{key} {getattr(self, key)}" for key in _KEYS[self.kind] if getattr(self, key)]
+        return f"{self.kind} ({', '.join(numbers)})" if numbers else "exhaustive"
 
     def describe(self, n: int) -> dict[str, Any]:
         """For the manifest: the settings, and what ``n`` vectors are searched with."""
+        found = {"type": self.kind, **{key: getattr(self, key) for key in _KEYS[self.kind]}}
         if self.kind == "flat":
-            return {"type": "flat"}
-        return {
-            "type": "hnsw",
-            "m": self.m,
-            "ef_construction": self.ef_construction,
-            "ef_search": self.ef_search,
-            "used": "hnsw"
-            if n >= SMALLEST_GRAPH
-            else f"flat: fewer than {SMALLEST_GRAPH} vectors need no graph",
-        }
+            return found
+        what = "graph" if self.kind == "hnsw" else "lists"
+        few = f"flat: fewer than {SMALLEST_GRAPH} vectors need no {what}"
+        return found | {"used": self.kind if n >= SMALLEST_GRAPH else few}
 
     def build(self, vectors: Vectors) -> Index:
         """An index over ``vectors``, which it may keep without a copy."""
-        if self.kind == "flat" or len(vectors) < SMALLEST_GRAPH:
+        settings = self if len(vectors) >= SMALLEST_GRAPH else replace(self, kind="flat")
+        if (settings.kind, settings.precision) == ("flat", "float32") or not len(vectors):
             return _Flat(vectors)
-        return _HNSW(vectors, self)
+        return _Built(vectors, settings)
 
 
 class Index(Protocol):
@@ -103,6 +116,14 @@ class Index(Protocol):
             among: int64, the rows that may be answers, ascending; None = all.
         """
 
+    def exactly_nearest(self, query: Vectors, k: int, among: Rows | None = None) -> Nearest:
+        """What an exhaustive search of the vectors that are kept finds; arguments as of
+        ``nearest``."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what it keeps: vectors, links, lists."""
+
 
 class _Flat:
     """Exhaustive search over the matrix itself: FAISS's own flat index would hold a copy."""
@@ -114,36 +135,80 @@ class _Flat:
     def nearest(self, query: Vectors, k: int, among: Rows | None = None) -> Nearest:
         return _exhaustive(query, self._vectors, k, among)
 
+    exactly_nearest = nearest
 
-class _HNSW:
+    @property
+    def nbytes(self) -> int:
+        return self._vectors.nbytes
+
+
+class _Built:
+    """What FAISS builds: a graph, an inverted file, or vectors of 8 bits."""
+
     def __init__(self, vectors: Vectors, settings: IndexSettings) -> None:
-        self._faiss = _import_faiss()
-        self._ef_search = settings.ef_search
-        self._graph = self._faiss.IndexHNSWFlat(
-            vectors.shape[1], settings.m, self._faiss.METRIC_INNER_PRODUCT
-        )
-        self._graph.hnsw.efConstruction = settings.ef_construction
-        self._graph.add(vectors)
+        self._faiss = faiss = _import_faiss()
+        self._settings = settings
+        n, dimension = vectors.shape
+        nlist = min(n, settings.nlist or round(4 * n**0.5))
+        codes = "Flat" if settings.precision == "float32" else "SQ8"
+        places = {"flat": codes, "hnsw": f"HNSW{settings.m},{codes}", "ivf": f"IVF{nlist},{codes}"}
+        inner = faiss.METRIC_INNER_PRODUCT
+        self._index = index = faiss.index_factory(dimension, places[settings.kind], inner)
+        if settings.kind == "hnsw":
+            index.hnsw.efConstruction = settings.ef_construction
+        if settings.kind == "ivf":
+            index.by_residual = False  # 8 bits lose as much as without the lists
+            index.cp.min_points_per_centroid = 1  # FAISS would print that there are few
+        index.train(vectors)
+        index.add(vectors)
 
     def nearest(self, query: Vectors, k: int, among: Rows | None = None) -> Nearest:
-        if among is not None and len(among) < SMALLEST_GRAPH:
+        faiss, settings = self._faiss, self._settings
+        few = among is not None and (settings.kind == "flat" or len(among) < SMALLEST_GRAPH)
+        if few:
             return self.exactly_nearest(query, k, among)
-        # FAISS itself would not look at more than ef_search candidates, and pad what is missing.
-        parameters = self._faiss.SearchParametersHNSW(efSearch=max(self._ef_search, k))
-        if among is not None:
-            parameters.sel = self._faiss.IDSelectorBatch(among)
-        scores, rows = self._graph.search(query, k, params=parameters)
-        found = _without_padding(scores[0], rows[0])
+        if settings.kind == "hnsw":
+            # FAISS itself would not look at more than ef_search candidates, and pad what is
+            # missing.
+            how = faiss.SearchParametersHNSW(efSearch=max(settings.ef_search, k))
+        elif settings.kind == "ivf":
+            how = faiss.SearchParametersIVF(nprobe=min(settings.nprobe, self._index.nlist))
+        else:
+            how = faiss.SearchParameters()
+        found = self._search(self._index, query, k, among, how)
         if among is not None and len(found[1]) < k:
             # What fits lies where the graph does not lead: far from the query.
             return self.exactly_nearest(query, k, among)
         return found
 
     def exactly_nearest(self, query: Vectors, k: int, among: Rows | None = None) -> Nearest:
-        """What the graph should find; arguments as of ``nearest``."""
-        storage = self._faiss.downcast_index(self._graph.storage)
-        flat = self._faiss.rev_swig_ptr(storage.get_xb(), storage.ntotal * storage.d)
-        return _exhaustive(query, flat.reshape(storage.ntotal, storage.d), k, among)
+        faiss, index = self._faiss, self._index
+        if self._settings.kind == "ivf":
+            how = faiss.SearchParametersIVF(nprobe=index.nlist)
+            return self._search(index, query, k, among, how)
+        if self._settings.kind == "hnsw":
+            index = faiss.downcast_index(index.storage)
+        if self._settings.precision == "float32":
+            flat = faiss.rev_swig_ptr(index.get_xb(), index.ntotal * index.d)
+            return _exhaustive(query, flat.reshape(index.ntotal, index.d), k, among)
+        return self._search(index, query, k, among, faiss.SearchParameters())
+
+    @property
+    def nbytes(self) -> int:
+        index, n = self._index, self._index.ntotal
+        vectors = n * index.d * (4 if self._settings.precision == "float32" else 1)
+        if self._settings.kind == "hnsw":
+            links = index.hnsw
+            return int(vectors + 4 * (links.neighbors.size() + n) + 8 * links.offsets.size())
+        if self._settings.kind == "ivf":
+            return int(vectors + 8 * n + 4 * index.nlist * index.d)
+        return int(vectors)
+
+    def _search(self, index: Any, query: Vectors, k: int, among: Rows | None, how: Any) -> Nearest:
+        selector = None if among is None else self._faiss.IDSelectorBatch(among)
+        how.sel = selector
+        scores, rows = index.search(query, k, params=how)
+        return _without_padding(scores[0], rows[0])
 
 
 def _exhaustive(query: Vectors, vectors: Vectors, k: int, among: Rows | None) -> Nearest:

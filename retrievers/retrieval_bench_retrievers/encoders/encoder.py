@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from copy import copy
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, ClassVar
@@ -204,6 +205,22 @@ class Encoder:
         """Whether it is known to read texts of any length in nearly any language."""
         model = self._packaged
         return model is not None and model.tokens is None and not model.languages
+
+    @property
+    def positions(self) -> int | None:
+        """Tokens of a text that the model has positions for; None where it does not say. Call
+        :meth:`load` first."""
+        module = next(iter(self._model))
+        config = getattr(getattr(module, "auto_model", None), "config", None)
+        known = getattr(module, "positions", getattr(config, "max_position_embeddings", None))
+        # RoBERTa and its kin count two positions that no token gets: 514.
+        return known - known % 8 if isinstance(known, int) else None
+
+    def reading(self, tokens: int) -> Encoder:
+        """The same, not loaded, that reads so many ``tokens`` of a text."""
+        other = copy(self)
+        other._model, other._given_length = None, tokens
+        return other
 
     def missing_prompts(self) -> list[Notice]:
         """What to know where the model asks for prompts and gets none, with the line to add. Call

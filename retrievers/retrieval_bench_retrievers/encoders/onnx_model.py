@@ -92,6 +92,7 @@ class OnnxModel:
     """
 
     device = "cpu"
+    positions = _POSITIONS
 
     def __init__(
         self,

@@ -40,6 +40,7 @@ from retrieval_bench.core.retriever import (
     Part,
     RankingLike,
     Retriever,
+    Rung,
     require_index,
     require_k,
 )
@@ -62,6 +63,9 @@ Progress = Callable[[int, int], None]
 
 _DEPTHS = (50, 100, 200)
 """Worth trying."""
+
+_DEEPEST = 1000
+"""Hits of a leg beyond which no fusion is held against."""
 
 
 class _Settings(BaseModel):
@@ -318,6 +322,45 @@ class Hybrid(Retriever):
         """Each leg; of three or more the fusion, with each leg alone in its place; the depth, where
         it is more than ``k``; and the parts of the legs."""
         return hybrid_parts(self, k)
+
+    def rungs(self) -> Sequence[Rung]:
+        """Those of each leg that has some, and how many of its hits are read."""
+        of_legs = [leg.retriever.rungs() for leg in self._legs]
+        legs = [
+            replace(
+                leg,
+                retriever=(own and own[0].retriever) or leg.retriever,
+                depth=max(leg.depth, _DEEPEST) if own else leg.depth,
+            )
+            for leg, own in zip(self._legs, of_legs, strict=True)
+        ]
+        told = {leg.name: own for leg, own in zip(self._legs, of_legs, strict=True) if own}
+        if not told:
+            return ()
+        first = "; ".join(f"{name}: {own[0].what}" for name, own in told.items())
+        made = [Rung("exact", f"{first}; reads {_DEEPEST:,} of its hits", self._asking(legs))]
+        for at, leg in enumerate(self._legs):
+            for rung in of_legs[at][1:]:
+                if rung.retriever is not None:
+                    legs[at] = replace(legs[at], retriever=rung.retriever)
+                name = f"{leg.name}/{rung.name}" if len(told) > 1 else rung.name
+                whole = rung.retriever and self._asking(legs)
+                made.append(replace(rung, name=name, retriever=whole))
+        depths = [leg.depth for leg in self._legs if leg.name in told]
+        if min(depths) >= _DEEPEST:
+            return [*made, Rung("depth", f"reads {_DEEPEST:,} hits or more")]
+        read = " and ".join(f"{depth:,}" for depth in depths)
+        served = [replace(new, depth=leg.depth) for new, leg in zip(legs, self._legs, strict=True)]
+        return [
+            *made,
+            Rung("depth", f"reads {read} of its hits, not {_DEEPEST:,}", self._asking(served)),
+        ]
+
+    def _asking(self, legs: Sequence[Leg]) -> Hybrid:
+        """The same with other ``legs``, asked as its own are, which are not closed with it."""
+        other = self.with_legs(legs)
+        other._borrowed = False
+        return other
 
     def over(self, memory: Answers, path: str = "") -> Hybrid:
         """The same with every leg over ``memory``."""

@@ -21,7 +21,8 @@ from retrieval_bench.core.errors import (
 )
 from retrieval_bench.core.filters import parse_filter
 from retrieval_bench.core.installation import how_to_add
-from retrieval_bench.core.retriever import Retriever
+from retrieval_bench.core.ranking import checked_ranking
+from retrieval_bench.core.retriever import Retriever, Rung
 from retrieval_bench.core.types import Document, Query, Ranking
 from retrieval_bench.testing import RetrieverConformance
 from retrieval_bench_retrievers.dense import faiss_index
@@ -30,6 +31,7 @@ from retrieval_bench_retrievers.dense.faiss_index import IndexSettings, Nearest
 from retrieval_bench_retrievers.encoders import fit as encoder_fit
 from retrieval_bench_retrievers.encoders import vectors as document_vectors
 from retrieval_bench_retrievers.encoders.encoder import Encoder, Vectors
+from retrieval_bench_retrievers.hybrid.hybrid import Hybrid
 from tests.builders import some
 from tests.builders.processes import python
 from tests.builders.tiny_encoder import WORDS, build_tiny_model, one_thread
@@ -87,6 +89,16 @@ class TestGraph(RetrieverConformance):
         return made(index="hnsw", batch_size=3)
 
 
+class TestEightBits(RetrieverConformance):
+    def make(self) -> Retriever:
+        return made(precision="int8", dimensions=24)
+
+
+class TestLists(RetrieverConformance):
+    def make(self) -> Retriever:
+        return made(index={"type": "ivf", "nlist": 4, "nprobe": 2})
+
+
 def test_scores_are_cosines_of_the_encoders_vectors() -> None:
     documents = corpus(30)
     encoder = Encoder(str(MODELS["tiny"]), device="cpu")
@@ -130,6 +142,8 @@ def test_equal_texts_are_encoded_once_and_score_alike_among_other_ties() -> None
 
 class _TiesBackwards:
     """Exhaustive search that returns ties, and so cuts them, highest row first."""
+
+    nbytes = 0
 
     def __init__(self, vectors: Vectors) -> None:
         self._vectors = vectors
@@ -370,6 +384,162 @@ def test_a_graph_gives_no_padding_for_what_it_does_not_reach(
     assert set(ids) <= {document.id for document in documents}
 
 
+INDEXES: dict[str, Any] = {
+    "flat": "flat",
+    "hnsw": {"type": "hnsw", "m": 16},
+    "ivf": {"type": "ivf", "nlist": 20, "nprobe": 5},
+}
+
+
+@pytest.mark.parametrize("kind", INDEXES)
+def test_eight_bits_find_nearly_what_float32_finds_in_fewer_bytes(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(faiss_index, "SMALLEST_GRAPH", 100)
+    documents = corpus(600)
+    whole = indexed(documents, index=INDEXES[kind])
+    short = indexed(documents, index=INDEXES[kind], precision="int8")
+    found = asked(short, "seed of a tree", 20)
+    assert len({*asked(whole, "seed of a tree", 20).doc_ids} & {*found.doc_ids}) >= 18
+    scores = [short.describe()["index_bytes"], whole.describe()["index_bytes"]]
+    assert scores[1] - scores[0] == 600 * 32 * 3
+    assert short.describe()["precision"] == "int8"
+
+
+def test_an_inverted_file_finds_all_where_a_query_looks_into_every_list(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(faiss_index, "SMALLEST_GRAPH", 10)
+    documents = corpus(500)
+    exact = asked(indexed(documents), "seed of a tree", 50)
+    every = asked(
+        indexed(documents, index={"type": "ivf", "nlist": 9, "nprobe": 9}), "seed of a tree", 50
+    )
+    few = asked(
+        indexed(documents, index={"type": "ivf", "nlist": 60, "nprobe": 1}), "seed of a tree", 50
+    )
+    assert list(every.doc_ids) == list(exact.doc_ids)
+    assert 0 < len(few) < 50
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_first_dimensions_are_compared_as_vectors_of_their_own() -> None:
+    documents = corpus(40)
+    encoder = Encoder(str(MODELS["tiny"]), device="cpu")
+    encoder.load()
+    vectors = np.concatenate([encoder.encode_query(d.text)[:, :8] for d in documents])
+    query = encoder.encode_query("river water")[0, :8]
+    cosines = vectors @ query / np.linalg.norm(vectors, axis=1) / np.linalg.norm(query)
+    ranking = asked(indexed(documents, dimensions=8), "river water", 40)
+    best = [documents[at].id for at in np.argsort(-cosines)]
+    assert list(ranking.doc_ids)[:5] == best[:5]
+    assert list(some(ranking.scores)) == pytest.approx(sorted(cosines, reverse=True), abs=1e-5)
+
+
+def searched(rung: Rung, text: str, k: int) -> Ranking:
+    found = some(rung.retriever).search(Query("q", text), k)
+    assert isinstance(found, Ranking)
+    return found
+
+
+class TestRungs:
+    def test_each_thing_that_is_served_otherwise_is_a_step_from_the_exact_search_on(self) -> None:
+        served = made(
+            max_seq_length=5, dimensions=8, precision="int8", index={"type": "ivf", "nlist": 4}
+        )
+        served.use_filters(["place"])
+        rungs = served.rungs()
+        names = ["exact", "tokens", "dimensions", "int8", "index", "filter"]
+        assert [rung.name for rung in rungs] == names
+        assert rungs[0].what == "64 tokens, 32 dimensions, float32, exhaustive"
+        assert [rung.what for rung in rungs[1:]] == [
+            "reads 5 tokens, not 64",
+            "keeps 8 of 32",
+            "8 bits a number, not 32",
+            "ivf (nlist 4, nprobe 16)",
+            "applied within the index",
+        ]
+        documents = [Document("a", "ice " * 5 + "river " * 20), Document("b", "ice snow")]
+        told = []
+        for rung in rungs:
+            retriever = some(rung.retriever)
+            retriever.index(documents)
+            told.append(retriever.describe())
+        assert [one["max_seq_length"] for one in told] == [64, 5, 5, 5, 5, 5]
+        assert [one["dimensions"] for one in told] == [None, None, 8, 8, 8, 8]
+        assert [one["precision"] for one in told] == ["float32"] * 3 + ["int8"] * 3
+        assert [one["index"]["type"] for one in told] == ["flat"] * 4 + ["ivf"] * 2
+        scores = [
+            dict(zip(found.doc_ids, some(found.scores), strict=True))
+            for found in (searched(rung, "river", 2) for rung in rungs[:2])
+        ]
+        assert scores[0]["b"] == pytest.approx(scores[1]["b"], abs=1e-5)
+        assert abs(scores[0]["a"] - scores[1]["a"]) > 0.01
+
+    def test_what_is_exact_has_no_step_that_differs(self) -> None:
+        rungs = made(max_seq_length=64).rungs()
+        assert [rung.name for rung in rungs if rung.retriever is not None] == ["exact"]
+        assert all(rung.known for rung in rungs)
+
+    def test_the_filter_is_exact_until_its_own_step(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(faiss_index, "SMALLEST_GRAPH", 10)
+        documents = [
+            Document(d.id, d.text, metadata={"place": at % 10}) for at, d in enumerate(corpus(900))
+        ]
+        served = made(index={"type": "ivf", "nlist": 60, "nprobe": 1})
+        served.use_filters(["place"])
+        rungs = {rung.name: rung.retriever for rung in served.rungs() if rung.retriever}
+        where = parse_filter({"place": {"lt": 9}})
+        queries = [Query(word, word, filter=where) for word in WORDS.split()[:20]]
+        filtered, plain = {}, {}
+        for name in ("exact", "index", "filter"):
+            rung = rungs[name]
+            rung.index(documents)
+            filtered[name] = [
+                [hit.doc_id for hit in checked_ranking(rung.search(query, 3), 3)]
+                for query in queries
+            ]
+            plain[name] = len(checked_ranking(rung.search(Query("q", "seed"), 90), 90))
+        assert filtered["exact"] == filtered["index"] != filtered["filter"]
+        assert plain["exact"] == 90 > plain["index"] == plain["filter"]
+
+    def test_what_nobody_can_tell_apart_is_said(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Encoder, "positions", None)
+        (tokens,) = [rung for rung in made().rungs() if not rung.known]
+        assert tokens.name == "tokens"
+        assert tokens.what == "reads 24 tokens; how many it could read, the model does not say"
+
+    def test_a_hybrid_has_those_of_its_legs_and_the_hits_that_it_reads(self) -> None:
+        hybrid = Hybrid(legs=["bm25", made(dimensions=8, max_seq_length=64)], depth=5)
+        rungs = [rung for rung in hybrid.rungs() if rung.retriever is not None]
+        assert [rung.name for rung in rungs] == ["exact", "dimensions", "depth"]
+        assert rungs[-1].what == "reads 5 of its hits, not 1,000"
+        documents = corpus(300)
+        found = []
+        for rung in rungs:
+            some(rung.retriever).index(documents)
+            found.append(searched(rung, "seed of a tree", 2))
+        dense = [one.legs["Dense"] for one in found]
+        assert [len(some(leg.doc_ids)) for leg in dense] == [300, 300, 5]
+        hybrid.index(documents)
+        assert found[-1].doc_ids == hybrid.search(Query("q", "seed of a tree"), 2).doc_ids
+
+    def test_a_retriever_without_vectors_has_none(self) -> None:
+        assert not Hybrid(legs=["bm25", "bm25"]).rungs()
+
+
+def test_more_dimensions_than_the_model_has_are_refused() -> None:
+    with pytest.raises(ConfigError) as caught:
+        made(dimensions=64).prepare()
+    assert caught.value.given == "dimensions = 64"
+    assert caught.value.accepted.startswith("at most 32")
+
+
+def test_other_dimensions_share_the_cache() -> None:
+    indexed(corpus(20))
+    assert indexed(corpus(20), dimensions=8, precision="int8").describe()["encoded"] == 0
+
+
 def test_the_description_is_of_json_types_before_and_after_indexing() -> None:
     retriever = made()
     before = json.loads(json.dumps(retriever.describe()))
@@ -480,6 +650,10 @@ def test_health_of_a_tokenizer_that_cannot_be_examined_says_so(
         ({"index": {"type": "hnsw", "ef": 16}}, "unknown key 'ef'", "ef_search"),
         ({"index": {"type": "hnsw", "m": 1}}, "index.m = 1", "at least 2"),
         ({"index": {"type": "hnsw", "ef_search": 0}}, "index.ef_search = 0", "at least 1"),
+        ({"index": {"type": "ivf", "m": 8}}, "unknown key 'm'", "nlist"),
+        ({"index": {"type": "ivf", "nprobe": 0}}, "index.nprobe = 0", "at least 1"),
+        ({"precision": "int4"}, "precision = 'int4'", "int8"),
+        ({"dimensions": 0}, "dimensions = 0", "at least 1"),
         ({"similarity": "cosin"}, "similarity = 'cosin'", "did you mean cosine"),
         ({"cache": "no"}, "cache = 'no'", "true or false"),
         ({"batch_size": 0}, "batch_size = 0", "at least 1"),
@@ -585,6 +759,22 @@ class TestFilters:
                 for doc_id in retriever.search(query, 5).doc_ids
                 if doc_id.startswith("d")
             )
+
+    @pytest.mark.parametrize("kind", INDEXES)
+    @pytest.mark.parametrize("percent", [60, 10])
+    def test_eight_bits_keep_to_the_filter_too(self, kind: str, percent: int) -> None:
+        retriever = made(index=INDEXES[kind], precision="int8")
+        retriever.use_filters(["place"])
+        documents = self.documents(2_500)
+        retriever.index(documents)
+        kept = {d.id for d in documents if d.metadata["place"] < percent}
+        query = self.filtered("apple pear", percent)
+        found = list(retriever.search(query, 10).doc_ids)
+        assert len(found) == 10
+        assert {*found} <= kept
+        plain = retriever.search(Query("q", "apple pear"), len(documents)).doc_ids
+        if kind == "flat":
+            assert found == [doc_id for doc_id in plain if doc_id in kept][:10]
 
     def test_few_documents_are_searched_one_by_one_beside_a_graph(self) -> None:
         documents = self.documents()
