@@ -68,6 +68,10 @@ MEASURING: dict[str, tuple[str, ...]] = {
         *("explain", "paid.yaml", "--by", "stage", "--dataset", "filtered"),
         *("--k", "2", "--rounds", "1"),
     ),
+    "losses": (
+        *("explain", "shrunk.py:Shrunk", "--by", "loss", "--dataset", "filtered"),
+        *("--k", "2", "--rounds", "1"),
+    ),
     "bench-ties": ("bench", "constant.yaml", "--dataset", "filtered", "--k", "2", *ONCE),
     "bench-launches": ("bench", "--retriever", "bm25", *QUICK, *ONCE, "--launches", "1"),
     "bench-cold": ("bench", "--retriever", "bm25", *QUICK, *ONCE, "--cold", "1"),

@@ -14,6 +14,7 @@ from retrieval_bench.cli.problem import Error
 from retrieval_bench.comparison.analysis import Compared
 from retrieval_bench.comparison.comparison import Comparison
 from retrieval_bench.comparison.explain.ledger import Ledger
+from retrieval_bench.comparison.explain.losses import Losses
 from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import ConfigError, near_names
 from retrieval_bench.core.schemas import schema
@@ -89,6 +90,7 @@ DOCUMENTS: Mapping[str, Entry] = {
     "load": Entry("load", (LoadResult,), LoadResult.schema_version),
     "diff": Entry("explain", (DiffDocument,)),
     "parts": Entry("explain --by stage", (Ledger,)),
+    "losses": Entry("explain --by loss", (Losses,)),
     "tune": Entry("tune", (Tuning,)),
     "doctor": Entry("doctor", (Diagnosis,)),
     "selftest": Entry("doctor --selftest", (SelfTest,)),

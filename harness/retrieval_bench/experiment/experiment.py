@@ -91,8 +91,9 @@ class Experiment:
     """When given, it is measured in processes of their own, with retrievers of their own."""
     until: Until | None = None
     """When given, each query is asked once, until enough is known."""
-    ablate: bool = False
-    """Ask retrievers once more without the parts that their kept lists cannot be left out of."""
+    ablate: bool | None = False
+    """Ask retrievers once more without the parts that their kept lists cannot be left out of; None
+    leaves out none at all."""
 
     @property
     def names(self) -> list[str]:
@@ -379,7 +380,7 @@ class Experiment:
         self, candidate: Candidate, measurement: Measurement, purse: Purse, reporter: Reporter
     ) -> Ablation:
         """What the queries that count get without each part of the retriever."""
-        if self.until is not None or measurement.interrupted:
+        if self.until is not None or measurement.interrupted or self.ablate is None:
             return Ablation()
         rankings = [
             ranking if query.answerable else None

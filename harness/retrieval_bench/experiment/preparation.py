@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,9 @@ from retrieval_bench.core.config import (
     path_of,
     validate,
 )
-from retrieval_bench.core.errors import ConfigError, DataError, HarnessError
-from retrieval_bench.core.foreign import WorkingFolder
-from retrieval_bench.core.retriever import Retriever, require_k
+from retrieval_bench.core.errors import ConfigError, ContractError, DataError, HarnessError
+from retrieval_bench.core.foreign import WorkingFolder, foreign_code, innermost, message_of
+from retrieval_bench.core.retriever import Retriever, Rung, require_k
 from retrieval_bench.core.self_hits import as_judged
 from retrieval_bench.core.types import Dataset, Query
 from retrieval_bench.data import found_at, given_dataset
@@ -131,6 +132,38 @@ def prepare(
         root,
         launches=launches,
     )
+
+
+def between(experiment: Experiment) -> tuple[Experiment, Sequence[Rung]]:
+    """The experiment of the rungs of its retriever, in their order, and the rungs; both experiments
+    are to be closed.
+
+    Raises:
+        ConfigError: it has none.
+    """
+    candidate = experiment.candidates[0]
+
+    def failed(problem: BaseException) -> ContractError:
+        return ContractError(
+            f"rungs() failed with {message_of(problem)}",
+            where=f"retriever {candidate.name!r}, {innermost(problem)}",
+        )
+
+    with candidate.folder.lent(), foreign_code(failed):
+        candidate.retriever.use_filters(experiment.dataset.filter_fields)
+        rungs = candidate.retriever.rungs()
+    if not rungs:
+        raise ConfigError(
+            f"{candidate.name} does not say what an exact form of it would be",
+            accepted="dense, a hybrid with such a leg, or a retriever with rungs()",
+            fix="name that; of a pipeline the retriever of its step `retrieve`",
+        )
+    candidates = [
+        replace(candidate, name=rung.name, retriever=rung.retriever, index={})
+        for rung in rungs
+        if rung.retriever is not None
+    ]
+    return replace(experiment, candidates=candidates, ablate=None), rungs
 
 
 class Problems:

@@ -282,7 +282,7 @@ class Dense(Retriever):
         whole = f"{could if cut else read:,} tokens" if read else "whole texts"
         made = [Rung("exact", f"{whole}, {n} dimensions, float32, exhaustive", now)]
         if encoder.engine.name:
-            what = f"{encoder.name} as its package has it: no weights of float32 are at hand"
+            what = f"no weights of float32 of {encoder.name} are at hand"
             made.append(Rung("weights", what, known=False))
 
         def add(name: str, what: str, differs: bool, **changed: Any) -> None:
@@ -291,21 +291,19 @@ class Dense(Retriever):
             made.append(Rung(name, what, now if differs else None))
 
         if read is not None and could is None:
-            what = f"reads {read:,} tokens; how many it could read, the model does not say"
+            what = f"{read:,} are read; how many the model could read, it does not say"
             made.append(Rung("tokens", what, known=False))
         else:
-            what = f"reads {read:,} tokens, not {could:,}" if cut else f"reads {whole}"
-            add("tokens", what, cut, _encoder=encoder)
+            add("tokens", f"{read:,} of {could:,}" if cut else whole, cut, _encoder=encoder)
         kept = self._dimensions or n
-        add("dimensions", f"keeps {kept} of {n}", kept < n, _dimensions=self._dimensions)
+        add("dimensions", f"{kept} of {n}", kept < n, _dimensions=self._dimensions)
         exhaustive = IndexSettings(precision=settings.precision)
         int8 = settings.precision == "int8"
-        what = "8 bits a number, not 32" if int8 else "float32"
-        add("int8", what, int8, _settings=exhaustive)
+        add("int8", "8 of 32 bits" if int8 else "float32", int8, _settings=exhaustive)
         approximate = settings.kind != "flat"
         add("index", settings.text, approximate, _settings=settings)
         filtering = approximate and bool(self._fields)
-        what = f"applied {'within the index' if filtering else 'exactly, or none is given'}"
+        what = "in the index" if filtering else "exact, or none is given"
         add("filter", what, filtering, _exact_filters=False)
         return made
 

@@ -84,9 +84,10 @@ class IndexSettings:
 
     @property
     def text(self) -> str:
-        """The kind with its numbers, in words."""
-        numbers = [f"{key} {getattr(self, key)}" for key in _KEYS[self.kind] if getattr(self, key)]
-        return f"{self.kind} ({', '.join(numbers)})" if numbers else "exhaustive"
+        """The kind, and how far it is searched."""
+        return ", ".join(
+            [self.kind, *(f"{key} {getattr(self, key)}" for key in _KEYS[self.kind][-1:])]
+        )
 
     def describe(self, n: int) -> dict[str, Any]:
         """For the manifest: the settings, and what ``n`` vectors are searched with."""

@@ -338,7 +338,7 @@ class Hybrid(Retriever):
         if not told:
             return ()
         first = "; ".join(f"{name}: {own[0].what}" for name, own in told.items())
-        made = [Rung("exact", f"{first}; reads {_DEEPEST:,} of its hits", self._asking(legs))]
+        made = [Rung("exact", f"{first}; {_DEEPEST:,} of its hits are read", self._asking(legs))]
         for at, leg in enumerate(self._legs):
             for rung in of_legs[at][1:]:
                 if rung.retriever is not None:
@@ -346,15 +346,9 @@ class Hybrid(Retriever):
                 name = f"{leg.name}/{rung.name}" if len(told) > 1 else rung.name
                 whole = rung.retriever and self._asking(legs)
                 made.append(replace(rung, name=name, retriever=whole))
-        depths = [leg.depth for leg in self._legs if leg.name in told]
-        if min(depths) >= _DEEPEST:
-            return [*made, Rung("depth", f"reads {_DEEPEST:,} hits or more")]
-        read = " and ".join(f"{depth:,}" for depth in depths)
+        read = " and ".join(f"{leg.depth:,}" for leg in self._legs if leg.name in told)
         served = [replace(new, depth=leg.depth) for new, leg in zip(legs, self._legs, strict=True)]
-        return [
-            *made,
-            Rung("depth", f"reads {read} of its hits, not {_DEEPEST:,}", self._asking(served)),
-        ]
+        return [*made, Rung("depth", f"{read} of {_DEEPEST:,}", self._asking(served))]
 
     def _asking(self, legs: Sequence[Leg]) -> Hybrid:
         """The same with other ``legs``, asked as its own are, which are not closed with it."""

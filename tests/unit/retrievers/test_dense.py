@@ -453,11 +453,11 @@ class TestRungs:
         assert [rung.name for rung in rungs] == names
         assert rungs[0].what == "64 tokens, 32 dimensions, float32, exhaustive"
         assert [rung.what for rung in rungs[1:]] == [
-            "reads 5 tokens, not 64",
-            "keeps 8 of 32",
-            "8 bits a number, not 32",
-            "ivf (nlist 4, nprobe 16)",
-            "applied within the index",
+            "5 of 64",
+            "8 of 32",
+            "8 of 32 bits",
+            "ivf, nprobe 16",
+            "in the index",
         ]
         documents = [Document("a", "ice " * 5 + "river " * 20), Document("b", "ice snow")]
         told = []
@@ -507,13 +507,13 @@ class TestRungs:
         monkeypatch.setattr(Encoder, "positions", None)
         (tokens,) = [rung for rung in made().rungs() if not rung.known]
         assert tokens.name == "tokens"
-        assert tokens.what == "reads 24 tokens; how many it could read, the model does not say"
+        assert tokens.what == "24 are read; how many the model could read, it does not say"
 
     def test_a_hybrid_has_those_of_its_legs_and_the_hits_that_it_reads(self) -> None:
         hybrid = Hybrid(legs=["bm25", made(dimensions=8, max_seq_length=64)], depth=5)
         rungs = [rung for rung in hybrid.rungs() if rung.retriever is not None]
         assert [rung.name for rung in rungs] == ["exact", "dimensions", "depth"]
-        assert rungs[-1].what == "reads 5 of its hits, not 1,000"
+        assert rungs[-1].what == "5 of 1,000"
         documents = corpus(300)
         found = []
         for rung in rungs:

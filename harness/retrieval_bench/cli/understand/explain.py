@@ -10,6 +10,7 @@ from typing import Any
 from retrieval_bench.cli.console import NOT_MEASURED, OK, say, show
 from retrieval_bench.cli.options import add_format, add_several, how_many
 from retrieval_bench.cli.understand.ledger import add_ledger, by_stage, refuse_without_stage
+from retrieval_bench.cli.understand.losses import by_loss
 
 QUERIES_SHOWN = 5
 
@@ -25,13 +26,14 @@ def add_diff(commands: Any, name: str, **texts: str) -> None:
         metavar="RUN",
         help="two saved runs, or one of a hybrid or pipeline: a folder, NAME@latest, start of an "
         "id, @last (the two that were measured together, or the last one); with --by "
-        "stage also a retriever, which is measured",
+        "stage also a retriever, with --by loss only one, which is measured",
     )
     diff.add_argument(
         "--by",
-        choices=("query", "stage"),
+        choices=("query", "stage", "loss"),
         default="query",
-        help="query (the default): where they differ; stage: what each part buys and takes",
+        help="query (the default): where they differ; stage: what each part buys and takes; "
+        "loss: what vectors lose by tokens, dimensions, int8, index, filter and depth",
     )
     diff.add_argument(
         "--dataset", metavar="NAME_OR_PATH", help="where the dataset is now (default: as measured)"
@@ -70,7 +72,7 @@ def add_diff(commands: Any, name: str, **texts: str) -> None:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    return by_stage(options) if options.by == "stage" else _diff(options)
+    return {"query": _diff, "stage": by_stage, "loss": by_loss}[options.by](options)
 
 
 def _diff(options: argparse.Namespace) -> int:

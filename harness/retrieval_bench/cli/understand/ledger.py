@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,19 +13,20 @@ from retrieval_bench.cli.options import add_several
 
 if TYPE_CHECKING:
     from retrieval_bench.comparison.explain.ledger import Ledger
+    from retrieval_bench.experiment.experiment import Experiment
 
 
 _MEASURING = {"split": "test", "k": 10, "set": [], "rounds": None, "max_cost": None, "margin": None}
 
 
 def add_ledger(parser: argparse.ArgumentParser) -> None:
-    """How ``--by stage`` measures a retriever, and judges its parts."""
-    group = parser.add_argument_group("--by stage")
+    """How ``--by stage`` and ``--by loss`` measure a retriever, and judge it."""
+    group = parser.add_argument_group("--by stage, --by loss")
     group.add_argument(
         "--margin",
         type=float,
         metavar="M",
-        help="a part whose gain is shown to be below this is dead (default: 0.01)",
+        help="a part whose gain, or a step whose loss, is below this does nothing (default: 0.01)",
     )
     group.add_argument("--split", default="test", help="of a retriever: split of the judgements")
     group.add_argument("--k", type=int, default=10, help="of a retriever: hits per query")
@@ -47,25 +48,36 @@ def refuse_without_stage(options: argparse.Namespace) -> None:
     given = _given(options, _MEASURING)
     if given:
         raise ConfigError(
-            f"{given} without --by stage",
-            accepted="these options with --by stage",
-            fix="add --by stage, or leave them out",
+            f"{given} without --by stage or --by loss",
+            accepted="these options with one of the two",
+            fix="add it, or leave them out",
         )
 
 
 _OF_QUERIES = {"queries": 5, "query": [], "group": None, "sort": "largest", "texts": True}
 
 
-def _refuse_what_does_nothing(options: argparse.Namespace, *, saved: bool) -> None:
+def refuse_of_queries(options: argparse.Namespace) -> None:
+    """Raise where options of single queries would silently do nothing.
+
+    Raises:
+        ConfigError: they are given with ``--by stage`` or ``--by loss``.
+    """
     from retrieval_bench.core.errors import ConfigError
 
     given = _given(options, _OF_QUERIES)
     if given:
         raise ConfigError(
-            f"{given} with --by stage",
+            f"{given} with --by {options.by}",
             accepted="options of single queries without it",
             fix="leave one of the two out",
         )
+
+
+def _refuse_what_does_nothing(options: argparse.Namespace, *, saved: bool) -> None:
+    from retrieval_bench.core.errors import ConfigError
+
+    refuse_of_queries(options)
     measuring = {name: usual for name, usual in _MEASURING.items() if name != "margin"}
     given = _given(options, measuring) if saved else ""
     if given:
@@ -139,6 +151,21 @@ def by_stage(options: argparse.Namespace) -> int:
 def _measured(options: argparse.Namespace, retriever: str, metric: Any) -> tuple[Any, Any]:
     from dataclasses import replace
 
+    metrics = () if metric is None else [str(metric)]
+    experiment = prepared(options, retriever, metrics, "stage")
+    with closing(experiment), working(options) as bars:
+        (run,) = replace(experiment, ablate=True).run(bars)
+    return run, experiment.dataset
+
+
+def prepared(
+    options: argparse.Namespace, retriever: str, metrics: Sequence[str], by: str
+) -> Experiment:
+    """The experiment of one retriever as the options say.
+
+    Raises:
+        HarnessError: it cannot be had, or its dataset has no judgement.
+    """
     from retrieval_bench.data.needs_judgements import require_judged
     from retrieval_bench.experiment.preparation import prepare
     from retrieval_bench.measure.protocol import Protocol
@@ -149,15 +176,16 @@ def _measured(options: argparse.Namespace, retriever: str, metric: Any) -> tuple
             options.dataset or "science-mini",
             split=options.split,
             k=options.k,
-            metrics=() if metric is None else [str(metric)],
+            metrics=metrics,
             overrides=options.set,
             protocol=Protocol.of(rounds=options.rounds, max_cost=options.max_cost),
         )
-    with closing(experiment):
-        require_judged(experiment.dataset, "explain --by stage")
-        with working(options) as bars:
-            (run,) = replace(experiment, ablate=True).run(bars)
-    return run, experiment.dataset
+    try:
+        require_judged(experiment.dataset, f"explain --by {by}")
+    except BaseException:
+        experiment.close()
+        raise
+    return experiment
 
 
 def _draw(found: Ledger) -> None:

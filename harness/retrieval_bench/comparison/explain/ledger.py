@@ -165,7 +165,7 @@ def ledger(
     if not parts:
         return None
     metric = metric or run.evaluation.metrics[0]
-    _check(metric, run.summary.k)
+    check_averaged(metric, run.summary.k)
     seen = _Seen.of(run, dataset, metric)
     failed = len(run.evaluation.query_ids) - len(seen.rows)
     rows = _one_fusion(_judged([_draft(seen, part) for part in parts], metric, margin, failed))
@@ -182,7 +182,12 @@ def ledger_of(run: Run, dataset: Dataset) -> Ledger | None:
     return ledger(run, dataset, metric)
 
 
-def _check(metric: Metric, k: int) -> None:
+def check_averaged(metric: Metric, k: int) -> None:
+    """Raise where differences of ``metric`` are not those of its means, or a run lacks them.
+
+    Raises:
+        ConfigError: its mean is geometric, or its cut-off beyond ``k``.
+    """
     if metric.geometric:
         raise ConfigError(
             f"metric {metric}",
