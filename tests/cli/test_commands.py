@@ -11,6 +11,7 @@ import pytest
 from retrieval_bench.cli.commands import EXAMPLES, GROUPS, OTHER_NAMES, SHOWN, parsed
 from retrieval_bench.cli.guard.duet import name_sides
 from tests.builders import some
+from tests.builders.processes import python
 from tests.cli.project import Command
 
 EVERY = [
@@ -179,9 +180,9 @@ class TestExamples:
             assert parsed(shlex.split(example)).run is not None
 
     def test_every_command_has_some(self) -> None:
-        commands = [entry for group in SHOWN.values() for entry in group.values()]
-        commands += [entry for _, _, inner in GROUPS.values() for entry in inner.values()]
-        assert {add for add, _ in commands} == set(EXAMPLES)
+        commands = [name for group in SHOWN.values() for name in group]
+        commands += [f"{group} {name}" for group, (*_, two) in GROUPS.items() for name in two]
+        assert set(commands) == set(EXAMPLES)
 
 
 class TestNamesByTheirPlace:
@@ -230,3 +231,27 @@ class TestWhatIsMissing:
         assert "no retriever" in run.err
         assert "bm25" in run.err
         assert "such as hybrid" in run.err
+
+
+@pytest.mark.parametrize(
+    ("words", "loaded"),
+    [
+        ("--help", set()),
+        ("label --help", set()),
+        ("explain @last", {"understand.explain", "understand.ledger", "understand.losses"}),
+        ("data list", {"share.list"}),
+    ],
+)
+def test_only_the_module_of_the_command_that_is_asked_for_is_loaded(
+    words: str, loaded: set[str]
+) -> None:
+    code = (
+        "import sys\nfrom retrieval_bench.cli.commands import parsed\n"
+        f"try: parsed({words.split()})\nexcept SystemExit: pass\n"
+        "print('modules', *(one for one in sys.modules if one.startswith('retrieval_bench.cli.')))"
+        "\nprint('numpy' in sys.modules)"
+    )
+    *_, told, numpy = python(code).splitlines()
+    rooms = {one.removeprefix("retrieval_bench.cli.") for one in told.split()[1:]}
+    assert {one for one in rooms if "." in one} == loaded
+    assert numpy == "False"

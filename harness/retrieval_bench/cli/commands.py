@@ -4,105 +4,85 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
 from typing import Any, NoReturn
 
-from retrieval_bench.cli.guard.duet import add_duet
-from retrieval_bench.cli.guard.history import add_history
-from retrieval_bench.cli.guard.regress import add_baseline, add_regress
-from retrieval_bench.cli.guard.selftest import add_selftest
-from retrieval_bench.cli.judge.label import (
-    add_import,
-    add_label_export,
-    add_pool,
-    add_questions,
-    add_status,
-)
-from retrieval_bench.cli.judge.outcomes import add_outcomes
-from retrieval_bench.cli.judge.qa import add_qa, add_submit
-from retrieval_bench.cli.judge.reproduce import add_reproduce
-from retrieval_bench.cli.judge.score import add_audit, add_evaluate, add_reader
-from retrieval_bench.cli.judge.start import add_start
-from retrieval_bench.cli.measure.bench import add_bench
-from retrieval_bench.cli.measure.compare import add_compare
-from retrieval_bench.cli.measure.load import add_load
-from retrieval_bench.cli.share.export import add_export
-from retrieval_bench.cli.share.fetch import add_fetch
-from retrieval_bench.cli.share.list import add_list
-from retrieval_bench.cli.share.load import add_data_load
-from retrieval_bench.cli.share.report import add_report
-from retrieval_bench.cli.share.schema import add_schema
-from retrieval_bench.cli.understand.doctor import add_doctor
-from retrieval_bench.cli.understand.explain import add_diff
-from retrieval_bench.cli.understand.tune import add_tune
+Entries = Mapping[str, tuple[str, str]]
+"""Commands by name: the module whose ``add_NAME`` adds it, imported when it is asked for, and its
+help."""
 
-Add = Callable[..., None]
-
-SHOWN: Mapping[str, Mapping[str, tuple[Add, str]]] = {
+SHOWN: Mapping[str, Entries] = {
     "measure": {
-        "bench": (add_bench, "one retriever on one dataset: ranking quality and latency"),
-        "compare": (add_compare, "two or more side by side, with verdicts"),
-        "load": (add_load, "one under the load of many clients: how much can it take?"),
+        "bench": ("measure.bench", "one retriever on one dataset: ranking quality and latency"),
+        "compare": ("measure.compare", "two or more side by side, with verdicts"),
+        "load": ("measure.load", "one under the load of many clients: how much can it take?"),
     },
     "understand": {
-        "explain": (add_diff, "where two runs differ, or a hybrid and its legs"),
-        "tune": (add_tune, "choose parameters; what they are worth on other queries"),
-        "doctor": (add_doctor, "check data, judgements, retriever and machine first"),
+        "explain": ("understand.explain", "where two runs differ, or a hybrid and its legs"),
+        "tune": ("understand.tune", "choose parameters; what they are worth on other queries"),
+        "doctor": ("understand.doctor", "check data, judgements, retriever and machine first"),
     },
     "guard": {
-        "baseline": (add_baseline, "measure one retriever and keep the figures, for regress"),
-        "regress": (add_regress, "did it get worse or slower than its baseline?"),
-        "duet": (add_duet, "is b slower than a? two retrievers or two revisions"),
+        "baseline": ("guard.regress", "measure one retriever and keep the figures, for regress"),
+        "regress": ("guard.regress", "did it get worse or slower than its baseline?"),
+        "duet": ("guard.duet", "is b slower than a? two retrievers or two revisions"),
     },
     "judge": {},
     "share": {
-        "report": (add_report, "one HTML file: answer, tables, pictures, single queries"),
+        "report": ("share.report", "one HTML file: answer, tables, pictures, single queries"),
     },
 }
 
-GROUPS: Mapping[str, tuple[str, str, Mapping[str, tuple[Add, str]]]] = {
+GROUPS: Mapping[str, tuple[str, str, Entries]] = {
     "label": (
         "judge",
         "make judgements: pool, start, status, import, export",
         {
-            "pool": (add_pool, "collect what is to be judged: what any system found, blind"),
-            "start": (add_start, "judge: on a page, in a file for others, or in the terminal"),
-            "status": (add_status, "how much is judged, by whom, and what it shows"),
-            "questions": (add_questions, "make questions: known items, or a sample of a log"),
-            "import": (add_import, "take over judgements that were made elsewhere"),
-            "export": (add_label_export, "write the dataset with its new judgements"),
+            "pool": ("judge.label", "collect what is to be judged: what any system found, blind"),
+            "start": ("judge.start", "judge: on a page, in a file for others, or in the terminal"),
+            "status": ("judge.label", "how much is judged, by whom, and what it shows"),
+            "questions": ("judge.label", "make questions: known items, or a sample of a log"),
+            "import": ("judge.label", "take over judgements that were made elsewhere"),
+            "export": ("judge.label", "write the dataset with its new judgements"),
         },
     ),
     "score": (
         "judge",
         "what other programs made: run, audit, reader, qa, outcomes",
         {
-            "run": (add_evaluate, "score a run that was made elsewhere"),
-            "audit": (add_audit, "the same runs under each convention, and what turns the order"),
-            "reader": (add_reader, "score the answers that a reader extracted"),
-            "qa": (add_qa, "a retriever and a reader, end to end"),
-            "outcomes": (add_outcomes, "rates of labelled answers, and which of them differ"),
+            "run": ("judge.score", "score a run that was made elsewhere"),
+            "audit": (
+                "judge.score",
+                "the same runs under each convention, and what turns the order",
+            ),
+            "reader": ("judge.score", "score the answers that a reader extracted"),
+            "qa": ("judge.qa", "a retriever and a reader, end to end"),
+            "outcomes": ("judge.outcomes", "rates of labelled answers, and which of them differ"),
         },
     ),
     "data": (
         "share",
         "datasets: list, fetch, export, load, schema, history",
         {
-            "list": (add_list, "retrievers, readers, datasets and metrics that can be named"),
-            "fetch": (add_fetch, "get a dataset of ir_datasets: size and licence first"),
-            "export": (add_export, "write a dataset in the format of another tool"),
-            "load": (add_data_load, "fill a table of a database with the documents of a dataset"),
-            "schema": (add_schema, "the JSON Schema of what --format json prints"),
-            "history": (add_history, "saved runs and duets over time and revisions"),
+            "list": ("share.list", "retrievers, readers, datasets and metrics that can be named"),
+            "fetch": ("share.fetch", "get a dataset of ir_datasets: size and licence first"),
+            "export": ("share.export", "write a dataset in the format of another tool"),
+            "load": ("share.load", "fill a table of a database with the documents of a dataset"),
+            "schema": ("share.schema", "the JSON Schema of what --format json prints"),
+            "history": ("guard.history", "saved runs and duets over time and revisions"),
         },
     ),
     "lab": (
         "",
         "what few people need: selftest, reproduce, submit",
         {
-            "selftest": (add_selftest, "check that the harness itself finds what it must find"),
-            "reproduce": (add_reproduce, "published figures, measured anew beside the published"),
-            "submit": (add_submit, "a file for the leaderboard of a shared task"),
+            "selftest": ("guard.selftest", "check that the harness itself finds what it must find"),
+            "reproduce": (
+                "judge.reproduce",
+                "published figures, measured anew beside the published",
+            ),
+            "submit": ("judge.qa", "a file for the leaderboard of a shared task"),
         },
     ),
 }
@@ -110,89 +90,89 @@ GROUPS: Mapping[str, tuple[str, str, Mapping[str, tuple[Add, str]]]] = {
 OTHER_NAMES: Mapping[str, str] = {"diff": "explain", "evaluate": "score run"}
 """What somebody may look for, as Python has it, and the command that it is."""
 
-EXAMPLES: Mapping[Add, tuple[str, ...]] = {
-    add_pool: (
+EXAMPLES: Mapping[str, tuple[str, ...]] = {
+    "label pool": (
         "@last",
         "bm25 hybrid --dataset my/folder",
         "bm25@latest other.run --dataset my/folder --depth 20",
     ),
-    add_start: ("", "--who anna --terminal", "--who ben --offline for-ben.html"),
-    add_status: ("", "-v", "--labels results/labels/mine.sqlite --format json"),
-    add_questions: (
+    "label start": ("", "--who anna --terminal", "--who ben --offline for-ben.html"),
+    "label status": ("", "-v", "--labels results/labels/mine.sqlite --format json"),
+    "label questions": (
         "mine.py:ask --dataset my/folder --out my/known-items",
         "log.csv --dataset my/folder --n 60 --out my/asked",
         "mine.py:ask --dataset my/folder --n 20 --seed 7 --out more",
     ),
-    add_import: (
+    "label import": (
         "labels-anna.json",
         "qrels.txt --who gpt-5 --kind model",
         "questions.csv --who anna --from quotes",
     ),
-    add_label_export: (
+    "label export": (
         "--out my/judged",
         "--to quepid --out for-quepid",
         "--out people --only person",
     ),
-    add_bench: (
+    "bench": (
         "hybrid",
         "bm25 --dataset my/folder --k 100",
         "bm25 --set k1=1.2 --metrics nDCG@10",
     ),
-    add_compare: (
+    "compare": (
         "bm25 dense hybrid",
         "bm25 my.yaml --dataset my/folder",
         "bm25@latest hybrid@latest -v",
     ),
-    add_load: ("hybrid --clients 1 4 16", "my.yaml --rate 50 100 200 --dataset my/folder"),
-    add_diff: ("@last", "bm25@latest hybrid@latest", "@last --query q17"),
-    add_tune: ("bm25", "hybrid --dataset my/folder --sample 50", "bm25 --grid 'k1=[0.9,1.2]'"),
-    add_doctor: ("", "hybrid --dataset my/folder", "--selftest"),
-    add_baseline: ("hybrid", "bm25 --dataset my/folder", "hybrid --force"),
-    add_regress: ("hybrid", "hybrid --duet always", "hybrid --junit gates.xml"),
-    add_duet: ("bm25 bm25s", "hybrid --rev-a main", "bm25 --set-b k1=1.2 --limit p50=5%"),
-    add_report: ("@last", "bm25 dense hybrid --dataset my/folder", "bm25@latest hybrid@latest"),
-    add_evaluate: (
+    "load": ("hybrid --clients 1 4 16", "my.yaml --rate 50 100 200 --dataset my/folder"),
+    "explain": ("@last", "bm25@latest hybrid@latest", "@last --query q17"),
+    "tune": ("bm25", "hybrid --dataset my/folder --sample 50", "bm25 --grid 'k1=[0.9,1.2]'"),
+    "doctor": ("", "hybrid --dataset my/folder", "--selftest"),
+    "baseline": ("hybrid", "bm25 --dataset my/folder", "hybrid --force"),
+    "regress": ("hybrid", "hybrid --duet always", "hybrid --junit gates.xml"),
+    "duet": ("bm25 bm25s", "hybrid --rev-a main", "bm25 --set-b k1=1.2 --limit p50=5%"),
+    "report": ("@last", "bm25 dense hybrid --dataset my/folder", "bm25@latest hybrid@latest"),
+    "score run": (
         "my.run --qrels qrels.txt",
         "my.run --dataset my/folder --per-query",
         "my.json --qrels qrels.json --metrics nDCG@10 R@100",
     ),
-    add_audit: (
+    "score audit": (
         "a.run b.run --qrels qrels.txt",
         "--scorer mine.py:mrr",
         "--table paper.csv --sd nDCG@10=0.3",
     ),
-    add_reader: (
+    "score reader": (
         "--gold dev.json --predictions answers.json",
         "--gold dev.json --predictions answers.jsonl --per-question",
         "--gold dev.json --predictions answers.json --denominator retrieved --run my.run",
     ),
-    add_qa: (
+    "score qa": (
         "bm25 --dataset my/folder",
         "bm25 --dataset my/folder --reader my.py:read",
         "hybrid --dataset my/folder --reader models/reader",
     ),
-    add_outcomes: ("answers.jsonl", "answers.jsonl --by source", "answers.jsonl --format json"),
-    add_list: ("", "-v", "--format json"),
-    add_schema: ("", "bench", "--format json"),
-    add_fetch: (
+    "score outcomes": ("answers.jsonl", "answers.jsonl --by source", "answers.jsonl --format json"),
+    "data list": ("", "-v", "--format json"),
+    "data schema": ("", "bench", "--format json"),
+    "data fetch": (
         "ir_datasets:beir/scifact/test",
         "ir_datasets:beir/scifact/test --download",
         "ir_datasets:beir/nfcorpus/test --format json",
     ),
-    add_export: (
+    "data export": (
         "my/folder --to quepid --out for-quepid",
         "science-mini --to trec --out for-trec",
         "my/folder --to rank_eval --out for-elasticsearch --set index=articles 'fields=[body]'",
     ),
-    add_data_load: (
+    "data load": (
         "my/folder --into '${DSN}'",
         "my/folder --into '${DSN}' --encoder all-MiniLM-L6-v2 --index hnsw",
         "my/folder --into postgresql://me@host/db --table articles",
     ),
-    add_history: ("", "hybrid --dataset my/folder", "bm25 --last all --out bm25.svg"),
-    add_selftest: ("", "--time 300", "bm25 --dataset my/folder"),
-    add_reproduce: ("", "--paper scifact", "--format markdown"),
-    add_submit: ("bm25", "bm25 --dev ids.txt", "hybrid --out submission.csv"),
+    "data history": ("", "hybrid --dataset my/folder", "bm25 --last all --out bm25.svg"),
+    "lab selftest": ("", "--time 300", "bm25 --dataset my/folder"),
+    "lab reproduce": ("", "--paper scifact", "--format markdown"),
+    "lab submit": ("bm25", "bm25 --dev ids.txt", "hybrid --out submission.csv"),
 }
 """What may stand behind each command."""
 
@@ -247,26 +227,32 @@ class _Whole(Parser):
         return "\n".join([*lines, "", "examples:", _EXAMPLES.rstrip(), _EXIT_CODES])
 
 
-def parser() -> argparse.ArgumentParser:
-    """All commands with their options."""
+def parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
+    """All commands with their options; with ``words``, the options of those that these name."""
     from retrieval_bench.core.version import VERSION
 
     whole = _Whole(prog="retrieval-bench", description=_DESCRIPTION)
     whole.add_argument("--version", action="version", version=f"retrieval-bench {VERSION}")
     commands = whole.add_subparsers(metavar="COMMAND", parser_class=Parser)
     for group in SHOWN.values():
-        _add_all(commands, group)
+        _add_all(commands, group, words)
     for name, (_, text, inner) in GROUPS.items():
         one = commands.add_parser(name, help=text, description=_sentence(text))
         one.set_defaults(run=None)
-        _add_all(one.add_subparsers(metavar="COMMAND", parser_class=Parser), inner)
+        if words is None or name in words:
+            _add_all(one.add_subparsers(metavar="COMMAND", parser_class=Parser), inner, words)
     return whole
 
 
-def _add_all(commands: Any, entries: Mapping[str, tuple[Add, str]]) -> None:
-    for name, (add, text) in entries.items():
-        given = [f"{commands._prog_prefix} {name} {words}".rstrip() for words in EXAMPLES[add]]
+def _add_all(commands: Any, entries: Entries, words: Sequence[str] | None) -> None:
+    for name, (where, text) in entries.items():
+        if words is not None and name not in words:
+            commands.add_parser(name, help=text)
+            continue
+        path = f"{commands._prog_prefix} {name}"
+        given = [f"{path} {one}".rstrip() for one in EXAMPLES[path.partition(" ")[2]]]
         description = "\n  ".join([f"{_sentence(text)}\n\nexamples:", *given])
+        add = getattr(import_module(f"retrieval_bench.cli.{where}"), f"add_{name}")
         add(commands, name, help=text, description=description)
 
 
@@ -280,8 +266,8 @@ def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     Raises:
         SystemExit: help was asked for (0), or a word is not known (2).
     """
-    whole = parser()
     words = sys.argv[1:] if arguments is None else list(arguments)
+    whole = parser(words)
     _check_command(whole, words)
     options, unknown = whole.parse_known_args(words)
     read: Parser = options.parser

@@ -14,7 +14,7 @@ FROZEN = ("tests/golden/frozen",)
 MOST: Mapping[str, int] = {
     "retrieval_bench": 80,
     "retrieval_bench/api": 1_080,
-    "retrieval_bench/cli": 4_940,
+    "retrieval_bench/cli": 4_990,
     "retrieval_bench/comparison": 5_980,
     "retrieval_bench/core": 4_870,
     "retrieval_bench/data": 7_460,
@@ -44,8 +44,8 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers/rerank": 700,
     "retrieval_bench_retrievers/sql": 1_710,
     "retrieval_bench_retrievers/text": 750,
-    "product": 93_690,
-    "tests": 78_610,
+    "product": 93_740,
+    "tests": 78_630,
     "frozen data": 11_450,
 }
 """Lines of each package and room (without one: its loose modules), of all of them, of the tests,

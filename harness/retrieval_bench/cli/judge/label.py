@@ -113,7 +113,7 @@ def add_import(commands: Any, name: str, **texts: str) -> None:
     taken.set_defaults(run=_import)
 
 
-def add_label_export(commands: Any, name: str, **texts: str) -> None:
+def add_export(commands: Any, name: str, **texts: str) -> None:
     """Write the dataset with its new judgements."""
     export = commands.add_parser(name, **texts)
     export.add_argument(

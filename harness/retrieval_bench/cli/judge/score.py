@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from retrieval_bench.scoring.scorecard import Truth
 
 
-def add_evaluate(commands: Any, name: str, **texts: str) -> None:
+def add_run(commands: Any, name: str, **texts: str) -> None:
     """Score one run."""
     evaluate = commands.add_parser(name, **texts)
     text = "TREC text, BEIR table, JSON, submission lines, the folder of a run, or - for stdin"

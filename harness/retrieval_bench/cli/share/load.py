@@ -9,7 +9,7 @@ from retrieval_bench.cli.console import OK, show, working
 from retrieval_bench.cli.options import add_format, add_language, add_named
 
 
-def add_data_load(commands: Any, name: str, **texts: str) -> None:
+def add_load(commands: Any, name: str, **texts: str) -> None:
     """A table of a production server, filled in batches."""
     load = commands.add_parser(name, **texts)
     add_named(load, "dataset", "NAME_OR_PATH", "name or folder of a dataset")

@@ -17,7 +17,7 @@ QUERIES_SHOWN = 5
 _ORDERS = ("largest", "worse", "better")
 
 
-def add_diff(commands: Any, name: str, **texts: str) -> None:
+def add_explain(commands: Any, name: str, **texts: str) -> None:
     """Explain where two runs differ."""
     diff = commands.add_parser(name, **texts)
     diff.add_argument(
