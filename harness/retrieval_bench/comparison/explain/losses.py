@@ -126,7 +126,7 @@ def losses(
             )
         )
     whole = tuple(judge.judged([(0, last)], rules)) if last else ()
-    told = [*map(str, runs[-1].summary.warnings)]
+    told = [*runs[-1].summary.warnings]
     told += [
         f"The index is {one['index']['used']}."
         for one in _with_legs(runs[-1].manifest["retriever"]["facts"])

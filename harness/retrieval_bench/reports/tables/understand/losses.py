@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from retrieval_bench.comparison.explain.losses import Losses, LossStep, Seen
 from retrieval_bench.core.errors import counted
-from retrieval_bench.core.figures import short_ms, signed, three_digits
+from retrieval_bench.core.figures import short_ms, signed
 from retrieval_bench.core.types import Verdict
 from retrieval_bench.reports.render.cells import (
     SHORT_DIFFERENCE,
@@ -19,7 +19,7 @@ from retrieval_bench.reports.render.cells import (
 from retrieval_bench.reports.render.table import AnyNote, Table, result, warning
 from retrieval_bench.reports.render.words import metric_label, on_dataset
 
-MEGABYTES = Form(lambda n: three_digits(n / 1e6))
+MEGABYTES = Form(lambda n: short_ms(n / 1e6))
 
 
 def losses_table(found: Losses) -> Table:
