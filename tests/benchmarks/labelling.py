@@ -24,6 +24,7 @@ from retrieval_bench.experiment.preparation import prepare
 from retrieval_bench.labels.decide.draws import all_bounds, drawn_order, estimate, weights
 from retrieval_bench.measure.protocol import RANKINGS_ONLY, Protocol
 from retrieval_bench.metrics import Judgements, Metric, judge_lists, parse_metrics
+from retrieval_bench.reports.pictures import svg, vega
 from retrieval_bench.stats.defaults import MARGIN
 from retrieval_bench.stats.intervals import SHARE
 from retrieval_bench.stats.sequential import Betting, Draw, verdicts
@@ -273,11 +274,7 @@ def main() -> None:
 Curves = Mapping[str, Floats]
 """What is drawn -> (budgets,), means over pairs and replays."""
 
-_STYLES = {
-    "by difference": ("#1b5faa", "-", "o"),
-    "random order": ("#8a5a00", "--", "s"),
-    "depth pooling": ("#6b6b6b", ":", "^"),
-}
+_ORDERS = ("by difference", "random order", "depth pooling")
 
 
 def _means(of: Sequence[Floats | NDArray[np.bool_]]) -> Floats:
@@ -287,30 +284,47 @@ def _means(of: Sequence[Floats | NDArray[np.bool_]]) -> Floats:
 
 def picture(curves: Mapping[str, Curves]) -> str:
     """SVG: collections side by side, share of right verdicts above, error of the estimate below."""
-    import io
+    kinds = {"right verdict": "right verdicts (share)", "error": "error of the difference"}
+    rows = [
+        {
+            "collection": name,
+            "kind": next(iter(kinds)) if label.startswith("right verdict") else "error",
+            "system": label.partition(", ")[2],
+            "budget": budget,
+            "value": value,
+        }
+        for name, of in curves.items()
+        for label, values in of.items()
+        for budget, value in zip((100 * BUDGETS).tolist(), values.tolist(), strict=True)
+    ]
+    color, dash, shape = vega.told_apart(_ORDERS, key={})
+    across = vega.linear(0, 105)
+    views = [
+        {
+            "width": 150,
+            "height": 140,
+            "title": {"text": name if kind != "error" else "", "fontSize": 11},
+            "data": {"values": [r for r in rows if (r["kind"], r["collection"]) == (kind, name)]},
+            "encoding": {
+                "x": vega.axis("budget", across, "% of the labels" if kind == "error" else None),
+                "y": vega.axis("value", _scale(rows, kind), None if at else what),
+            },
+            "layer": [
+                vega.mark("line", None, {"color": color, "strokeDash": dash}),
+                vega.mark("point", None, {"color": color, "shape": shape}, size=25),
+            ],
+        }
+        for kind, what in kinds.items()
+        for at, name in enumerate(curves)
+    ]
+    spec = vega.picture(
+        {"concat": views, "columns": len(curves)}, title="Labels until the decision", width=960
+    )
+    return svg(spec)
 
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
 
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "labels", "font.size": 9}):
-        figure = Figure(figsize=(2.6 * len(curves), 4.6), layout="constrained")
-        rows = figure.subplots(2, len(curves), squeeze=False, sharey="row", sharex=True)
-        for column, (name, of) in enumerate(curves.items()):
-            for label, values in of.items():
-                kind, _, order = label.partition(", ")
-                colour, line, mark = _STYLES[order]
-                axes = rows[0 if kind == "right verdict" else 1][column]
-                axes.plot(100 * BUDGETS, values, line, color=colour, marker=mark, ms=3, label=order)
-            rows[0][column].set_title(name)
-            rows[1][column].set_xlabel("% of the labels")
-        rows[0][0].set_ylabel("right verdicts (share)")
-        rows[1][0].set_ylabel("error of the difference")
-        rows[1][0].legend(frameon=False)
-        for axes in rows.flat:
-            axes.spines[["top", "right"]].set_visible(False)
-        drawn = io.StringIO()
-        figure.savefig(drawn, format="svg", metadata={"Date": None})
-    return drawn.getvalue()
+def _scale(rows: Sequence[vega.Spec], kind: str) -> vega.Spec:
+    return vega.around([0, *(row["value"] for row in rows if row["kind"] == kind)], 0.04)
 
 
 if __name__ == "__main__":

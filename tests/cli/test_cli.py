@@ -790,7 +790,7 @@ def test_a_picture_that_cannot_be_drawn_costs_nothing_else(
     project: Path, run: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def missing(*_: object, **__: object) -> str:
-        raise MissingDependencyError("no matplotlib", fix="pip install it")
+        raise MissingDependencyError("no vl-convert-python", fix="pip install it")
 
     monkeypatch.setattr("retrieval_bench.reports.pictures.of_runs.ecdf", missing)
     arguments = (
@@ -805,7 +805,7 @@ def test_a_picture_that_cannot_be_drawn_costs_nothing_else(
         "0",
     )
     assert run(*arguments, "--out", "drawn", "-v") == 0
-    assert "no pictures: no matplotlib" in run.err
+    assert "no pictures: no vl-convert-python" in run.err
     assert "nDCG@10" in run.out
 
 

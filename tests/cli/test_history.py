@@ -223,10 +223,10 @@ def test_a_picture_that_nobody_asked_for_costs_no_table(project: Path, run: Comm
     assert run("data", "history", "--retriever", "bm25", "--out", str(PICTURE)) == 2
 
 
-def test_without_matplotlib_there_is_a_table_and_a_word(
+def test_without_vl_convert_there_is_a_table_and_a_word(
     project: Path, run: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
     assert run("data", "history", "--retriever", "bm25") == 0
-    assert "no picture: the package matplotlib is not installed" in run.out
+    assert "no picture: the package vl-convert-python is not installed" in run.out
     assert run("data", "history", "--retriever", "bm25", "--out", "x.svg") == 2

@@ -21,7 +21,7 @@ BOTH = ("--retrievers", "own.yaml", "bm25", "--dataset", "data")
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     # Pictures are looked at elsewhere; without them a page takes a tenth of the time.
-    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
+    monkeypatch.setitem(__import__("sys").modules, "vl_convert", None)
     return make_project(tmp_path)
 
 

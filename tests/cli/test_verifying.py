@@ -24,7 +24,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     project = make_project(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(project)
-        patch.setitem(sys.modules, "matplotlib", None)
+        patch.setitem(sys.modules, "vl_convert", None)
         assert main(["report", "own.yaml", "bm25", "--dataset", "data", *QUICK]) == 0
     return project
 
@@ -35,7 +35,7 @@ def project(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     shutil.copytree(made, copy)
     monkeypatch.chdir(copy)
     # Pictures are looked at elsewhere; without them a page takes a tenth of the time.
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
     return copy
 
 

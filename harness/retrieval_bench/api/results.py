@@ -79,14 +79,20 @@ class Shown(_Shown):
         return self.line
 
 
+VEGA_LITE = "application/vnd.vegalite.v5+json"
+"""The type of a specification that notebooks know."""
+
+
 @dataclass(frozen=True, repr=False)
 class Picture:
     """A picture that a notebook shows.
 
     Attributes:
-        svg: its text.
+        spec: its specification in the words of Vega-Lite, which Altair and vl-convert take, too.
+        svg: the picture itself, as text.
     """
 
+    spec: dict[str, Any]
     svg: str
 
     def save(self, path: str | Path) -> Path:
@@ -103,8 +109,9 @@ class Picture:
     def __repr__(self) -> str:
         return f"<Picture of {len(self.svg):,} characters of SVG>"
 
-    def _repr_svg_(self) -> str:
-        return self.svg
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        """The specification for a notebook that draws it itself, and the picture for any other."""
+        return {VEGA_LITE: self.spec, "image/svg+xml": self.svg, "text/plain": repr(self)}
 
 
 Value = TypeVar("Value")
@@ -190,7 +197,7 @@ class BenchResult(_Shown):
 
         Raises:
             ConfigError: ``what`` is something else, or nothing can be drawn.
-            MissingDependencyError: matplotlib is not installed.
+            MissingDependencyError: vl-convert-python is not installed.
         """
         from retrieval_bench.reports.pictures.of_runs import (
             drift,
@@ -304,7 +311,7 @@ class ComparisonResult(_Shown):
 
         Raises:
             ConfigError: ``what`` is something else, or nothing can be drawn.
-            MissingDependencyError: matplotlib is not installed.
+            MissingDependencyError: vl-convert-python is not installed.
         """
         from retrieval_bench.reports.page.pictures import front, metrics
         from retrieval_bench.reports.pictures.of_runs import side_by_side
@@ -413,16 +420,18 @@ def _for_python(tables: Sequence[Table]) -> list[Table]:
     return [*first, last.with_notes([Note(".details shows all there is.", NoteKind.MORE)])]
 
 
-def _picture(what: str, pictures: Mapping[str, Callable[[], str]]) -> Picture:
+def _picture(what: str, pictures: Mapping[str, Callable[[], dict[str, Any] | None]]) -> Picture:
     """The one of ``pictures`` that ``what`` names; no other is drawn."""
-    svg = pictures[what]() if what in pictures else ""
-    if not svg:
+    from retrieval_bench.reports.pictures import svg
+
+    spec = pictures[what]() if what in pictures else None
+    if spec is None:
         raise ConfigError(
             f"no picture of {what!r}",
             accepted=near_names(what, list(pictures)),
             fix="name one of them; pictures of times take measured calls",
         )
-    return Picture(svg)
+    return Picture(spec, svg(spec))
 
 
 def run_of(given: Any) -> Run:

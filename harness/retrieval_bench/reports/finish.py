@@ -12,6 +12,7 @@ from retrieval_bench.comparison.pairs.verdicts import Delta
 from retrieval_bench.core.document import Documented
 from retrieval_bench.core.types import Dataset
 from retrieval_bench.experiment.fresh.cold import ColdStart
+from retrieval_bench.reports.pictures import svg
 from retrieval_bench.reports.pictures.of_runs import run_pictures, side_by_side
 from retrieval_bench.reports.render import terminal
 from retrieval_bench.reports.render.table import Table
@@ -78,14 +79,15 @@ def keep_pictures(done: Sequence[Finished]) -> None:
     """Put pictures into the folder of each run that has one.
 
     Raises:
-        MissingDependencyError: matplotlib is not installed.
+        MissingDependencyError: vl-convert-python is not installed.
         RecordError: they cannot be written; the figures are there.
     """
     runs = [one.run for one in done]
-    together = side_by_side([run.name for run in runs], runs) if len(runs) > 1 else ""
+    together = side_by_side([run.name for run in runs], runs) if len(runs) > 1 else None
+    shared = {} if together is None else {"side-by-side.svg": svg(together)}
     for run in runs:
         if run.folder is None:
             continue
-        pictures = run_pictures(run) | ({"side-by-side.svg": together} if together else {})
+        pictures = run_pictures(run) | shared
         if pictures:
-            add_files(run.folder, {f"{PICTURES}/{name}": svg for name, svg in pictures.items()})
+            add_files(run.folder, {f"{PICTURES}/{name}": drawn for name, drawn in pictures.items()})

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[3]
 class Installed:
     """A distribution, as far as it is asked."""
 
-    requires = ("numpy>=1", "matplotlib>=3.8; extra == 'plots'", 'torch ; extra == "dense"')
+    requires = ("numpy>=1", "vl-convert-python>=1.9; extra == 'plots'", 'torch ; extra == "dense"')
 
     def __init__(self, source: dict[str, Any] | None, installer: str = "pip\n") -> None:
         self._files = {
@@ -79,7 +79,7 @@ def test_a_wheel_is_named_while_it_is_there(
 ) -> None:
     wheel = tmp_path / "w.whl"
     source = {"url": wheel.as_uri(), "archive_info": {}}
-    assert told(monkeypatch, source) == "pip install 'matplotlib>=3.8'"
+    assert told(monkeypatch, source) == "pip install 'vl-convert-python>=1.9'"
     wheel.touch()
     assert told(monkeypatch, source) == f'pip install "retrieval-bench[plots] @ {wheel.as_uri()}"'
     source["url"] = "https://example.org/w.whl"
@@ -89,7 +89,7 @@ def test_a_wheel_is_named_while_it_is_there(
 def test_where_the_source_is_unknown_the_packages_are_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert told(monkeypatch, None) == "pip install 'matplotlib>=3.8'"
+    assert told(monkeypatch, None) == "pip install 'vl-convert-python>=1.9'"
 
 
 def test_code_that_was_never_installed_gets_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

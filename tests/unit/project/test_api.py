@@ -126,12 +126,16 @@ def test_queries_have_text_and_tags_where_the_dataset_is_found() -> None:
 
 @pytest.mark.slow
 def test_pictures_come_from_the_result(tmp_path: Path) -> None:
+    vega_lite = "application/vnd.vegalite.v5+json"
     result = bench("bm25", data(), protocol=Protocol(rounds=40, warm_up_s=0))
     picture = result.plot()
-    assert picture._repr_svg_().startswith("<svg")
+    shown = picture._repr_mimebundle_()
+    assert list(shown) == [vega_lite, "image/svg+xml", "text/plain"], "never HTML"
+    assert shown["image/svg+xml"].startswith("<svg")
+    assert shown[vega_lite]["$schema"].endswith("/v5.json")
     assert picture.save(tmp_path / "a.svg").read_text("utf-8") == picture.svg
     both = compare(["bm25", "bm25"], data(), protocol=Protocol(rounds=40, warm_up_s=0))
-    assert both.plot()._repr_svg_().startswith("<svg")
+    assert both.plot().spec["title"]["text"] == ["nDCG@10 against p50"]
     assert both.plot("quality").svg != both.plot("latency").svg
     with pytest.raises(ConfigError, match="no picture of 'pie'"):
         both.plot("pie")
@@ -600,7 +604,7 @@ def test_where_two_runs_differ() -> None:
 
 
 def test_a_report_of_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
     one, other = bench("bm25", data(), protocol=ONCE), bench(TermOverlap(), data(), protocol=ONCE)
     result = report([one, other], "pages/r.html", data(), title="Two", metrics=["RR@10"])
     page = Path("pages/r.html").read_text(encoding="utf-8")

@@ -39,7 +39,7 @@ FORBIDDEN = [
     ("reports", "experiment/experiment", "the report starts no run"),
 ]
 
-HEAVY = {"torch", "faiss", "langchain", "langchain_core", "sentence_transformers", "matplotlib"}
+HEAVY = {"torch", "faiss", "langchain", "langchain_core", "sentence_transformers", "vl_convert"}
 CORE = ROOT / "harness" / "retrieval_bench"
 ADAPTERS = ROOT / "retrievers" / "retrieval_bench_retrievers"
 ROOMS = {

@@ -31,7 +31,7 @@ ALWAYS = {
         "jsonschema",
         "langchain_classic",
     ),
-    *("matplotlib", "pandas", "pytrec_eval", "pytrec_eval_ext", "ranx", "sklearn", "statsmodels"),
+    *("vl_convert", "pandas", "pytrec_eval", "pytrec_eval_ext", "ranx", "sklearn", "statsmodels"),
 }
 _LOADERS = ("Lazily", "import_module", "importorskip")
 

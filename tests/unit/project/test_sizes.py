@@ -13,8 +13,8 @@ FROZEN = ("tests/golden/frozen",)
 
 MOST: Mapping[str, int] = {
     "retrieval_bench": 80,
-    "retrieval_bench/api": 1_080,
-    "retrieval_bench/cli": 4_990,
+    "retrieval_bench/api": 1_090,
+    "retrieval_bench/cli": 4_930,
     "retrieval_bench/comparison": 5_980,
     "retrieval_bench/core": 4_870,
     "retrieval_bench/data": 7_460,
@@ -25,7 +25,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench/measure": 3_190,
     "retrieval_bench/metrics": 3_320,
     "retrieval_bench/regression": 3_680,
-    "retrieval_bench/reports": 13_330,
+    "retrieval_bench/reports": 12_140,
     "retrieval_bench/reproduction": 880,
     "retrieval_bench/runs": 3_290,
     "retrieval_bench/scoring": 5_410,
@@ -44,8 +44,8 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers/rerank": 700,
     "retrieval_bench_retrievers/sql": 1_710,
     "retrieval_bench_retrievers/text": 750,
-    "product": 93_740,
-    "tests": 78_630,
+    "product": 92_500,
+    "tests": 78_040,
     "frozen data": 11_450,
 }
 """Lines of each package and room (without one: its loose modules), of all of them, of the tests,

@@ -93,7 +93,7 @@ def parsed() -> Page:
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages without pictures, which take nine tenths of the time."""
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
 
 
 # -- what is on it -------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ def test_the_page_opens_with_the_answer_and_has_every_part() -> None:
 def test_no_heading_is_there_twice() -> None:
     page = usual()
     texts = re.findall(r"<(?:h2|caption|summary)[^>]*>(.*?)</(?:h2|caption|summary)>", page)
-    drawn = re.findall(r'<svg[^>]*width="720"[^>]*>.*?<title[^>]*>(.*?)</title>', page, re.DOTALL)
+    drawn = re.findall(r'class="wide"><svg.*?<title[^>]*>(.*?)</title>', page, re.DOTALL)
     of_page = [text for text in texts if 'class="gain"' not in text]
     headings = [re.sub("<[^>]+>", "", text) for text in [*of_page, *drawn]]
     assert len(drawn) == 7
@@ -286,9 +286,10 @@ def test_texts_are_shown_and_never_become_elements() -> None:
     known = {
         "a", "b", "bdi", "body", "button", "caption", "circle", "code", "dd", "defs", "desc",
         "details", "div", "dl", "dt", "figure", "footer", "g", "h1", "h2", "h3", "head", "header",
-        "html", "li", "link", "main", "meta", "nav", "ol", "p", "path", "pattern", "pre", "rect",
+        "html", "li", "line", "link",
+        "main", "meta", "nav", "ol", "p", "path", "pattern", "pre", "rect",
         "script", "section", "small", "span", "strong", "style", "summary", "sup", "svg", "table",
-        "tbody", "td", "text", "th", "thead", "title", "tr", "ul", "use", "clippath",
+        "tbody", "td", "text", "th", "thead", "title", "tr", "tspan", "ul", "use", "clippath",
     }  # fmt: skip
     page = parsed()
     assert {tag for tag, _ in page.tags} <= known
@@ -416,7 +417,7 @@ def test_a_page_stays_below_its_limit_and_says_what_is_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(document, "LARGEST", 400_000)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
     data = make_dataset(1_000)
     text = report_page(analyse(compare_runs(make_runs(data, rounds=1)), [data]))
     assert 250_000 < len(text.encode()) < 400_000
@@ -447,9 +448,9 @@ def test_without_its_dataset_a_page_says_why_and_has_the_rest() -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
-def test_without_matplotlib_a_page_says_so_and_has_the_rest() -> None:
+def test_without_vl_convert_a_page_says_so_and_has_the_rest() -> None:
     page = page_of(make_runs(DATA))
-    assert "No pictures: the package matplotlib is not installed." in page.text
+    assert "No pictures: the package vl-convert-python is not installed." in page.text
     assert not [tag for tag, _ in page.tags if tag == "svg"]
     assert len(page.explorers) == 1
 
@@ -496,7 +497,7 @@ def test_twenty_seven_systems_of_one_name() -> None:
 def test_of_many_pairs_those_of_the_best_system_are_open(
     n: int, open_: int, folded: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
     runs = [_only_first_metric(run) for run in make_runs(DATA, ["s"] * n, rounds=2)]
     page = report_page(analyse(compare_runs(runs), [DATA]))
     part = page[page.index('<section id="d1-differences"') : page.index('<section id="d1-times"')]

@@ -117,6 +117,7 @@ def _draw(options: argparse.Namespace, result: History) -> list[str]:
     """
     from retrieval_bench.core.errors import HarnessError
     from retrieval_bench.reports.page.file import check_place, write_page
+    from retrieval_bench.reports.pictures import svg
     from retrieval_bench.reports.pictures.of_history import history_picture
 
     several = len(result.subjects) > 1 and options.out is None
@@ -125,7 +126,7 @@ def _draw(options: argparse.Namespace, result: History) -> list[str]:
     path, subject = options.out or DEFAULT, result.subject
     try:
         check_place(path, "picture")
-        write_page(path, history_picture(subject), "picture")
+        write_page(path, svg(history_picture(subject)), "picture")
     except HarnessError as problem:
         if options.out is not None:
             raise

@@ -191,11 +191,12 @@ def prepared(
 def _draw(found: Ledger) -> None:
     """Put the picture into the folder of the run, if pictures can be drawn."""
     from retrieval_bench.core.errors import MissingDependencyError
+    from retrieval_bench.reports.pictures import svg
     from retrieval_bench.reports.pictures.of_runs import part_bars
     from retrieval_bench.runs.records import PICTURES, add_files
 
     if found.run.folder is not None:
         about = f"{found.run.summary.dataset.name}, k = {found.run.summary.k}"
         with suppress(MissingDependencyError):
-            svg = part_bars(found, about=about)
-            add_files(found.run.folder, {f"{PICTURES}/parts.svg": svg})
+            drawn = svg(part_bars(found, about=about))
+            add_files(found.run.folder, {f"{PICTURES}/parts.svg": drawn})

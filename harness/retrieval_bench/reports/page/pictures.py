@@ -12,8 +12,16 @@ from retrieval_bench.comparison.explain.steps import Reached, time_level
 from retrieval_bench.comparison.group import DatasetComparison
 from retrieval_bench.comparison.modes.unjudged import Unjudged
 from retrieval_bench.core.types import EMPTY
-from retrieval_bench.reports.pictures import Spot, gains, pareto, quality
-from retrieval_bench.reports.pictures.canvas import NARROW, WIDTH
+from retrieval_bench.reports.pictures import (
+    NARROW,
+    WIDTH,
+    Spec,
+    Spot,
+    gains,
+    pareto,
+    quality,
+    svg,
+)
 from retrieval_bench.reports.pictures.of_runs import (
     drift,
     part_bars,
@@ -60,16 +68,17 @@ def drawn(analysis: GroupAnalysis) -> Pictures:
     """The pictures of one dataset.
 
     Raises:
-        MissingDependencyError: matplotlib is not installed.
+        MissingDependencyError: vl-convert-python is not installed.
     """
     group, queries, answer = analysis.group, analysis.queries, analysis.recommendation
     about = _about(group)
     names, runs = list(group.names), list(group.runs)
 
-    def both(draw: Callable[[int], str]) -> Drawing:
-        return draw(WIDTH), draw(NARROW)
+    def both(draw: Callable[[int], Spec | None]) -> Drawing:
+        wide, narrow = draw(WIDTH), draw(NARROW)
+        return ("", "") if wide is None or narrow is None else (svg(wide), svg(narrow))
 
-    shown: list[tuple[str, Callable[[int], str]]] = [
+    shown: list[tuple[str, Callable[[int], Spec | None]]] = [
         ("Distribution of call times", lambda w: side_by_side(names, runs, width=w)),
         ("Stages of a call", lambda w: stage_bars(names, runs, about=about, width=w)),
         ("Drift from round to round", lambda w: drift(names, runs, about=about, width=w)),
@@ -109,8 +118,8 @@ def front(
     leaders: tuple[str, ...],
     width: int = WIDTH,
     paths: Mapping[str, Sequence[Reached]] = EMPTY,
-) -> str:
-    """Quality against time, as SVG, with ``leaders`` marked; empty where no system has a time, or
+) -> Spec | None:
+    """Quality against time, with ``leaders`` marked; None where no system has a time, or
     nothing is judged.
 
     Args:
@@ -118,7 +127,7 @@ def front(
     """
     level, metric = time_level(group.runs), group.metrics[0]
     if not level or isinstance(group, Unjudged):
-        return ""
+        return None
     spots = []
     for name, run in zip(group.names, group.runs, strict=True):
         mean, time = run.evaluation.mean(metric), run.summary.latency_ms.at(level)
@@ -143,12 +152,12 @@ def front(
     )
 
 
-def money(group: DatasetComparison, leaders: tuple[str, ...], width: int = WIDTH) -> str:
-    """Quality against money, as SVG; empty where fewer than two systems say what they take."""
+def money(group: DatasetComparison, leaders: tuple[str, ...], width: int = WIDTH) -> Spec | None:
+    """Quality against money; None where fewer than two systems say what they take."""
     metric = group.metrics[0]
     each = [money_of(run.summary) for run in group.runs]
     if len([one for one in each if one]) < 2:
-        return ""
+        return None
     means = [run.evaluation.mean(metric) for run in group.runs]
     return pareto(
         [
@@ -164,10 +173,10 @@ def money(group: DatasetComparison, leaders: tuple[str, ...], width: int = WIDTH
     )
 
 
-def metrics(group: DatasetComparison, width: int = WIDTH) -> str:
-    """Quality metric by metric, as SVG; empty where nothing is judged."""
+def metrics(group: DatasetComparison, width: int = WIDTH) -> Spec | None:
+    """Quality metric by metric; None where nothing is judged."""
     if isinstance(group, Unjudged):
-        return ""
+        return None
     shown = group.metrics[: MOST_METRICS if len(group.names) > _MANY else None]
     estimates: dict[str, list[tuple[float, tuple[float, float] | None]]] = {
         metric_label(metric): [
@@ -179,9 +188,9 @@ def metrics(group: DatasetComparison, width: int = WIDTH) -> str:
     return quality(list(group.names), estimates, about=_about(group), width=width)
 
 
-def _differences(queries: QueryValues | None, about: str, width: int) -> str:
+def _differences(queries: QueryValues | None, about: str, width: int) -> Spec | None:
     if queries is None:
-        return ""
+        return None
     a, b = queries.pair
     return gains(
         queries.values[:, b] - queries.values[:, a],
@@ -194,7 +203,7 @@ def _differences(queries: QueryValues | None, about: str, width: int) -> str:
     )
 
 
-def _parts(ledger: Ledger, about: str, width: int) -> str:
+def _parts(ledger: Ledger, about: str, width: int) -> Spec:
     return part_bars(ledger, about=about, width=width)
 
 

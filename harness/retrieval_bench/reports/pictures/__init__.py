@@ -1,11 +1,12 @@
-"""Pictures of timings and of quality as SVG text, drawn with matplotlib (the extra ``plots``).
+"""Pictures of timings and of quality: specifications of Vega-Lite, drawn to SVG (extra ``plots``).
 
-Every picture stands for itself: light or dark as the reader's system is, readable in black and
-white and by a screen reader, without any reference to another file. Equal data gives equal bytes,
-in every process and whatever the user's matplotlib settings are. Texts from data are shown as
-they are, in any script, and never interpreted.
+A module for each picture: a function from data to a specification, a plain dict. :func:`svg` draws
+one with vl-convert-python: light or dark as the reader's system is, readable in black and white and
+by a screen reader, without any reference to another file. Equal data gives equal bytes in every
+process. Texts from data are shown as they are, in any script, and never interpreted.
 """
 
+from retrieval_bench.reports.pictures.draw import svg
 from retrieval_bench.reports.pictures.gains import gains
 from retrieval_bench.reports.pictures.history import history
 from retrieval_bench.reports.pictures.latency import Calls, ecdf
@@ -15,19 +16,9 @@ from retrieval_bench.reports.pictures.quality import quality
 from retrieval_bench.reports.pictures.queries import per_query
 from retrieval_bench.reports.pictures.rounds import rounds
 from retrieval_bench.reports.pictures.stages import StageTimes, stages
+from retrieval_bench.reports.pictures.vega import NARROW, WIDTH, Spec
 
 __all__ = [
-    "Calls",
-    "PartBar",
-    "Spot",
-    "StageTimes",
-    "ecdf",
-    "gains",
-    "history",
-    "pareto",
-    "parts",
-    "per_query",
-    "quality",
-    "rounds",
-    "stages",
-]
+    "NARROW", "WIDTH", "Calls", "PartBar", "Spec", "Spot", "StageTimes", "ecdf", "gains", "history",
+    "pareto", "parts", "per_query", "quality", "rounds", "stages", "svg",
+]  # fmt: skip

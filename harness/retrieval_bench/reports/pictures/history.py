@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from retrieval_bench.reports.pictures.canvas import (
-    WIDTH,
-    Canvas,
-    Scale,
-    canvas,
-    dashed,
-    marked,
-    scale_for,
-    set_scale,
-)
-from retrieval_bench.reports.pictures.palette import DOT, INK, SOFT, STYLES, Style
-from retrieval_bench.reports.render.text import cells_of, cut, in_words, number
+from retrieval_bench.reports.pictures import vega
+from retrieval_bench.reports.pictures.vega import Spec, mark
+from retrieval_bench.reports.render.text import clean, cut, number, width_of
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-_LEFT, _PLOT_WIDTH = 64, 614
-_HEIGHT, _APART = 112, 26
-_TOP = 84
-"""Of the first panel of a time line, below the names of the revisions."""
-
-_ROW = 18
-_CELL = 6.4
-_TICKS = 6
+_LEFT, _PLOT, _HEIGHT = 44, 640, 112
 _MARKED = 60
 """More points have no markers of their own, and more changes no lines through the panel."""
 
@@ -92,140 +74,111 @@ class Timeline:
     panels: Sequence[Panel]
     legend: Sequence[tuple[str, str]]
 
-    @property
-    def height(self) -> int:
-        legend = 34 + _ROW * len(self._known)
-        return _TOP - 46 + (_HEIGHT + _APART) * len(self.panels) + legend
 
-    @property
-    def _known(self) -> list[tuple[str, str]]:
-        return list(self.legend)[: len(STYLES)]
-
-    def style(self, name: str) -> Style | None:
-        """How a course is drawn; None for one of those that cannot be told apart any more."""
-        names = [known for known, _ in self._known]
-        return STYLES[names.index(name)] if name in names else None
-
-
-def history(title: str, timelines: Sequence[Timeline], *, about: str = "",
-            notes: Sequence[str] = ()) -> str:  # fmt: skip
-    """Runs from left to right in their order, at equal distances; a panel for each figure, as SVG.
+def history(
+    title: str, timelines: Sequence[Timeline], *, about: str = "", notes: Sequence[str] = ()
+) -> Spec:
+    """Runs from left to right in their order, at equal distances; a panel for each figure.
 
     Vertical lines stand where the revision (solid) or the config (dashed) is another one than
     before. Panels have axes of their own that need not begin at 0.
 
     Args:
         about: a line under the heading.
-        notes: lines at the foot.
-
-    Raises:
-        MissingDependencyError: matplotlib is not installed.
+        notes: lines below that.
     """
-    height = 46 + sum(one.height for one in timelines) + 16 * len(notes) + 10
-    with canvas(height, title=title, about=about) as sheet:
-        top = 46.0
-        for timeline in timelines:
-            _timeline(sheet, timeline, top)
-            top += timeline.height
-        for at, note in enumerate(notes):
-            sheet.write(16, top + 10 + 16 * at, cut(note, 112), color=SOFT)
-        said = [text for one in timelines for text in _described(one)]
-        return sheet.svg(title=title, description=in_words([*said, *(f"{n}." for n in notes)]))
-
-
-def _timeline(sheet: Canvas, timeline: Timeline, top: float) -> None:
-    n = len(timeline.dates)
-    place = Scale(-0.5, max(n, 1) - 0.5, log=False)
-    first = top + _TOP - 46
-    for at, panel in enumerate(timeline.panels):
-        y = first + (_HEIGHT + _APART) * at
-        axes = sheet.panel(_LEFT, y, _PLOT_WIDTH, _HEIGHT, grid="y")
-        axes.set_xlim(place.low, place.high)
-        set_scale(axes.yaxis, _scale(panel), ticks=4)
-        sheet.write(_LEFT, y - 5, cut(panel.title, 60), bold=True)
-        if panel.kind == "ratio":
-            axes.axhline(0, color=INK, linewidth=0.8)
-        for config in (False, True):
-            _changes(axes, [c.at - 0.5 for c in timeline.changes if c.config == config], config)
-        for course in panel.courses:
-            _draw(axes, course, timeline.style(course.name), n)
-        _dates(axes, timeline.dates, shown=at == len(timeline.panels) - 1)
-    _name_changes(sheet, timeline, place, first - 20)
-    below = first + (_HEIGHT + _APART) * len(timeline.panels) + 10
-    sheet.write(_LEFT + _PLOT_WIDTH / 2, below - 4, timeline.title, anchor="center", color=SOFT)
-    for at, (name, words) in enumerate(timeline._known):
-        style = STYLES[at]
-        y = below + _ROW * (at + 1)
-        sheet.sample(34, y - 4, style)
-        sheet.write(60, y, cut(f"{name}: {words}", 100))
-
-
-def _changes(axes: Axes, at: Sequence[float], config: bool) -> None:
-    axes.vlines(
-        at,
-        0 if len(at) <= _MARKED else 0.94,  # lines that stand close would hide the figures
-        1,
-        transform=axes.get_xaxis_transform(),
-        colors=DOT,
-        linewidth=0.7,
-        linestyle=dashed((3, 3) if config else ()),
-        zorder=0.6,
+    views = [
+        _panel(timeline, panel, at)
+        for timeline in timelines
+        for at, panel in enumerate(timeline.panels)
+    ]
+    apart = dict.fromkeys(("color", "shape", "strokeDash"), "independent")
+    resolve = {"scale": apart, "legend": dict.fromkeys(("color", "shape"), "independent")}
+    return vega.picture(
+        {"vconcat": views, "spacing": 12, "resolve": resolve},
+        title=title,
+        about=about,
+        notes=notes,
+        said=[text for one in timelines for text in _described(one)],
+        width=vega.WIDTH,
     )
 
 
-def _draw(axes: Axes, course: Course, style: Style | None, n: int) -> None:
-    at = [point.at for point in course.points]
-    values = [point.value for point in course.points]
-    if style is None:
-        axes.plot(at, values, color=SOFT, linewidth=0.5, clip_on=False)
-        return
-    bars = [(point.at, *point.ends) for point in course.points if point.ends is not None]
-    if bars:
-        across, low, high = zip(*bars, strict=True)
-        axes.vlines(across, low, high, colors=style.color, linewidth=0.8)
-    look = {**marked(style), "linestyle": dashed(style.dash), "linewidth": 1.2}
-    if n > _MARKED and len(at) > 1:
-        look["marker"] = "None"
-    axes.plot(at, values, **look)
+def _panel(timeline: Timeline, panel: Panel, at: int) -> Spec:
+    """One figure; the last one of a time line has the dates and the legend, the first the names of
+    what changed."""
+    last, n = at == len(timeline.panels) - 1, len(timeline.dates)
+    known = [(clean(name), words) for name, words in timeline.legend][: len(vega.STYLES)]
+    names = [name for name, _ in known]
+    key = vega.legend(names, [cut(f"{name}: {words}", 100) for name, words in known])
+    color, dash, shape = vega.told_apart(names, key=key if last else None)
+    dates = f"{json.dumps([clean(date) for date in timeline.dates])}[datum.value]"
+    look: Spec = {"tickMinStep": 1, "labelExpr": dates, "labels": last, "grid": False}
+    place = vega.linear(-0.5, max(n, 1) - 0.5)
+    x = vega.axis("at", place, timeline.title if last else None, **look)
+    y = vega.axis("value", _scale(panel), tickCount=4, minExtent=_LEFT, maxExtent=_LEFT)
+    rows = [
+        {"system": clean(course.name), "at": p.at, "value": p.value, "low": low, "high": high}
+        for course in panel.courses
+        for p in course.points
+        for low, high in [p.ends or (p.value, p.value)]
+    ]
+    told = [row for row in rows if row["system"] in names]
+    rest = [row for row in rows if row["system"] not in names]
+    zero = [{"value": 0}] if panel.kind == "ratio" else []
+    changes = [{"at": c.at - 0.5, "config": c.config} for c in timeline.changes if c.at]
+    dashes = {"condition": {"test": "datum.config", "value": [3, 3]}, "value": [1, 0]}
+    down = _HEIGHT if len(changes) <= _MARKED else 8  # lines that stand close would hide figures
+    through = {"y": {"value": 0}, "y2": {"value": down}, "strokeDash": dashes}
+    above = {"y": {"value": -8}, "text": {"field": "name"}}
+    return {
+        "width": _PLOT,
+        "height": _HEIGHT,
+        "title": {"text": cut(panel.title, 60), "fontSize": 11, "offset": 6 if at else 20},
+        "encoding": {"x": x, "y": y},
+        "layer": [
+            mark("rule", changes, through, color=vega.DOT, strokeWidth=0.7),
+            mark("text", [] if at else _names(timeline), above, color=vega.SOFT, align="left"),
+            mark("rule", zero, {"x": {"value": 0}, "x2": {"value": _PLOT}}, strokeWidth=0.8),
+            mark("line", rest, {"detail": {"field": "system"}}, color=vega.SOFT, strokeWidth=0.5),
+            mark("rule", told, {**vega.span("y", y, "low", "high"), "color": color}, clip=True),
+            mark("line", told, {"color": color, "strokeDash": dash}, strokeWidth=1.2),
+            mark("point", told if n <= _MARKED else [], {"color": color, "shape": shape}),
+        ],
+    }
 
 
-def _scale(panel: Panel) -> Scale:
-    """Of the values; intervals may leave it, one that is far too wide would hide all others."""
-    values = np.array([point.value for course in panel.courses for point in course.points])
-    if not len(values):
-        return Scale(0.0, 1.0, log=False)
-    if panel.kind == "time":
-        scale = scale_for([values])
-        if scale.log or scale.low == 0:
-            return scale
-        middle = (float(values.min()) + float(values.max())) / 2
-        spread = _LEAST_SPREAD * middle
-        return Scale(min(scale.low, middle - spread), max(scale.high, middle + spread), log=False)
-    if panel.kind == "ratio":
-        ends = [e for c in panel.courses for p in c.points if p.ends for e in p.ends]
-        reach = 1.1 * max(5.0, float(np.abs(np.array([*values, *ends])).max()))
-        return Scale(-reach, reach, log=False)
-    margin = max(0.15 * float(np.ptp(values)), 0.01)
-    return Scale(float(values.min()) - margin, float(values.max()) + margin, log=False)
-
-
-def _dates(axes: Axes, dates: Sequence[str], *, shown: bool) -> None:
-    n = len(dates)
-    places = sorted({round(i * (n - 1) / (_TICKS - 1)) for i in range(_TICKS)}) if n > 1 else [0]
-    axes.set_xticks(places)
-    axes.set_xticklabels([dates[at] if shown and n else "" for at in places])
-
-
-def _name_changes(sheet: Canvas, timeline: Timeline, place: Scale, y: float) -> None:
+def _names(timeline: Timeline) -> list[Spec]:
     """Names above the lines, as many as there is room for."""
-    free = 0.0
+    shown, free = [], 0.0
     for change in timeline.changes:
-        x = _LEFT + _PLOT_WIDTH * float(place.place(np.array([max(change.at - 0.5, -0.5)]))[0])
         name = cut(change.name, 20)
-        width = _CELL * cells_of(name)
-        if x >= free and x + width <= WIDTH - 4:
-            sheet.write(x, y, name, color=SOFT)
-            free = x + width + 8
+        x = _PLOT * change.at / max(len(timeline.dates), 1)
+        if x >= free and x + width_of(name) <= _PLOT:
+            shown.append({"at": change.at - 0.5, "name": name})
+            free = x + width_of(name) + 8
+    return shown
+
+
+def _scale(panel: Panel) -> Spec:
+    """Of the values; intervals may leave it, one that is far too wide would hide all others."""
+    points = [point for course in panel.courses for point in course.points]
+    values = [point.value for point in points]
+    if not values:
+        return vega.linear(0.0, 1.0)
+    if panel.kind == "ratio":
+        reach = [abs(end) for point in points for end in (point.value, *(point.ends or ()))]
+        return vega.linear(-1.1 * max(5.0, *reach), 1.1 * max(5.0, *reach))
+    if panel.kind == "quality":
+        margin = max(0.15 * (max(values) - min(values)), 0.01)
+        return vega.linear(min(values) - margin, max(values) + margin)
+    scale = vega.scale_for([np.array(values)])
+    low, high = scale["domain"]
+    if scale["type"] == "log" or low == 0:
+        return scale
+    spread = _LEAST_SPREAD * (min(values) + max(values)) / 2
+    middle = (min(values) + max(values)) / 2
+    return vega.linear(min(low, middle - spread), max(high, middle + spread))
 
 
 def _described(timeline: Timeline) -> list[str]:

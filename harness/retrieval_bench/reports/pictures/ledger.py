@@ -6,27 +6,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from retrieval_bench.core.figures import short_ms, signed
-from retrieval_bench.reports.pictures.canvas import (
-    WIDTH,
-    Canvas,
-    Frame,
-    Scale,
-    canvas,
-    is_wide,
-    marked,
-    set_scale,
-)
-from retrieval_bench.reports.pictures.palette import FILL, INK, SOFT, STYLES
-from retrieval_bench.reports.render.text import fitted, in_words
+from retrieval_bench.reports.pictures import vega
+from retrieval_bench.reports.pictures.rows import COLUMN, STEP, rows_of
+from retrieval_bench.reports.pictures.vega import Spec, mark
+from retrieval_bench.reports.render.text import clean, fitted
 
-_TOP, _HEAD, _ROW, _FOOT = 46, 26, 22, 34
-_NAME, _WORD = 130, 74
+_NAMES, _WORTH = 130, 70
 """Px for the name of a part, and for what is said of it."""
 
-_GOOD, _BAD, _OPEN = STYLES[0], STYLES[1], STYLES[7]
+_LOOKS = {True: vega.STYLES[0], False: vega.STYLES[1], None: vega.STYLES[7]}
+
+_NOTE = (
+    "A dot is the mean with the part minus the mean without it, its line the 95 % interval of all "
+    "parts together. Times are computed from the stages of the measured calls."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,108 +43,75 @@ class PartBar:
     ci95: tuple[float, float] | None = None
     ms: float | None = None
 
+    def described(self, metric: str) -> str:
+        gain = "gain not known" if self.gain is None else f"{signed(self.gain, 3)} {metric}"
+        time = "" if self.ms is None else f", {short_ms(self.ms)} ms"
+        return f"{self.name}: {gain}, {self.worth}{time}."
+
 
 def parts(
-    bars: Sequence[PartBar], *, name: str, metric: str, about: str = "", width: int = WIDTH
-) -> str:
-    """Gains as dots with their intervals beside the line of no gain, times as bars, as SVG.
+    bars: Sequence[PartBar], *, name: str, metric: str, about: str = "", width: int = vega.WIDTH
+) -> Spec:
+    """Gains as dots with their intervals beside the line of no gain, times as bars.
 
     Args:
         name: of the retriever.
         metric: of the gains.
         about: a line under the heading.
-        width: of the sheet, in px.
-
-    Raises:
-        MissingDependencyError: matplotlib is not installed.
+        width: of the picture, in px.
     """
-    wide = is_wide(width)
-    down = _HEAD + _ROW * max(len(bars), 1) + _FOOT
-    height = _TOP + down * (1 if wide else 2) + 8
-    title = f"What each part of {fitted(name, 240)} buys"
-    with canvas(height, width, title=title, about=about, notes=[_NOTE]) as sheet:
-        across = (width - 2 * sheet.margin) * (0.62 if wide else 1.0)
-        left = Frame(sheet.margin, _TOP, across, down)
-        _gains(sheet, bars, metric, left)
-        right = (
-            Frame(sheet.margin + across + 18, _TOP, width - 2 * sheet.margin - across - 18, down)
-            if wide
-            else Frame(sheet.margin, _TOP + down, across, down)
-        )
-        _times(sheet, bars, right, named=not wide)
-        return sheet.svg(title=title, description=_described(bars, metric))
-
-
-_NOTE = (
-    "A dot is the mean with the part minus the mean without it, its line the 95 % interval of all "
-    "parts together. Times are computed from the stages of the measured calls."
-)
-
-
-def _gains(sheet: Canvas, bars: Sequence[PartBar], metric: str, place: Frame) -> None:
-    sheet.write(place.left, place.top + 16, f"Gain in {fitted(metric, 180)}", bold=True)
-    frame = Frame(
-        place.left + _NAME,
-        place.top + _HEAD,
-        place.width - _NAME - _WORD - 8,
-        _ROW * max(len(bars), 1),
+    wide, room = vega.is_wide(width), width - 2 * vega.MARGIN
+    across = int(0.62 * room) if wide else room
+    times = _times(bars, room - across - 20, names=0) if wide else _times(bars, room, names=_NAMES)
+    return vega.picture(
+        {"hconcat" if wide else "vconcat": [_gains(bars, metric, across), times], "spacing": 20},
+        title=f"What each part of {fitted(name, 240)} buys",
+        about=about,
+        notes=[_NOTE],
+        said=[clean(bar.described(metric)) for bar in bars],
+        width=width,
     )
-    axes = sheet.panel(*frame, grid="x")
-    set_scale(axes.xaxis, _scale(bars), ticks=5)
-    axes.set_ylim(max(len(bars), 1) - 0.5, -0.5)
-    axes.set_yticks([])
-    axes.axvline(0, color=INK, linewidth=0.9, clip_on=False)
-    for at, bar in enumerate(bars):
-        y = frame.top + _ROW * (at + 0.5) + 4
-        sheet.write(frame.left - 8, y, fitted(bar.name, _NAME - 12), anchor="right")
-        color = SOFT if bar.good is None else INK
-        sheet.write(frame.right + 8, y, bar.worth, color=color, bold=bar.good is False)
-        if bar.gain is None:
-            continue
-        style = _OPEN if bar.good is None else _GOOD if bar.good else _BAD
-        if bar.ci95 is not None:
-            axes.plot(bar.ci95, (at, at), color=style.color, linewidth=1.5, clip_on=False)
-        axes.plot([bar.gain], [at], **marked(style))
 
 
-def _times(sheet: Canvas, bars: Sequence[PartBar], place: Frame, *, named: bool) -> None:
-    sheet.write(place.left, place.top + 16, "ms of the median call", bold=True)
-    name = _NAME if named else 0
-    frame = Frame(
-        place.left + name,
-        place.top + _HEAD,
-        place.width - name - 52,
-        _ROW * max(len(bars), 1),
-    )
-    axes = sheet.panel(*frame, grid="x")
-    most = max((bar.ms or 0.0 for bar in bars), default=0.0)
-    set_scale(axes.xaxis, Scale(0.0, 1.05 * most or 1.0, log=False), ticks=3)
-    axes.set_ylim(max(len(bars), 1) - 0.5, -0.5)
-    axes.set_yticks([])
-    for at, bar in enumerate(bars):
-        y = frame.top + _ROW * (at + 0.5) + 4
-        if named:
-            sheet.write(frame.left - 8, y, fitted(bar.name, name - 12), anchor="right")
-        if bar.ms is None:
-            sheet.write(frame.left + 6, y, "not known", color=SOFT)
-            continue
-        axes.barh([at], [max(bar.ms, 0.0)], height=0.6, color=FILL, linewidth=0, clip_on=False)
-        sheet.write(frame.right + 46, y, short_ms(bar.ms), anchor="right")
-
-
-def _scale(bars: Sequence[PartBar]) -> Scale:
-    values = [
-        value for bar in bars if bar.gain is not None for value in (bar.gain, *(bar.ci95 or ()))
+def _gains(bars: Sequence[PartBar], metric: str, across: int) -> Spec:
+    data = [
+        {"row": at, "system": str(bar.good), "gain": bar.gain, "low": low, "high": high}
+        for at, bar in enumerate(bars)
+        if bar.gain is not None
+        for low, high in [bar.ci95 or (bar.gain, bar.gain)]
     ]
-    ends = np.array([0.0, *values])
-    margin = 0.08 * float(np.ptp(ends)) or 0.05
-    return Scale(float(ends.min()) - margin, float(ends.max()) + margin, False)
+    ends = [end for bar in bars if bar.gain is not None for end in bar.ci95 or (bar.gain,)]
+    x = vega.axis("gain", vega.around([0.0, *ends], 0.08), tickCount=4)
+    color, _, shape = vega.told_apart([str(good) for good in _LOOKS], list(_LOOKS.values()))
+    down = {"y": {"value": 0}, "y2": {"value": STEP * max(len(bars), 1)}}
+    return {
+        "title": {"text": f"Gain in {fitted(metric, 180)}", "fontSize": 11, "offset": 6},
+        **rows_of(
+            [bar.name for bar in bars],
+            [
+                mark("rule", [{"gain": 0}], {"x": x, **down}),
+                mark("rule", data, {**vega.span("x", x, "low", "high"), "color": color}),
+                mark("point", data, {"x": x, "color": color, "shape": shape}),
+            ],
+            names=_NAMES,
+            width=across - _NAMES - _WORTH,
+            figures={"": [bar.worth for bar in bars]},
+            align="left",
+        ),
+    }
 
 
-def _described(bars: Sequence[PartBar], metric: str) -> str:
-    said = []
-    for bar in bars:
-        gain = "gain not known" if bar.gain is None else f"{signed(bar.gain, 3)} {metric}"
-        time = "" if bar.ms is None else f", {short_ms(bar.ms)} ms"
-        said.append(f"{bar.name}: {gain}, {bar.worth}{time}.")
-    return in_words([*said, _NOTE])
+def _times(bars: Sequence[PartBar], across: int, *, names: int) -> Spec:
+    most = max((bar.ms or 0.0 for bar in bars), default=0.0)
+    x = vega.axis("ms", vega.linear(0.0, 1.05 * most or 1.0), tickCount=3)
+    data = [{"row": at, "ms": bar.ms} for at, bar in enumerate(bars) if bar.ms is not None]
+    return {
+        "title": {"text": "ms of the median call", "fontSize": 11, "offset": 6},
+        **rows_of(
+            [bar.name for bar in bars],
+            [mark("bar", data, {"x": x}, color=vega.FILL, height=11)],
+            names=names,
+            width=across - names - COLUMN,
+            figures={"": ["not known" if bar.ms is None else short_ms(bar.ms) for bar in bars]},
+        ),
+    }

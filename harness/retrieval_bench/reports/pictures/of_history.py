@@ -9,22 +9,19 @@ from retrieval_bench.core.errors import counted
 from retrieval_bench.regression.history.facts import Figure, SavedDuet, SavedRun
 from retrieval_bench.regression.history.trends import P50, P95, Line, Subject
 from retrieval_bench.reports.pictures.history import Change, Course, Panel, Point, Timeline, history
+from retrieval_bench.reports.pictures.vega import Spec
 from retrieval_bench.reports.render.words import on_dataset
 from retrieval_bench.reports.tables.guard.history import line_words, trend_words
 
 _NOTES = (
-    "vertical lines: another revision (solid), another config (dashed); + files not as committed",
-    "bars: intervals within a run (95 %) or a duet (98 %); saved times of equal code lie further",
-    "apart: a step is no verdict, a duet decides",
+    "Vertical lines: another revision (solid), another config (dashed); + files not as committed.",
+    "Bars: intervals within a run (95 %) or a duet (98 %).",
+    "Saved times of equal code lie further apart: a step is no verdict, a duet decides.",
 )
 
 
-def history_picture(subject: Subject) -> str:
-    """The metrics, p50 and p95 of each run, and the ratios of the duets, as SVG.
-
-    Raises:
-        MissingDependencyError: matplotlib is not installed.
-    """
+def history_picture(subject: Subject) -> Spec:
+    """The metrics, p50 and p95 of each run, and the ratios of the duets."""
     timelines = []
     if subject.runs:
         timelines.append(_runs(subject))

@@ -1,4 +1,4 @@
-"""The pictures of runs, by file name: what is drawn of which timings."""
+"""The pictures of runs: what is drawn of which timings."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ import numpy as np
 
 from retrieval_bench.comparison.explain.ledger import Ledger, Worth
 from retrieval_bench.reports.pictures import (
+    WIDTH,
     Calls,
     PartBar,
+    Spec,
     StageTimes,
     ecdf,
     parts,
     per_query,
     rounds,
     stages,
+    svg,
 )
-from retrieval_bench.reports.pictures.canvas import WIDTH
 from retrieval_bench.reports.render.words import metric_label, worth_label
 from retrieval_bench.runs.run import Run
 from retrieval_bench.runs.stages import StageReport, Times
@@ -32,7 +34,7 @@ def run_pictures(run: Run) -> dict[str, str]:
     rounds, and the stages of a call. Nothing for a run without times.
 
     Raises:
-        MissingDependencyError: matplotlib is not installed.
+        MissingDependencyError: vl-convert-python is not installed.
     """
     if not _has_times(run):
         return {}
@@ -40,44 +42,44 @@ def run_pictures(run: Run) -> dict[str, str]:
     pictures = {
         "latency.svg": ecdf([_calls(run, run.name)], about=about),
         "queries.svg": slow_queries(run.name, run, about=about),
+        "rounds.svg": drift([run.name], [run], about=about),
+        "stages.svg": stage_bars([run.name], [run], about=about),
     }
-    if drifted := drift([run.name], [run], about=about):
-        pictures["rounds.svg"] = drifted
-    if bars := stage_bars([run.name], [run], about=about):
-        pictures["stages.svg"] = bars
-    return pictures
+    return {name: svg(spec) for name, spec in pictures.items() if spec is not None}
 
 
-def side_by_side(names: Sequence[str], runs: Sequence[Run], *, width: int = WIDTH) -> str:
-    """The distributions of call times of several runs in one picture, as SVG text; nothing where
+def side_by_side(names: Sequence[str], runs: Sequence[Run], *, width: int = WIDTH) -> Spec | None:
+    """The distributions of call times of several runs in one picture; nothing where
     no run has times."""
     timed = _timed(names, runs)
     if not timed:
-        return ""
+        return None
     return ecdf(timed, about=str(runs[0].summary.dataset.name), width=width)
 
 
-def drift(names: Sequence[str], runs: Sequence[Run], *, about: str = "", width: int = WIDTH) -> str:
-    """Several runs from round to round, as SVG text; nothing where none has two rounds."""
+def drift(
+    names: Sequence[str], runs: Sequence[Run], *, about: str = "", width: int = WIDTH
+) -> Spec | None:
+    """Several runs from round to round; nothing where none has two rounds."""
     timed = [
         calls
         for calls in _timed(names, runs)
         if calls.round is not None and calls.round.max(initial=0) > 0
     ]
-    return rounds(timed, about=about, width=width) if timed else ""
+    return rounds(timed, about=about, width=width) if timed else None
 
 
 def stage_bars(
     names: Sequence[str], runs: Sequence[Run], *, about: str = "", width: int = WIDTH
-) -> str:
-    """The stages of those runs that report any, as SVG text; nothing where none does."""
+) -> Spec | None:
+    """The stages of those runs that report any; nothing where none does."""
     reports = [(name, run.stages) for name, run in zip(names, runs, strict=True) if _has_times(run)]
     found = [_stage_times(name, report) for name, report in reports if report.stages]
-    return stages(found, about=about, width=width) if found else ""
+    return stages(found, about=about, width=width) if found else None
 
 
-def part_bars(ledger: Ledger, *, about: str = "", width: int = WIDTH) -> str:
-    """What the parts of a retriever buy and take, as SVG text."""
+def part_bars(ledger: Ledger, *, about: str = "", width: int = WIDTH) -> Spec:
+    """What the parts of a retriever buy and take."""
     good = {Worth.HELPS: True, Worth.HARMFUL: False, Worth.DEAD: False}
     bars = [
         PartBar(
@@ -94,11 +96,11 @@ def part_bars(ledger: Ledger, *, about: str = "", width: int = WIDTH) -> str:
     return parts(bars, name=ledger.run.name, metric=metric, about=about, width=width)
 
 
-def slow_queries(name: str, run: Run, *, about: str = "", width: int = WIDTH) -> str:
-    """The calls of one run per query, as SVG text; nothing for a run without times."""
+def slow_queries(name: str, run: Run, *, about: str = "", width: int = WIDTH) -> Spec | None:
+    """The calls of one run per query; nothing for a run without times."""
     timings = run.timings
     if not _has_times(run):
-        return ""
+        return None
     return per_query(
         timings.wall_ns / MS,
         timings.query,

@@ -86,13 +86,6 @@ def number(value: float) -> str:
     return f"{rounded:,.{decimals}f}" if decimals > 0 else f"{value:,.0f}"
 
 
-def tick(value: float) -> str:
-    """The number of a tick in full: "0.05", "2,000"."""
-    if abs(value) >= 1:
-        return f"{value:,.10g}"
-    return np.format_float_positional(float(f"{value:.10g}"), trim="-")
-
-
 def interval(ends: Sequence[float]) -> str:
     """ "[13.7, 13.9]"."""
     return f"[{number(ends[0])}, {number(ends[1])}]"
