@@ -11,9 +11,8 @@ import pytest
 
 from retrieval_bench.regression.history import subjects
 from retrieval_bench.regression.history.facts import read_history
-from retrieval_bench.reports.pictures import WIDTH, Spec, history, svg
-from retrieval_bench.reports.pictures.history import Course, Panel, Point
-from retrieval_bench.reports.pictures.of_history import history_picture
+from retrieval_bench.reports.pictures import WIDTH, Spec, svg
+from retrieval_bench.reports.pictures.history import history, history_picture
 from retrieval_bench.reports.pictures.vega import STYLES
 from tests.builders.history_sample import save_duet, save_run
 from tests.unit.reports.test_pictures import LARGEST, data, described, layers, timeline, words
@@ -102,9 +101,11 @@ def test_noise_looks_like_noise() -> None:
     """One percent is not stretched over the whole panel."""
 
     def domain(kind: str, *values: float) -> list[float]:
-        points = [Point(at, value) for at, value in enumerate(values)]
-        panel = Panel("p", kind, [Course("line 1", points)])
-        [view] = history("title", [replace(timeline(), panels=[panel])])["vconcat"]
+        points = [
+            {"system": "line 1", "at": at, "value": value, "low": value, "high": value}
+            for at, value in enumerate(values)
+        ]
+        [view] = history("t", [replace(timeline(), panels=[(kind, "p", points)])])["vconcat"]
         low, high = view["encoding"]["y"]["scale"]["domain"]
         return [low, high]
 

@@ -28,7 +28,6 @@ from retrieval_bench.reports.pictures import (
     StageTimes,
     ecdf,
     gains,
-    history,
     pareto,
     parts,
     per_query,
@@ -37,7 +36,7 @@ from retrieval_bench.reports.pictures import (
     stages,
     svg,
 )
-from retrieval_bench.reports.pictures.history import Change, Course, Panel, Point, Timeline
+from retrieval_bench.reports.pictures.history import Timeline, history
 from retrieval_bench.reports.pictures.pareto import front
 from retrieval_bench.reports.pictures.vega import DARK, STYLES, log_ticks, scale_for
 from retrieval_bench.reports.render.text import clean, fitted
@@ -122,14 +121,15 @@ def spot(name: str, value: float, ms: float | None) -> Spot:
 
 def timeline(n: int = 3, *, courses: int = 1, name: str = "line 1") -> Timeline:
     names = [f"{name}{at or ''}" for at in range(courses)]
-    points = [Point(at, 2.0 + at / n, (1.9, 3.1)) for at in range(n)]
-    return Timeline(
-        f"{n} runs",
-        [f"2026-01-{1 + at % 28:02}" for at in range(n)],
-        [Change(at, f"{at:07x}") for at in range(n)],
-        [Panel("p50, milliseconds", "time", [Course(one, points) for one in names])],
-        [(one, "a machine") for one in names],
-    )
+    points = [
+        {"system": one, "at": at, "value": 2.0 + at / n, "low": 1.9, "high": 3.1}
+        for one in names
+        for at in range(n)
+    ]
+    dates = [f"2026-01-{1 + at % 28:02}" for at in range(n)]
+    changes = [{"at": at, "name": f"{at:07x}", "config": False} for at in range(n)]
+    panels = [("time", "p50, milliseconds", points)]
+    return Timeline(f"{n} runs", dates, changes, panels, [(one, "a machine") for one in names])
 
 
 def drawn_calls(name: str, width: int) -> Spec:
@@ -160,7 +160,7 @@ EACH: dict[str, Callable[[str, int], Spec]] = {
         [PartBar(name, "helps", True, 0.1, (0.0, 0.2), 3.0), PartBar("b", "none", None, None)],
         name=name, metric="m", width=width,
     ),
-    "history": lambda name, width: history(name, [timeline(name=name)], about=name, notes=[name]),
+    "history": lambda name, width: history(name, [timeline(name=name)], [name]),
 }  # fmt: skip
 ALL = pytest.mark.parametrize("kind", EACH)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from retrieval_bench.comparison.analysis import GroupAnalysis, QueryValues
 from retrieval_bench.comparison.explain.ledger import Ledger
@@ -18,16 +17,10 @@ from retrieval_bench.reports.pictures import (
     Spec,
     Spot,
     gains,
+    of_runs,
     pareto,
     quality,
     svg,
-)
-from retrieval_bench.reports.pictures.of_runs import (
-    drift,
-    part_bars,
-    side_by_side,
-    slow_queries,
-    stage_bars,
 )
 from retrieval_bench.reports.render.markup import Markup, el
 from retrieval_bench.reports.render.words import metric_label
@@ -71,32 +64,36 @@ def drawn(analysis: GroupAnalysis) -> Pictures:
         MissingDependencyError: vl-convert-python is not installed.
     """
     group, queries, answer = analysis.group, analysis.queries, analysis.recommendation
-    about = _about(group)
-    names, runs = list(group.names), list(group.runs)
+    about, names, runs = _about(group), list(group.names), list(group.runs)
 
     def both(draw: Callable[[int], Spec | None]) -> Drawing:
         wide, narrow = draw(WIDTH), draw(NARROW)
         return ("", "") if wide is None or narrow is None else (svg(wide), svg(narrow))
 
-    shown: list[tuple[str, Callable[[int], Spec | None]]] = [
-        ("Distribution of call times", lambda w: side_by_side(names, runs, width=w)),
-        ("Stages of a call", lambda w: stage_bars(names, runs, about=about, width=w)),
-        ("Drift from round to round", lambda w: drift(names, runs, about=about, width=w)),
-    ]
+    def buys(ledger: Ledger) -> Drawing:
+        return both(lambda w: of_runs.part_bars(ledger, about=about, width=w))
+
+    shown: dict[str, Callable[[int], Spec | None]] = {
+        "Distribution of call times": lambda w: of_runs.side_by_side(names, runs, width=w),
+        "Stages of a call": lambda w: of_runs.stage_bars(names, runs, about=about, width=w),
+        "Drift from round to round": lambda w: of_runs.drift(names, runs, about=about, width=w),
+    }
     if answer.system is not None:
         best, run = answer.system, runs[names.index(answer.system)]
-        name = f"Queries of {best}"
-        shown.append((name, lambda w: slow_queries(best, run, about=about, width=w)))
-    times = ((name, both(draw)) for name, draw in shown)
+        shown[f"Queries of {best}"] = lambda w: of_runs.slow_queries(
+            best, run, about=about, width=w
+        )
+    times = tuple((name, both(draw)) for name, draw in shown.items())
+    times = tuple((name, drawing) for name, drawing in times if drawing[0])
     if isinstance(group, Unjudged):
-        return Pictures(times=tuple((name, drawing) for name, drawing in times if drawing[0]))
+        return Pictures(times=times)
     return Pictures(
         both(lambda w: front(group, answer.leaders, w, analysis.paths)),
         both(lambda w: metrics(group, w)),
         both(lambda w: _differences(queries, about, w)),
-        tuple((name, drawing) for name, drawing in times if drawing[0]),
+        times,
         both(lambda w: money(group, answer.leaders, w)),
-        tuple(both(partial(_parts, one, about)) for one in analysis.ledgers),
+        tuple(map(buys, analysis.ledgers)),
     )
 
 
@@ -131,25 +128,10 @@ def front(
     spots = []
     for name, run in zip(group.names, group.runs, strict=True):
         mean, time = run.evaluation.mean(metric), run.summary.latency_ms.at(level)
-        ends = time.ci95
-        spots.append(
-            Spot(
-                name,
-                mean.mean,
-                time.value,
-                mean.ci95,
-                None if ends is None else (ends[0], ends[1]),
-                tuple((one.step, one.quality, one.ms) for one in paths.get(name, ())),
-            )
-        )
-    return pareto(
-        spots,
-        metric=metric_label(metric),
-        level=level,
-        about=_about(group),
-        recommended=leaders,
-        width=width,
-    )
+        ends = None if time.ci95 is None else (time.ci95[0], time.ci95[1])
+        steps = tuple((one.step, one.quality, one.ms) for one in paths.get(name, ()))
+        spots.append(Spot(name, mean.mean, time.value, mean.ci95, ends, steps))
+    return _against(spots, group, leaders, width, level=level)
 
 
 def money(group: DatasetComparison, leaders: tuple[str, ...], width: int = WIDTH) -> Spec | None:
@@ -159,18 +141,22 @@ def money(group: DatasetComparison, leaders: tuple[str, ...], width: int = WIDTH
     if len([one for one in each if one]) < 2:
         return None
     means = [run.evaluation.mean(metric) for run in group.runs]
-    return pareto(
-        [
-            Spot(name, mean.mean, value, mean.ci95)
-            for name, mean, value in zip(group.names, means, each, strict=True)
-        ],
-        metric=metric_label(metric),
-        level="money",
-        unit="Money for 1,000 queries",
-        about=_about(group),
-        recommended=leaders,
-        width=width,
-    )
+    both = zip(group.names, means, each, strict=True)
+    spots = [Spot(name, mean.mean, value, mean.ci95) for name, mean, value in both]
+    unit = "Money for 1,000 queries"
+    return _against(spots, group, leaders, width, level="money", unit=unit)
+
+
+def _against(
+    spots: Sequence[Spot],
+    group: DatasetComparison,
+    leaders: tuple[str, ...],
+    width: int,
+    **what: str,
+) -> Spec:
+    metric = metric_label(group.metrics[0])
+    about = _about(group)
+    return pareto(spots, metric=metric, about=about, recommended=leaders, width=width, **what)
 
 
 def metrics(group: DatasetComparison, width: int = WIDTH) -> Spec | None:
@@ -192,19 +178,9 @@ def _differences(queries: QueryValues | None, about: str, width: int) -> Spec | 
     if queries is None:
         return None
     a, b = queries.pair
-    return gains(
-        queries.values[:, b] - queries.values[:, a],
-        queries.query_ids,
-        a=queries.names[a],
-        b=queries.names[b],
-        metric=metric_label(queries.metric),
-        about=about,
-        width=width,
-    )
-
-
-def _parts(ledger: Ledger, about: str, width: int) -> Spec:
-    return part_bars(ledger, about=about, width=width)
+    differences = queries.values[:, b] - queries.values[:, a]
+    pair = {"a": queries.names[a], "b": queries.names[b], "metric": metric_label(queries.metric)}
+    return gains(differences, queries.query_ids, **pair, about=about, width=width)
 
 
 def _about(group: DatasetComparison) -> str:

@@ -39,7 +39,6 @@ def gains(
         labels: how the queries are called, any text.
         a, b: names of the systems.
         metric: what is subtracted.
-        width: of the picture, in px.
     """
     order = np.argsort(differences, kind="stable")
     values, n = differences[order], len(differences)

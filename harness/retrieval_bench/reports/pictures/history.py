@@ -1,17 +1,23 @@
-"""Figures over time: from run to run, with what changed between them."""
+"""Figures over time: from run to run, and from duet to duet, with what changed between them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import groupby, pairwise
+from typing import TypeVar
 
 import numpy as np
 
+from retrieval_bench.core.errors import counted
+from retrieval_bench.regression.history.facts import Figure, SavedDuet, SavedRun
+from retrieval_bench.regression.history.trends import P50, P95, Line, Subject
 from retrieval_bench.reports.pictures import vega
 from retrieval_bench.reports.pictures.vega import Spec, mark
 from retrieval_bench.reports.render.text import clean, cut, number, width_of
+from retrieval_bench.reports.render.words import on_dataset
+from retrieval_bench.reports.tables.guard.history import line_words, trend_words
 
 _LEFT, _PLOT, _HEIGHT = 44, 640, 112
 _MARKED = 60
@@ -20,94 +26,142 @@ _MARKED = 60
 _LEAST_SPREAD = 0.05
 """Of a time, to either side of its middle: noise is to look like noise."""
 
-
-class Point(NamedTuple):
-    """A figure of run number ``at``, from 0; ``ends`` of its interval, None where there is none."""
-
-    at: int
-    value: float
-    ends: tuple[float, float] | None = None
-
-
-class Course(NamedTuple):
-    """Points that may be held against each other, the oldest first. Courses of the same name are
-    drawn alike in every panel."""
-
-    name: str
-    points: Sequence[Point]
+_NOTES = (
+    "Runs from the oldest to the newest, at equal distances.",
+    "Vertical lines: another revision (solid), another config (dashed); + files not as committed.",
+    "Bars: intervals within a run (95 %) or a duet (98 %).",
+    "Saved times of equal code lie further apart: a step is no verdict, a duet decides.",
+)
 
 
-class Panel(NamedTuple):
-    """One figure.
-
-    Attributes:
-        title: what it is, with its unit.
-        kind: "quality", "time", or "ratio" (percent, 0 = no difference).
-    """
-
-    title: str
-    kind: str
-    courses: Sequence[Course]
-
-
-class Change(NamedTuple):
-    """What is otherwise from run ``at`` on: a revision, or (``config``) the settings."""
-
-    at: int
-    name: str
-    config: bool = False
+Thing = TypeVar("Thing", SavedRun, SavedDuet)
+Panel = tuple[str, str, Sequence[Spec]]
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Panels above each other over the same runs.
+    """Panels above each other over the same runs, which are counted from 0.
 
     Attributes:
         title: what was done at each place, such as "12 runs".
         dates: of each, the oldest first.
-        legend: name of each course and what it is, in words.
+        changes: what is otherwise from run ``at`` on: ``name`` of a revision or (``config``) of the
+            settings.
+        panels: kind of a figure ("quality", "time", or "ratio": percent, 0 = no difference), its
+            title and points, with ``system`` (the line that joins those that may be held against
+            each other), ``at``, ``value``, and the ends ``low`` and ``high`` of its interval.
+        legend: name of each line and what it is, in words.
     """
 
     title: str
     dates: Sequence[str]
-    changes: Sequence[Change]
+    changes: Sequence[Spec]
     panels: Sequence[Panel]
     legend: Sequence[tuple[str, str]]
 
 
-def history(
-    title: str, timelines: Sequence[Timeline], *, about: str = "", notes: Sequence[str] = ()
-) -> Spec:
+def history_picture(subject: Subject) -> Spec:
+    """The metrics, p50 and p95 of each run, and the ratios of the duets."""
+    duets = [duet for duet in subject.duets if subject.trend(duet) is not None]
+    timelines = [_runs(subject)] if subject.runs else []
+    if duets:
+        title = "duet {}, % slower than the pinned revision"
+        ratios = [
+            ("ratio", title.format(gate), _points(duets, subject.trend, _ratio(gate)))
+            for gate in (P50, P95)
+        ]
+        legend = [(f"line {one.label}", f"against {trend_words(one)}") for one in subject.trends]
+        dates = [f"{duet.created:%Y-%m-%d}" for duet in duets]
+        changes = _changes([(duet.revision, None) for duet in duets])
+        timelines.append(Timeline(counted(len(duets), "duet"), dates, changes, ratios, legend))
+    return history(f"{subject.retriever} {on_dataset(subject.dataset)}", timelines, _NOTES)
+
+
+def _runs(subject: Subject) -> Timeline:
+    runs = subject.runs
+    panels: list[Panel] = [
+        ("quality", f"mean {metric}", _points(runs, subject.quality_line, _mean(metric)))
+        for metric in subject.metrics
+    ]
+    panels += [
+        ("time", f"{level}, milliseconds", _points(runs, subject.latency_line, _time(level)))
+        for level in (P50, P95)
+    ]
+    settings = [(run.revision, f"cfg {subject.configs.index(run.config) + 1}") for run in runs]
+    dates = [f"{run.created:%Y-%m-%d}" for run in runs]
+    title = counted(len(runs), "run")
+    return Timeline(title, dates, _changes(settings), panels, line_words(subject))
+
+
+Ends = tuple[float, float, float]
+"""A value and the ends of its interval."""
+
+
+def _mean(metric: str) -> Callable[[SavedRun], Ends | None]:
+    return lambda run: _ends(run.metrics.get(metric))
+
+
+def _time(level: str) -> Callable[[SavedRun], Ends | None]:
+    return lambda run: _ends(run.latency.get(level))
+
+
+def _ratio(gate: str) -> Callable[[SavedDuet], Ends | None]:
+    return lambda duet: _ends(duet.ratios.get(gate), lambda ratio: 100 * (ratio - 1))
+
+
+def _ends(figure: Figure | None, shown: Callable[[float], float] = float) -> Ends | None:
+    if figure is None:
+        return None
+    low, high = figure.interval or (figure.value, figure.value)
+    return shown(figure.value), shown(low), shown(high)
+
+
+def _points(
+    things: Sequence[Thing],
+    line_of: Callable[[Thing], Line | None],
+    ends_of: Callable[[Thing], Ends | None],
+) -> list[Spec]:
+    """A point for each that has the figure and stands on a line, line by line."""
+    points = []
+    for at, thing in enumerate(things):
+        line, ends = line_of(thing), ends_of(thing)
+        if line is not None and ends is not None:
+            named = dict(zip(("value", "low", "high"), ends, strict=True))
+            points.append({"system": f"line {line.label}", "at": at, **named})
+    return sorted(points, key=lambda point: str(point["system"]))
+
+
+def _changes(settings: Sequence[tuple[str, str | None]]) -> list[Spec]:
+    """The first revision, and all that came later."""
+    changes: list[Spec] = [{"at": 0, "name": settings[0][0], "config": False}]
+    for at, (before, after) in enumerate(pairwise(settings), start=1):
+        both = zip(before, after, (False, True), strict=True)
+        changes += [{"at": at, "name": b, "config": of} for a, b, of in both if a != b]
+    return changes
+
+
+def history(title: str, timelines: Sequence[Timeline], notes: Sequence[str] = ()) -> Spec:
     """Runs from left to right in their order, at equal distances; a panel for each figure.
 
     Vertical lines stand where the revision (solid) or the config (dashed) is another one than
     before. Panels have axes of their own that need not begin at 0.
-
-    Args:
-        about: a line under the heading.
-        notes: lines below that.
     """
-    views = [
-        _panel(timeline, panel, at)
-        for timeline in timelines
-        for at, panel in enumerate(timeline.panels)
-    ]
+    views, said = [], []
+    for timeline in timelines:
+        panels = [panel for panel in timeline.panels if panel[2]]
+        for at, panel in enumerate(panels, start=1):
+            views.append(_panel(timeline, panel, first=at == 1, last=at == len(panels)))
+            said += _described(panel)
     apart = dict.fromkeys(("color", "shape", "strokeDash"), "independent")
     resolve = {"scale": apart, "legend": dict.fromkeys(("color", "shape"), "independent")}
-    return vega.picture(
-        {"vconcat": views, "spacing": 12, "resolve": resolve},
-        title=title,
-        about=about,
-        notes=notes,
-        said=[text for one in timelines for text in _described(one)],
-        width=vega.WIDTH,
-    )
+    content = {"vconcat": views, "spacing": 12, "resolve": resolve}
+    return vega.picture(content, title=title, notes=notes, said=said, width=vega.WIDTH)
 
 
-def _panel(timeline: Timeline, panel: Panel, at: int) -> Spec:
+def _panel(timeline: Timeline, panel: Panel, *, first: bool, last: bool) -> Spec:
     """One figure; the last one of a time line has the dates and the legend, the first the names of
     what changed."""
-    last, n = at == len(timeline.panels) - 1, len(timeline.dates)
+    (kind, title, points), n = panel, len(timeline.dates)
     known = [(clean(name), words) for name, words in timeline.legend][: len(vega.STYLES)]
     names = [name for name, _ in known]
     key = vega.legend(names, [cut(f"{name}: {words}", 100) for name, words in known])
@@ -116,29 +170,24 @@ def _panel(timeline: Timeline, panel: Panel, at: int) -> Spec:
     look: Spec = {"tickMinStep": 1, "labelExpr": dates, "labels": last, "grid": False}
     place = vega.linear(-0.5, max(n, 1) - 0.5)
     x = vega.axis("at", place, timeline.title if last else None, **look)
-    y = vega.axis("value", _scale(panel), tickCount=4, minExtent=_LEFT, maxExtent=_LEFT)
-    rows = [
-        {"system": clean(course.name), "at": p.at, "value": p.value, "low": low, "high": high}
-        for course in panel.courses
-        for p in course.points
-        for low, high in [p.ends or (p.value, p.value)]
-    ]
-    told = [row for row in rows if row["system"] in names]
-    rest = [row for row in rows if row["system"] not in names]
-    zero = [{"value": 0}] if panel.kind == "ratio" else []
-    changes = [{"at": c.at - 0.5, "config": c.config} for c in timeline.changes if c.at]
+    y = vega.axis("value", _scale(kind, points), tickCount=4, minExtent=_LEFT, maxExtent=_LEFT)
+    points = [{**point, "system": clean(point["system"])} for point in points]
+    told = [point for point in points if point["system"] in names]
+    rest = [point for point in points if point["system"] not in names]
+    zero = [{"value": 0}] if kind == "ratio" else []
+    lines = [{**one, "at": one["at"] - 0.5} for one in timeline.changes if one["at"]]
     dashes = {"condition": {"test": "datum.config", "value": [3, 3]}, "value": [1, 0]}
-    down = _HEIGHT if len(changes) <= _MARKED else 8  # lines that stand close would hide figures
+    down = _HEIGHT if len(lines) <= _MARKED else 8  # lines that stand close would hide figures
     through = {"y": {"value": 0}, "y2": {"value": down}, "strokeDash": dashes}
     above = {"y": {"value": -8}, "text": {"field": "name"}}
     return {
         "width": _PLOT,
         "height": _HEIGHT,
-        "title": {"text": cut(panel.title, 60), "fontSize": 11, "offset": 6 if at else 20},
+        "title": {"text": cut(title, 60), "fontSize": 11, "offset": 20 if first else 6},
         "encoding": {"x": x, "y": y},
         "layer": [
-            mark("rule", changes, through, color=vega.DOT, strokeWidth=0.7),
-            mark("text", [] if at else _names(timeline), above, color=vega.SOFT, align="left"),
+            mark("rule", lines, through, color=vega.DOT, strokeWidth=0.7),
+            mark("text", _names(timeline) if first else [], above, color=vega.SOFT, align="left"),
             mark("rule", zero, {"x": {"value": 0}, "x2": {"value": _PLOT}}, strokeWidth=0.8),
             mark("line", rest, {"detail": {"field": "system"}}, color=vega.SOFT, strokeWidth=0.5),
             mark("rule", told, {**vega.span("y", y, "low", "high"), "color": color}, clip=True),
@@ -152,44 +201,39 @@ def _names(timeline: Timeline) -> list[Spec]:
     """Names above the lines, as many as there is room for."""
     shown, free = [], 0.0
     for change in timeline.changes:
-        name = cut(change.name, 20)
-        x = _PLOT * change.at / max(len(timeline.dates), 1)
+        name = cut(change["name"], 20)
+        x = _PLOT * change["at"] / max(len(timeline.dates), 1)
         if x >= free and x + width_of(name) <= _PLOT:
-            shown.append({"at": change.at - 0.5, "name": name})
+            shown.append({"at": change["at"] - 0.5, "name": name})
             free = x + width_of(name) + 8
     return shown
 
 
-def _scale(panel: Panel) -> Spec:
+def _scale(kind: str, points: Sequence[Spec]) -> Spec:
     """Of the values; intervals may leave it, one that is far too wide would hide all others."""
-    points = [point for course in panel.courses for point in course.points]
-    values = [point.value for point in points]
-    if not values:
-        return vega.linear(0.0, 1.0)
-    if panel.kind == "ratio":
-        reach = [abs(end) for point in points for end in (point.value, *(point.ends or ()))]
-        return vega.linear(-1.1 * max(5.0, *reach), 1.1 * max(5.0, *reach))
-    if panel.kind == "quality":
+    values = [point["value"] for point in points]
+    if kind == "ratio":
+        reach = max([5.0, *(abs(point[end]) for point in points for end in ("low", "high"))])
+        return vega.linear(-1.1 * reach, 1.1 * reach)
+    if kind == "quality":
         margin = max(0.15 * (max(values) - min(values)), 0.01)
         return vega.linear(min(values) - margin, max(values) + margin)
     scale = vega.scale_for([np.array(values)])
     low, high = scale["domain"]
     if scale["type"] == "log" or low == 0:
         return scale
-    spread = _LEAST_SPREAD * (min(values) + max(values)) / 2
     middle = (min(values) + max(values)) / 2
-    return vega.linear(min(low, middle - spread), max(high, middle + spread))
+    return vega.linear(
+        min(low, (1 - _LEAST_SPREAD) * middle), max(high, (1 + _LEAST_SPREAD) * middle)
+    )
 
 
-def _described(timeline: Timeline) -> list[str]:
+def _described(panel: Panel) -> list[str]:
+    _, title, points = panel
     said = []
-    for panel in timeline.panels:
-        for course in panel.courses:
-            if course.points:
-                first, last = course.points[0].value, course.points[-1].value
-                of = f", {course.name}" if len(panel.courses) > 1 else ""
-                said.append(
-                    f"{panel.title}{of}: {number(first)} at first, {number(last)} at last, "
-                    f"{len(course.points)} points."
-                )
+    lines = {name: list(of) for name, of in groupby(points, key=lambda point: point["system"])}
+    for name, line in lines.items():
+        of = f", {name}" * (len(lines) > 1)
+        first, last = (number(point["value"]) for point in (line[0], line[-1]))
+        said.append(f"{title}{of}: {first} at first, {last} at last, {len(line)} points.")
     return said

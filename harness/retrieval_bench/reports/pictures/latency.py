@@ -81,10 +81,6 @@ def ecdf(systems: Sequence[Calls], *, about: str = "", width: int = vega.WIDTH) 
     Up to eight systems are curves in one pair of axes; more, which no reader could tell apart,
     are one row each, from the fastest to the slowest median. Of very many calls
     no more are drawn than can be seen.
-
-    Args:
-        about: a line under the heading, such as dataset and machine.
-        width: of the picture, in px.
     """
     names = distinct_names([s.name for s in systems])
     shown = [_Shown(name, calls) for name, calls in zip(names, systems, strict=True)]

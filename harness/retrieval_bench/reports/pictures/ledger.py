@@ -57,8 +57,6 @@ def parts(
     Args:
         name: of the retriever.
         metric: of the gains.
-        about: a line under the heading.
-        width: of the picture, in px.
     """
     wide, room = vega.is_wide(width), width - 2 * vega.MARGIN
     across = int(0.62 * room) if wide else room

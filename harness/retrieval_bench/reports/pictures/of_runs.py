@@ -7,23 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from retrieval_bench.comparison.explain.ledger import Ledger, Worth
-from retrieval_bench.reports.pictures import (
-    WIDTH,
-    Calls,
-    PartBar,
-    Spec,
-    StageTimes,
-    ecdf,
-    parts,
-    per_query,
-    rounds,
-    stages,
-    svg,
-)
+from retrieval_bench.reports import pictures
+from retrieval_bench.reports.pictures import WIDTH, Calls, PartBar, Spec, StageTimes
 from retrieval_bench.reports.render.words import metric_label, worth_label
 from retrieval_bench.runs.run import Run
 from retrieval_bench.runs.stages import StageReport, Times
-from retrieval_bench.runs.timing_facts import LatencyFacts
 from retrieval_bench.stats.percentiles import Percentile
 
 MS = 1e6
@@ -39,22 +27,21 @@ def run_pictures(run: Run) -> dict[str, str]:
     if not _has_times(run):
         return {}
     about = f"{run.summary.dataset.name}, k = {run.summary.k}"
-    pictures = {
-        "latency.svg": ecdf([_calls(run, run.name)], about=about),
+    drawn = {
+        "latency.svg": pictures.ecdf([_calls(run, run.name)], about=about),
         "queries.svg": slow_queries(run.name, run, about=about),
         "rounds.svg": drift([run.name], [run], about=about),
         "stages.svg": stage_bars([run.name], [run], about=about),
     }
-    return {name: svg(spec) for name, spec in pictures.items() if spec is not None}
+    return {name: pictures.svg(spec) for name, spec in drawn.items() if spec is not None}
 
 
 def side_by_side(names: Sequence[str], runs: Sequence[Run], *, width: int = WIDTH) -> Spec | None:
-    """The distributions of call times of several runs in one picture; nothing where
-    no run has times."""
+    """The distributions of call times of several runs; nothing where no run has times."""
     timed = _timed(names, runs)
     if not timed:
         return None
-    return ecdf(timed, about=str(runs[0].summary.dataset.name), width=width)
+    return pictures.ecdf(timed, about=str(runs[0].summary.dataset.name), width=width)
 
 
 def drift(
@@ -66,7 +53,7 @@ def drift(
         for calls in _timed(names, runs)
         if calls.round is not None and calls.round.max(initial=0) > 0
     ]
-    return rounds(timed, about=about, width=width) if timed else None
+    return pictures.rounds(timed, about=about, width=width) if timed else None
 
 
 def stage_bars(
@@ -75,25 +62,18 @@ def stage_bars(
     """The stages of those runs that report any; nothing where none does."""
     reports = [(name, run.stages) for name, run in zip(names, runs, strict=True) if _has_times(run)]
     found = [_stage_times(name, report) for name, report in reports if report.stages]
-    return stages(found, about=about, width=width) if found else None
+    return pictures.stages(found, about=about, width=width) if found else None
 
 
 def part_bars(ledger: Ledger, *, about: str = "", width: int = WIDTH) -> Spec:
     """What the parts of a retriever buy and take."""
     good = {Worth.HELPS: True, Worth.HARMFUL: False, Worth.DEAD: False}
     bars = [
-        PartBar(
-            row.name,
-            worth_label(row.worth),
-            good.get(row.worth),
-            row.gain,
-            row.ci95,
-            row.cost.p50_ms,
-        )
-        for row in ledger.rows
+        PartBar(r.name, worth_label(r.worth), good.get(r.worth), r.gain, r.ci95, r.cost.p50_ms)
+        for r in ledger.rows
     ]
-    metric = metric_label(ledger.metric)
-    return parts(bars, name=ledger.run.name, metric=metric, about=about, width=width)
+    name, metric = ledger.run.name, metric_label(ledger.metric)
+    return pictures.parts(bars, name=name, metric=metric, about=about, width=width)
 
 
 def slow_queries(name: str, run: Run, *, about: str = "", width: int = WIDTH) -> Spec | None:
@@ -101,7 +81,7 @@ def slow_queries(name: str, run: Run, *, about: str = "", width: int = WIDTH) ->
     timings = run.timings
     if not _has_times(run):
         return None
-    return per_query(
+    return pictures.per_query(
         timings.wall_ns / MS,
         timings.query,
         run.rankings.query_ids,
@@ -123,34 +103,27 @@ def _timed(names: Sequence[str], runs: Sequence[Run]) -> list[Calls]:
 
 def _calls(run: Run, name: str) -> Calls:
     timings = run.timings
-    return Calls(
-        name,
-        timings.wall_ns / MS,
-        failed=timings.failed,
-        query=timings.query,
-        # Rounds of all launches, one behind the other.
-        round=(timings.launch * (timings.round.max(initial=0) + 1) + timings.round).astype(
-            np.int32
-        ),
-        percentiles=_percentiles(run.summary.latency_ms),
-    )
-
-
-def _percentiles(latency: LatencyFacts) -> list[Percentile]:
-    return [
-        Percentile(float(name[1:]), entry.value, entry.ci95, entry.reason or None)
-        for name, entry in latency.levels.items()
+    # Rounds of all launches, one behind the other.
+    each = timings.launch * (timings.round.max(initial=0) + 1) + timings.round
+    percentiles = [
+        Percentile(float(level[1:]), entry.value, entry.ci95, entry.reason or None)
+        for level, entry in run.summary.latency_ms.levels.items()
     ]
+    ms = timings.wall_ns / MS
+    return Calls(name, ms, timings.failed, timings.query, each.astype(np.int32), percentiles)
 
 
 def _stage_times(name: str, report: StageReport) -> StageTimes:
     direct = {stage.name: _drawn(stage.times) for stage in report.stages if stage.direct}
-    legs = {}
-    if report.legs is not None:
-        legs = {
-            "legs in a row": _drawn(report.legs.serial),
-            "legs side by side": _drawn(report.legs.parallel),
+    both = report.legs
+    legs = (
+        {}
+        if both is None
+        else {
+            "legs in a row": _drawn(both.serial),
+            "legs side by side": _drawn(both.parallel),
         }
+    )
     return StageTimes(name, direct, legs, None if report.call is None else _drawn(report.call))
 
 

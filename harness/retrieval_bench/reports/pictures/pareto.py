@@ -77,9 +77,7 @@ def pareto(
         metric: name of the quality.
         level: what the times are, such as "p95".
         unit: what stands below the axis, where that is no time.
-        about: a line under the heading, such as dataset and machine.
         recommended: names of the systems to mark by a ring and the word.
-        width: of the picture, in px.
     """
     names = [clean(name) for name in distinct_names([spot.name for spot in systems])]
     rows = _rows(names, systems, recommended)
@@ -268,7 +266,7 @@ def _said(rows: Sequence[Spec], paths: Sequence[Spec], unit: str) -> list[str]:
         for r in order
     ]
     return said + [
-        f"{s['system']} after {s['after']}: quality {s['quality']:.4f}, {number(s['ms'])} {unit}"
+        f"{s['system']} after {s['after']}: quality {s['quality']:.4f}, {number(s['ms'])} ms."
         for s in paths
         if s["after"]
     ]

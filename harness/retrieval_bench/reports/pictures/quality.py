@@ -38,8 +38,6 @@ def quality(
     Args:
         names: of the systems, shown as they are; equal ones are told apart by a number.
         metrics: name -> one estimate for each system.
-        about: a line under the heading.
-        width: of the picture, in px.
     """
     shown = [clean(name) for name in distinct_names(names)]
     panels = {

@@ -46,8 +46,6 @@ def per_query(
         labels: how the queries are called, any text; equal ones are different queries.
         failed: one for each call; None = none failed.
         name: of the system.
-        about: a line under the heading.
-        width: of the picture, in px.
     """
     keep = np.isfinite(ms)
     broken = np.zeros(len(ms), dtype=bool) if failed is None else failed

@@ -54,10 +54,6 @@ def rounds(systems: Sequence[Calls], *, about: str = "", width: int = vega.WIDTH
     known: of all calls), so that what a round asks does not matter. A round is the median of its
     calls in percent of that; one system has a band, the 95 % interval. Of more than eight systems
     those that moved most are told apart.
-
-    Args:
-        about: a line under the heading, such as dataset and machine.
-        width: of the picture, in px.
     """
     names = distinct_names([s.name for s in systems])
     drifts = [_drift(clean(name), calls) for name, calls in zip(names, systems, strict=True)]

@@ -53,10 +53,6 @@ def stages(systems: Sequence[StageTimes], *, about: str = "", width: int = vega.
 
     All bars begin at 0 on one linear axis, so that lengths compare, also between systems; the
     figures stand beside them for those too short to see.
-
-    Args:
-        about: a line under the heading, such as dataset and machine.
-        width: of the picture, in px.
     """
     names = [clean(name) for name in distinct_names([s.name for s in systems])]
     labels: list[str] = []

@@ -31,21 +31,11 @@ INK, SOFT, GRID, PAPER = "#1c1c1e", "#5c5c63", "#dcdce0", "#ffffff"
 DOT, FILL = "#8d8d96", "#a9c4e4"
 
 DARK = {
-    INK: "#ececf0",
-    SOFT: "#b0b0b8",
-    GRID: "#3b3d44",
-    PAPER: "#17181c",
-    DOT: "#84848e",
-    FILL: "#3f638f",
-    "#0b57a4": "#74b4ff",
-    "#c1440e": "#ff9a66",
-    "#0d7a56": "#4fcfa3",
-    "#7b3fa0": "#cf9df2",
-    "#8a6100": "#e8c154",
-    "#b1296c": "#ff8fc3",
-    "#176f7d": "#63d2e2",
+    INK: "#ececf0", SOFT: "#b0b0b8", GRID: "#3b3d44", PAPER: "#17181c", DOT: "#84848e",
+    FILL: "#3f638f", "#0b57a4": "#74b4ff", "#c1440e": "#ff9a66", "#0d7a56": "#4fcfa3",
+    "#7b3fa0": "#cf9df2", "#8a6100": "#e8c154", "#b1296c": "#ff8fc3", "#176f7d": "#63d2e2",
     "#4a4a50": "#c9c9d1",
-}
+}  # fmt: skip
 """Colour of a picture -> what it is on a dark screen. Nothing is drawn in another colour."""
 
 
@@ -205,7 +195,7 @@ def scale_for(values: Iterable[NDArray[np.float64]], log_from: float = 20.0) -> 
         return linear(0.0, 1.0)
     positive = min(float(p[p > _NO_TIME].min()) for p in parts if p.max() > _NO_TIME)
     if high / positive >= log_from:
-        return logarithmic(positive / 1.15, high * 1.15)
+        return {**linear(positive / 1.15, high * 1.15), "type": "log"}
     if low < 0.3 * high:
         return linear(0.0, high * 1.04)
     return around([low, high], 0.04)
@@ -214,11 +204,6 @@ def scale_for(values: Iterable[NDArray[np.float64]], log_from: float = 20.0) -> 
 def linear(low: float, high: float) -> Spec:
     """A linear scale; what lies outside is drawn at its end."""
     return {"type": "linear", "domain": [low, high], "clamp": True}
-
-
-def logarithmic(low: float, high: float) -> Spec:
-    """A logarithmic scale; what lies outside is drawn at its end."""
-    return {"type": "log", "domain": [low, high], "clamp": True}
 
 
 def around(values: Iterable[float | None], share: float) -> Spec:
