@@ -288,7 +288,7 @@ def picture(curves: Mapping[str, Curves]) -> str:
     rows = [
         {
             "collection": name,
-            "kind": next(iter(kinds)) if label.startswith("right verdict") else "error",
+            "kind": label.partition(", ")[0],
             "system": label.partition(", ")[2],
             "budget": budget,
             "value": value,
@@ -317,10 +317,10 @@ def picture(curves: Mapping[str, Curves]) -> str:
         for kind, what in kinds.items()
         for at, name in enumerate(curves)
     ]
-    spec = vega.picture(
-        {"concat": views, "columns": len(curves)}, title="Labels until the decision", width=960
-    )
-    return svg(spec)
+    title = "Labels until the decision"
+    said = [f"Right verdicts and error of the difference by labels: {', '.join(curves)}."]
+    content = {"concat": views, "columns": len(curves)}
+    return svg(vega.picture(content, title=title, said=said, width=820))
 
 
 def _scale(rows: Sequence[vega.Spec], kind: str) -> vega.Spec:
