@@ -17,8 +17,8 @@ from retrieval_bench.stats.percentiles import Percentile
 
 _NOTES = 8
 
-_POINTS = 120
-"""Steps of a curve to either side from which not all are drawn."""
+_STEPS = 240
+"""Of a curve that are drawn, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def _curves(systems: Sequence[_Shown], levels: Sequence[float], x: Spec, width: 
     share = "datum.value * 100 + ' %'"
     quarters = {"values": [0, 0.25, 0.5, 0.75, 1], "labelExpr": share}
     y = vega.axis("share", vega.linear(0, 1), "Share of calls", width, **quarters)
-    points = [(system.name, *_steps(system.ms, x["scale"])) for system in systems]
+    points = [(system.name, *_steps(system.ms)) for system in systems]
     curves = [
         {"system": name, "ms": ms, "share": share}
         for name, times, shares in points
@@ -147,18 +147,11 @@ def _label(system: _Shown, width: int) -> str:
     return "\n".join([name + count, *wrapped(system.figures, room)])
 
 
-def _steps(
-    ordered: NDArray[np.float64], scale: Spec
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _steps(ordered: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The empirical distribution function of sorted values at its steps; of very many values at
-    those that lie a little further to the right or up."""
+    steps so near in height that they look like a line."""
     n = len(ordered)
-    ranks = np.arange(n)
-    if n > 2 * _POINTS:
-        low = scale["domain"][0]
-        place = np.log(np.maximum(ordered, low)) if scale["type"] == "log" else ordered
-        across = np.searchsorted(place, np.linspace(place[0], place[-1], _POINTS))
-        ranks = np.unique(np.concatenate([across, vega.thinned(n, _POINTS)]))
+    ranks = vega.thinned(n, _STEPS)
     times = np.concatenate([ordered[:1], ordered[ranks]])
     return times, np.append(0.0, (ranks + 1) / max(n, 1))[: len(times)]
 
