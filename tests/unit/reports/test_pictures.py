@@ -38,7 +38,7 @@ from retrieval_bench.reports.pictures import (
 )
 from retrieval_bench.reports.pictures.history import Timeline, history
 from retrieval_bench.reports.pictures.pareto import front
-from retrieval_bench.reports.pictures.vega import DARK, STYLES, log_ticks, scale_for
+from retrieval_bench.reports.pictures.vega import DARK, STYLES, log_ticks, scale_for, whole
 from retrieval_bench.reports.render.text import clean, fitted
 from retrieval_bench.stats.percentiles import Percentile
 
@@ -298,6 +298,19 @@ def test_a_logarithmic_axis_has_plain_ticks() -> None:
     assert log_ticks(0.9, 25) == [1, 2, 5, 10, 20]
     assert log_ticks(1, 1e6) == [10.0**at for at in range(7)]
     assert len(log_ticks(1e-9, 1e9)) <= 10
+    shown = words(svg(ecdf([Calls("a", np.geomspace(1, 90, 50))])))
+    assert {"1", "2", "5", "10", "20", "50"} <= set(shown)
+
+
+def test_what_is_counted_has_whole_ticks() -> None:
+    assert whole(1, 3) == [1, 2, 3]
+    assert whole(1, 1) == [1]
+    assert whole(1, 0) == []
+    assert whole(0, 25) == [0, 5, 10, 15, 20, 25]
+    assert whole(1, 5_928) == [1_000, 2_000, 3_000, 4_000, 5_000]
+    few = rounds([Calls("x", np.ones(6), round=np.arange(6, dtype=np.int32) // 2)])
+    assert {"1", "2", "3"} <= set(words(svg(few)))
+    assert "2.5" not in words(svg(few))
 
 
 # -- the front -----------------------------------------------------------------------------------

@@ -167,7 +167,12 @@ def _panel(timeline: Timeline, panel: Panel, *, first: bool, last: bool) -> Spec
     key = vega.legend(names, [cut(f"{name}: {words}", 100) for name, words in known])
     color, dash, shape = vega.told_apart(names, key=key if last else None)
     dates = f"{json.dumps([clean(date) for date in timeline.dates])}[datum.value]"
-    look: Spec = {"tickMinStep": 1, "labelExpr": dates, "labels": last, "grid": False}
+    look: Spec = {
+        "values": vega.whole(0, n - 1, 6),
+        "labelExpr": dates,
+        "labels": last,
+        "grid": False,
+    }
     place = vega.linear(-0.5, max(n, 1) - 0.5)
     x = vega.axis("at", place, timeline.title if last else None, **look)
     y = vega.axis("value", _scale(kind, points), tickCount=4, minExtent=_LEFT, maxExtent=_LEFT)

@@ -76,7 +76,7 @@ def per_query(
     across = f"{counted(n, 'query')}, from the fastest to the slowest median"
     place = vega.linear(0.5, max(n, 1) + 0.5)
     at = {
-        "x": vega.axis("query", place, across, grid=False, tickMinStep=1),
+        "x": vega.axis("query", place, across, grid=False, values=vega.whole(1, n)),
         "y": vega.milliseconds(scale, width),
     }
     calls = rows(drawn[~broken[drawn]]), rows(drawn[broken[drawn]])

@@ -85,7 +85,7 @@ def _content(foremost: Sequence[_Drift], rest: Sequence[_Drift], width: int) -> 
     scale = vega.linear(min([-5, *(1.1 * v for v in shown)]), max([5, *(1.1 * v for v in shown)]))
     last = max((row["round"] for row in (*rows, *thin)), default=1)
     percent = "(datum.value > 0 ? '+' : '') + datum.label + ' %'"
-    x = vega.axis("round", vega.linear(0.5, last + 0.5), "Round", tickMinStep=1)
+    x = vega.axis("round", vega.linear(0.5, last + 0.5), "Round", values=vega.whole(1, last))
     y = vega.axis("change", scale, "Median of the round", width, labelExpr=percent)
     room = width - 2 * vega.MARGIN - 60
     labels = [f"{fitted(d.name, 190)}: {d.summary}" for d in foremost]

@@ -10,7 +10,7 @@ from retrieval_bench.core.types import EMPTY
 from retrieval_bench.reports.pictures.vega import SOFT, Spec, mark
 from retrieval_bench.reports.render.text import fitted, width_of
 
-COLUMN = 48
+COLUMN = 54
 """Px of a column of figures."""
 
 STEP = 18

@@ -154,9 +154,10 @@ def axis(
     Args:
         width: of the picture; the title of an upward axis stands above it on a narrow one.
     """
-    ticks: Spec = {"tickCount": 6, "format": ",~r"}
-    if scale["type"] == "log":
-        ticks["values"] = log_ticks(*scale["domain"])
+    # Where there are values, Vega takes a count for the most of them, and drops every other one.
+    log = {"values": log_ticks(*scale["domain"])} if scale["type"] == "log" else {}
+    count = {} if log or "values" in look else {"tickCount": 6}
+    ticks: Spec = {"format": ",~r", **count, **log}
     if not is_wide(width):
         ticks |= {"titleAngle": 0, "titleAlign": "left", "titleAnchor": "end", "titleY": -10,
                   "titleBaseline": "bottom", "titleX": -36}  # fmt: skip
@@ -181,6 +182,13 @@ def log_ticks(low: float, high: float) -> list[float]:
         if len(inside) <= 10:
             break
     return inside
+
+
+def whole(first: int, last: int, most: int = 10) -> list[int]:
+    """Whole numbers for the ticks of what is counted: multiples of 1, 2, 5, 10 and so on."""
+    steps = (multiple * 10**decade for decade in range(12) for multiple in (1, 2, 5))
+    step = next(step for step in steps if last - first < most * step)
+    return [at for at in range(first, last + 1) if at % step == 0]
 
 
 def scale_for(values: Iterable[NDArray[np.float64]], log_from: float = 20.0) -> Spec:
