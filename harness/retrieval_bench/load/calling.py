@@ -52,17 +52,7 @@ def main(spec: Mapping[str, Any]) -> int:
         os.write(channel, (json.dumps(message) + "\n").encode())
 
     try:
-        experiment = prepare(
-            [spec["retriever"]],
-            spec["dataset"],
-            split=spec["split"],
-            language=spec["language"],
-            k=spec["k"],
-            metrics=spec["metrics"],
-            overrides=spec["overrides"],
-            protocol=Protocol(threads=spec["threads"]),
-            save=False,
-        )
+        experiment = _prepared(spec)
         (candidate,) = experiment.candidates
         _refuse_replay(candidate)
         own = candidate.capabilities
@@ -113,23 +103,25 @@ def _levels(spec: Mapping[str, Any], experiment: Experiment, tell: Any) -> None:
             ) from None
 
 
+def _prepared(spec: Mapping[str, Any], n: int = 1) -> Experiment:
+    """Of ``n`` instances of the retriever."""
+    given = ("split", "language", "k", "metrics", "overrides")
+    return prepare(
+        [spec["retriever"]] * n,
+        spec["dataset"],
+        protocol=Protocol(threads=spec["threads"]),
+        save=False,
+        **{name: spec[name] for name in given},
+    )
+
+
 def _more(spec: Mapping[str, Any], n: int) -> Sequence[Candidate]:
     if not n:
         return ()
-    experiment = prepare(
-        [spec["retriever"]] * n,
-        spec["dataset"],
-        split=spec["split"],
-        language=spec["language"],
-        k=spec["k"],
-        metrics=spec["metrics"],
-        overrides=spec["overrides"],
-        protocol=Protocol(threads=spec["threads"]),
-        save=False,
-    )
-    for candidate in experiment.candidates:
+    candidates = _prepared(spec, n).candidates
+    for candidate in candidates:
         candidate.retriever.use_k(spec["k"])
-    return experiment.candidates
+    return candidates
 
 
 def _level(

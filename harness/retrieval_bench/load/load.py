@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ from retrieval_bench.core.notices import Code, coded
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.preparation import prepare
+from retrieval_bench.load.capacity import Capacity, Evidence, Limit, Search
 from retrieval_bench.load.generator import TIMEOUT_S, Generator, Level, Made
 from retrieval_bench.load.levels import LevelResult, judged
 from retrieval_bench.load.quality import LevelQuality, Scorer
@@ -35,6 +37,9 @@ SLOTS = 32
 """Calls that a process has under way at most, of a service. What runs in the process itself has as
 many as there are cores, or one where several threads may not ask it."""
 
+_FIRST = 0.5
+"""Of what clients in turn get: where the search for a rate begins."""
+
 _UNLOADED_S = 3.0
 """One call at a time is measured for so long, or as long as a level."""
 
@@ -48,6 +53,8 @@ class Plan:
         clients: that call in turn, a level each.
         recorded: seconds at which calls were made elsewhere; a level.
         slots: None = as many as fit the retriever.
+        limit: look for the highest rate that keeps it, after the other levels.
+        max_minutes: that this may take.
     """
 
     rates: Sequence[float] = ()
@@ -61,6 +68,8 @@ class Plan:
     slots: int | None = None
     processes: int = 1
     seed: int = 20_240_229
+    limit: Limit | None = None
+    max_minutes: float = 10.0
 
     def levels(self) -> Iterator[Level]:
         """In their order; of clients that call in turn, ``slots`` is how many there are."""
@@ -105,6 +114,7 @@ class LoadResult(Documented):
         processes: of the generator.
         unloaded: one call at a time.
         levels: in the order made.
+        capacity: the highest rate that keeps a limit; None where there is no limit.
         warnings: about the machine, and what ended it early.
         environment: as in a run's manifest.
         folder: of the record; None where it was not saved.
@@ -112,8 +122,8 @@ class LoadResult(Documented):
 
     schema_version: ClassVar[int] = 1
     KEYS = (
-        "retriever dataset k status external shared slots processes unloaded levels warnings "
-        "environment folder?"
+        "retriever dataset k status external shared slots processes unloaded levels capacity "
+        "warnings environment folder?"
     )
 
     retriever: str
@@ -126,6 +136,7 @@ class LoadResult(Documented):
     processes: int
     unloaded: Loaded
     levels: tuple[Loaded, ...]
+    capacity: Capacity | None = None
     warnings: tuple[str, ...] = ()
     environment: Mapping[str, Any] = field(default_factory=dict)
     folder: Path | None = None
@@ -210,6 +221,7 @@ def _check(plan: Plan) -> None:
         *(("--ramp", n, "seconds, 0 or more") for n in [plan.ramp_s] if not n >= 0),
         *(("--timeout", n, "seconds above 0") for n in [plan.timeout_s] if not n > 0),
         *(("--slots", n, "at least 1") for n in [plan.slots or 1] if n < 1),
+        *(("--max-minutes", n, "minutes above 0") for n in [plan.max_minutes] if not n > 0),
         *(("--processes", n, "at least 1") for n in [plan.processes] if n < 1),
     ]
     for option, value, accepted in wrong[:1]:
@@ -240,14 +252,21 @@ def _levels(
             fix=f"look at it first: retrieval-bench doctor {candidate.name}",
         )
     done: list[Loaded] = []
-    status = "complete"
+    status, capacity = "complete", None
+
+    def make(planned: Level) -> Made:
+        level = _fitted(planned, slots, shared=generator.threads)
+        with reporter.phase(Phase(Step.SEARCHING, f"{candidate.name}, {words(level)}")):
+            made = generator.run(level)
+        _keep(folder, len(done) + 1, made)
+        done.append(Loaded(judged(made, in_process=in_process), scorer.scored(made)))
+        return made
+
     try:
-        for number, planned in enumerate(plan.levels(), start=1):
-            level = _fitted(planned, slots, shared=generator.threads)
-            with reporter.phase(Phase(Step.SEARCHING, f"{candidate.name}, {words(level)}")):
-                made = generator.run(level)
-            _keep(folder, number, made)
-            done.append(Loaded(judged(made, in_process=in_process), scorer.scored(made)))
+        for planned in plan.levels():
+            make(planned)
+        if plan.limit is not None:
+            capacity = _searched(plan, plan.limit, slots, make, lambda: done[-1].result)
     except KeyboardInterrupt:
         status = "partial"
     except HarnessError as problem:
@@ -266,9 +285,38 @@ def _levels(
         plan.processes,
         unloaded,
         tuple(done),
+        capacity,
         tuple(warnings),
         environment(experiment.protocol.threads),
     )
+
+
+def _searched(
+    plan: Plan,
+    limit: Limit,
+    slots: int,
+    make: Callable[[Level], Made],
+    result: Callable[[], LevelResult],
+) -> Capacity:
+    """The highest rate that keeps a limit; clients that call in turn give the first guess.
+
+    Args:
+        make: the calls of a level.
+        result: what the level that was made last shows.
+    """
+    usual = Level(None, slots, plan.seconds, plan.warm_up_s, plan.timeout_s)
+    make(replace(usual, seed=plan.seed + 1, seconds=min(plan.seconds, _UNLOADED_S)))
+    first = _FIRST * plan.processes * max(result().answered_rate, 1 / plan.seconds)
+    ends = time.monotonic() + 60 * plan.max_minutes
+    took = plan.ramp_s + plan.warm_up_s + plan.seconds
+
+    def measure(rate: float, number: int) -> Evidence:
+        pace = Pace(rate, plan.arrivals, plan.ramp_s)
+        seed = plan.seed + 10_000 + 100 * number
+        made = make(replace(usual, pace=pace, seed=seed, processes=plan.processes))
+        return Evidence.of(made, result(), limit)
+
+    return Search(limit, measure, lambda: time.monotonic() + took < ends).run(first)
 
 
 def _fitted(level: Level, slots: int, *, shared: bool) -> Level:

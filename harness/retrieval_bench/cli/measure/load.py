@@ -57,13 +57,28 @@ def add_load(commands: Any, name: str, **texts: str) -> None:
         help="calls are due at recorded times: a number of seconds on each line",
     )
     calls.add_argument(
+        "--slo",
+        metavar="LIMIT",
+        help="look for the highest rate that keeps a limit such as 'p99<200ms'",
+    )
+    calls.add_argument(
+        "--max-minutes",
+        type=float,
+        default=10.0,
+        metavar="M",
+        help="of --slo: that the search may take (default: 10)",
+    )
+    calls.add_argument(
         "--arrivals",
         choices=("poisson", "constant"),
         default="poisson",
         help="of --rate: independent callers, or one each 1/R seconds (default: poisson)",
     )
     calls.add_argument(
-        "--duration", type=float, default=10.0, metavar="S", help="seconds of a level (default: 10)"
+        "--duration",
+        type=float,
+        metavar="S",
+        help="seconds of a level (default: 10; with --slo 20)",
     )
     calls.add_argument(
         "--warm-up",
@@ -116,15 +131,16 @@ def add_load(commands: Any, name: str, **texts: str) -> None:
 
 def _load(options: argparse.Namespace) -> int:
     from retrieval_bench.core.errors import ConfigError
+    from retrieval_bench.load.capacity import Limit
     from retrieval_bench.load.levels import State
     from retrieval_bench.load.load import Plan, load
     from retrieval_bench.load.schedule import read_recorded
     from retrieval_bench.reports.tables.measure.load import load_tables
 
-    if not (options.rate or options.clients or options.replay):
+    if not (options.rate or options.clients or options.replay or options.slo):
         raise ConfigError(
             "load without a load",
-            accepted="--rate, --clients or --replay",
+            accepted="--rate, --clients, --replay or --slo",
             fix="such as --clients 1 4 16, or --rate 50 100",
         )
     plan = Plan(
@@ -133,12 +149,14 @@ def _load(options: argparse.Namespace) -> int:
         read_recorded(options.replay) if options.replay else (),
         options.arrivals,
         options.ramp,
-        options.duration,
+        options.duration or (20.0 if options.slo else 10.0),
         options.warm_up,
         options.timeout,
         options.slots,
         options.processes,
         options.seed,
+        Limit.parse(options.slo) if options.slo else None,
+        options.max_minutes,
     )
     with working(options) as bars:
         result = load(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from retrieval_bench.core.errors import counted
 from retrieval_bench.core.figures import end_text, short_ms, signed
+from retrieval_bench.load.capacity import Capacity
 from retrieval_bench.load.levels import LevelResult, State
 from retrieval_bench.load.load import Loaded, LoadResult
 from retrieval_bench.load.tails import Tail
@@ -17,8 +19,19 @@ from retrieval_bench.reports.render.cells import (
     Content,
     count,
 )
-from retrieval_bench.reports.render.table import AnyNote, Table, next_step, result, warning
+from retrieval_bench.reports.render.table import (
+    AnyNote,
+    Note,
+    NoteKind,
+    Table,
+    next_step,
+    result,
+    warning,
+)
 from retrieval_bench.reports.render.words import metric_label, on_dataset
+
+_SHOWN = 8
+"""Levels of a search for a limit that are shown in short."""
 
 
 def load_tables(load: LoadResult, *, full: bool = False) -> list[Table]:
@@ -32,7 +45,8 @@ def load_tables(load: LoadResult, *, full: bool = False) -> list[Table]:
     if metric:
         columns.append(metric_label(metric))
     rows = [_row("one at a time", load.unloaded, metric)]
-    rows += [_row(name_of(one.result), one, metric) for one in load.levels]
+    levels = list(load.levels) if full else _nearest(load)
+    rows += [_row(name_of(one.result), one, metric) for one in levels]
     main = Table(
         f"{load.retriever} {on_dataset(load.dataset)} under load: {_answer(load)}",
         columns,
@@ -42,6 +56,18 @@ def load_tables(load: LoadResult, *, full: bool = False) -> list[Table]:
         lead=[*_quality(load), *map(warning, load.warnings)],
     )
     return [main, *([_details(load)] if full else [])]
+
+
+def _nearest(load: LoadResult) -> list[Loaded]:
+    """The levels to show in short, by rising rate: of a search those around the limit."""
+    levels = sorted(load.levels, key=lambda one: (one.result.clients or 0, one.result.rate or 0.0))
+    ends = load.capacity and [one for one in (load.capacity.keeps, load.capacity.breaks) if one]
+    if not ends or len(levels) <= _SHOWN:
+        return levels
+    middle = math.log(math.prod(ends)) / len(ends)
+    far = {id(one): abs(math.log(one.result.rate or 1e-9) - middle) for one in levels}
+    near = sorted(levels, key=lambda one: far[id(one)])[:_SHOWN]
+    return [one for one in levels if one in near]
 
 
 def name_of(level: LevelResult) -> str:
@@ -57,6 +83,8 @@ def _rate(rate: float) -> str:
 
 def _answer(load: LoadResult) -> str:
     """The highest load that it stood, and how."""
+    if load.capacity is not None:
+        return _capacity_words(load.capacity)
     open_ = [one.result for one in load.levels if one.result.clients is None]
     kept = [one for one in open_ if one.state is State.MEASURED]
     broken = [one for one in open_ if one.state is State.OVERLOADED]
@@ -77,6 +105,21 @@ def _answer(load: LoadResult) -> str:
     best = max(closed, key=lambda one: one.answered_rate)
     clients = counted(best.clients or 0, "client")
     return f"{_rate(best.answered_rate)} answers a second with {clients}, {_tail_words(best)}"
+
+
+def _capacity_words(capacity: Capacity) -> str:
+    """``keeps p99 below 200 ms up to 84 to 92 queries a second``."""
+    limit, low, high = capacity.limit, capacity.keeps, capacity.breaks
+    if low is None and high is None:
+        return f"no rate was shown to keep {limit}, or to break it"
+    if low is None:
+        return (
+            f"{_rate(high or 0.0)} queries a second break {limit}, and no rate was shown to keep it"
+        )
+    if high is None:
+        return f"keeps {limit} at {_rate(low)} queries a second; what breaks it was not found"
+    rough = " (rough)" if capacity.rough else ""
+    return f"keeps {limit} up to {_rate(low)} to {_rate(high)} queries a second{rough}"
 
 
 def _tail_words(level: LevelResult) -> str:
@@ -150,6 +193,12 @@ def _notes(load: LoadResult, *, full: bool) -> list[AnyNote]:
         for one in load.levels
         if one.result.reasons
     ]
+    hidden = len(load.levels) - len(_nearest(load))
+    if hidden and not full:
+        text = f"more: {counted(hidden, 'level')} farther from the limit: -v"
+        notes.append(Note(text, NoteKind.MORE))
+    if load.capacity is not None and load.capacity.reason:
+        notes.append(warning(f"The limit: {load.capacity.reason}."))
     bound = [name_of(one.result) for one in load.levels if one.result.interpreter_bound]
     if bound:
         notes.append(
