@@ -143,13 +143,15 @@ def _load(options: argparse.Namespace) -> int:
             accepted="--rate, --clients, --replay or --slo",
             fix="such as --clients 1 4 16, or --rate 50 100",
         )
+    usual = 20.0 if options.slo else 10.0
+    seconds = usual if options.duration is None else options.duration
     plan = Plan(
         options.rate,
         options.clients,
         read_recorded(options.replay) if options.replay else (),
         options.arrivals,
         options.ramp,
-        options.duration or (20.0 if options.slo else 10.0),
+        seconds,
         options.warm_up,
         options.timeout,
         options.slots,
