@@ -792,7 +792,7 @@ def test_a_picture_that_cannot_be_drawn_costs_nothing_else(
     def missing(*_: object, **__: object) -> str:
         raise MissingDependencyError("no vl-convert-python", fix="pip install it")
 
-    monkeypatch.setattr("retrieval_bench.reports.pictures.of_runs.ecdf", missing)
+    monkeypatch.setattr("retrieval_bench.reports.pictures.svg", missing)
     arguments = (
         "bench",
         "--retriever",

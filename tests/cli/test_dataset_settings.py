@@ -82,6 +82,7 @@ LABEL = ("--labels", "my.labels", "--dataset", "data")
 ASKING: Mapping[str, Sequence[str]] = {
     "bench": ("bench", "spy.yaml", *QUICK, *ONCE),
     "compare": ("compare", "spy.yaml", "two.yaml", *QUICK, *ONCE),
+    "load": ("load", "spy.yaml", *QUICK, "--clients", "1", "--duration", "0.2", "--warm-up", "0"),
     "explain": ("explain", "both.yaml", "--by", "stage", *QUICK, "--rounds", "1"),
     "tune": ("tune", "spy.yaml", "--grid", "k1=[0.9,1.5]", "--folds", "2", *QUICK),
     "doctor": ("doctor", "spy.yaml", *QUICK),
@@ -98,6 +99,7 @@ hits collapse or are dropped."""
 CHOSEN = {
     "bench": "chosen by how much systems differ",
     "compare": "chosen by how much systems differ",
+    "load": "chosen by how much systems differ",
     "report": "chosen by how much systems differ",
     "baseline": "chosen by how much systems differ",
     "tune": "chosen by how much systems differ",

@@ -123,7 +123,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "bm25 my.yaml --dataset my/folder",
         "bm25@latest hybrid@latest -v",
     ),
-    "load": ("hybrid --clients 1 4 16", "my.yaml --rate 50 100 200 --dataset my/folder"),
+    "load": (
+        "hybrid --clients 1 4 16",
+        "my.yaml --rate 50 100 200 --dataset my/folder",
+        "my.yaml --slo 'p99<200ms' --dataset my/folder",
+    ),
     "explain": ("@last", "bm25@latest hybrid@latest", "@last --query q17"),
     "tune": ("bm25", "hybrid --dataset my/folder --sample 50", "bm25 --grid 'k1=[0.9,1.2]'"),
     "doctor": ("", "hybrid --dataset my/folder", "--selftest"),

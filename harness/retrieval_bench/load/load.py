@@ -21,6 +21,7 @@ from retrieval_bench.core.notices import Code, coded
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.experiment.experiment import Experiment
 from retrieval_bench.experiment.preparation import prepare
+from retrieval_bench.experiment.warnings import drawn
 from retrieval_bench.load.capacity import Capacity, Evidence, Limit, Search
 from retrieval_bench.load.generator import TIMEOUT_S, Generator, Level, Made
 from retrieval_bench.load.levels import LevelResult, judged
@@ -237,7 +238,7 @@ def _levels(
     in_process = not generator.external
     own = (os.cpu_count() or 1) if generator.threads else 1
     slots = plan.slots or (own if in_process else SLOTS)
-    warnings: list[str] = []
+    warnings = list(drawn(experiment.dataset))
     seconds = min(_UNLOADED_S, plan.seconds)
     first = Level(None, 1, seconds, plan.warm_up_s, plan.timeout_s, plan.seed)
     with reporter.phase(Phase(Step.SEARCHING, candidate.name)):
