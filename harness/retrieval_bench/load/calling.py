@@ -10,7 +10,7 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from retrieval_bench.load.clients import (
     join,
 )
 from retrieval_bench.load.schedule import Pace, due_ns, visits
-from retrieval_bench.load.stamps import DUE, QUERY, CallFile
+from retrieval_bench.load.stamps import CallFile
 from retrieval_bench.measure.child import described
 from retrieval_bench.measure.environment import peak_rss_bytes
 from retrieval_bench.measure.protocol import Protocol
@@ -83,7 +83,12 @@ def _refuse_replay(candidate: Candidate) -> None:
 def _levels(spec: Mapping[str, Any], experiment: Experiment, tell: Any) -> None:
     shared: list[Any] = [experiment.candidates[0].retriever]
     copies: list[Candidate] = []
-    for line in sys.stdin:
+
+    def armed() -> int:
+        tell({"armed": {}})
+        return int(json.loads(sys.stdin.readline())["start"])
+
+    for line in iter(sys.stdin.readline, ""):
         level = json.loads(line)
         retrievers = shared
         if experiment.candidates[0].capabilities.external:
@@ -92,7 +97,7 @@ def _levels(spec: Mapping[str, Any], experiment: Experiment, tell: Any) -> None:
             copies += _more(spec, max(0, more))
             retrievers = [*shared, *(copy.retriever for copy in copies)]
         try:
-            tell({"finished": _level(level, experiment, retrievers)})
+            tell({"finished": _level(level, experiment, retrievers, armed)})
         except OSError as problem:
             where, words = str(level["folder"]), problem.strerror or str(problem)
             raise HarnessError(
@@ -125,49 +130,57 @@ def _more(spec: Mapping[str, Any], n: int) -> Sequence[Candidate]:
 
 
 def _level(
-    level: Mapping[str, Any], experiment: Experiment, retrievers: Sequence[Any]
+    level: Mapping[str, Any],
+    experiment: Experiment,
+    retrievers: Sequence[Any],
+    armed: Callable[[], int],
 ) -> dict[str, Any]:
-    """Make the calls of one level; what only this process knows of them."""
+    """Make the calls of one level; what only this process knows of them.
+
+    Args:
+        armed: called when all is prepared; gives the start, by the clock of the stamps.
+    """
     folder, number, n = Path(level["folder"]), level["process"], level["slots"]
-    begin, end = level["window"]
     seed = level["seed"] + number
     queries, clock = experiment.queries, time.perf_counter_ns
     answers = Answers(folder / f"answers-{number}.jsonl")
-    flight = InFlight(begin, end)
     due = None
     if level["pace"] is not None:
         pace = Pace(**level["pace"])
-        seconds = (end - level["start"]) / NANOSECONDS - pace.ramp_s
-        due = due_ns(pace, seconds, seed, share=level["processes"]) + level["start"]
+        seconds = sum(level["seconds"]) - pace.ramp_s
+        due = due_ns(pace, seconds, seed, share=level["processes"], number=number)
     file = CallFile(folder / f"calls-{number}.bin", 0 if due is None else len(due))
-    order = visits(len(due) if due is not None else 1 << 16, len(queries), seed).tolist()
+    order = visits(len(due) if due is not None else 1 << 16, len(queries), seed)
+    start = armed()
+    begin, end = (start + int(sum(level["seconds"][:n]) * NANOSECONDS) for n in (1, 2))
+    flight = InFlight(begin, end)
     if due is not None:
-        for i, (at, query) in enumerate(zip(due.tolist(), order, strict=True)):
-            row = file.row(i)
-            row[DUE], row[QUERY] = at, query
+        due += start
+        file.fill(due, order)
     retry = experiment.candidates[0].retry
     slots = Slots(
         retrievers, queries, experiment.k, file=file, answers=answers, flight=flight, retry=retry
     )
     cpu = time.process_time()
     if due is None:
-        threads = call_in_turn(level["start"], end, lambda i: order[i % len(order)], slots, n)
+        threads = call_in_turn(start, end, lambda i: int(order[i % len(order)]), slots, n)
         join(threads, end, clock)
     else:
         threads = call_when_due(due, slots, n)
     still = join(threads, end + int(level["timeout"] * NANOSECONDS), clock)
     slots.stopped.set()
+    faults = list(slots.faults)  # what comes later has nowhere to be written to
     integral = flight.total()
     cpu = time.process_time() - cpu
     answers.close()
     file.close()
-    if slots.faults:
-        raise slots.faults[0]
+    if faults:
+        raise faults[0]
     return {
         "still": still,
         "integral": integral,
         "most": flight.most,
         "cpu_s": cpu,
-        "took_s": (clock() - level["start"]) / NANOSECONDS,
+        "took_s": (clock() - start) / NANOSECONDS,
         "peak_rss_bytes": peak_rss_bytes(),
     }

@@ -27,6 +27,10 @@ _NARROW = 1.1
 
 _MOST_LEVELS = 40
 
+_FEWEST = 2.7
+"""Calls beyond the limit that may be expected of a level, below which it cannot show anything: the
+square of Student's t."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limit(Documented):
@@ -168,12 +172,15 @@ class Search:
             self._ask(rate)
         self._confirm()
         keeps, breaks = self._ends(twice=True)
+        if not self._open():  # the time was up: what was shown once is better than nothing
+            once = self._ends()
+            keeps, breaks = keeps or once[0], breaks or once[1]
         near = keeps is not None and breaks is not None and breaks <= _NARROW**2.5 * keeps
         reason = None
         if any(all(one.state is State.NOT_MEASURED for one in them) for them in self.seen.values()):
             reason = "the generator could not make some rates: --processes shares the load"
         elif keeps is None or breaks is None:
-            reason = "the time was up: a longer --max-minutes, or a shorter --duration"
+            reason = "too little time (--max-minutes), or too few calls in a level (--duration)"
         return Capacity(self.limit, keeps, breaks, self.levels, not near, reason)
 
     def _open(self) -> bool:
@@ -196,9 +203,14 @@ class Search:
         down = rate
         while self._open() and self._ask(rate) is not Shown.BREAKS:
             rate *= _STEP
-        while self._open() and self._ends()[0] is None:
+        while self._open() and self._ends()[0] is None and self._enough(down):
             down /= _STEP
             self._ask(down)
+
+    def _enough(self, rate: float) -> bool:
+        """Whether a level at this rate had calls enough to show that the limit is kept."""
+        may = 1 - self.limit.level / 100
+        return max(int(one.calls.sum()) for one in self.seen[rate]) * may >= _FEWEST
 
     def _ends(self, *, twice: bool = False) -> tuple[float | None, float | None]:
         """The highest rate that keeps the limit with none below it that breaks it, and the lowest

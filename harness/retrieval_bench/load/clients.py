@@ -22,6 +22,7 @@ from retrieval_bench.load.stamps import (
     DONE,
     DUE,
     FAILED,
+    NEVER,
     QUERY,
     SENT,
     STATUS,
@@ -75,6 +76,8 @@ class Answers:
         number = self._numbers.get(key)
         if number is None:
             with self._lock:
+                if self._file.closed:
+                    return NEVER
                 number = self._numbers.setdefault(key, len(self._numbers))
                 if number == len(self._numbers) - 1:
                     self._file.write(json.dumps([number, query, list(ids)]) + "\n")
@@ -83,7 +86,8 @@ class Answers:
 
     def close(self) -> None:
         """No more are written."""
-        self._file.close()
+        with self._lock:
+            self._file.close()
 
 
 class Slots:
@@ -132,7 +136,10 @@ class Slots:
         self.flight.change(-1, done)
         if failure is None:
             ranking = checked_ranking(raw, self.k, has_scores=retriever.capabilities.has_scores)
-            row[ANSWER] = self.answers.number(at, tuple(ranking.doc_ids))
+            number = self.answers.number(at, tuple(ranking.doc_ids))
+            if number == NEVER:
+                return  # the level is over, and this call was open at its end
+            row[ANSWER] = number
         row[DONE] = done
         row[STATUS] = ANSWERED if failure is None else FAILED + KINDS.index(failure)
 

@@ -145,10 +145,7 @@ class Generator:
         self.prepare(level.processes)
         members = self._members[: level.processes]
         pace = level.pace
-        start = time.perf_counter_ns() + int(_LEAD_S * NANOSECONDS)
-        ramp = pace.ramp_s if pace is not None else 0.0
-        begin = start + int((ramp + level.warm_up_s) * NANOSECONDS)
-        end = begin + int(level.seconds * NANOSECONDS)
+        before_s = level.warm_up_s + (pace.ramp_s if pace is not None else 0.0)
         with tempfile.TemporaryDirectory(dir=self.folder, prefix="level-") as folder:
             for number, member in enumerate(members):
                 member.say(
@@ -157,21 +154,27 @@ class Generator:
                         "process": number,
                         "processes": level.processes,
                         "slots": level.slots,
-                        "start": start,
-                        "window": [begin, end],
+                        "seconds": [before_s, level.seconds],
                         "pace": None if pace is None else asdict(pace),
                         "timeout": level.timeout_s,
                         "seed": level.seed,
                     }
                 )
-            limit = (end - start) / NANOSECONDS + level.timeout_s + _GRACE_S
+            # Connections and files are made first: they would take of the time of the calls.
+            lost = [one for one in (m.wait("armed", None) for m in members) if isinstance(one, str)]
+            start = time.perf_counter_ns() + int(_LEAD_S * NANOSECONDS)
+            begin, end = (
+                start + int(s * NANOSECONDS) for s in (before_s, before_s + level.seconds)
+            )
+            for member in members:
+                member.say({"start": start})
+            limit = before_s + level.seconds + level.timeout_s + _GRACE_S
             until = time.monotonic() + limit
             processes: list[Process | None] = []
-            lost = []
             for member in members:
                 facts = member.wait("finished", until)
                 if isinstance(facts, str):
-                    lost.append(facts)
+                    lost += [] if facts in lost else [facts]
                     processes.append(None)
                     member.close()
                     continue

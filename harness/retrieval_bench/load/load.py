@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,6 +38,9 @@ DOCUMENT = "load.json"
 SLOTS = 32
 """Calls that a process has under way at most, of a service. What runs in the process itself has as
 many as there are cores, or one where several threads may not ask it."""
+
+_DAY = 86_400.0
+_MOST_SLOTS = 256
 
 _FIRST = 0.5
 """Of what clients in turn get: where the search for a rate begins."""
@@ -217,14 +221,21 @@ def _check(plan: Plan) -> None:
     wrong = [
         *(("--rate", rate, "calls a second above 0") for rate in plan.rates if not rate > 0),
         *(("--clients", n, "at least 1") for n in plan.clients if n < 1),
-        *(("--duration", n, "seconds above 0") for n in [plan.seconds] if not n > 0),
+        *(("--duration", n, "seconds, up to a day") for n in [plan.seconds] if not 0 < n <= _DAY),
         *(("--warm-up", n, "seconds, 0 or more") for n in [plan.warm_up_s] if not n >= 0),
         *(("--ramp", n, "seconds, 0 or more") for n in [plan.ramp_s] if not n >= 0),
-        *(("--timeout", n, "seconds above 0") for n in [plan.timeout_s] if not n > 0),
+        *(
+            ("--timeout", n, "up to a day of seconds")
+            for n in [plan.timeout_s]
+            if not 0 < n <= _DAY
+        ),
+        *(("--seed", n, "0 or more") for n in [plan.seed] if n < 0),
         *(("--slots", n, "at least 1") for n in [plan.slots or 1] if n < 1),
         *(("--max-minutes", n, "minutes above 0") for n in [plan.max_minutes] if not n > 0),
         *(("--processes", n, "at least 1") for n in [plan.processes] if n < 1),
     ]
+    if plan.limit is not None and plan.limit.ms >= 1e3 * plan.timeout_s:
+        wrong.append(("--timeout", plan.timeout_s, f"more than the limit, {plan.limit}"))
     for option, value, accepted in wrong[:1]:
         raise ConfigError(f"{option} {value:g}", accepted=accepted, fix=f"correct {option}")
 
@@ -238,6 +249,12 @@ def _levels(
     in_process = not generator.external
     own = (os.cpu_count() or 1) if generator.threads else 1
     slots = plan.slots or (own if in_process else SLOTS)
+    if in_process and not generator.threads and slots > 1:
+        raise ConfigError(
+            f"--slots {slots} of {candidate.name}, which several threads may not ask",
+            accepted="1, or a retriever whose Capabilities(threads=True) says that they may",
+            fix="leave --slots out; --processes gives each its own",
+        )
     warnings = list(drawn(experiment.dataset))
     seconds = min(_UNLOADED_S, plan.seconds)
     first = Level(None, 1, seconds, plan.warm_up_s, plan.timeout_s, plan.seed)
@@ -267,7 +284,9 @@ def _levels(
         for planned in plan.levels():
             make(planned)
         if plan.limit is not None:
-            capacity = _searched(plan, plan.limit, slots, make, lambda: done[-1].result)
+            capacity = _searched(
+                plan, plan.limit, slots, make, lambda: done[-1].result, external=not in_process
+            )
     except KeyboardInterrupt:
         status = "partial"
     except HarnessError as problem:
@@ -298,6 +317,8 @@ def _searched(
     slots: int,
     make: Callable[[Level], Made],
     result: Callable[[], LevelResult],
+    *,
+    external: bool,
 ) -> Capacity:
     """The highest rate that keeps a limit; clients that call in turn give the first guess.
 
@@ -307,14 +328,19 @@ def _searched(
     """
     usual = Level(None, slots, plan.seconds, plan.warm_up_s, plan.timeout_s)
     make(replace(usual, seed=plan.seed + 1, seconds=min(plan.seconds, _UNLOADED_S)))
-    first = _FIRST * plan.processes * max(result().answered_rate, 1 / plan.seconds)
+    copies = 1 if external else plan.processes
+    first = _FIRST * copies * max(result().answered_rate, 1 / plan.seconds)
     ends = time.monotonic() + 60 * plan.max_minutes
     took = plan.ramp_s + plan.warm_up_s + plan.seconds
 
     def measure(rate: float, number: int) -> Evidence:
         pace = Pace(rate, plan.arrivals, plan.ramp_s)
         seed = plan.seed + 10_000 + 100 * number
-        made = make(replace(usual, pace=pace, seed=seed, processes=plan.processes))
+        level = replace(usual, pace=pace, seed=seed, processes=plan.processes)
+        if external:  # as many as a system that keeps the limit has under way, and as many again
+            most = math.ceil(2 * rate * limit.ms / 1e3 / plan.processes)
+            level = replace(level, slots=min(max(slots, most), _MOST_SLOTS))
+        made = make(level)
         return Evidence.of(made, result(), limit)
 
     return Search(limit, measure, lambda: time.monotonic() + took < ends).run(first)
@@ -324,7 +350,7 @@ def _fitted(level: Level, slots: int, *, shared: bool) -> Level:
     """A level as the retriever allows: where several threads may not ask it, each client has a
     process of its own."""
     if level.pace is not None:
-        return replace(level, slots=slots)
+        return replace(level, slots=level.slots or slots)
     return level if shared else replace(level, slots=1, processes=level.slots)
 
 

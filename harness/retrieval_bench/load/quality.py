@@ -30,7 +30,8 @@ class LevelQuality(Documented):
         mean: over queries, each the mean of its calls; a call without an answer counts as 0.
         difference: from the unloaded mean of the same queries; None where there is none.
         ci95: of it.
-        changed: answered calls whose hits are none of those that the query had unloaded.
+        compared: answered calls of queries that were answered unloaded, too.
+        changed: of these, calls whose hits are none of those that the query had there.
         empty: of these, without any hit.
         fewer: of these, with fewer hits.
     """
@@ -39,6 +40,7 @@ class LevelQuality(Documented):
     mean: float | None
     difference: float | None
     ci95: tuple[float, float] | None
+    compared: int
     changed: int
     empty: int
     fewer: int
@@ -79,13 +81,13 @@ class Scorer:
         inside = (calls.due >= made.begin) & (calls.due < made.end)
         calls = calls[inside]
         answers = _answers_of(calls, made)
-        changed, empty, fewer = self._changed(answers, calls)
+        counts = self._changed(answers, calls)
         means = self._means_of(answers, calls)
         known = ~np.isnan(means)
         mean = float(means[known].mean()) if known.any() else None
         difference, ci95 = self._difference(means)
         name = None if self.metric is None else str(self.metric)
-        return LevelQuality(name, mean, difference, ci95, changed, empty, fewer), means
+        return LevelQuality(name, mean, difference, ci95, *counts), means
 
     def _difference(
         self, means: NDArray[np.float64]
@@ -102,20 +104,21 @@ class Scorer:
         low, high = mean_intervals(apart[:, None], [scale and scale.of_differences])[0]
         return float(apart.mean()), (float(low), float(high))
 
-    def _changed(self, answers: Mapping[int, Answer], calls: Calls) -> tuple[int, int, int]:
-        changed = empty = fewer = 0
+    def _changed(self, answers: Mapping[int, Answer], calls: Calls) -> tuple[int, int, int, int]:
+        compared = changed = empty = fewer = 0
         for at, n in zip(*np.unique(calls.answer, return_counts=True), strict=True):
             if at == NEVER:
                 continue
             query, ids = answers[int(at)]
             before = self._unloaded.get(query)
+            compared += int(n) if before is not None else 0
             if before is None or ids in before:
                 continue
             most = max(map(len, before))
             changed += int(n)
             empty += int(n) * (not ids and most > 0)
             fewer += int(n) * (0 < len(ids) < most)
-        return changed, empty, fewer
+        return compared, changed, empty, fewer
 
     def _means_of(self, answers: Mapping[int, Answer], calls: Calls) -> NDArray[np.float64]:
         """Of each query the mean over its calls; NaN where it was not called, or is not judged."""

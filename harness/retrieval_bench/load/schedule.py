@@ -36,21 +36,23 @@ class Pace:
     recorded: tuple[float, ...] = ()
 
 
-def due_ns(pace: Pace, seconds: float, seed: int, *, share: int = 1) -> NDArray[np.int64]:
+def due_ns(
+    pace: Pace, seconds: float, seed: int, *, share: int = 1, number: int = 0
+) -> NDArray[np.int64]:
     """Nanoseconds after the start at which calls are due, rising, all below ``seconds``.
 
     Args:
         seconds: from the end of the ramp on.
         share: of so many processes; each has its own seed, and all together are one Poisson stream
-            of the whole rate.
+            of the whole rate; recorded times and constant gaps are dealt out in turn.
+        number: which of them, from 0.
 
     Raises:
         ConfigError: more than :data:`MOST_CALLS`.
     """
     rng = np.random.default_rng(seed)
     if pace.recorded:
-        chosen = rng.integers(share, size=len(pace.recorded)) == 0 if share > 1 else slice(None)
-        recorded = np.asarray(pace.recorded)[chosen]
+        recorded = np.asarray(pace.recorded)[number::share]
         return np.asarray(recorded[recorded < seconds] * _NS, dtype=np.int64)
     rate = (pace.rate or 0.0) / share
     total = rate * (seconds + pace.ramp_s / 2)
@@ -61,7 +63,7 @@ def due_ns(pace: Pace, seconds: float, seed: int, *, share: int = 1) -> NDArray[
             fix="lower the rate, or shorten --duration",
         )
     if pace.arrivals == CONSTANT:
-        steps = np.arange(math.ceil(total), dtype=np.float64) + rng.random()
+        steps = np.arange(math.ceil(total), dtype=np.float64) + number / share
     else:
         steps = np.empty(0)
         while not len(steps) or steps[-1] < total:

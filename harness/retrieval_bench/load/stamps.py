@@ -56,6 +56,13 @@ class CallFile:
             block[:, [DUE, SENT, DONE, ANSWER]] = NEVER
             self._blocks.append(block)
 
+    def fill(self, due: NDArray[np.int64], query: NDArray[np.int64]) -> None:
+        """When calls are due, and what each asks: one row each, from the first."""
+        for at, block in enumerate(self._blocks):
+            part = slice(at * _BLOCK, (at + 1) * _BLOCK)
+            block[: len(due[part]), DUE] = due[part]
+            block[: len(query[part]), QUERY] = query[part]
+
     def row(self, i: int) -> NDArray[np.int64]:
         """The ``i``-th row, to be written to."""
         row: NDArray[np.int64] = self._blocks[i // _BLOCK][i % _BLOCK]

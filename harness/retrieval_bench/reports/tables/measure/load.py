@@ -166,7 +166,12 @@ def _quality(load: LoadResult) -> list[AnyNote]:
     if not sure:
         return []
     if not changed and not failed:
-        return [result("Every answer under load is one that the query also gets without load.")]
+        compared = sum(one.quality.compared for one in sure if one.quality)
+        rest = sum(one.result.answered for one in sure) - compared
+        text = "Every answer under load is one that the query also gets without load"
+        if rest:
+            text += f" ({compared:,} answers; {rest:,} more are to queries not asked without load)"
+        return [result(f"{text}.")]
     notes: list[AnyNote] = []
     for one in [*changed, *(one for one in failed if one not in changed)]:
         quality, level = one.quality, one.result
@@ -174,7 +179,7 @@ def _quality(load: LoadResult) -> list[AnyNote]:
             continue
         parts = []
         if quality.changed:
-            share = f"{quality.changed:,} of {level.answered:,} answers differ from those without"
+            share = f"{quality.changed:,} of {quality.compared:,} answers differ from those without"
             parts.append(f"{share} load ({quality.empty:,} empty, {quality.fewer:,} shorter)")
         if level.failed:
             kinds = ", ".join(f"{n:,} {kind}" for kind, n in level.errors.items())
