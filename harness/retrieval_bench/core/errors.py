@@ -101,7 +101,7 @@ def counted(n: int, noun: str) -> str:
         return f"1 {noun}"
     if noun.endswith("ry"):
         return f"{n:,} {noun[:-1]}ies"
-    return f"{n:,} {noun}es" if noun.endswith("ch") else f"{n:,} {noun}s"
+    return f"{n:,} {noun}es" if noun.endswith(("ch", "ss")) else f"{n:,} {noun}s"
 
 
 def distinct_names(names: Sequence[str]) -> list[str]:

@@ -166,6 +166,24 @@ def between(experiment: Experiment) -> tuple[Experiment, Sequence[Rung]]:
     return replace(experiment, candidates=candidates, ablate=None), rungs
 
 
+def prepare_told(message: Mapping[str, Any], copies: int = 1) -> Experiment:
+    """The experiment that a :class:`.LaunchSpec` has put into a message; nothing of it is saved.
+
+    Args:
+        copies: instances of each retriever.
+    """
+    told = dict(message)
+    protocol = told["protocol"] | {"levels": tuple(told["protocol"]["levels"])}
+    names = ("split", "language", "self_hits", "k", "metrics", "overrides")
+    return prepare(
+        told["retrievers"] * copies,
+        told["dataset"],
+        protocol=Protocol(**protocol),
+        save=False,
+        **{name: told[name] for name in names},
+    )
+
+
 class Problems:
     """Collects errors, to tell all of them at once."""
 

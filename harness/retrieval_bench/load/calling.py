@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_bench.core import secrets
-from retrieval_bench.core.errors import ConfigError, HarnessError
+from retrieval_bench.core.errors import HarnessError
 from retrieval_bench.experiment.candidate import Candidate
 from retrieval_bench.experiment.experiment import Experiment
-from retrieval_bench.experiment.preparation import prepare
+from retrieval_bench.experiment.preparation import prepare_told
 from retrieval_bench.load.clients import (
     NANOSECONDS,
     Answers,
@@ -32,7 +32,6 @@ from retrieval_bench.load.schedule import Pace, due_ns, visits
 from retrieval_bench.load.stamps import CallFile
 from retrieval_bench.measure.child import described
 from retrieval_bench.measure.environment import peak_rss_bytes
-from retrieval_bench.measure.protocol import Protocol
 
 DIED = 70
 
@@ -52,9 +51,8 @@ def main(spec: Mapping[str, Any]) -> int:
         os.write(channel, (json.dumps(message) + "\n").encode())
 
     try:
-        experiment = _prepared(spec)
+        experiment = prepare_told(spec)
         (candidate,) = experiment.candidates
-        _refuse_replay(candidate)
         own = candidate.capabilities
         with experiment.ready():
             tell({"ready": {"external": own.external, "threads": own.external or own.threads}})
@@ -69,15 +67,6 @@ def main(spec: Mapping[str, Any]) -> int:
         sys.stderr.write(secrets.redact("".join(traceback.format_exception(problem))))
         return DIED
     os._exit(0)  # a slot that still waits for an answer must not keep it
-
-
-def _refuse_replay(candidate: Candidate) -> None:
-    if candidate.capabilities.replays:
-        raise ConfigError(
-            f"load on {candidate.name!r}, which reads its answers from a saved run",
-            accepted="a retriever that searches",
-            fix="load the system that made the run",
-        )
 
 
 def _levels(spec: Mapping[str, Any], experiment: Experiment, tell: Any) -> None:
@@ -108,22 +97,10 @@ def _levels(spec: Mapping[str, Any], experiment: Experiment, tell: Any) -> None:
             ) from None
 
 
-def _prepared(spec: Mapping[str, Any], n: int = 1) -> Experiment:
-    """Of ``n`` instances of the retriever."""
-    given = ("split", "language", "k", "metrics", "overrides")
-    return prepare(
-        [spec["retriever"]] * n,
-        spec["dataset"],
-        protocol=Protocol(threads=spec["threads"]),
-        save=False,
-        **{name: spec[name] for name in given},
-    )
-
-
 def _more(spec: Mapping[str, Any], n: int) -> Sequence[Candidate]:
     if not n:
         return ()
-    candidates = _prepared(spec, n).candidates
+    candidates = prepare_told(spec, n).candidates
     for candidate in candidates:
         candidate.retriever.use_k(spec["k"])
     return candidates

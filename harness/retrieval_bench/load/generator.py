@@ -8,7 +8,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -27,6 +27,8 @@ _GRACE_S = 15.0
 
 _LEAD_S = 0.2
 """From telling all processes until the first call is due."""
+
+_CLOSING_S = 5.0
 
 TIMEOUT_S = 10.0
 
@@ -107,7 +109,6 @@ class Generator:
         self.folder = folder
         self.external = self.threads = False
         self._members: list[_Member] = []
-        self._stack = ExitStack()
 
     def __enter__(self) -> Generator:
         return self
@@ -205,7 +206,9 @@ class _Member:
         self._stack = ExitStack()
         self._words: list[str] = []
         self._told: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
-        self.process = self._stack.enter_context(_started(spec))
+        self.process = self._stack.enter_context(
+            child.started(_WORKER, spec, stdout=subprocess.PIPE, stderr=subprocess.PIPE, more=True)
+        )
         for read in (self._listen, self._hear):
             threading.Thread(target=read, daemon=True).start()
 
@@ -236,6 +239,7 @@ class _Member:
         except Empty:
             return "gave no sign of life"
         if message is None:
+            self._told.put(None)  # whoever asks again hears the same
             code = self.process.wait()
             return f"ended with code {code}{child.last_words(''.join(self._words))}"
         if "error" in message:
@@ -244,7 +248,11 @@ class _Member:
         return facts
 
     def close(self) -> None:
-        """Kill it, and all that it started."""
+        """Let it close its retriever, then kill it, and all that it started."""
+        with suppress(OSError, subprocess.TimeoutExpired):
+            if self.process.stdin is not None:
+                self.process.stdin.close()
+            self.process.wait(_CLOSING_S)
         self._stack.close()
 
     def _listen(self) -> None:
@@ -258,11 +266,3 @@ class _Member:
             for line in self.process.stderr:
                 self._words.append(secrets.redact(line.decode("utf-8", "replace")))
                 del self._words[:-200]
-
-
-@contextmanager
-def _started(spec: Mapping[str, Any]) -> Iterator[subprocess.Popen[bytes]]:
-    with child.started(
-        _WORKER, spec, stdout=subprocess.PIPE, stderr=subprocess.PIPE, more=True
-    ) as process:
-        yield process

@@ -20,8 +20,10 @@ from retrieval_bench.core.document import Documented
 from retrieval_bench.core.errors import ConfigError, HarnessError
 from retrieval_bench.core.notices import Code, coded
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
+from retrieval_bench.experiment.candidate import Candidate
 from retrieval_bench.experiment.experiment import Experiment
-from retrieval_bench.experiment.preparation import prepare
+from retrieval_bench.experiment.fresh.launches import LaunchSpec
+from retrieval_bench.experiment.preparation import prepare_told
 from retrieval_bench.experiment.warnings import drawn
 from retrieval_bench.load.capacity import Capacity, Evidence, Limit, Search
 from retrieval_bench.load.generator import TIMEOUT_S, Generator, Level, Made
@@ -39,7 +41,6 @@ SLOTS = 32
 """Calls that a process has under way at most, of a service. What runs in the process itself has as
 many as there are cores, or one where several threads may not ask it."""
 
-_DAY = 86_400.0
 _MOST_SLOTS = 256
 
 _FIRST = 0.5
@@ -171,28 +172,12 @@ def load(
     """
     check_destination(out, ROOT, "load")
     _check(plan)
-    experiment = prepare(
-        [retriever],
-        dataset,
-        split=split,
-        language=language,
-        k=k,
-        metrics=metrics,
-        overrides=overrides,
-        protocol=Protocol(threads=threads),
-        save=False,
-    )
+    spec = LaunchSpec(
+        [retriever], dataset, split, k, metrics, overrides, Protocol(threads=threads), language
+    ).message(0)
+    experiment = prepare_told(spec)
     experiment.close()  # the processes of the generator have their own
-    spec = {
-        "retriever": str(retriever) if isinstance(retriever, str | Path) else dict(retriever),
-        "dataset": str(dataset),
-        "split": split,
-        "language": language,
-        "k": k,
-        "metrics": list(metrics),
-        "overrides": list(overrides),
-        "threads": threads,
-    }
+    _refuse(experiment.candidates[0])
     reporter = reporter or Silent()
     created = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     name = experiment.candidates[0].name
@@ -216,28 +201,48 @@ def _new_folder(folder: Path, record: str) -> Iterator[Path]:
         raise cannot_write(folder, problem, "load") from None
 
 
+_ABOVE_0, _FROM_0, _FROM_1 = "a number above 0", "0 or more", "1 or more"
+_HOLDS: Mapping[str, Callable[[float], bool]] = {
+    _ABOVE_0: lambda n: 0 < n < math.inf,
+    _FROM_0: lambda n: 0 <= n < math.inf,
+    _FROM_1: lambda n: n >= 1,
+}
+
+
 def _check(plan: Plan) -> None:
     """Raise ConfigError for numbers that make no sense."""
-    wrong = [
-        *(("--rate", rate, "calls a second above 0") for rate in plan.rates if not rate > 0),
-        *(("--clients", n, "at least 1") for n in plan.clients if n < 1),
-        *(("--duration", n, "seconds, up to a day") for n in [plan.seconds] if not 0 < n <= _DAY),
-        *(("--warm-up", n, "seconds, 0 or more") for n in [plan.warm_up_s] if not n >= 0),
-        *(("--ramp", n, "seconds, 0 or more") for n in [plan.ramp_s] if not n >= 0),
-        *(
-            ("--timeout", n, "up to a day of seconds")
-            for n in [plan.timeout_s]
-            if not 0 < n <= _DAY
-        ),
-        *(("--seed", n, "0 or more") for n in [plan.seed] if n < 0),
-        *(("--slots", n, "at least 1") for n in [plan.slots or 1] if n < 1),
-        *(("--max-minutes", n, "minutes above 0") for n in [plan.max_minutes] if not n > 0),
-        *(("--processes", n, "at least 1") for n in [plan.processes] if n < 1),
+    given: list[tuple[str, float, str]] = [
+        *(("--rate", rate, _ABOVE_0) for rate in plan.rates),
+        *(("--clients", n, _FROM_1) for n in plan.clients),
+        ("--duration", plan.seconds, _ABOVE_0),
+        ("--warm-up", plan.warm_up_s, _FROM_0),
+        ("--ramp", plan.ramp_s, _FROM_0),
+        ("--timeout", plan.timeout_s, _ABOVE_0),
+        ("--slots", plan.slots if plan.slots is not None else 1, _FROM_1),
+        ("--processes", plan.processes, _FROM_1),
+        ("--seed", plan.seed, _FROM_0),
+        ("--max-minutes", plan.max_minutes, _ABOVE_0),
     ]
+    wrong = [one for one in given if not _HOLDS[one[2]](one[1])]
     if plan.limit is not None and plan.limit.ms >= 1e3 * plan.timeout_s:
         wrong.append(("--timeout", plan.timeout_s, f"more than the limit, {plan.limit}"))
     for option, value, accepted in wrong[:1]:
         raise ConfigError(f"{option} {value:g}", accepted=accepted, fix=f"correct {option}")
+
+
+def _refuse(candidate: Candidate) -> None:
+    """Raise ConfigError where the figures under load would be those of something else."""
+    why = None
+    if candidate.capabilities.replays:
+        why = "reads its answers from a saved run"
+    elif candidate.rate_limit is not None:
+        why = "may be called only so often (`rate_limit` of its config)"
+    if why:
+        raise ConfigError(
+            f"load on {candidate.name!r}, which {why}",
+            accepted="a retriever that searches, as often as it is asked",
+            fix="load the system itself, without a limit",
+        )
 
 
 def _levels(

@@ -294,9 +294,9 @@ def _texts(rankings: Sequence[Ranking | None]) -> dict[str, tuple[tuple[str, ...
     }
 
 
-def relative_folder(run: Run) -> str:
-    """Where the run lies, from here."""
-    folder = run.folder
+def relative_folder(record: Any) -> str:
+    """Where the folder of a run, or of another record, lies, from here."""
+    folder = record.folder
     if folder is None:
         return "(not saved)"
     here = Path.cwd()

@@ -21,9 +21,8 @@ from retrieval_bench.core import secrets
 from retrieval_bench.core.errors import HarnessError
 from retrieval_bench.core.progress import Phase, Task
 from retrieval_bench.experiment.fresh.launches import BOARD
-from retrieval_bench.experiment.preparation import prepare
+from retrieval_bench.experiment.preparation import prepare_told
 from retrieval_bench.measure.child import described
-from retrieval_bench.measure.protocol import Protocol
 from retrieval_bench.runs.records import to_json
 from retrieval_bench.runs.run import Run
 
@@ -92,19 +91,7 @@ class Pulse:
 
 
 def _measured(spec: Mapping[str, Any], pulse: Pulse) -> list[Run]:
-    protocol = dict(spec["protocol"])
-    experiment = prepare(
-        spec["retrievers"],
-        spec["dataset"],
-        split=spec["split"],
-        language=spec["language"],
-        self_hits=spec["self_hits"],
-        k=spec["k"],
-        metrics=spec["metrics"],
-        overrides=spec["overrides"],
-        protocol=Protocol(**protocol | {"levels": tuple(protocol["levels"])}),
-        save=False,
-    )
+    experiment = prepare_told(spec)
     return [_plain(run) for run in experiment.run(pulse, save=False)]
 
 

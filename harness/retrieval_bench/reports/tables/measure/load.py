@@ -29,6 +29,10 @@ from retrieval_bench.reports.render.table import (
     warning,
 )
 from retrieval_bench.reports.render.words import metric_label, on_dataset
+from retrieval_bench.runs.run import relative_folder
+
+_TOLD = 4
+"""Levels of which it is told in short why they were not measured."""
 
 _SHOWN = 8
 """Levels of a search for a limit that are shown in short."""
@@ -160,7 +164,7 @@ def _cell(tail: Tail) -> Cell:
 
 def _quality(load: LoadResult) -> list[AnyNote]:
     """Whether the answers under load are those without, in a sentence."""
-    sure = [one for one in load.levels if one.quality is not None and one.result.answered]
+    sure = [one for one in load.levels if one.quality is not None]
     changed = [one for one in sure if one.quality and one.quality.changed]
     failed = [one for one in sure if one.result.failed]
     if not sure:
@@ -193,11 +197,13 @@ def _quality(load: LoadResult) -> list[AnyNote]:
 
 
 def _notes(load: LoadResult, *, full: bool) -> list[AnyNote]:
+    told = [one.result for one in (load.levels if full else _nearest(load)) if one.result.reasons]
     notes: list[AnyNote] = [
-        warning(f"{name_of(one.result)} {one.result.state}: {'; '.join(one.result.reasons)}.")
-        for one in load.levels
-        if one.result.reasons
+        warning(f"{name_of(one)} {one.state}: {'; '.join(one.reasons)}.")
+        for one in (told if full else told[:_TOLD])
     ]
+    if len(told) > _TOLD and not full:
+        notes.append(warning(f"{len(told) - _TOLD} more levels were no better: -v says why."))
     hidden = len(load.levels) - len(_nearest(load))
     if hidden and not full:
         text = f"more: {counted(hidden, 'level')} farther from the limit: -v"
@@ -227,27 +233,19 @@ def _notes(load: LoadResult, *, full: bool) -> list[AnyNote]:
         f"{_asked(load)} k = {load.k}."
     )
     if load.folder is not None:
-        notes.append(next_step(f"saved: {_shown(load)}"))
+        notes.append(next_step(f"saved: {relative_folder(load)}"))
     return notes
 
 
 def _asked(load: LoadResult) -> str:
+    processes = counted(load.processes, "process")
     if load.external:
-        return f"Up to {counted(load.slots, 'connection')} from {_processes(load)}."
+        most = max([load.slots, *(one.result.clients or 0 for one in load.levels)])
+        return f"Up to {counted(most, 'connection')} from {processes}."
     how = counted(load.slots, "thread") if load.shared else "one call at a time"
-    return f"The retriever runs in the generator's own processes ({_processes(load)}, {how} each)."
-
-
-def _processes(load: LoadResult) -> str:
-    return counted(load.processes, "process").replace("processs", "processes")
-
-
-def _shown(load: LoadResult) -> str:
-    from pathlib import Path
-
-    folder = load.folder or Path()
-    here = Path.cwd()
-    return str(folder.relative_to(here)) if folder.is_relative_to(here) else str(folder)
+    own = f"The retriever runs in the generator's own processes ({processes}, {how} each"
+    apart = any(one.result.clients for one in load.levels) and not load.shared
+    return f"{own}; of clients in turn, one each)." if apart else f"{own})."
 
 
 def _details(load: LoadResult) -> Table:
