@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import numpy as np
@@ -90,14 +90,16 @@ class Evidence:
 
     @classmethod
     def of(cls, made: Made, result: LevelResult, limit: Limit) -> Evidence:
-        """What a level was."""
+        """What a level was; nothing where the generator's own lag decides what it shows."""
         times = Times.of(made.calls, made.begin, made.end, made.level.slots)
-        beyond = times.latency > limit.ms
-        return cls(
-            np.bincount(times.block[beyond], minlength=BLOCKS),
-            np.bincount(times.block, minlength=BLOCKS),
-            result.state,
+        calls = np.bincount(times.block, minlength=BLOCKS)
+        one, without = (
+            cls(np.bincount(times.block[ms > limit.ms], minlength=BLOCKS), calls, result.state)
+            for ms in (times.latency, times.latency - times.lag)
         )
+        if shown([one], limit) is not shown([without], limit):
+            return replace(one, state=State.NOT_MEASURED)
+        return one
 
 
 def shown(evidence: Sequence[Evidence], limit: Limit) -> Shown:

@@ -19,6 +19,11 @@ from retrieval_bench.load.stamps import ANSWERED, FAILED, NEVER, OPEN, Calls
 from retrieval_bench.load.tails import BLOCKS, Floats, Ints, Tail, block_of, tails
 
 LEAST_SENT = 0.99
+
+MOST_OF_A_CORE = 0.7
+"""That a process may take which only calls a service: its threads share one lock, and from there on
+they wait for each other between a call and its answer, where no lag shows it."""
+
 LAG_MS, LAG_SHARE = 0.25, 0.05
 """How far the generator's own lag may move a percentile: the larger of the two."""
 
@@ -171,7 +176,7 @@ def judged(made: Made, *, in_process: bool = False) -> LevelResult:
     status = calls.status[inside]
     times = Times.of(calls, begin, end, level.slots)
     timeout_ms = level.timeout_s * 1e3
-    ours = _our_fault(made, times, calls, inside, seconds)
+    ours = _our_fault(made, times, calls, inside, seconds, service=not in_process)
     theirs = _overload(made, times, calls, inside, bounded=not in_process)
     latency = tails(times.latency, times.block, timeout_ms)
     moved = _moved(latency, tails(times.latency - times.lag, times.block, timeout_ms))
@@ -218,7 +223,13 @@ def _errors(calls: Calls) -> dict[str, int]:
 
 
 def _our_fault(
-    made: Made, times: Times, calls: Calls, inside: NDArray[np.bool_], seconds: float
+    made: Made,
+    times: Times,
+    calls: Calls,
+    inside: NDArray[np.bool_],
+    seconds: float,
+    *,
+    service: bool,
 ) -> list[str]:
     """Why the level says nothing of the system, in words; none where it does."""
     found = [f"a process of the generator {one}" for one in made.lost]
@@ -227,6 +238,12 @@ def _our_fault(
     if made.lost or not inside.any():
         return found
     here = [one for one in made.processes if one is not None]
+    busy = max(one.cpu_s / one.took_s for one in here)
+    if service and busy > MOST_OF_A_CORE:
+        found.append(
+            f"a process of the generator took {busy:.0%} of a core, so that its own work is in the "
+            "times (--processes)"
+        )
     if made.level.pace is not None:
         late = (calls.sent[inside] == NEVER) | (calls.sent[inside] >= made.end)
         late &= ~times.waited & (calls.due[inside] < made.end - 1_000_000)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.load.capacity import Capacity, Evidence, Limit, Search, Shown, shown
-from retrieval_bench.load.levels import State
+from retrieval_bench.load.levels import State, judged
 from tests.benchmarks.load import searched
+from tests.builders.queued import queue, served
 
 
 def _evidence(above: int, calls: int = 100, state: State = State.MEASURED) -> Evidence:
@@ -56,3 +59,14 @@ def test_rates_that_cannot_be_made_are_no_evidence() -> None:
     found = Search(Limit(95.0, 10.0), measure).run(50.0)
     assert found.breaks is None
     assert "--processes" in str(found.reason)
+
+
+def test_a_level_that_the_lag_decides_shows_nothing() -> None:
+    made = queue(0.3, 30.0, 5)
+    calls = made.calls
+    late = np.where(calls.due % 10**9 < 10**8, calls.due // 10**9 * 10**9 + 10**8, calls.due)
+    late_made = replace(made, calls=replace(served(late, calls.done - calls.sent), due=calls.due))
+    limit = Limit(95.0, 12.0)
+    result = judged(made, in_process=True)
+    assert shown([Evidence.of(made, result, limit)], limit) is Shown.KEEPS
+    assert Evidence.of(late_made, result, limit).state is State.NOT_MEASURED

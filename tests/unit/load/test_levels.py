@@ -115,3 +115,14 @@ def test_neighbours_that_wait_for_each_other_count_as_fewer() -> None:
     few = tail(np.repeat(rng.random(200), 50), block, 99.0, 1e4)
     assert few.ms is None
     assert "of 1,000 needed" in str(few.reason)
+
+
+def test_a_generator_without_processor_time_says_nothing_of_a_service() -> None:
+    made = queue(0.3, 30.0, 9)
+    whole = made.processes[0]
+    assert whole is not None
+    busy = replace(made, processes=[replace(whole, cpu_s=0.8 * whole.took_s)])
+    assert judged(busy, in_process=True).state is State.MEASURED
+    level = judged(busy)
+    assert level.state is State.NOT_MEASURED
+    assert "80% of a core" in level.reasons[0]
