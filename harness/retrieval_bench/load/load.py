@@ -17,7 +17,7 @@ import numpy as np
 
 from retrieval_bench.core import secrets
 from retrieval_bench.core.document import Documented
-from retrieval_bench.core.errors import ConfigError, HarnessError
+from retrieval_bench.core.errors import ConfigError, HarnessError, counted
 from retrieval_bench.core.notices import Code, coded
 from retrieval_bench.core.progress import Phase, Reporter, Silent, Step
 from retrieval_bench.experiment.candidate import Candidate
@@ -362,7 +362,7 @@ def _fitted(level: Level, slots: int, *, shared: bool) -> Level:
 def words(level: Level) -> str:
     """A level, for people."""
     if level.pace is None:
-        return f"{level.slots * level.processes:,} clients"
+        return counted(level.slots * level.processes, "client")
     return f"{level.pace.rate:,g} a second" if level.pace.rate else "recorded times"
 
 
