@@ -74,7 +74,7 @@ def _levels(spec: Mapping[str, Any], experiment: Experiment, tell: Any) -> None:
     copies: list[Candidate] = []
 
     def armed() -> int:
-        tell({"armed": {}})
+        tell({"armed": {"zero": time.time_ns() - time.perf_counter_ns()}})
         return int(json.loads(sys.stdin.readline())["start"])
 
     for line in iter(sys.stdin.readline, ""):

@@ -7,12 +7,13 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import IO, Any
 
 from retrieval_bench.core import secrets
 from retrieval_bench.core.errors import ContractError
@@ -21,7 +22,9 @@ from retrieval_bench.load.schedule import Pace
 from retrieval_bench.load.stamps import Calls, read_calls
 from retrieval_bench.measure import child
 
-_WORKER = "retrieval_bench.load.calling"
+WORKER = "retrieval_bench.load.calling"
+"""What runs in each process."""
+
 _GRACE_S = 15.0
 """Beyond the time-out of the last calls, until a process that says nothing is given up."""
 
@@ -81,7 +84,7 @@ class Made:
     """The calls of a level as they were made.
 
     Attributes:
-        begin, end: of the window, on the clock of the stamps.
+        begin, end: of the window, nanoseconds after the level's start, as all stamps.
         processes: None for one that was lost; its calls are there as far as it came.
         lost: why, in words, one for each that was lost.
         answers: distinct answers by process and number: the query and its hits.
@@ -100,15 +103,16 @@ class Generator:
     """Processes that stay for several levels; one that is lost is replaced before the next level.
 
     Args:
-        spec: what each is told to prepare, see :mod:`.calling`.
+        start: starts one, which is told what to prepare, see :mod:`.calling`; its argument are the
+            processes that are there.
         folder: where they write their stamps.
     """
 
-    def __init__(self, spec: Mapping[str, Any], folder: Path) -> None:
-        self.spec = spec
+    def __init__(self, start: Callable[[Sequence[Member]], Member], folder: Path) -> None:
         self.folder = folder
         self.external = self.threads = False
-        self._members: list[_Member] = []
+        self._start = start
+        self._members: list[Member] = []
 
     def __enter__(self) -> Generator:
         return self
@@ -125,8 +129,10 @@ class Generator:
             ContractError: one ended before it was ready.
         """
         self._members = [one for one in self._members if one.alive()]
-        new = [_Member(self.spec) for _ in range(n - len(self._members))]
-        self._members += new
+        new = []
+        while len(self._members) < n:
+            new.append(self._start(self._members))
+            self._members.append(new[-1])
         for member in new:
             facts = member.wait("ready", None)
             if isinstance(facts, str):
@@ -162,13 +168,14 @@ class Generator:
                     }
                 )
             # Connections and files are made first: they would take of the time of the calls.
-            lost = [one for one in (m.wait("armed", None) for m in members) if isinstance(one, str)]
-            start = time.perf_counter_ns() + int(_LEAD_S * NANOSECONDS)
-            begin, end = (
-                start + int(s * NANOSECONDS) for s in (before_s, before_s + level.seconds)
-            )
-            for member in members:
-                member.say({"start": start})
+            armed = [member.wait("armed", None) for member in members]
+            lost = [facts for facts in armed if isinstance(facts, str)]
+            # Of each machine's clock that stamps are taken from, the time of day when it was 0.
+            zeros = [0 if isinstance(facts, str) else int(facts["zero"]) for facts in armed]
+            start = time.time_ns() + int(_LEAD_S * NANOSECONDS)
+            begin, end = (int(s * NANOSECONDS) for s in (before_s, before_s + level.seconds))
+            for member, zero in zip(members, zeros, strict=True):
+                member.say({"start": start - zero})
             limit = before_s + level.seconds + level.timeout_s + _GRACE_S
             until = time.monotonic() + limit
             processes: list[Process | None] = []
@@ -183,7 +190,7 @@ class Generator:
                 if facts["still"]:
                     member.close()  # a thread can't be stopped: it would call on in the next level
             paths = [Path(folder) / f"calls-{at}.bin" for at in range(level.processes)]
-            calls = read_calls(paths, level.slots)
+            calls = read_calls(paths, level.slots, [zero - start for zero in zeros])
             answers = {
                 (at, number): (query, tuple(ids))
                 for at in range(level.processes)
@@ -199,30 +206,24 @@ def _lines(path: Path) -> Iterator[list[Any]]:
                 yield json.loads(line)
 
 
-class _Member:
+class Member(ABC):
     """One process, seen from here."""
 
-    def __init__(self, spec: Mapping[str, Any]) -> None:
-        self._stack = ExitStack()
-        self._words: list[str] = []
-        self._told: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
-        self.process = self._stack.enter_context(
-            child.started(_WORKER, spec, stdout=subprocess.PIPE, stderr=subprocess.PIPE, more=True)
-        )
-        for read in (self._listen, self._hear):
-            threading.Thread(target=read, daemon=True).start()
+    def __init__(self) -> None:
+        self.told: SimpleQueue[dict[str, Any] | str] = SimpleQueue()
+        """What it says; a text, in the end: how it ended, in words."""
 
+    @abstractmethod
     def alive(self) -> bool:
-        return self.process.poll() is None
+        """Whether it can be told more."""
 
+    @abstractmethod
     def say(self, message: Mapping[str, Any]) -> None:
-        stdin = self.process.stdin
-        if stdin is not None:
-            try:
-                stdin.write((json.dumps(message) + "\n").encode())
-                stdin.flush()
-            except BrokenPipeError:
-                return  # it has ended, which `wait` tells
+        """Tell it something, unless it has ended, which :meth:`wait` tells."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let it close its retriever, then kill it, and all that it started."""
 
     def wait(self, what: str, until: float | None) -> dict[str, Any] | str:
         """What it tells under this name; or, in words, how it was lost.
@@ -235,20 +236,38 @@ class _Member:
         """
         try:
             left = None if until is None else max(0.0, until - time.monotonic())
-            message = self._told.get(timeout=left)
+            message = self.told.get(timeout=left)
         except Empty:
             return "gave no sign of life"
-        if message is None:
-            self._told.put(None)  # whoever asks again hears the same
-            code = self.process.wait()
-            return f"ended with code {code}{child.last_words(''.join(self._words))}"
+        if isinstance(message, str):
+            self.told.put(message)  # whoever asks again hears the same
+            return message
         if "error" in message:
             raise child.rebuilt(message["error"])
         facts: dict[str, Any] = message[what]
         return facts
 
+
+class LocalMember(Member):
+    """One on this machine."""
+
+    def __init__(self, spec: Mapping[str, Any]) -> None:
+        super().__init__()
+        self._stack = ExitStack()
+        self._words = LastWords()
+        self.process = self._stack.enter_context(
+            child.started(WORKER, spec, stdout=subprocess.PIPE, stderr=subprocess.PIPE, more=True)
+        )
+        self._words.hear(self.process.stderr)
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    def say(self, message: Mapping[str, Any]) -> None:
+        say(self.process.stdin, message)
+
     def close(self) -> None:
-        """Let it close its retriever, then kill it, and all that it started."""
         with suppress(OSError, subprocess.TimeoutExpired):
             if self.process.stdin is not None:
                 self.process.stdin.close()
@@ -256,13 +275,34 @@ class _Member:
         self._stack.close()
 
     def _listen(self) -> None:
-        if self.process.stdout is not None:
-            for line in self.process.stdout:
-                self._told.put(json.loads(line))
-        self._told.put(None)
+        for line in self.process.stdout or ():
+            self.told.put(json.loads(line))
+        self.told.put(self._words.of(self.process))
 
-    def _hear(self) -> None:
-        if self.process.stderr is not None:
-            for line in self.process.stderr:
-                self._words.append(secrets.redact(line.decode("utf-8", "replace")))
-                del self._words[:-200]
+
+def say(stdin: IO[bytes] | None, message: Mapping[str, Any]) -> None:
+    """Write a line, unless the process has ended."""
+    if stdin is not None:
+        with suppress(BrokenPipeError, ValueError):
+            stdin.write((json.dumps(message) + "\n").encode())
+            stdin.flush()
+
+
+class LastWords:
+    """The end of what a process writes to its stderr, which is read so that it can go on."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+
+    def hear(self, stderr: IO[bytes] | None) -> None:
+        """Read ``stderr`` in a thread, to its end."""
+        threading.Thread(target=self._hear, args=(stderr,), daemon=True).start()
+
+    def of(self, process: subprocess.Popen[bytes]) -> str:
+        """How ``process``, which says nothing more, has ended."""
+        return f"ended with code {process.wait()}{child.last_words(''.join(self._lines))}"
+
+    def _hear(self, stderr: IO[bytes] | None) -> None:
+        for line in stderr or ():
+            self._lines.append(secrets.redact(line.decode("utf-8", "replace")))
+            del self._lines[:-200]

@@ -26,7 +26,7 @@ from retrieval_bench.experiment.fresh.launches import LaunchSpec
 from retrieval_bench.experiment.preparation import prepare_told
 from retrieval_bench.experiment.warnings import drawn
 from retrieval_bench.load.capacity import Capacity, Evidence, Limit, Search
-from retrieval_bench.load.generator import TIMEOUT_S, Generator, Level, Made
+from retrieval_bench.load.generator import TIMEOUT_S, Generator, Level, LocalMember, Made
 from retrieval_bench.load.levels import LevelResult, judged
 from retrieval_bench.load.quality import LevelQuality, Scorer
 from retrieval_bench.load.schedule import Pace
@@ -59,6 +59,7 @@ class Plan:
         clients: that call in turn, a level each.
         recorded: seconds at which calls were made elsewhere; a level.
         slots: None = as many as fit the retriever.
+        processes: None = one, or one for each worker of a cluster.
         limit: look for the highest rate that keeps it, after the other levels.
         max_minutes: that this may take.
     """
@@ -72,7 +73,7 @@ class Plan:
     warm_up_s: float = 2.0
     timeout_s: float = TIMEOUT_S
     slots: int | None = None
-    processes: int = 1
+    processes: int | None = None
     seed: int = 20_240_229
     limit: Limit | None = None
     max_minutes: float = 10.0
@@ -87,7 +88,7 @@ class Plan:
             paces.append(Pace(recorded=self.recorded))
         for number, pace in enumerate(paces):
             seed = self.seed + 100 * (number + 50)
-            yield replace(usual, pace=pace, seed=seed, processes=self.processes)
+            yield replace(usual, pace=pace, seed=seed, processes=self.processes or 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,12 +160,15 @@ def load(
     metrics: Sequence[str] = (),
     overrides: Sequence[str] = (),
     threads: int = 1,
+    on: str | None = None,
     out: Path | None = None,
     reporter: Reporter | None = None,
 ) -> LoadResult:
     """Call a retriever from many clients, level after level, and save every stamp.
 
     Args:
+        on: the scheduler of a Dask cluster, whose workers run the generator's processes; None =
+            this machine.
         out: folder of the record; None = a new one under ``results/loads``.
 
     Raises:
@@ -183,9 +187,10 @@ def load(
     name = experiment.candidates[0].name
     record = f"{created}-{slug(name)}-{slug(experiment.dataset.name)}-{token_hex(4)}"
     folder = (out if out is not None else ROOT / record).absolute()
-    with _new_folder(folder, record) as new, Generator(spec, new) as generator:
+    with _new_folder(folder, record) as new, _generator(spec, new, on) as (generator, usual):
+        plan = replace(plan, processes=plan.processes or usual)
         with reporter.phase(Phase(Step.INDEXING, name)):
-            generator.prepare(1)
+            generator.prepare(plan.processes or 1)
         result = _levels(experiment, generator, plan, new, reporter)
         text = to_json(secrets.redact({"load_id": record, **result.as_dict()}))
         (new / DOCUMENT).write_text(text + "\n", encoding="utf-8")
@@ -199,6 +204,22 @@ def _new_folder(folder: Path, record: str) -> Iterator[Path]:
             yield new
     except OSError as problem:
         raise cannot_write(folder, problem, "load") from None
+
+
+@contextmanager
+def _generator(
+    spec: Mapping[str, Any], folder: Path, on: str | None
+) -> Iterator[tuple[Generator, int]]:
+    """The generator, and how many processes it has where nobody says it."""
+    if on is None:
+        with Generator(lambda _: LocalMember(spec), folder) as generator:
+            yield generator, 1
+        return
+    from retrieval_bench.load.remote import place
+    from retrieval_bench.measure.cluster import connected
+
+    with connected(on, folder) as cluster, Generator(place(cluster, spec), folder) as generator:
+        yield generator, len(cluster.workers)
 
 
 _ABOVE_0, _FROM_0, _FROM_1 = "a number above 0", "0 or more", "1 or more"
@@ -219,7 +240,7 @@ def _check(plan: Plan) -> None:
         ("--ramp", plan.ramp_s, _FROM_0),
         ("--timeout", plan.timeout_s, _ABOVE_0),
         ("--slots", plan.slots if plan.slots is not None else 1, _FROM_1),
-        ("--processes", plan.processes, _FROM_1),
+        ("--processes", plan.processes if plan.processes is not None else 1, _FROM_1),
         ("--seed", plan.seed, _FROM_0),
         ("--max-minutes", plan.max_minutes, _ABOVE_0),
     ]
@@ -307,7 +328,7 @@ def _levels(
         generator.external,
         generator.threads,
         slots,
-        plan.processes,
+        plan.processes or 1,
         unloaded,
         tuple(done),
         capacity,
@@ -331,9 +352,10 @@ def _searched(
         make: the calls of a level.
         result: what the level that was made last shows.
     """
+    processes = plan.processes or 1
     usual = Level(None, slots, plan.seconds, plan.warm_up_s, plan.timeout_s)
     make(replace(usual, seed=plan.seed + 1, seconds=min(plan.seconds, _UNLOADED_S)))
-    copies = 1 if external else plan.processes
+    copies = 1 if external else processes
     first = _FIRST * copies * max(result().answered_rate, 1 / plan.seconds)
     ends = time.monotonic() + 60 * plan.max_minutes
     took = plan.ramp_s + plan.warm_up_s + plan.seconds
@@ -341,9 +363,9 @@ def _searched(
     def measure(rate: float, number: int) -> Evidence:
         pace = Pace(rate, plan.arrivals, plan.ramp_s)
         seed = plan.seed + 10_000 + 100 * number
-        level = replace(usual, pace=pace, seed=seed, processes=plan.processes)
+        level = replace(usual, pace=pace, seed=seed, processes=processes)
         if external:  # as many as a system that keeps the limit has under way, and as many again
-            most = math.ceil(2 * rate * limit.ms / 1e3 / plan.processes)
+            most = math.ceil(2 * rate * limit.ms / 1e3 / processes)
             level = replace(level, slots=min(max(slots, most), _MOST_SLOTS))
         made = make(level)
         return Evidence.of(made, result(), limit)

@@ -80,7 +80,7 @@ class Calls:
     """Calls in the order due. int64 arrays of one length.
 
     Attributes:
-        due: nanoseconds of the machine's steady clock at which a call was meant to be made.
+        due: nanoseconds after the level's start at which a call was meant to be made.
         sent: when it was made; -1 = never.
         done: when its answer was there, or its failure; -1 = not seen.
         query: number of the query.
@@ -108,19 +108,22 @@ class Calls:
         return np.stack([getattr(self, name) for name in COLUMNS], axis=1)
 
 
-def read_calls(paths: Sequence[Path], slots: int) -> Calls:
+def read_calls(paths: Sequence[Path], slots: int, zeros: Sequence[int] = ()) -> Calls:
     """The calls that processes have written, in the order due.
 
     Args:
         paths: one for each process; what is not there or cut off has no calls.
         slots: of each process; its slots get numbers of their own.
+        zeros: of each process's clock, which are added to its stamps; none = 0.
     """
     parts = []
-    for number, path in enumerate(paths):
+    for number, (path, zero) in enumerate(zip(paths, zeros or [0] * len(paths), strict=True)):
         raw = np.fromfile(path, np.int64) if path.exists() else np.empty(0, np.int64)
         rows = raw[: len(raw) // len(COLUMNS) * len(COLUMNS)].reshape(-1, len(COLUMNS))
         rows = rows[rows[:, DUE] != NEVER]
         rows[:, WORKER] += number * slots
+        stamps = rows[:, [DUE, SENT, DONE]]
+        rows[:, [DUE, SENT, DONE]] = np.where(stamps == NEVER, NEVER, stamps + zero)
         parts.append(rows)
     rows = np.concatenate([np.empty((0, len(COLUMNS)), np.int64), *parts])
     rows = rows[np.argsort(rows[:, DUE], kind="stable")]

@@ -39,6 +39,7 @@ def started(
     stderr: int | None = None,
     variables: Mapping[str, str] | None = None,
     more: bool = False,
+    folder: str | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Run ``main(spec)`` of ``module`` in a fresh process; afterwards nothing of it stays, neither
     running nor as a zombie. Ctrl-C does not reach it: it is for whoever watches.
@@ -48,6 +49,7 @@ def started(
         spec: JSON types.
         variables: set in its environment.
         more: its stdin stays open, for what it is told later.
+        folder: that it runs in; None = this process's.
     """
     with subprocess.Popen(
         [sys.executable, "-P", "-c", _START.format(module)],
@@ -56,6 +58,7 @@ def started(
         stderr=stderr,
         env=os.environ | dict(variables or {}),
         start_new_session=True,
+        cwd=folder,
     ) as process:
         try:
             if process.stdin is not None:

@@ -112,10 +112,15 @@ def add_load(commands: Any, name: str, **texts: str) -> None:
     maker.add_argument(
         "--processes",
         type=int,
-        default=1,
         metavar="N",
         help="of the generator, which share the rate; each has a retriever of its own that is no "
-        "service (default: 1)",
+        "service (default: 1; with --on as many as it has workers)",
+    )
+    maker.add_argument(
+        "--on",
+        metavar="ADDRESS",
+        help="the scheduler of a Dask cluster (tcp://HOST:PORT), whose workers run the generator's "
+        "processes (default: this machine)",
     )
     maker.add_argument("--seed", type=int, default=20_240_229, help="of the times and the queries")
     maker.add_argument(
@@ -171,6 +176,7 @@ def _load(options: argparse.Namespace) -> int:
             metrics=options.metrics,
             overrides=options.set,
             threads=options.threads,
+            on=options.on,
             out=options.out,
             reporter=bars,
         )

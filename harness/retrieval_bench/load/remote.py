@@ -1,0 +1,127 @@
+"""Processes of the generator on the workers of a cluster.
+
+A worker may not have children of its own kind, so a task there starts the process as
+:mod:`.generator` does here, and passes on what both sides say.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.load.generator import WORKER, LastWords, Member, say
+from retrieval_bench.measure import child
+from retrieval_bench.measure.cluster import Cluster, dask
+
+_LOOK_S = 0.5
+
+
+class RemoteMember(Member):
+    """One process on a worker, seen from here.
+
+    Args:
+        worker: its address.
+        spec, folder: what the process is told, and where it runs.
+    """
+
+    def __init__(self, cluster: Cluster, worker: str, spec: Mapping[str, Any], folder: str) -> None:
+        super().__init__()
+        self.worker = worker
+        self._cluster = cluster
+        name = f"retrieval-bench-{token_hex(8)}"
+        self._said, self._heard = (
+            dask().Queue(f"{name}-{way}", client=cluster.client) for way in ("in", "out")
+        )
+        self._task = cluster.client.submit(
+            relayed, name, dict(spec), folder, workers=[worker], retries=0, pure=False
+        )
+        self._ended = threading.Event()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def alive(self) -> bool:
+        return not self._ended.is_set()
+
+    def say(self, message: Mapping[str, Any]) -> None:
+        self._said.put(dict(message))
+
+    def close(self) -> None:
+        with suppress(Exception):  # the cluster may have gone
+            self._said.put(None)
+            self._ended.wait(10)
+            self._task.cancel()
+
+    def _listen(self) -> None:
+        end = f"was lost with its worker {self.worker}"
+        while self._cluster.has(self.worker):
+            try:
+                message = self._heard.get(timeout=_LOOK_S)
+            except TimeoutError:
+                if self._task.status == "error":
+                    end = f"could not be started on {self.worker}: {self._task.exception()}"
+                    break
+                continue
+            except Exception as problem:  # the cluster has gone
+                end = f"was lost with its cluster: {problem}"
+                break
+            if "ended" in message:
+                end = message["ended"]
+                break
+            self.told.put(message)
+        self._ended.set()
+        self.told.put(end)
+
+
+def place(cluster: Cluster, spec: Mapping[str, Any]) -> Callable[[Sequence[Member]], Member]:
+    """Starts one process after the other, each on the worker that has the fewest.
+
+    Raises, when it is called:
+        ConfigError: no worker is left, or each has as many as it has threads.
+    """
+    folder = str(Path.cwd())
+
+    def start(there: Sequence[Member]) -> Member:
+        busy = Counter(one.worker for one in there if isinstance(one, RemoteMember))
+        threads = cluster.client.nthreads()
+        free = [one for one in cluster.workers if busy[one] < threads.get(one, 0)]
+        if not free:
+            raise ConfigError(
+                f"{len(there) + 1} processes of the generator on the cluster",
+                where=f"--on {cluster.address}",
+                accepted=f"at most {sum(threads.values())}: one for each thread of its workers",
+                fix="start more workers, or give fewer --processes",
+            )
+        return RemoteMember(cluster, min(free, key=lambda one: busy[one]), spec, folder)
+
+    return start
+
+
+def relayed(name: str, spec: Mapping[str, Any], folder: str) -> None:
+    """On a worker: a process of the generator, and the two queues that lead to it."""
+    client = dask().get_client()
+    said, heard = (dask().Queue(f"{name}-{way}", client=client) for way in ("in", "out"))
+    words = LastWords()
+    with child.started(
+        WORKER, spec, stdout=subprocess.PIPE, stderr=subprocess.PIPE, more=True, folder=folder
+    ) as process:
+
+        def pass_on() -> None:
+            with suppress(Exception):  # either side may end first
+                while (message := said.get()) is not None:
+                    say(process.stdin, message)
+                if process.stdin is not None:
+                    process.stdin.close()
+
+        words.hear(process.stderr)
+        threading.Thread(target=pass_on, daemon=True).start()
+        for line in process.stdout or ():
+            heard.put(json.loads(line))
+        end = words.of(process)
+    heard.put({"ended": end})

@@ -1,0 +1,154 @@
+"""Workers of a Dask cluster: each proves that it is like this process before it gets any work.
+
+Work and results are files in a folder that all of them see; what is sent is small. A worker whose
+code or versions differ, or that sees another folder, would give other figures, so it is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+from retrieval_bench.core.errors import ConfigError
+from retrieval_bench.core.installation import require
+from retrieval_bench.measure.environment import packages
+
+_CONNECT_S = 10
+_ADDRESS = re.compile(r"[a-z]+://.+:\d+")
+_ACCEPTED = "the address of a Dask scheduler, tcp://HOST:PORT"
+_START = "start one: dask scheduler; and on each machine: dask worker ADDRESS --nthreads 1"
+_PARTS = ("retrieval_bench", "retrieval_bench_retrievers")
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A scheduler that answered, and its workers, which were all found to be like this process.
+
+    Attributes:
+        address: of the scheduler.
+        client: of the library ``distributed``.
+        workers: their addresses.
+    """
+
+    address: str
+    client: Any
+    workers: Sequence[str]
+
+    def has(self, worker: str) -> bool:
+        """Whether a worker is still there."""
+        return worker in self.client.scheduler_info(n_workers=-1)["workers"]
+
+
+@contextmanager
+def connected(address: str, folder: Path) -> Iterator[Cluster]:
+    """The cluster whose scheduler has this ``address``.
+
+    Args:
+        address: as Dask has it, ``tcp://HOST:PORT``.
+        folder: that all workers must see under the same path.
+
+    Raises:
+        ConfigError: nobody answers, there is no worker, or one differs.
+        MissingDependencyError: the extra ``cluster`` is not installed.
+    """
+    where = f"--on {address}"
+    require("distributed", "cluster", where)
+    if not _ADDRESS.fullmatch(address):
+        raise ConfigError(f"--on {address}", accepted=_ACCEPTED, fix=_START)
+    try:
+        client = dask().Client(address, timeout=_CONNECT_S, set_as_default=False)
+    except OSError as problem:
+        raise ConfigError(
+            f"no scheduler answers at {address}", where=str(problem), accepted=_ACCEPTED, fix=_START
+        ) from None
+    try:
+        workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
+        if not workers:
+            raise ConfigError(
+                "the cluster has no workers",
+                where=where,
+                accepted="one or more",
+                fix=f"on each machine: dask worker {address} --nthreads 1",
+            )
+        _check_alike(client, workers, folder)
+        yield Cluster(address, client, workers)
+    finally:
+        client.close()
+
+
+def dask() -> Any:
+    """The library ``distributed``, which has no types."""
+    return import_module("distributed")
+
+
+def same_code() -> str:
+    """A hash over all modules of this project, as they lie on the disk."""
+    package = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for folder in (package, *(_other(package, part) for part in _PARTS[1:])):
+        for path in sorted(folder.rglob("*.py")):
+            digest.update(path.relative_to(folder).as_posix().encode() + b"\0")
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _other(package: Path, name: str) -> Path:
+    spec = find_spec(name)
+    return Path(spec.origin).parent if spec is not None and spec.origin else package.parent / name
+
+
+@cache
+def facts() -> Mapping[str, str]:
+    """What must be equal on all workers, by what a message calls it."""
+    versions = {"Python": platform.python_version(), **packages()}
+    return {"files of this project": same_code(), **versions}
+
+
+def _proof(token: str) -> tuple[Mapping[str, str], str | None]:
+    """On a worker: its facts, and what it reads in the file ``token``."""
+    path = Path(token)
+    return facts(), path.read_text("utf-8") if path.is_file() else None
+
+
+def _check_alike(client: Any, workers: Sequence[str], folder: Path) -> None:
+    secret, token = token_hex(8), folder / ".shared"
+    token.write_text(secret, encoding="utf-8")
+    try:
+        proofs = client.run(_proof, str(token), workers=list(workers), on_error="return")
+    finally:
+        token.unlink()
+    for worker, proof in proofs.items():
+        if isinstance(proof, BaseException):
+            raise _refused(worker, f"can't run this project: {proof}", "install it there, as here")
+        theirs, read = proof
+        if other := _difference(theirs, facts()):
+            raise _refused(worker, other, "install the same revision and packages there")
+        if read != secret:
+            problem = f"does not see the folder {folder}"
+            raise _refused(worker, problem, "share it under the same path, or name one with --out")
+
+
+def _difference(theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:
+    for name in dict.fromkeys([*ours, *theirs]):
+        there, here = theirs.get(name, "none"), ours.get(name, "none")
+        if there != here:
+            return f"has other {name}: {there}; here {here}"
+    return ""
+
+
+def _refused(worker: str, problem: str, fix: str) -> ConfigError:
+    return ConfigError(
+        f"the worker {worker} {problem}",
+        accepted="workers with the files and packages that this process has, and the same folder",
+        fix=fix,
+    )
