@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -226,6 +227,34 @@ def test_a_selection_is_what_is_marked(judges: Open, store: Store, url: str) -> 
     )
     anna.grade("m", "1")
     assert kept(store)[Pair("q0", "d0-0")].span == (4, 8)
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "underlined"),
+    [
+        (
+            "How do whales sleep?",
+            "A whale sleeps. Narwhals do not. WHALE!",
+            ["whale", "sleep", "WHALE"],
+        ),
+        ("고래의 심장은 얼마나 큰가", "고래는 심장이 크다.", ["고래", "심장"]),
+        ("鲸鱼的心脏", "鲸鱼有心脏。", ["鲸鱼", "心脏"]),
+        ("Pourquoi l'été ?", "L'été vient.", ["été"]),
+    ],
+)
+def test_words_of_the_question_are_underlined_and_the_text_stays(
+    judges: Open, tmp_path: Path, question: str, text: str, underlined: list[str]
+) -> None:
+    pool = make_pool(texts={"d": text})
+    pool = replace(pool, queries=(replace(pool.queries[0], text=question),))
+    with served(make_store(tmp_path / "asked.sqlite", pool)) as server:
+        judge = judges(server.url, "Ada")
+        words = judge.page.evaluate(
+            "[...CSS.highlights.get('asked')]"
+            ".filter(r => r.startContainer.parentNode.id === 'text').map(r => r.toString())"
+        )
+        assert sorted(words) == sorted(underlined)
+        assert judge.text("text") == text
 
 
 def test_a_mark_can_be_given_up(judges: Open, store: Store, url: str) -> None:

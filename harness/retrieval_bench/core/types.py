@@ -223,7 +223,7 @@ class Documents(Protocol):
     def __len__(self) -> int: ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Dataset:
     """Documents, queries and judgements of one split, validated.
 
@@ -265,6 +265,13 @@ class Dataset:
     drawn_from: int | None = None
     self_hits: SelfHits = KEEP
     selves: Selves = field(default_factory=Selves, compare=False, repr=False)
+
+    def __repr__(self) -> str:
+        """One line: a corpus has millions of characters."""
+        return (
+            f"Dataset({self.name!r}, split {self.split!r}: {self.n_documents:,} documents, "
+            f"{len(self.queries):,} queries, {len(self.evaluated):,} of them judged)"
+        )
 
     @property
     def n_documents(self) -> int:

@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 from pydantic import BaseModel
 
+from retrieval_bench import load_dataset
 from retrieval_bench.core.document import (
     LEFT_OUT,
     MISSING,
@@ -215,3 +216,9 @@ def test_a_key_without_a_type_is_an_error() -> None:
 
 def test_what_json_knows_stays_as_it_is() -> None:
     assert plain({"a": [None, True, 1, 0.1, "x"]}) == {"a": [None, True, 1, 0.1, "x"]}
+
+
+def test_a_dataset_is_one_line_for_people() -> None:
+    said = repr(load_dataset("science-mini"))
+    counts = "220 documents, 166 queries, 140 of them judged"
+    assert said == f"Dataset('science-mini', split 'test': {counts})"

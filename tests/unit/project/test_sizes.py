@@ -44,8 +44,8 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers/rerank": 700,
     "retrieval_bench_retrievers/sql": 1_710,
     "retrieval_bench_retrievers/text": 750,
-    "product": 93_370,
-    "tests": 78_460,
+    "product": 93_380,
+    "tests": 78_500,
     "frozen data": 11_450,
 }
 """Lines of each package and room (without one: its loose modules), of all of them, of the tests,

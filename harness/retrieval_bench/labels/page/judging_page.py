@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping
 from importlib import resources
 
-SCRIPTS = ("transport.js", "marking.js", "page.js")
+SCRIPTS = ("transport.js", "marking.js", "asked.js", "page.js")
 """In the order in which they run, as one script."""
 
 _NOTHING_ELSE = "img-src data:; base-uri 'none'; form-action 'none'"

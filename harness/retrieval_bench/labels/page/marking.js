@@ -3,8 +3,10 @@
 // word with the keyboard. Places are UTF-16 units in here and characters outside, as Python counts.
 
 class Marking {
-  constructor(element) {
+  // `drawn` is called after each change of what the element shows.
+  constructor(element, drawn) {
     this.element = element;
+    this.drawn = drawn;
     this.set("", null);
   }
 
@@ -149,12 +151,14 @@ class Marking {
   draw() {
     if (!this.range) {
       this.element.replaceChildren(this.text);
+      this.drawn();
       return;
     }
     const [start, stop] = this.range;
     const mark = document.createElement("mark");
     mark.textContent = this.text.slice(start, stop);
     this.element.replaceChildren(this.text.slice(0, start), mark, this.text.slice(stop));
+    this.drawn();
     if (this.active) mark.scrollIntoView({ block: "nearest" });
   }
 }

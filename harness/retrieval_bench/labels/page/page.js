@@ -7,7 +7,8 @@
   const data = JSON.parse(byId("data").textContent);
   const offline = data.mode === "file";
   const transport = offline ? new FileTransport(data) : new ServerTransport();
-  const marking = new Marking(byId("text"));
+  const asked = new Asked(byId("document"));
+  const marking = new Marking(byId("text"), () => asked.paint());
   const NAME = "retrieval-bench label name";
   const RETRY_MS = 1500;
   let who = "";
@@ -89,6 +90,7 @@
     byId("title").textContent = shown.title;
     byId("title").hidden = !shown.title;
     byId("text").classList.toggle("none", !shown.text);
+    asked.set(query.text);
     marking.set(shown.text, before && before.span);
     if (!shown.text) byId("text").textContent = shown.title ? "There is no text but the title." : "The pool holds no text of this document.";
     byId("note").value = (before && before.note) || "";
