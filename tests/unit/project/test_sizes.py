@@ -45,7 +45,7 @@ MOST: Mapping[str, int] = {
     "retrieval_bench_retrievers/sql": 1_710,
     "retrieval_bench_retrievers/text": 750,
     "product": 93_380,
-    "tests": 78_500,
+    "tests": 78_930,
     "frozen data": 11_450,
 }
 """Lines of each package and room (without one: its loose modules), of all of them, of the tests,

@@ -1,0 +1,257 @@
+"""``load`` against servers of this machine whose own stamps are known: ``python -m
+tests.benchmarks.load_live STUDY [N]``, of ``stall``, ``loadgen``, ``starved``, ``pinned``,
+``processes``, ``cluster``, ``slo``, ``killed``, ``soak``. Nothing else may run meanwhile."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from retrieval_bench.load.capacity import Limit
+from retrieval_bench.load.levels import LevelResult, State
+from retrieval_bench.load.load import LoadResult, Plan, load
+from tests.builders.queue_server import Running, connect, running
+
+DATASET = "science-mini"
+
+
+def loaded(server: Running, plan: Plan, **given: Any) -> LoadResult:
+    with tempfile.TemporaryDirectory() as folder:
+        return load(server.config, DATASET, plan, out=Path(folder) / "load", **given)
+
+
+def ms(level: LevelResult, p: float) -> float:
+    """A percentile of latency; infinite where none was printed."""
+    for tail in level.latency:
+        if tail.level == p:
+            return tail.ms if tail.ms is not None else float("inf")
+    return float("inf")
+
+
+def stall(n: int = 1) -> None:
+    """A server that stands still for 500 ms each 10 s: seen by calls that are due, hardly by
+    clients that wait."""
+    for seed in range(n):
+        with running(seed=seed, mean_s=0.002, stall_s=0.5, each_s=10.0) as server:
+            opened = loaded(server, Plan(rates=[100.0], seconds=40.0)).levels[0].result
+            closed = loaded(server, Plan(clients=[1], seconds=40.0)).levels[0].result
+        print(f"open: p99 {ms(opened, 99):.1f} ms; closed, 1 client: p99 {ms(closed, 99):.1f} ms")
+
+
+def loadgen(n: int = 20) -> None:
+    """MLPerf's generator beside ours: the same arrivals and service times by number of the call."""
+    near = agree = 0
+    for seed in range(n):
+        rate = (150.0, 250.0, 350.0)[seed % 3]
+        limit_ms = (8.0, 15.0, 30.0)[seed // 3 % 3]
+        with running(seed=seed, mean_s=0.002) as server, tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            theirs = _in_process(_mlperf, server.port, rate, limit_ms, seed, str(folder))
+            came, _ = server.stamps(folder)
+            (folder / "times").write_text("".join(f"{t / 1e9:.9f}\n" for t in came - came[0]))
+            recorded = tuple(((came - came[0]) / 1e9).tolist())
+        for _attempt in range(2):
+            with running(seed=seed, mean_s=0.002) as server:
+                plan = Plan(recorded=recorded, seconds=recorded[-1] + 0.1, warm_up_s=0.0)
+                ours = _after_unloaded(server, plan)
+            if ours.state is State.MEASURED:
+                break
+        p50, p99 = ms(ours, 50), ms(ours, 99)
+        close = abs(p50 - theirs["p50"]) <= max(0.1, 0.03 * theirs["p50"])
+        close &= abs(p99 - theirs["p99"]) <= max(1.0, 0.1 * theirs["p99"])
+        keeps = p99 <= limit_ms
+        near += close
+        agree += keeps == theirs["keeps"]
+        print(
+            f"{rate:g}/s {ours.state.value}: p50 {p50:.3f}, {theirs['p50']:.3f} theirs; p99 "
+            f"{p99:.3f}, {theirs['p99']:.3f}; keeps {limit_ms} ms: {keeps}, {theirs['keeps']}",
+            flush=True,
+        )
+    print(f"near in {near} of {n}; the same word on the limit in {agree} of {n}")
+
+
+def _after_unloaded(server: Running, plan: Plan) -> LevelResult:
+    """The level, whose first call has number 0 at the server: what came before is forgotten."""
+    with tempfile.TemporaryDirectory() as name:
+
+        class Forgetting:
+            @contextmanager
+            def phase(self, phase: Any) -> Iterator[Callable[[int, int], None]]:
+                if "recorded" in phase.text:
+                    server.stamps(Path(name))
+                yield lambda done, total: None
+
+        return loaded(server, plan, reporter=Forgetting()).levels[0].result
+
+
+def _mlperf(port: int, rate: float, limit_ms: float, seed: int, folder: str) -> dict[str, Any]:
+    import mlperf_loadgen as lg  # type: ignore[import-not-found]
+
+    free: list[Any] = [connect(port) for _ in range(64)]
+    lock = threading.Lock()
+
+    def ask(sample: Any) -> None:
+        with lock:
+            connection = free.pop()
+        connection.sendall(b"?")
+        connection.recv(1)
+        with lock:
+            free.append(connection)
+        lg.QuerySamplesComplete([lg.QuerySampleResponse(sample.id, 0, 0)])
+
+    from concurrent.futures import ThreadPoolExecutor
+
+    pool = ThreadPoolExecutor(64)
+    settings = lg.TestSettings()
+    settings.scenario, settings.mode = lg.TestScenario.Server, lg.TestMode.PerformanceOnly
+    settings.server_target_qps = rate
+    settings.server_target_latency_ns = int(limit_ms * 1e6)
+    settings.server_target_latency_percentile = 0.99
+    settings.min_duration_ms = settings.max_duration_ms = 20_000
+    settings.min_query_count = 100
+    settings.schedule_rng_seed = seed + 1
+    sut = lg.ConstructSUT(lambda samples: [pool.submit(ask, one) for one in samples], lambda: None)
+    qsl = lg.ConstructQSL(64, 64, lambda _: None, lambda _: None)
+    logs = lg.LogSettings()
+    logs.log_output.outdir = folder
+    lg.StartTestWithLogSettings(sut, qsl, settings, logs)
+    lg.DestroyQSL(qsl)
+    lg.DestroySUT(sut)
+    said = {}
+    for line in (Path(folder) / "mlperf_log_summary.txt").read_text().splitlines():
+        name, _, value = line.partition(":")
+        said[name.strip()] = value.strip()
+    return {
+        "p50": int(said["50.00 percentile latency (ns)"]) / 1e6,
+        "p99": int(said["99.00 percentile latency (ns)"]) / 1e6,
+        "keeps": int(said["99.00 percentile latency (ns)"]) <= limit_ms * 1e6,
+    }
+
+
+def _in_process(function: Callable[..., Any], *given: Any) -> Any:
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(function, given)
+
+
+def starved(n: int = 20) -> None:
+    """A generator that is stopped for 100 ms each second."""
+    _troubled(n, _stop_and_go)
+
+
+def pinned(n: int = 20) -> None:
+    """A generator whose core four busy processes share."""
+    _troubled(n, _busy)
+
+
+def _troubled(n: int, trouble: Callable[[int, threading.Event], None]) -> None:
+    rightly = 0
+    for seed in range(n):
+        over = threading.Event()
+        with running(seed=seed, mean_s=0.002) as server:
+            finder = threading.Thread(target=_find_and, args=(trouble, over))
+            finder.start()
+            result = loaded(server, Plan(rates=[100.0], seconds=10.0, seed=seed))
+            over.set()
+            finder.join()
+        level = result.levels[0].result
+        rightly += level.state is State.NOT_MEASURED
+        print(level.state.value, *level.reasons, flush=True)
+    print(f"not measured in {rightly} of {n}")
+
+
+def _find_and(trouble: Callable[[int, threading.Event], None], over: threading.Event) -> None:
+    """Wait for the process of the generator, and give it trouble."""
+    while not over.is_set():
+        listed = subprocess.run(
+            ["pgrep", "-P", str(os.getpid()), "-f", "load.calling"],
+            capture_output=True,
+            text=True,
+            check=False,
+        ).stdout.split()
+        if listed:
+            trouble(int(listed[0]), over)
+            return
+        time.sleep(0.1)
+
+
+def _stop_and_go(process: int, over: threading.Event) -> None:
+    while not over.wait(0.9):
+        try:
+            os.kill(process, signal.SIGSTOP)
+            time.sleep(0.1)
+            os.kill(process, signal.SIGCONT)
+        except ProcessLookupError:
+            return
+
+
+def _busy(process: int, over: threading.Event) -> None:
+    code = "import os\nos.sched_setaffinity(0, {0})\nwhile True: pass"
+    for thread in Path(f"/proc/{process}/task").iterdir():
+        os.sched_setaffinity(int(thread.name), {0})
+    os.sched_setaffinity(process, {0})
+    busy = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(4)]
+    over.wait()
+    for one in busy:
+        one.kill()
+        one.wait()
+
+
+def processes(n: int = 5, on: str | None = None) -> None:
+    """Two processes of the generator, or two workers of a cluster, beside one."""
+    for seed in range(n):
+        with running(seed=seed, mean_s=0.002) as server:
+            plan = Plan(rates=[250.0], seconds=20.0, seed=seed, processes=1)
+            one = loaded(server, plan).levels[0].result
+            two = loaded(server, replace(plan, processes=2), on=on).levels[0].result
+        print(one.state.value, two.state.value, flush=True)
+        for a, b in zip(one.latency, two.latency, strict=False):
+            print(f"  p{a.level:g}: {a.ms} {a.ci95}; {b.ms} {b.ci95}")
+
+
+def cluster(n: int = 5) -> None:
+    """Two local workers beside one process."""
+    from retrieval_bench.measure.cluster import dask
+
+    with dask().LocalCluster(
+        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+    ) as made:
+        processes(n, made.scheduler_address)
+
+
+def slo(n: int = 5) -> None:
+    """The bracket beside what the server's own stamps say at many rates."""
+    limit = Limit.parse("p99<20ms")
+    for seed in range(n):
+        with running(seed=seed, mean_s=0.002) as server:
+            result = loaded(server, Plan(limit=limit, seconds=20.0, seed=seed, max_minutes=8.0))
+            capacity = result.capacity
+            # M/M/1: the share above t is exp(-(mu - rate) t).
+            theory = 500 - np.log(100) / 0.020
+        print(capacity, f"theory {theory:.0f} a second", flush=True)
+
+
+STUDIES: dict[str, Callable[..., None]] = {
+    "stall": stall,
+    "loadgen": loadgen,
+    "starved": starved,
+    "pinned": pinned,
+    "processes": processes,
+    "cluster": cluster,
+    "slo": slo,
+}
+
+if __name__ == "__main__":
+    STUDIES[sys.argv[1]](*map(int, sys.argv[2:]))
