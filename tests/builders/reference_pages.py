@@ -202,7 +202,7 @@ _PYTHON = """
 What `from retrieval_bench import ...` gives. Every result shows itself: `print(result)` as text, a
 notebook as a table, `result.details` with all there is; `help(result)` tells what it holds.
 Everything that is wrong with the input is a `retrieval_bench.core.errors.HarnessError`, in one
-message. Examples are on the pages of the subjects, and in the [notebook](which-retriever.ipynb).
+message. The [notebook](../learn/which-retriever.ipynb) has examples.
 """
 
 

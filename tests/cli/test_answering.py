@@ -14,6 +14,7 @@ import pytest
 
 from retrieval_bench.core import plugins
 from retrieval_bench.data.formats.squad import paragraph_id
+from tests.builders.guide import guide_page
 from tests.cli.project import Command
 
 OWN = '''
@@ -92,13 +93,9 @@ def run(capsys: pytest.CaptureFixture[str]) -> Command:
     return Command(capsys)
 
 
-GUIDE = Path(__file__).parents[2] / "harness" / "docs"
-
-
 def quoted(page: str) -> set[str]:
     """The words that stand in `code` in a page, outside of blocks."""
-    text = (GUIDE / page).read_text(encoding="utf-8")
-    text = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"^```.*?^```$", "", guide_page(page), flags=re.MULTILINE | re.DOTALL)
     return {word for span in re.findall(r"`([^`\n]+)`", text) for word in re.findall(r"\w+", span)}
 
 
@@ -158,7 +155,7 @@ class TestSubmit:
             assert text in run.unwrapped
 
     def test_the_guide_shows_what_the_command_prints(self, project: Path, run: Command) -> None:
-        page = (GUIDE / "science-ko.md").read_text(encoding="utf-8")
+        page = guide_page("science-ko.md")
         (shown,) = re.findall(r"^```text\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
         assert run(*SUBMIT, "--messages", "joined") == 0
         printed = [" ".join(line.split()) for line in run.out.splitlines() if line.strip()]
@@ -338,7 +335,7 @@ class TestQa:
         assert told <= quoted("json.md")
 
     def test_every_built_in_reader_is_in_the_guide_with_its_parameters(self) -> None:
-        page = (GUIDE / "qa.md").read_text(encoding="utf-8")
+        page = guide_page("qa.md")
         for name in plugins.BUILT_IN["reader"]:
             assert f"\n### {name}\n" in page
             built = plugins.resolve("reader", name)

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
+from tests.builders.guide import guide_pages
 from tests.builders.samples import BLOCK, samples, steady
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "README.ko.md", *sorted((ROOT / "harness/docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "README.ko.md", *guide_pages()]
 NEEDS_DENSE = re.compile(r"^<!-- sample[^>]*\b(dense|hybrid)\b", re.MULTILINE)
 TAKES_MINUTES = ("regression", "duet", "history")
 """Like those with a dense encoder: they wait for `make test-all`."""

@@ -5,23 +5,21 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from retrieval_bench.core.docstrings import documented
 from tests.builders import api_records
+from tests.builders.guide import guide_file
 from tests.builders.reference_pages import json_page, options_page, python_page
-
-GUIDE = Path(__file__).parents[2] / "harness" / "docs"
 
 PAGES = {"options.md": options_page, "json.md": json_page, "python.md": python_page}
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_what_the_code_says(name: str) -> None:
-    path, text = GUIDE / name, PAGES[name]()
+    path, text = guide_file(name), PAGES[name]()
     if os.environ.get("UPDATE_GOLDEN"):
         path.write_text(text, encoding="utf-8")
     assert text == path.read_text(encoding="utf-8")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
+from tests.builders.guide import guide_page
 from tests.oracle.tool_scorers import SCORERS, row
 
-PAGE = (Path(__file__).parents[2] / "harness" / "docs" / "tools.md").read_text(encoding="utf-8")
+PAGE = guide_page("tools.md")
 SECTION = PAGE.partition("\n## Inputs that must not win\n")[2].partition("\n## ")[0]
 
 pytestmark = [pytest.mark.slow, pytest.mark.dense, pytest.mark.filterwarnings("ignore")]

@@ -1,4 +1,4 @@
-"""``harness/docs/tools.md`` and its tests say the same: each statement there is a test here."""
+"""The guide's ``tools.md`` and its tests say the same: each statement there is a test here."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import ast
 import re
 from pathlib import Path
 
+from tests.builders.guide import guide_page
+
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "harness" / "docs" / "tools.md").read_text(encoding="utf-8")
+PAGE = guide_page("tools.md")
 
 _STATEMENT = re.compile(r"\[T(\d+)\.(\d+)\]")
 _TOOL = re.compile(r"^\| T(\d+) \| .*? \| `([\w.-]+)` ([\w.]+) \| (yes|no) \| `(\w+\.py)` \|", re.M)

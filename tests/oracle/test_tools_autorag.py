@@ -1,4 +1,4 @@
-"""AutoRAG's retrieval metrics: statements T8 of ``harness/docs/tools.md``."""
+"""AutoRAG's retrieval metrics: statements T8 of ``harness/docs/understand/tools.md``."""
 
 from __future__ import annotations
 

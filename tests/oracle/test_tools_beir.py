@@ -1,4 +1,4 @@
-"""BEIR: statements T4 of ``harness/docs/tools.md``."""
+"""BEIR: statements T4 of ``harness/docs/understand/tools.md``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Haystack's document evaluators: statements T7 of ``harness/docs/tools.md``."""
+"""Haystack's document evaluators: statements T7 of ``harness/docs/understand/tools.md``."""
 
 from __future__ import annotations
 

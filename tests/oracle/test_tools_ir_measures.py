@@ -1,4 +1,4 @@
-"""ir-measures: statements T2 of ``harness/docs/tools.md``."""
+"""ir-measures: statements T2 of ``harness/docs/understand/tools.md``."""
 
 from __future__ import annotations
 

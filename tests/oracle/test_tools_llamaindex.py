@@ -1,4 +1,4 @@
-"""LlamaIndex's retrieval metrics: statements T6 of ``harness/docs/tools.md``."""
+"""LlamaIndex's retrieval metrics: statements T6 of ``harness/docs/understand/tools.md``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ragas' metrics of retrieved contexts: statements T11 of ``harness/docs/tools.md``."""
+"""Ragas' metrics of retrieved contexts: statements T11 of ``harness/docs/understand/tools.md``."""
 
 from __future__ import annotations
 

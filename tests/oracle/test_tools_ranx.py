@@ -1,4 +1,4 @@
-"""ranx: statements T3 of ``harness/docs/tools.md``. Its first call compiles for half a minute."""
+"""ranx: statements T3 of the guide's ``tools.md``. Its first call compiles for half a minute."""
 
 from __future__ import annotations
 

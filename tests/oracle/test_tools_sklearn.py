@@ -1,4 +1,4 @@
-"""scikit-learn's ranking metrics: statements T5 of ``harness/docs/tools.md``."""
+"""scikit-learn's ranking metrics: statements T5 of ``harness/docs/understand/tools.md``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TorchMetrics' retrieval metrics: statements T10 of ``harness/docs/tools.md``."""
+"""TorchMetrics' retrieval metrics: statements T10 of ``harness/docs/understand/tools.md``."""
 
 from __future__ import annotations
 

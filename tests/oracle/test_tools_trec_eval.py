@@ -1,4 +1,4 @@
-"""trec_eval through pytrec_eval-terrier: statements T1 of ``harness/docs/tools.md``."""
+"""trec_eval through pytrec_eval-terrier: statements T1 of ``harness/docs/understand/tools.md``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The eleven tools of ``harness/docs/tools.md``, and ours, as scorers for ``score audit --scorer``.
+"""The eleven tools of the guide's ``tools.md``, and ours, as scorers for ``score audit --scorer``.
 
 ``python -m tests.oracle.tool_scorers`` prints the rows of the guide's table for the tools that are
 installed; ``score audit --scorer tests/oracle/tool_scorers.py:ranx_ndcg`` shows one of them.

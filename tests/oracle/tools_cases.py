@@ -1,7 +1,7 @@
 """Tiny inputs, worked out by hand, on which well-known tools differ.
 
 The values under ``ours`` are those of the convention ``trec``, or of the metric that the name says.
-They are written as fractions, so that the tests of ``harness/docs/tools.md`` do not depend on the
+They are written as fractions, so that the tests of the guide's ``tools.md`` do not depend on the
 code that they judge.
 """
 

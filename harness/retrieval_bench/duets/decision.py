@@ -97,7 +97,7 @@ GATES = {
         Gate("slowest-fifth", "the slowest fifth of the queries", 0.02, 0.10, 50, True, _slowest),
     )
 }
-"""By name. The figures delta are those of the measuring protocol, ``harness/docs/measuring.md``."""
+"""By name. The figures delta are those of ``harness/docs/understand/measuring.md``."""
 
 
 def thetas(gate: str, launches: Sequence[Pairs]) -> list[float]:

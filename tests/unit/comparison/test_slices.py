@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from functools import cache, partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from retrieval_bench.runs.records import to_json
 from retrieval_bench.runs.run import Run
 from retrieval_bench.stats.intervals import mean_intervals
 from tests.builders import some
+from tests.builders.guide import guide_page
 from tests.builders.runs import numbered
 from tests.builders.runs import run as valued
 
@@ -245,7 +245,7 @@ def test_the_document_is_plain_and_has_every_system_and_metric() -> None:
 
 
 def test_every_field_of_the_document_is_in_the_guide() -> None:
-    page = (Path(__file__).parents[3] / "harness" / "docs" / "json.md").read_text("utf-8")
+    page = guide_page("json.md")
 
     def fields(part: Any) -> set[str]:
         if isinstance(part, list):

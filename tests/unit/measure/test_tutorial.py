@@ -6,7 +6,6 @@ import inspect
 import re
 import time
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import pytest
 
 from retrieval_bench.core.errors import ConfigError
 from retrieval_bench.measure.tutorial import tutorial_latency
+from tests.builders.guide import guide_page
 
 
 class Service:
@@ -119,9 +119,7 @@ def test_the_document_holds_all_of_it() -> None:
 
 
 def test_the_guide_shows_what_its_example_prints(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (Path(__file__).parents[3] / "harness" / "docs" / "tutorial-protocol.md").read_text(
-        encoding="utf-8"
-    )
+    page = guide_page("tutorial-protocol.md")
     section = page.partition("\n## The faults, made visible\n")[2]
     (example,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     (output,) = re.findall(r"```text\n(.*?)```", section, re.DOTALL)

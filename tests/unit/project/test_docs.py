@@ -54,12 +54,12 @@ from retrieval_bench.scoring.audit import audit
 from retrieval_bench.stats.percentiles import NEEDS
 from retrieval_bench_retrievers.text import tokenizers
 from tests.builders import baselines
+from tests.builders.guide import GUIDE, guide_page, guide_pages
 from tests.builders.history_sample import save_duet, save_run
 from tests.builders.hybrid_runs import make_dataset, make_run
 from tests.builders.reference_pages import commands
 
 ROOT = Path(__file__).parents[3]
-GUIDE = ROOT / "harness" / "docs"
 
 HANDING_ON = {"langchain", "llamaindex", "haystack", "pyterrier", "callable"}
 """Targets that take parameters for what users name."""
@@ -73,7 +73,7 @@ PAGES = sorted(
     )
 )
 INSTRUCTIONS = [ROOT / "README.md", ROOT / "README.ko.md", ROOT / "CONTRIBUTING.md"]
-INSTRUCTIONS += [*sorted(GUIDE.glob("*.md")), *sorted(ROOT.glob("*/README.md"))]
+INSTRUCTIONS += [*guide_pages(), *sorted(ROOT.glob("*/README.md"))]
 
 _FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -165,7 +165,7 @@ def test_every_convention_is_in_both_tables_with_its_metrics_and_rules() -> None
 
 def _section(title: str) -> str:
     """One section of metrics.md."""
-    return _text(GUIDE / "metrics.md").partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    return guide_page("metrics.md").partition(f"\n## {title}\n")[2].partition("\n## ")[0]
 
 
 def _examples() -> list[tuple[dict[str, int], list[str], dict[str, str]]]:
@@ -181,7 +181,7 @@ def _examples() -> list[tuple[dict[str, int], list[str], dict[str, str]]]:
 
 @pytest.mark.parametrize("name", plugins.BUILT_IN["retriever"])
 def test_every_built_in_retriever_has_a_section_with_its_parameters(name: str) -> None:
-    page = _text(GUIDE / "retrievers.md")
+    page = guide_page("retrievers.md")
     title = "## LangChain" if name == "langchain" else f"### {name}"
     _, found, section = page.partition(f"\n{title}\n")
     assert found, f"no section {title!r}"
@@ -191,7 +191,7 @@ def test_every_built_in_retriever_has_a_section_with_its_parameters(name: str) -
 
 
 def test_every_config_is_described() -> None:
-    in_guide = _quoted(_text(GUIDE / "retrievers.md"))
+    in_guide = _quoted(guide_page("retrievers.md"))
     in_folder = _quoted(_text(ROOT / "configs" / "README.md"))
     for path in (ROOT / "configs" / "retrievers").glob("*.yaml"):
         assert path.stem in in_guide & in_folder
@@ -200,13 +200,13 @@ def test_every_config_is_described() -> None:
 
 
 def test_every_tokenizer_is_in_the_guide() -> None:
-    page = _text(GUIDE / "retrievers.md")
+    page = guide_page("retrievers.md")
     for name in tokenizers._TOKENIZERS:
         assert re.search(rf"^\| `{name}` \|", page, re.MULTILINE), name
 
 
 def test_every_format_and_key_of_dataset_yaml_is_in_the_guide() -> None:
-    page = _text(GUIDE / "data.md")
+    page = guide_page("data.md")
     for name in FORMATS:
         assert f"\n### {name}\n" in page
     for key in DatasetConfig.model_fields:
@@ -214,7 +214,7 @@ def test_every_format_and_key_of_dataset_yaml_is_in_the_guide() -> None:
 
 
 def test_the_numbers_of_the_protocol_are_those_of_the_code() -> None:
-    page = " ".join(_text(GUIDE / "measuring.md").split())
+    page = " ".join(guide_page("measuring.md").split())
     for level, needs in NEEDS.items():
         calls = f"{needs.printed:,} calls | {needs.gated:,}"
         assert f"| p{level:g} | {calls} |" in page
@@ -229,7 +229,7 @@ def test_the_numbers_of_the_protocol_are_those_of_the_code() -> None:
 
 
 def test_every_exit_code_is_in_the_guide() -> None:
-    page = _text(GUIDE / "results.md")
+    page = guide_page("results.md")
     codes = (console.OK, console.REGRESSION, console.BAD_INPUT, console.UNDECIDED)
     for code in (*codes, console.NOT_MEASURED, console.BUG, console.INTERRUPTED):
         assert f"\n| {code} |" in page
@@ -259,13 +259,13 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_file_of_a_run_is_in_the_guide(run_folder: Path) -> None:
-    explained = _quoted(_text(GUIDE / "results.md"))
+    explained = _quoted(guide_page("results.md"))
     for path in run_folder.iterdir():
         assert path.name in explained, path.name
 
 
 def test_every_array_of_a_run_is_in_the_guide(run_folder: Path) -> None:
-    explained = _quoted(_text(GUIDE / "results.md"))
+    explained = _quoted(guide_page("results.md"))
     for path in run_folder.glob("*.npz"):
         with np.load(path) as arrays:
             for name in arrays.files:
@@ -274,7 +274,7 @@ def test_every_array_of_a_run_is_in_the_guide(run_folder: Path) -> None:
 
 
 def test_every_field_of_the_summary_and_manifest_is_in_the_guide(run_folder: Path) -> None:
-    explained = _quoted(_text(GUIDE / "results.md") + _text(GUIDE / "json.md"))
+    explained = _quoted(guide_page("results.md") + guide_page("json.md"))
     summary = json.loads(_text(run_folder / "summary.json"))
     manifest = json.loads(_text(run_folder / "manifest.json"))
     parts = [summary, *(summary[key] for key in ("dataset", "unanswerable", "latency_ms", "index"))]
@@ -290,7 +290,7 @@ def test_every_field_of_the_summary_and_manifest_is_in_the_guide(run_folder: Pat
 
 
 def test_the_document_of_every_command_is_in_the_guide() -> None:
-    titles = set(re.findall(r"^## (\w+)$", _text(GUIDE / "json.md"), re.MULTILINE))
+    titles = set(re.findall(r"^## (\w+)$", guide_page("json.md"), re.MULTILINE))
     same = {"explain": "diff", **dict.fromkeys(("score", "data", "label", "lab"), "bench")}
     assert {same.get(name, name) for name in _commands()} <= titles
 
@@ -298,7 +298,7 @@ def test_the_document_of_every_command_is_in_the_guide() -> None:
 def test_every_field_of_list_and_of_a_dry_run_is_in_the_guide(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    explained = _quoted(_text(GUIDE / "json.md"))
+    explained = _quoted(guide_page("json.md"))
     dry = ["bench", "--retriever", "bm25", "--dataset", "science-mini", "--dry-run"]
     for arguments in (["data", "list"], dry):
         assert cli.main([*arguments, "--format", "json"]) == 0
@@ -321,13 +321,13 @@ def _fields(document: object, *, names: frozenset[str] = frozenset()) -> set[str
 def test_every_field_of_a_comparison_is_in_the_guide(run_folder: Path) -> None:
     document = compare([run_folder, run_folder]).comparison.as_dict()
     fields = set(document) | _fields(document["comparisons"])
-    assert fields <= _quoted(_text(GUIDE / "json.md"))
+    assert fields <= _quoted(guide_page("json.md"))
 
 
 def test_every_field_of_evaluate_is_in_the_guide() -> None:
     qrels = {"a": {"d": 1}, "b": {"d": 1}, "none": {}, "nothing": {}}
     runs = ({q: {"d": float(i)} for i, q in enumerate(qrels)}, {"a": ["d"]})
-    explained = _quoted(_text(GUIDE / "scoring.md"))
+    explained = _quoted(guide_page("scoring.md"))
     for run in runs:
         document = evaluate(run, qrels).as_dict(per_query=True)
         fields = _fields(document, names=frozenset({"metrics", "per_query", "undefined"}))
@@ -345,7 +345,7 @@ def test_every_field_of_an_audit_is_in_the_guide(tmp_path: Path) -> None:
     document = result.as_dict()
     ids = frozenset({"means", "n", "queries"})
     fields = _fields(document, names=ids) - {"one", "two", "q", *CONVENTIONS}
-    assert fields <= _quoted(_text(GUIDE / "scoring.md"))
+    assert fields <= _quoted(guide_page("scoring.md"))
 
 
 def test_every_metric_and_field_of_a_reader_is_in_the_guide() -> None:
@@ -354,7 +354,7 @@ def test_every_metric_and_field_of_a_reader_is_in_the_guide() -> None:
     answers = {"q": (Answer("text", span),), "none": (Answer(""),)}
     result = score_reader(gold, Predictions(answers, has_spans=True))
     document = result.as_dict() | {"per_question": result.by_question()}
-    explained = _quoted(_text(GUIDE / "reader.md") + _text(GUIDE / "json.md"))
+    explained = _quoted(guide_page("reader.md") + guide_page("json.md"))
     for name in document["metrics"]:
         general = re.sub(r"^reader_.*(?=_has_answer$)", "...", name)
         assert name in explained or general in explained, name
@@ -372,9 +372,9 @@ def test_every_field_and_word_of_diff_is_in_the_guide() -> None:
     document = diff_document(found, found.ceilings(), found.details([0])).as_dict()
     by_name = frozenset({"metrics", "legs", "means", "values", "status", "ranks", "fusion"})
     fields = _fields(document, names=by_name) - {"q"}
-    explained = _quoted(_text(GUIDE / "explaining.md") + _text(GUIDE / "json.md"))
+    explained = _quoted(guide_page("explaining.md") + guide_page("json.md"))
     assert fields <= explained, fields - explained
-    page = _text(GUIDE / "explaining.md") + _text(GUIDE / "json.md")
+    page = guide_page("explaining.md") + guide_page("json.md")
     for fate in FATES:
         assert f"`{fate}`" in page
     for partition in found.partitions:
@@ -396,7 +396,7 @@ def test_every_field_of_history_is_in_the_guide(tmp_path: Path) -> None:
     fields = set().union(*(_fields(part, names=by_name) for part in parts))
     fields -= {"nDCG@10", "R@10", "p50", "rounds"}
     fields |= {name for entry in benchmark_entries([subject], "latency") for name in entry}
-    explained = _quoted(_text(GUIDE / "history.md") + _text(GUIDE / "json.md"))
+    explained = _quoted(guide_page("history.md") + guide_page("json.md"))
     assert fields <= explained, fields - explained
 
 
@@ -430,7 +430,7 @@ def test_every_field_of_baselines_and_regress_is_in_the_guide() -> None:
         plain = {key: {} if key in opaque else value for key, value in part.items()}
         fields |= _fields(plain, names=names) - {"nDCG@10", "p50", "p95", "p99", "numpy"}
     fields -= {query for part in written for query in part["queries"]}
-    explained = _quoted(_text(GUIDE / "regression.md") + _text(GUIDE / "json.md"))
+    explained = _quoted(guide_page("regression.md") + guide_page("json.md"))
     assert len(fields) > 50
     assert fields <= explained, fields - explained
 
@@ -461,8 +461,7 @@ def test_links_lead_to_files_and_carry_no_anchors(page: Path) -> None:
 
 def test_every_page_of_the_guide_is_in_its_index() -> None:
     index = _LINK.findall(_text(GUIDE / "README.md"))
-    pages = {path.name for path in GUIDE.glob("*.md")} - {"README.md"}
-    assert pages <= set(index)
+    assert {str(path.relative_to(GUIDE)) for path in guide_pages()} - {"README.md"} <= set(index)
     records = _LINK.findall(_text(GUIDE / "decisions" / "README.md"))
     assert {path.name for path in (GUIDE / "decisions").glob("0*.md")} <= set(records)
 

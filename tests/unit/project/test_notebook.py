@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders.guide import guide_file
+
 ROOT = Path(__file__).parents[3]
-NOTEBOOK = ROOT / "harness" / "docs" / "which-retriever.ipynb"
+NOTEBOOK = guide_file("which-retriever.ipynb")
 
 
 @pytest.mark.slow

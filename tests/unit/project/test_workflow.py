@@ -14,13 +14,11 @@ import yaml
 
 from retrieval_bench import cli
 from retrieval_bench.regression.policy import load_policy
+from tests.builders.guide import guide_page
 from tests.builders.processes import completed
 
 ROOT = Path(__file__).parents[3]
-GUIDE = ROOT / "harness" / "docs"
-WORKFLOW, CHARTS = (
-    yaml.safe_load((GUIDE / f"ci-{name}.yaml").read_text("utf-8")) for name in ("history", "charts")
-)
+WORKFLOW, CHARTS = (yaml.safe_load(guide_page(f"ci-{name}.yaml")) for name in ("history", "charts"))
 STEPS: list[dict[str, Any]] = WORKFLOW["jobs"]["regress"]["steps"]
 
 
@@ -106,7 +104,7 @@ def test_each_exit_code_is_what_the_guide_says(
 
 
 def test_the_small_gate_of_the_guide_works() -> None:
-    page = (ROOT / "harness" / "docs" / "ci.md").read_text(encoding="utf-8")
+    page = guide_page("ci.md")
     (block,) = re.findall(r"^```yaml ci\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     (job,) = yaml.safe_load(block)["jobs"].values()
     (command,) = [s["run"] for s in job["steps"] if "regress" in s.get("run", "")]
@@ -115,7 +113,7 @@ def test_the_small_gate_of_the_guide_works() -> None:
 
 
 def test_the_limits_of_the_small_gate_are_some(tmp_path: Path) -> None:
-    page = (ROOT / "harness" / "docs" / "ci.md").read_text(encoding="utf-8")
+    page = guide_page("ci.md")
     (block,) = re.findall(r"^```yaml limits\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     file = tmp_path / "policy-quality.yaml"
     file.write_text(block, encoding="utf-8")

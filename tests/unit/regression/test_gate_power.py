@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.benchmarks.gate_power import DROPS, SIZES, Cell, cells, row
-
-GUIDE = Path(__file__).parents[3] / "harness" / "docs" / "regression.md"
+from tests.builders.guide import guide_page
 
 
 def test_a_rise_passes_a_small_fall_does_not_unless_undecided_does() -> None:
@@ -22,7 +19,7 @@ def test_a_rise_passes_a_small_fall_does_not_unless_undecided_does() -> None:
 
 
 def test_the_guide_has_a_row_for_every_cell() -> None:
-    text = GUIDE.read_text(encoding="utf-8")
+    text = guide_page("regression.md")
     for n in SIZES:
         for drop in DROPS:
             assert row(Cell(n, drop, {})).removesuffix(" |  |") in text
@@ -32,7 +29,7 @@ def test_the_guide_has_a_row_for_every_cell() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("n", SIZES)
 def test_every_row_of_the_guide_is_what_the_study_finds(n: int) -> None:
-    text = GUIDE.read_text(encoding="utf-8")
+    text = guide_page("regression.md")
     for cell in cells([n]):
         start = row(Cell(n, cell.drop, {})).removesuffix(" |  |")
         (line,) = (line for line in text.splitlines() if line.startswith(f"{start} |"))

@@ -37,6 +37,7 @@ from retrieval_bench.reproduction.published import (
 from retrieval_bench.scoring.answers.outcomes import read_outcomes
 from tests.builders import some
 from tests.builders.files import json_lines, save, save_all
+from tests.builders.guide import guide_page
 
 QUERIES = [
     {"_id": "q1", "text": "alpha", "metadata": {"source": "one"}},
@@ -490,8 +491,7 @@ def test_scifact_has_the_figures_and_what_makes_them() -> None:
 def test_every_field_of_the_document_and_of_a_file_is_in_the_guide(
     with_table: Reproduction,
 ) -> None:
-    guide = Path(__file__).parents[3] / "harness" / "docs"
-    pages = [(guide / name).read_text("utf-8") for name in ("reproduce.md", "json.md")]
+    pages = [guide_page(name) for name in ("reproduce.md", "json.md")]
     explained = set(re.findall(r"`(\w+)`", " ".join(pages)))
     document = with_table.as_dict()
     parts = [document, document["tolerance"], document["figures"][0], document["table"]]
@@ -509,6 +509,6 @@ def test_every_field_of_the_document_and_of_a_file_is_in_the_guide(
 
 
 def test_the_example_of_the_guide_is_a_file_of_published_numbers() -> None:
-    page = (Path(__file__).parents[3] / "harness" / "docs" / "reproduce.md").read_text("utf-8")
+    page = guide_page("reproduce.md")
     (example,) = re.findall(r"```yaml published\n(.*?)```", page, re.DOTALL)
     assert validate(Published, yaml.safe_load(example), where="guide").table is not None

@@ -27,6 +27,7 @@ from retrieval_bench.scoring.answers.outcomes import (
 )
 from retrieval_bench.stats.intervals import clopper_pearson
 from tests.builders.files import json_lines, save
+from tests.builders.guide import guide_page
 from tests.lazily import Lazily
 
 contingency_tables: Any = Lazily("statsmodels.stats.contingency_tables")
@@ -273,7 +274,7 @@ def test_the_sum_of_the_three_rates_is_one(report: OutcomeReport) -> None:
 
 
 def test_every_field_of_the_document_is_in_the_guide(report: OutcomeReport) -> None:
-    page = (Path(__file__).parents[3] / "harness" / "docs" / "json.md").read_text("utf-8")
+    page = guide_page("json.md")
     explained = set(re.findall(r"`(\w+)`", page))
     document = report.as_dict()
     system, pair = document["all"]["systems"][0], document["all"]["comparisons"][0]

@@ -20,6 +20,7 @@ from retrieval_bench.tuning.grid import Grid, make_grid
 from retrieval_bench.tuning.selection import Selection, chosen_on_dev, cross_validated
 from retrieval_bench.tuning.tune import Options
 from retrieval_bench.tuning.tuned import doubts, judged
+from tests.builders.guide import guide_page
 from tests.builders.tuning_data import NOTED, Noted, dataset, hybrid
 
 GRID = {"fusion.k": [1, 60], "depth": [3, 100]}
@@ -392,9 +393,8 @@ def test_the_document_adds_up(found: Tuning) -> None:
 
 
 def test_every_field_of_the_document_is_in_the_guide(found: Tuning) -> None:
-    page = Path(__file__).parents[3] / "harness" / "docs" / "json.md"
     explained = set(
-        re.findall(r"[\w]+", " ".join(re.findall(r"`([^`\n]+)`", page.read_text("utf-8"))))
+        re.findall(r"[\w]+", " ".join(re.findall(r"`([^`\n]+)`", guide_page("json.md"))))
     )
     document = found.as_dict()
     rows = [document[name] for name in ("dataset", "default", "tuned", "naive", "recommended")]
